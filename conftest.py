@@ -1,0 +1,22 @@
+"""Every test runs with shapes and types checked, and with jax refusing silent promotion of types or ranks."""
+
+import os
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from jaxtyping import install_import_hook
+
+install_import_hook("regrax", "beartype.beartype")
+
+import jax
+import pytest
+
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture
+def x64():
+    """Run a test in float64."""
+    with jax.enable_x64(True):
+        yield

@@ -1,0 +1,83 @@
+"""Regret in JAX: learners, games, equilibrium gaps, regret-trained attention, and the exact theory behind them.
+
+    import regrax as rx
+
+    game = rx.games.weighted_rps()
+    play = rx.play(game, [rx.Hedge(0.45), rx.BlumMansour(rx.Hedge(1.0))], rounds=1000)
+    rx.cce_gap(play.joint, game), rx.ce_gap(play.joint, game), rx.swap_gap(play.joint, game)
+
+Names load on first use, so that the command line can answer `--help` without importing jax.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from regrax import games as games
+    from regrax import learners as learners
+    from regrax import regret as regret
+    from regrax import simplex as simplex
+    from regrax import specs as specs
+    from regrax.games import *
+    from regrax.learners import *
+    from regrax.regret import *
+    from regrax.simplex import *
+
+_ROOMS = ("games", "learners", "regret", "simplex", "specs")
+
+_EXPORTS = {
+    "games": (
+        "Game",
+        "Trajectory",
+        "cce_gap",
+        "ce_gap",
+        "deviation_gains",
+        "joint_play",
+        "nash_gap",
+        "play",
+        "running_gaps",
+        "swap_gap",
+    ),
+    "learners": (
+        "BlumMansour",
+        "EuclideanFTRL",
+        "FollowTheLeader",
+        "Hedge",
+        "InverseSqrt",
+        "Learner",
+        "PerRound",
+        "RegretMatching",
+        "RegretMatchingPlus",
+        "Uniform",
+        "rollout",
+    ),
+    "regret": (
+        "best_action",
+        "best_pair",
+        "best_swap",
+        "external_regret",
+        "internal_regret",
+        "running_external_regret",
+        "running_internal_regret",
+        "running_swap_regret",
+        "swap_matrix",
+        "swap_regret",
+    ),
+    "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
+}
+_HOME = {name: room for room, names in _EXPORTS.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = [*_ROOMS, *_HOME]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"regrax.{name}")
+    if name in _HOME:
+        return getattr(import_module(f"regrax.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'regrax' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,89 @@
+"""Errors that teach: each check names what was expected and what came, in one sentence.
+
+Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no values yet, so a check passes it;
+shapes are always known and are always checked.
+"""
+
+from typing import Any
+
+import numpy as np
+from jax.core import Tracer
+
+TOLERANCE = 1e-4
+"""How far from 1 a distribution's sum may be: float32 rounding over a thousand actions stays well inside."""
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether `value` has values to look at (it is not a tracer)."""
+    return not isinstance(value, Tracer)
+
+
+def finite(name: str, value: Any) -> None:
+    """Raise unless every entry of `value` is a finite number.
+
+    >>> finite("losses", [0.0, float("nan")])
+    Traceback (most recent call last):
+    ValueError: losses must be finite numbers, but entry (1,) is nan
+    """
+    if not is_concrete(value):
+        return
+    array = np.asarray(value)
+    if not np.issubdtype(array.dtype, np.number):
+        raise ValueError(f"{name} must be numbers, but came with type {array.dtype}")
+    if np.issubdtype(array.dtype, np.complexfloating):
+        raise ValueError(f"{name} must be real numbers, but came with type {array.dtype}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        raise ValueError(f"{name} must be finite numbers, but entry {where} is {array[where]}")
+
+
+def positive(name: str, value: Any) -> None:
+    """Raise unless every entry of `value` is a finite number above zero.
+
+    >>> positive("step", -1.0)
+    Traceback (most recent call last):
+    ValueError: step must be above 0, but is -1.0
+    """
+    if not is_concrete(value):
+        return
+    finite(name, value)
+    if not np.all(np.asarray(value) > 0):
+        raise ValueError(f"{name} must be above 0, but is {value}")
+
+
+def at_least(name: str, value: Any, least: int) -> None:
+    """Raise unless `value` is a whole number of at least `least`.
+
+    >>> at_least("rounds", 0, 1)
+    Traceback (most recent call last):
+    ValueError: rounds must be a whole number of at least 1, but is 0
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, but is {value!r}")
+
+
+def shape(name: str, value: Any, expected: str, fits: bool) -> None:
+    """Raise unless `fits`; `expected` says in words which shape was wanted."""
+    if not fits:
+        raise ValueError(f"{name} must have shape {expected}, but came with {np.shape(value)}")
+
+
+def distributions(name: str, value: Any) -> None:
+    """Raise unless the last axis of `value` holds probability distributions.
+
+    >>> distributions("policy", [0.5, 0.7])
+    Traceback (most recent call last):
+    ValueError: policy must sum to 1 along its last axis, but sums to 1.2
+    """
+    if not is_concrete(value):
+        return
+    finite(name, value)
+    array = np.asarray(value)
+    if array.min() < -TOLERANCE:
+        raise ValueError(f"{name} must have no negative entry, but has {array.min():.6g}")
+    sums = array.sum(-1)
+    worst = sums.flat[np.argmax(np.abs(sums - 1))]
+    if abs(worst - 1) > TOLERANCE:
+        raise ValueError(f"{name} must sum to 1 along its last axis, but sums to {worst:.6g}")

@@ -1,0 +1,121 @@
+r"""Normal-form games of $N$ players: a frozen payoff tensor $u[n, a_1, \dots, a_N]$, with names for people to read."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regrax import checks
+
+Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
+
+
+class Game(eqx.Module):
+    r"""A finite game: player $n$ is paid $u[n, a_1, \dots, a_N]$ when the players choose $a_1, \dots, a_N$.
+
+    Payoffs given as lists or NumPy arrays are kept in double precision and never change; computations follow jax's
+    default float. `name` is how the game prints; `players` and `actions` are labels.
+
+    >>> game = Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], name="pennies")
+    >>> game, game.sizes
+    (pennies, (2, 2))
+    """
+
+    payoffs: Payoffs
+    name: str = eqx.field(static=True)
+    players: tuple[str, ...] = eqx.field(static=True)
+    actions: tuple[tuple[str, ...], ...] = eqx.field(static=True)
+
+    def __init__(
+        self,
+        payoffs: Any,
+        *,
+        name: str = "",
+        players: Any = None,
+        actions: Any = None,
+    ) -> None:
+        self.payoffs = payoffs if isinstance(payoffs, jax.Array) else _frozen(payoffs)
+        _check_payoffs(self.payoffs)
+        sizes = self.payoffs.shape[1:]
+        self.players = tuple(players or (f"player {n + 1}" for n in range(len(sizes))))
+        self.actions = tuple(
+            tuple(labels) for labels in actions or ([str(a + 1) for a in range(d)] for d in sizes)
+        )
+        self.name = name or f"game({', '.join(map(str, sizes))})"
+        if len(self.players) != len(sizes):
+            raise ValueError(
+                f"players must name {len(sizes)} players, but names {len(self.players)}"
+            )
+        if tuple(map(len, self.actions)) != sizes:
+            counts = tuple(map(len, self.actions))
+            raise ValueError(f"actions must name {sizes} actions per player, but names {counts}")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many actions each player has."""
+        return tuple(self.payoffs.shape[1:])
+
+    def own(self, player: int) -> Float[Array, "d others"]:
+        """The payoffs of one player as a matrix: its own action by the joint action of the others."""
+        tensor = jnp.moveaxis(jnp.asarray(self.payoffs[player], float), player, 0)
+        return tensor.reshape(tensor.shape[0], -1)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _frozen(payoffs: Any) -> Float[np.ndarray, "N *d"]:
+    try:
+        array = np.array(payoffs, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"payoffs must be a rectangular table of numbers: {error}") from None
+    array.setflags(write=False)
+    return array
+
+
+def _check_payoffs(payoffs: Payoffs) -> None:
+    players = payoffs.shape[0] if payoffs.ndim else 0
+    fits = players >= 1 and payoffs.ndim == players + 1 and min(payoffs.shape) >= 1
+    checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor a player", fits)
+    checks.finite("payoffs", payoffs)
+
+
+def zero_sum(row: Any, **labels: Any) -> Game:
+    r"""Two players, $u_2 = -u_1$; `row` is the first player's payoff matrix.
+
+    >>> zero_sum([[1, -1], [-1, 1]]).payoffs[1].tolist()
+    [[-1.0, 1.0], [1.0, -1.0]]
+    """
+    row = _matrix("row", row)
+    return Game(np.stack([row, -row]), **labels)
+
+
+def bimatrix(row: Any, column: Any, **labels: Any) -> Game:
+    """Two players with a payoff matrix each, both indexed by (row action, column action).
+
+    >>> bimatrix([[3, 0], [5, 1]], [[3, 5], [0, 1]]).sizes
+    (2, 2)
+    """
+    row, column = _matrix("row", row), _matrix("column", column)
+    checks.shape("column", column, f"{row.shape}, the shape of row", row.shape == column.shape)
+    return Game(np.stack([row, column]), **labels)
+
+
+def symmetric(row: Any, **labels: Any) -> Game:
+    r"""Two players in the same position, $u_2 = u_1^\top$; `row` pays one's own action (row) against the other's.
+
+    >>> symmetric([[3, 0], [5, 1]]).payoffs[1].tolist()
+    [[3.0, 5.0], [0.0, 1.0]]
+    """
+    row = _matrix("row", row)
+    checks.shape("row", row, "(d, d)", row.shape[0] == row.shape[1])
+    return Game(np.stack([row, row.T]), **labels)
+
+
+def _matrix(name: str, value: Any) -> Float[np.ndarray, "m n"]:
+    matrix = _frozen(value)
+    checks.shape(name, matrix, "(rows, columns)", matrix.ndim == 2)
+    return matrix

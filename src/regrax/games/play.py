@@ -1,0 +1,159 @@
+r"""Repeated play: every seat a learner, every round its expected (or sampled) losses, one `lax.scan`."""
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from string import ascii_lowercase
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax import checks
+from regrax.games.game import Game
+from regrax.learners import Learner
+from regrax.learners.base import State
+
+CHUNK = 256  # rounds whose joint play is held at once
+
+
+class Trajectory(eqx.Module):
+    r"""What was played and suffered, a tuple entry a player, and the joint play $\mu_T$ it averages to.
+
+    `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
+    `played` on `losses` divided by `T` is the gap of `joint`, player by player.
+    """
+
+    policies: tuple[Float[Array, "T _"], ...]
+    losses: tuple[Float[Array, "T _"], ...]
+    actions: tuple[Int[Array, "T"], ...] | None
+    joint: Float[Array, "*d"]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.policies[0].shape[0]
+
+    @property
+    def played(self) -> tuple[Float[Array, "T _"], ...]:
+        """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
+        return self.policies if self.actions is None else _one_hots(self.actions, self.policies)
+
+
+def play(
+    game: Game,
+    learners: Learner | Sequence[Learner],
+    rounds: int,
+    *,
+    key: PRNGKeyArray | None = None,
+) -> Trajectory:
+    r"""Play `game` for `rounds` rounds; one learner alone fills every seat.
+
+    Without `key` feedback is expected, $\ell_{n,t} = -u_n(\cdot, \pi_{-n,t})$, and
+    $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$. With `key` every player draws an action
+    $a_{n,t} \sim \pi_{n,t}$, feedback is $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
+    `vmap` it over keys, learners' steps, or payoffs.
+
+    >>> from regrax.games import weighted_rps
+    >>> from regrax.learners import Uniform
+    >>> play(weighted_rps(), Uniform(), rounds=10).joint.shape
+    (3, 3)
+    """
+    checks.at_least("rounds", rounds, 1)
+    seated = _seat(game, learners)
+    return _play(game, seated, rounds, key)
+
+
+def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
+    seats = len(game.sizes)
+    seated = (learners,) * seats if isinstance(learners, Learner) else tuple(learners)
+    seated = seated * seats if len(seated) == 1 else seated
+    if len(seated) != seats:
+        raise ValueError(
+            f"learners must be one, or one for each of {seats} players, but are {len(seated)}"
+        )
+    for learner in seated:
+        if not isinstance(learner, Learner):
+            raise ValueError(f"learners must be Learner objects, but one is {learner!r}")
+        if learner.plays_on != "simplex":
+            raise ValueError(
+                f"a seat takes learners on the simplex, but {learner} plays on the {learner.plays_on}"
+            )
+    return seated
+
+
+@partial(jax.jit, static_argnames="rounds")
+def _play(
+    game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
+) -> Trajectory:
+    seats = range(len(learners))
+    payoffs = [game.own(n) for n in seats]
+    start_keys, round_keys = _split(key, len(learners), rounds)
+
+    def play_round(
+        states: list[State], round_key: PRNGKeyArray | None
+    ) -> tuple[list[State], tuple]:
+        policies = tuple(learners[n].policy(states[n]) for n in seats)
+        actions = None if round_key is None else _draw(round_key, policies)
+        shown = policies if actions is None else _one_hots(actions, policies)
+        losses = tuple(-payoffs[n] @ outer([shown[m] for m in seats if m != n]) for n in seats)
+        states = [learners[n].update(states[n], losses[n]) for n in seats]
+        return states, (policies, losses, actions)
+
+    states = [learners[n].init(game.sizes[n], rounds, key=start_keys[n]) for n in seats]
+    _, (policies, losses, actions) = lax.scan(play_round, states, round_keys, rounds)
+    shown = policies if actions is None else _one_hots(actions, policies)
+    return Trajectory(policies, losses, actions, joint_play(shown))
+
+
+def _split(key: PRNGKeyArray | None, seats: int, rounds: int) -> tuple:
+    if key is None:
+        return [None] * seats, None
+    start, draws = jax.random.split(key)
+    return jax.random.split(start, seats), jax.random.split(draws, rounds)
+
+
+def _draw(key: PRNGKeyArray, policies: tuple) -> tuple[Int[Array, ""], ...]:
+    keys = jax.random.split(key, len(policies))
+    # log(0) is -inf, which `categorical` never draws
+    return tuple(
+        jax.random.categorical(k, jnp.log(pi)) for k, pi in zip(keys, policies, strict=True)
+    )
+
+
+def _one_hots(actions: tuple, policies: tuple) -> tuple:
+    return tuple(
+        jax.nn.one_hot(a, pi.shape[-1], dtype=pi.dtype)
+        for a, pi in zip(actions, policies, strict=True)
+    )
+
+
+def outer(vectors: Sequence[Float[Array, "_"]]) -> Float[Array, "all"]:
+    """The product distribution of several players, flattened with the first player slowest."""
+    first = jnp.ones(1) if not vectors else vectors[0]
+    return reduce(lambda product, v: jnp.outer(product, v).ravel(), vectors[1:], first)
+
+
+def joint_play(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
+    r"""$\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$, a distribution over joint actions.
+
+    >>> import jax.numpy as jnp
+    >>> joint_play([jnp.eye(2), jnp.eye(2)]).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    axes = ascii_lowercase[: len(played)]
+    average = partial(jnp.einsum, ",".join(f"Z{a}" for a in axes) + "->" + axes)
+    rounds, sizes = played[0].shape[0], tuple(rows.shape[1] for rows in played)
+
+    def add(total: Float[Array, "*d"], chunk: list) -> tuple:
+        return total + average(*chunk), None
+
+    # einsum holds a product over all players but one for every round: take the rounds in chunks, the last one
+    # filled up with zeros
+    chunks = -(-rounds // CHUNK)
+    missing = chunks * CHUNK - rounds if chunks > 1 else 0
+    padded = [jnp.pad(rows, ((0, missing), (0, 0))) for rows in played]
+    parts = [rows.reshape(chunks, -1, rows.shape[1]) for rows in padded]
+    total, _ = lax.scan(add, jnp.zeros(sizes, played[0].dtype), parts)
+    return total / rounds

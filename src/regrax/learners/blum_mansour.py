@@ -1,0 +1,74 @@
+"""Blum-Mansour: any external-regret learner becomes a swap-regret learner, one copy an action."""
+
+from typing import ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import checks
+from regrax.learners.base import Learner, State
+from regrax.simplex import stationary
+
+
+class Heads(NamedTuple):
+    """State of Blum-Mansour: the copies, and the policy their fixed point gives."""
+
+    heads: State  # d base states, stacked
+    policy: Float[Array, "d"]
+
+
+class BlumMansour(Learner):
+    r"""$\pi_t = P_t \pi_t$, column $i$ of $P_t$ played by copy $i$ of `base` on losses $x_{i,t} = \pi_{t,i} \ell_t$.
+
+    Swap regret is at most the sum of the copies' external regrets. The fixed point starts from the last policy and
+    stops at $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at most
+    `tolerance` times the losses' span a round; see `regrax.simplex.stationary`.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import Hedge, rollout
+    >>> rollout(BlumMansour(Hedge(1.0)), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.378, 0.622]]
+
+    Reference: Blum, Mansour (2007), From external to internal regret.
+    """
+
+    name: ClassVar[str] = "blum_mansour"
+    base: Learner
+    tolerance: float | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.base, Learner):
+            raise ValueError(f"base must be a learner, but is {self.base!r}")
+        if self.base.plays_on != "simplex":
+            raise ValueError(
+                f"base must play on the simplex, but {self.base} plays on the {self.base.plays_on}"
+            )
+        if self.tolerance is not None:
+            checks.positive("tolerance", self.tolerance)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Heads:
+        keys = None if key is None else jax.random.split(key, actions)
+        start = jax.vmap(lambda k: self.base.init(actions, rounds, key=k), axis_size=actions)
+        heads = start(keys)
+        return Heads(heads, stationary(self._columns(heads)))
+
+    def policy(self, state: Heads) -> Float[Array, "d"]:
+        return state.policy
+
+    def update(self, state: Heads, feedback: Float[Array, "d"]) -> Heads:
+        heads = jax.vmap(self.base.update)(state.heads, jnp.outer(state.policy, feedback))
+        return Heads(
+            heads, stationary(self._columns(heads), state.policy, tolerance=self.tolerance)
+        )
+
+    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+        # sum_i pi_i^2 <= 1, so the copies share the squared widths; by concavity an even share is the worst
+        head = self.base.bound(actions, rounds, width / actions**0.5)
+        return None if head is None else actions * head
+
+    def _columns(self, heads: State) -> Float[Array, "d d"]:
+        return jax.vmap(self.base.policy)(heads).T

@@ -1,0 +1,65 @@
+"""Hedge: entropy-regularised follow-the-leader, the algorithm that regret-trained attention becomes."""
+
+from typing import ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax.learners.base import Learner
+from regrax.learners.steps import Step, all_steps, check_step, step_at
+
+
+class Cumulative(NamedTuple):
+    """State of learners that look at the sum of past losses only."""
+
+    total: Float[Array, "d"]  # S_{t-1}
+    round: Int[Array, ""]  # t - 1
+
+    @classmethod
+    def start(cls, actions: int) -> "Cumulative":
+        """No loss seen yet."""
+        return cls(jnp.zeros(actions), jnp.zeros((), int))
+
+    def add(self, loss: Float[Array, "d"]) -> "Cumulative":
+        """One more round."""
+        return Cumulative(self.total + loss, self.round + 1)
+
+
+class Hedge(Learner):
+    r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
+
+    `step` is a number, or a schedule: `InverseSqrt(c)` or `PerRound(k_1, ..., k_T)`. With non-increasing steps and
+    losses that span at most $w$ a round, regret $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(Hedge(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.269, 0.731]]
+
+    Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
+    """
+
+    name: ClassVar[str] = "hedge"
+    step: Step
+
+    def __check_init__(self) -> None:
+        check_step(self.step)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Cumulative:
+        return Cumulative.start(actions)
+
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        return jax.nn.softmax(-step_at(self.step, state.round) * state.total)
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+        return state.add(feedback)
+
+    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+        steps = all_steps(self.step, rounds)
+        if np.any(np.diff(steps) > 0):
+            return None
+        return float(np.log(actions) / steps[-1] + width**2 / 8 * steps.sum())

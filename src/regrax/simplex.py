@@ -1,0 +1,191 @@
+r"""The probability simplex: fixed points of column-stochastic matrices, and Euclidean projections.
+
+A matrix $P$ is column-stochastic when column $i$ is the distribution that action $i$ is sent to; its stationary
+distribution solves $\pi = P\pi$. See `docs/conventions.md`.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+__all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
+
+
+class PowerIteration(NamedTuple):
+    """What `power_iteration` found, and how well it did."""
+
+    distribution: Float[Array, "d"]
+    residual: Float[Array, ""]  # ||P pi - pi||_1 at the last step
+    iterations: Int[Array, ""]
+
+
+def stationary(
+    matrix: Float[Array, "d d"],
+    start: Float[Array, "d"] | None = None,
+    *,
+    tolerance: float | None = None,
+    max_iterations: int = 64,
+) -> Float[Array, "d"]:
+    r"""The stationary distribution $\pi = P\pi$ of a column-stochastic matrix.
+
+    Without `start` it is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component keeps
+    its relative accuracy even when the chain almost splits in two. With `start` (a policy known to be near) it
+    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64) and
+    eliminates if `max_iterations` of them were not enough.
+
+    Differentiation is implicit in both: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
+    The diagonal of `matrix` is implied by the rest and is not read by the elimination. A chain with several closed
+    classes has several stationary distributions; one of them is returned.
+
+    >>> import jax.numpy as jnp
+    >>> stationary(jnp.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
+    [0.2857, 0.7143]
+
+    Reference: Grassmann, Taksar, Heyman (1985), Regenerative analysis and steady state distributions.
+    """
+    if start is None:
+        return _exact(matrix)
+    tolerance = _default_tolerance(matrix) if tolerance is None else tolerance
+    return _warm(matrix, lax.stop_gradient(start), tolerance, max_iterations)
+
+
+def _default_tolerance(matrix: Float[Array, "d d"]) -> float:
+    return 1e-10 if matrix.dtype == jnp.float64 else 1e-6
+
+
+@jax.custom_jvp
+def _exact(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+    return _eliminate(matrix)
+
+
+@_exact.defjvp
+def _exact_jvp(primals: tuple, tangents: tuple) -> tuple:
+    pi = _exact(*primals)
+    return pi, _implicit_tangent(primals[0], pi, tangents[0])
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def _warm(
+    matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
+) -> Float[Array, "d"]:
+    found = power_iteration(matrix, start, tolerance=tolerance, max_iterations=max_iterations)
+
+    # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged,
+    # where `cond` would turn into a select and eliminate every time.
+    def unfinished(carry: tuple) -> Bool[Array, ""]:
+        return carry[1] > tolerance
+
+    def eliminate(carry: tuple) -> tuple:
+        return _eliminate(matrix), jnp.zeros_like(carry[1])
+
+    return lax.while_loop(unfinished, eliminate, (found.distribution, found.residual))[0]
+
+
+@_warm.defjvp
+def _warm_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: tuple) -> tuple:
+    pi = _warm(*primals, tolerance, max_iterations)
+    return pi, _implicit_tangent(primals[0], pi, tangents[0])
+
+
+def _implicit_tangent(
+    matrix: Float[Array, "d d"], pi: Float[Array, "d"], tangent: Float[Array, "d d"]
+) -> Float[Array, "d"]:
+    ones = jnp.ones_like(pi)
+    moved = tangent @ pi - tangent.sum(0) * pi
+    return jnp.linalg.solve(jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, ones), moved)
+
+
+def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+    """Censor the chain to ever fewer states, then build the distribution back up, one state at a time."""
+    d = matrix.shape[0]
+    states = jnp.arange(d)
+
+    def censor(step: Int[Array, ""], rates: Float[Array, "d d"]) -> Float[Array, "d d"]:
+        last = d - 1 - step
+        below = states < last
+        out = jnp.where(below, rates[:, last], 0)
+        into = jnp.where(below, rates[last, :], 0)
+        leaving = out.sum()
+        exits = jnp.where(leaving > 0, out / jnp.where(leaving > 0, leaving, 1), 0)
+        arrivals = jnp.where(leaving > 0, into / jnp.where(leaving > 0, leaving, 1), 0)
+        rates = rates + jnp.outer(exits, into)
+        return rates.at[last, :].set(jnp.where(below, arrivals, rates[last, :]))
+
+    def grow(state: Int[Array, ""], pi: Float[Array, "d"]) -> Float[Array, "d"]:
+        below = states < state
+        absorbing = jnp.where(below, rates[:, state], 0).sum() <= 0
+        mass = jnp.where(below, rates[state, :] * pi, 0).sum()
+        here = states == state
+        pi = jnp.where(absorbing, here.astype(pi.dtype), jnp.where(here, mass, pi))
+        return pi / pi.sum()
+
+    rates = lax.fori_loop(0, d - 1, censor, matrix)
+    return lax.fori_loop(1, d, grow, (states == 0).astype(matrix.dtype))
+
+
+def power_iteration(
+    matrix: Float[Array, "d d"],
+    start: Float[Array, "d"] | None = None,
+    *,
+    tolerance: float = 1e-6,
+    max_iterations: int = 10_000,
+) -> PowerIteration:
+    r"""Repeat $\pi \leftarrow P\pi$ until $\|P\pi - \pi\|_1 \le$ `tolerance` or `max_iterations` steps are taken.
+
+    The residual comes with the answer: a chain that mixes slowly stops at the cap with a residual above tolerance.
+    Forward-mode derivatives go through the steps taken; prefer `stationary`, whose derivative is implicit.
+
+    >>> import jax.numpy as jnp
+    >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()
+    [0.2857, 0.7143]
+    """
+    d = matrix.shape[0]
+    start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
+
+    def unfinished(carry: PowerIteration) -> Bool[Array, ""]:
+        return (carry.residual > tolerance) & (carry.iterations < max_iterations)
+
+    def step(carry: PowerIteration) -> PowerIteration:
+        moved = matrix @ carry.distribution
+        residual = jnp.abs(moved - carry.distribution).sum()
+        return PowerIteration(moved, residual, carry.iterations + 1)
+
+    first = PowerIteration(start, jnp.full((), jnp.inf, matrix.dtype), jnp.zeros((), int))
+    found = lax.while_loop(unfinished, step, first)
+    return found._replace(distribution=found.distribution / found.distribution.sum())
+
+
+def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
+    r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
+
+    >>> import jax.numpy as jnp
+    >>> project_simplex(jnp.array([0.9, 0.5, -1.0])).tolist()
+    [0.7, 0.3, 0.0]
+
+    Reference: Held, Wolfe, Crowder (1974), Validation of subgradient optimization.
+    """
+    descending = jnp.sort(point)[::-1]
+    counts = jnp.arange(1, point.size + 1).astype(point.dtype)
+    thresholds = (jnp.cumsum(descending) - 1) / counts
+    support = (descending > thresholds).sum()
+    return jnp.maximum(point - thresholds[support - 1], 0)
+
+
+def project_ball(
+    point: Float[Array, "d"], radius: float | Float[Array, ""] = 1.0
+) -> Float[Array, "d"]:
+    r"""The nearest point of the L2 ball: $\arg\min_{\|x\| \le R} \|x - y\|_2 = y \min(1, R/\|y\|)$.
+
+    >>> import jax.numpy as jnp
+    >>> project_ball(jnp.array([3.0, 4.0])).tolist()
+    [0.6, 0.8]
+    """
+    square = jnp.sum(point**2)
+    outside = square > radius**2
+    # the double `where` keeps the gradient at the origin finite
+    norm = jnp.sqrt(jnp.where(outside, square, 1))
+    return jnp.where(outside, point * (radius / norm), point)
