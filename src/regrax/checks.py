@@ -29,13 +29,19 @@ def finite(name: str, value: Any) -> None:
         return
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.number):
-        raise ValueError(f"{name} must be numbers, but came with type {array.dtype}")
+        raise ValueError(f"{name} must be numbers, but came as {_short(value)}")
     if np.issubdtype(array.dtype, np.complexfloating):
-        raise ValueError(f"{name} must be real numbers, but came with type {array.dtype}")
+        raise ValueError(f"{name} must be real numbers, but came as {_short(value)}")
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         where = tuple(int(i) for i in bad[0])
-        raise ValueError(f"{name} must be finite numbers, but entry {where} is {array[where]}")
+        place = f"entry {where} " if where else ""
+        raise ValueError(f"{name} must be finite numbers, but {place}is {array[where]}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def positive(name: str, value: Any) -> None:

@@ -1,5 +1,12 @@
 """Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
 
+from regrax.games.formats import (
+    FORMATS,
+    game_from_json,
+    game_from_npz,
+    game_to_json,
+    game_to_npz,
+)
 from regrax.games.game import Game, bimatrix, symmetric, zero_sum
 from regrax.games.gaps import (
     cce_gap,
@@ -23,6 +30,7 @@ from regrax.games.zoo import (
 )
 
 __all__ = [
+    "FORMATS",
     "ZOO",
     "Game",
     "Trajectory",
@@ -32,6 +40,10 @@ __all__ = [
     "ce_gap",
     "chicken",
     "deviation_gains",
+    "game_from_json",
+    "game_from_npz",
+    "game_to_json",
+    "game_to_npz",
     "joint_play",
     "matching_pennies",
     "nash_gap",

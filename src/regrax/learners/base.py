@@ -26,7 +26,9 @@ class Learner(eqx.Module):
     reads back.
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str]  # in specs
+    about: ClassVar[str]  # in a few words
+    examples: ClassVar[tuple[str, ...]]  # specs of it; the contract tests run on each
 
     @property
     def plays_on(self) -> str:

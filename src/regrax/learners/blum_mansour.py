@@ -35,6 +35,11 @@ class BlumMansour(Learner):
     """
 
     name: ClassVar[str] = "blum_mansour"
+    about: ClassVar[str] = "swap regret from any base: one copy an action, and their fixed point"
+    examples: ClassVar[tuple[str, ...]] = (
+        "blum_mansour(hedge(0.9944))",
+        "blum_mansour(regret_matching())",
+    )
     base: Learner
     tolerance: float | None = eqx.field(static=True, default=None)
 

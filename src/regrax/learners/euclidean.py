@@ -29,6 +29,12 @@ class EuclideanFTRL(Learner):
     """
 
     name: ClassVar[str] = "euclidean_ftrl"
+    about: ClassVar[str] = "minus the step times past losses, projected onto the simplex or a ball"
+    examples: ClassVar[tuple[str, ...]] = (
+        "euclidean_ftrl(0.3)",
+        "euclidean_ftrl(inverse_sqrt(0.5))",
+        'euclidean_ftrl(0.3, "ball", 2.0)',
+    )
     step: Step
     domain: Literal["simplex", "ball"] = eqx.field(static=True, default="simplex")
     radius: Scalar = 1.0

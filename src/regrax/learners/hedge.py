@@ -42,6 +42,12 @@ class Hedge(Learner):
     """
 
     name: ClassVar[str] = "hedge"
+    about: ClassVar[str] = "smoothed fictitious play: softmax of minus the step times past losses"
+    examples: ClassVar[tuple[str, ...]] = (
+        "hedge(0.4479)",
+        "hedge(inverse_sqrt(1.0))",
+        "hedge(per_round(0.5, 0.4, 0.3))",
+    )
     step: Step
 
     def __check_init__(self) -> None:

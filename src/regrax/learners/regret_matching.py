@@ -35,6 +35,8 @@ class RegretMatching(Learner):
     """
 
     name: ClassVar[str] = "regret_matching"
+    about: ClassVar[str] = "play in proportion to positive regret"
+    examples: ClassVar[tuple[str, ...]] = ("regret_matching()",)
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
@@ -65,6 +67,8 @@ class RegretMatchingPlus(Learner):
     """
 
     name: ClassVar[str] = "regret_matching_plus"
+    about: ClassVar[str] = "regret matching that forgets negative regret"
+    examples: ClassVar[tuple[str, ...]] = ("regret_matching_plus()",)
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None

@@ -18,6 +18,8 @@ class Uniform(Learner):
     """
 
     name: ClassVar[str] = "uniform"
+    about: ClassVar[str] = "every action alike, whatever happens"
+    examples: ClassVar[tuple[str, ...]] = ("uniform()",)
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
@@ -45,6 +47,8 @@ class FollowTheLeader(Learner):
     """
 
     name: ClassVar[str] = "follow_the_leader"
+    about: ClassVar[str] = "the best action so far, ties shared: fictitious play"
+    examples: ClassVar[tuple[str, ...]] = ("follow_the_leader()",)
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None

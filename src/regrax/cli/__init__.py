@@ -1,0 +1,5 @@
+"""The command line: parse, call the library, print. Nothing here imports jax before it is needed."""
+
+from regrax.cli.main import main
+
+__all__ = ["main"]

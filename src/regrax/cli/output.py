@@ -1,0 +1,35 @@
+"""Printing: one JSON object and nothing else, or a table for people."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_json(result: Any) -> None:
+    """Print one JSON object; a number that is not finite is an error here, never an invalid token."""
+    print(json.dumps(result, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table; columns of numbers line up on the right."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for index, column in enumerate(columns):
+        numeric = all(_is_number(row[index]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(highlight=False).print(table)
+
+
+def number(value: float) -> str:
+    """Five decimals, as tables show them; what rounds to zero has no sign."""
+    return f"{round(value, 5) + 0.0:.5f}"
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and cell.lstrip("-+").replace(".", "", 1).replace("e-", "", 1).isdigit()

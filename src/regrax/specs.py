@@ -1,0 +1,206 @@
+r"""Learners and games as text, the text that `repr` prints: parsed, never evaluated.
+
+    spec     = name [ "(" [ argument { "," argument } ] ")" ]
+    argument = [ keyword "=" ] ( number | true | false | "text" | spec )
+
+as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
+and `_` are the same. Where a game is wanted, the path of a file that holds one will do as well.
+"""
+
+import difflib
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regrax.games import FORMATS, ZOO, Game
+from regrax.learners import LEARNERS, SCHEDULES, Learner
+
+__all__ = ["GRAMMAR", "load_game", "parse_game", "parse_learner"]
+
+GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
+DEPTH = 20  # specs within specs
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
+      | (?P<name>[A-Za-z][\w-]*)
+      | (?P<text>"(?:[^"\\]|\\.)*")
+      | (?P<mark>[(),=])
+    )""",
+    re.VERBOSE | re.ASCII,
+)
+
+
+class Call(NamedTuple):
+    """A parsed spec: a name and its arguments, nothing looked up yet."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    keywords: Mapping[str, Any]
+
+
+class _Parser:
+    """Reads tokens from left to right; every error shows the text and what was expected where."""
+
+    def __init__(self, text: str, example: str) -> None:
+        self.text, self.example, self.position, self.depth = text, example, 0, 0
+
+    def whole(self) -> Call:
+        call = self.spec()
+        if self.text[self.position :].strip():
+            self.fail("the end")
+        return call
+
+    def spec(self) -> Call:
+        self.depth += 1
+        if self.depth > DEPTH:
+            raise ValueError(
+                f"a spec may hold specs at most {DEPTH} deep, but {_short(self.text)} goes deeper"
+            )
+        name = self.take("name") or self.fail("a name")
+        arguments, keywords = self.arguments() if self.take("mark", "(") else ((), {})
+        self.depth -= 1
+        return Call(_canonical(name), arguments, keywords)
+
+    def arguments(self) -> tuple[tuple, dict]:
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
+        if self.take("mark", ")"):
+            return (), keywords
+        while True:
+            self.argument(positional, keywords)
+            if self.take("mark", ")"):
+                return tuple(positional), keywords
+            if not self.take("mark", ","):
+                self.fail("',' or ')'")
+
+    def argument(self, positional: list[Any], keywords: dict[str, Any]) -> None:
+        start = self.position
+        keyword = self.take("name")
+        if keyword and self.take("mark", "="):
+            if _canonical(keyword) in keywords:
+                raise ValueError(
+                    f"{keyword} must be given once, but {_short(self.text)} gives it twice"
+                )
+            keywords[_canonical(keyword)] = self.value()
+            return
+        self.position = start
+        if keywords:
+            self.fail("keyword=value after a keyword")
+        positional.append(self.value())
+
+    def value(self) -> Any:
+        if number := self.take("number"):
+            return float(number) if re.search(r"[.eE]", number) else int(number)
+        if text := self.take("text"):
+            return json.loads(text)
+        call = self.spec()
+        constants = {"true": True, "false": False}
+        bare = call.name in constants and not call.arguments and not call.keywords
+        return constants[call.name] if bare else call
+
+    def take(self, kind: str, wanted: str | None = None) -> str | None:
+        """The next token if it is of this kind (and is `wanted`), else None and nothing is read."""
+        match = _TOKEN.match(self.text, self.position)
+        if not match or match[kind] is None or (wanted is not None and match[kind] != wanted):
+            return None
+        self.position = match.end()
+        return match[kind]
+
+    def fail(self, expected: str) -> Any:
+        rest = self.text[self.position :].strip()
+        came = _short(rest) if rest else "the end"
+        raise ValueError(
+            f"expected {expected} but came {came} in {_short(self.text)}; a spec is {GRAMMAR}{self.example}"
+        )
+
+
+def parse_learner(text: str) -> Learner:
+    """The learner that a spec names.
+
+    >>> parse_learner("blum-mansour(hedge(0.9944))")
+    blum_mansour(hedge(0.9944))
+    """
+    example = "blum_mansour(hedge(0.9944))"
+    built = _build(_Parser(text, example).whole(), {**LEARNERS, **SCHEDULES}, "learner", example)
+    if not isinstance(built, Learner):
+        raise ValueError(f"expected a learner, as in {example}, but {text} is a step schedule")
+    return built
+
+
+def parse_game(text: str) -> Game:
+    """The game that a spec names.
+
+    >>> parse_game("random(2, 3, seed=7)")
+    random(2, 3, seed=7)
+    """
+    example = "random(10, 10, seed=3)"
+    zoo = {_canonical(name): make for name, make in ZOO.items()}
+    return _build(_Parser(text, example).whole(), zoo, "game", example)
+
+
+def load_game(text: str) -> Game:
+    """The game in the file at this path if there is one, else the game that the spec names.
+
+    >>> load_game("weighted-rps")
+    weighted-rps
+    """
+    path = Path(text)
+    if path.suffix.lower() in FORMATS:
+        return FORMATS[path.suffix.lower()].read(path.read_bytes())
+    if path.is_file():
+        known = ", ".join(FORMATS)
+        raise ValueError(
+            f"a game file must end in {known}, but {text} ends in {path.suffix or 'nothing'}"
+        )
+    return parse_game(text)
+
+
+def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, example: str) -> Any:
+    if call.name not in known:
+        nearest = difflib.get_close_matches(call.name, known, 1, 0.5)
+        hint = f"; the nearest is {_spelled(nearest[0], known)}" if nearest else ""
+        raise ValueError(
+            f"no {kind} is named {call.name!r}{hint} (a spec is {GRAMMAR}{example}; "
+            f"`regrax {kind}s` lists them)"
+        )
+
+    def built(value: Any) -> Any:
+        return _build(value, known, kind, example) if isinstance(value, Call) else value
+
+    make = known[call.name]
+    arguments = [built(value) for value in call.arguments]
+    keywords = {name: built(value) for name, value in call.keywords.items()}
+    try:
+        inspect.signature(make).bind(*arguments, **keywords)
+    except TypeError as error:
+        form = f"{call.name}{_parameters(make)}"
+        raise ValueError(f"{call.name} is called as {form}, but: {error}") from None
+    try:
+        return make(*arguments, **keywords)
+    except TypeError as error:
+        raise ValueError(f"{call.name} cannot take these arguments: {error}") from None
+
+
+def _parameters(make: Callable[..., Any]) -> str:
+    texts = []
+    for parameter in inspect.signature(make).parameters.values():
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
+        texts.append(f"{star}{parameter.name}{default}")
+    return f"({', '.join(texts)})"
+
+
+def _canonical(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def _spelled(name: str, known: Mapping[str, Any]) -> str:
+    return name.replace("_", "-") if name.replace("_", "-") in ZOO else name
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
