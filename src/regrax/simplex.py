@@ -23,6 +23,7 @@ class PowerIteration(NamedTuple):
     iterations: Int[Array, ""]
 
 
+@partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
 def stationary(
     matrix: Float[Array, "d d"],
     start: Float[Array, "d"] | None = None,
@@ -57,6 +58,7 @@ def _default_tolerance(matrix: Float[Array, "d d"]) -> float:
     return 1e-10 if matrix.dtype == jnp.float64 else 1e-6
 
 
+# Functions that loop are jitted: called outside of any `jit` they would otherwise compile anew each time.
 @jax.custom_jvp
 def _exact(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     return _eliminate(matrix)
@@ -127,6 +129,7 @@ def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     return lax.fori_loop(1, d, grow, (states == 0).astype(matrix.dtype))
 
 
+@partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
 def power_iteration(
     matrix: Float[Array, "d d"],
     start: Float[Array, "d"] | None = None,
@@ -159,6 +162,7 @@ def power_iteration(
     return found._replace(distribution=found.distribution / found.distribution.sum())
 
 
+@jax.jit
 def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
 

@@ -93,7 +93,10 @@ def _number_text(number: np.generic) -> str:
 
 
 def rollout(
-    learner: Learner, losses: Float[Array, "T d"], *, key: PRNGKeyArray | None = None
+    learner: Learner,
+    losses: Float[Array | np.ndarray, "T d"],
+    *,
+    key: PRNGKeyArray | None = None,
 ) -> Float[Array, "T d"]:
     r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
 

@@ -1,0 +1,163 @@
+"""Fixed points against exact arithmetic, projections against optimality conditions, gradients against differences."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from regrax.simplex import power_iteration, project_ball, project_simplex, stationary
+
+COMPONENTWISE = 1e-10  # relative error of every component of a stationary distribution, float64
+
+
+def tree_theorem(matrix):
+    """Markov chain tree theorem: weight of i = sum over spanning trees directed into i, in 400 digits."""
+    d = len(matrix)
+    with mpmath.workdps(400):
+        rates = [[mpmath.mpf(float(x)) for x in row] for row in matrix]
+        weights = []
+        for root in range(d):
+            others = [i for i in range(d) if i != root]
+            total = mpmath.mpf(0)
+            for targets in itertools.product(range(d), repeat=d - 1):
+                edges = dict(zip(others, targets, strict=True))
+                if all(reaches(edges, i, root) for i in others):
+                    total += mpmath.fprod(rates[j][i] for i, j in edges.items())
+            weights.append(total)
+        whole = mpmath.fsum(weights)
+        return [float(w / whole) for w in weights]
+
+
+def reaches(edges, start, root):
+    seen = set()
+    while start != root:
+        if start in seen:
+            return False
+        seen.add(start)
+        start = edges[start]
+    return True
+
+
+def columns(key, d, spread=3.0):
+    return jax.nn.softmax(spread * jax.random.normal(key, (d, d)), axis=0)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_random_chains_match_the_tree_theorem(x64, d):
+    matrix = columns(jax.random.key(d), d)
+    np.testing.assert_allclose(stationary(matrix), tree_theorem(matrix), rtol=COMPONENTWISE)
+
+
+@pytest.mark.parametrize("tiny", [1e-12, 1e-30, 1e-60])
+@pytest.mark.parametrize("seed", range(6))
+def test_tiny_entries_keep_relative_accuracy(x64, tiny, seed):
+    rng = np.random.default_rng(seed)
+    rates = rng.uniform(0.1, 1.0, (4, 4)) * tiny ** rng.integers(0, 2, (4, 4))
+    np.fill_diagonal(rates, 0)
+    rates /= 2 * rates.sum(0).max()
+    matrix = jnp.asarray(rates + np.diag(1 - rates.sum(0)))
+    np.testing.assert_allclose(stationary(matrix), tree_theorem(matrix), rtol=COMPONENTWISE)
+
+
+@pytest.mark.parametrize("coupling", [1e-8, 1e-12, 1e-60])
+def test_chains_that_almost_split_in_two(x64, coupling):
+    block = np.array([[0.6, 0.3], [0.4, 0.7]])
+    rates = np.zeros((4, 4))
+    rates[:2, :2], rates[2:, 2:] = block, block.T / block.T.sum(0)
+    rates[2, 0], rates[1, 3] = coupling, 3 * coupling
+    found, exact = stationary(jnp.asarray(rates)), tree_theorem(rates)
+    np.testing.assert_allclose(found, exact, rtol=COMPONENTWISE)
+    assert 0.5 < float(found[:2].sum()) < 0.9
+
+
+def test_many_tiny_levels_do_not_overflow(x64):
+    d, tiny = 12, 1e-60
+    rates = np.diag(np.full(d - 1, tiny), -1) + np.diag(np.ones(d - 1) / 2, 1)
+    matrix = jnp.asarray(rates + np.diag(1 - rates.sum(0)))
+    pi = np.asarray(stationary(matrix))
+    assert pi.sum() == pytest.approx(1)
+    np.testing.assert_allclose(pi[1:5] / pi[:4], 2 * tiny, rtol=COMPONENTWISE)
+
+
+@pytest.mark.parametrize(
+    "matrix", [np.eye(3), [[1, 1, 1], [0, 0, 0], [0, 0, 0]], np.eye(3)[[1, 2, 0]]]
+)
+def test_reducible_and_periodic_chains_still_give_a_fixed_point(matrix):
+    matrix = jnp.asarray(matrix, float)
+    for pi in (stationary(matrix), stationary(matrix, jnp.array([0.2, 0.3, 0.5]))):
+        assert float(pi.sum()) == pytest.approx(1)
+        np.testing.assert_allclose(matrix @ pi, pi, atol=1e-6)
+
+
+def test_warm_start_stops_at_its_residual_and_falls_back_on_elimination(x64):
+    keys = jax.random.split(jax.random.key(1), 50)
+    fast = jax.vmap(lambda k: columns(k, 5, 1.0))(keys)
+    slow = jax.vmap(lambda k: columns(k, 5, 40.0))(keys)
+    for chains in (fast, slow):
+        start = jnp.full((50, 5), 0.2)
+        found = jax.vmap(lambda p, s: stationary(p, s, tolerance=1e-9))(chains, start)
+        residual = jnp.abs(jnp.einsum("bij,bj->bi", chains, found) - found).sum(1)
+        assert float(residual.max()) <= 1e-9
+
+
+def test_power_iteration_reports_an_honest_residual():
+    slow = jnp.array([[0.999, 0.001], [0.001, 0.999]])
+    found = power_iteration(slow, jnp.array([1.0, 0.0]), tolerance=1e-7, max_iterations=5)
+    assert int(found.iterations) == 5
+    assert float(found.residual) > 1e-7
+    np.testing.assert_allclose(power_iteration(slow).distribution, [0.5, 0.5], atol=1e-3)
+
+
+def test_implicit_gradient_matches_differences_and_the_unrolled_power_iteration(x64):
+    matrix = columns(jax.random.key(0), 4, 1.0)
+    inside = jax.random.normal(jax.random.key(1), (4, 4))
+    inside = inside - inside.mean(0, keepdims=True)  # keeps columns summing to one
+    unrolled = lambda p: power_iteration(p, tolerance=1e-15).distribution  # noqa: E731
+    warm = lambda p: stationary(p, jnp.full(4, 0.25), tolerance=1e-14)  # noqa: E731
+    step = 1e-6
+    differences = (stationary(matrix + step * inside) - stationary(matrix - step * inside)) / (
+        2 * step
+    )
+    for function in (stationary, warm, unrolled):
+        _, tangent = jax.jvp(function, (matrix,), (inside,))
+        np.testing.assert_allclose(tangent, differences, atol=1e-8)
+    reverse = jax.jacrev(stationary)(matrix)
+    np.testing.assert_allclose(jnp.einsum("kij,ij->k", reverse, inside), differences, atol=1e-8)
+
+
+def test_gradient_off_the_simplex_is_that_of_the_elimination(x64):
+    """The elimination never reads the diagonal, so its derivative ignores it too."""
+    matrix, step = columns(jax.random.key(3), 3), 1e-6
+    gradient = jax.jacrev(stationary)(matrix)
+    for i, j in itertools.product(range(3), repeat=2):
+        bump = jnp.zeros((3, 3)).at[i, j].set(step)
+        differences = (stationary(matrix + bump) - stationary(matrix - bump)) / (2 * step)
+        np.testing.assert_allclose(gradient[:, i, j], differences, atol=1e-8)
+
+
+def test_projection_onto_the_simplex_satisfies_its_optimality_conditions(x64):
+    points = 2 * jax.random.normal(jax.random.key(0), (256, 7))
+    found = np.asarray(jax.vmap(project_simplex)(points))
+    np.testing.assert_allclose(found.sum(1), 1, atol=1e-12)
+    assert found.min() >= 0
+    # <y - x, z - x> <= 0 for every vertex z
+    towards = np.asarray(points) - found
+    assert (towards - (towards * found).sum(1, keepdims=True)).max() < 1e-12
+
+
+def test_projections_leave_inner_points_and_shorten_outer_ones(x64):
+    inside, outside = jnp.array([0.2, -0.3]), jnp.array([3.0, 4.0])
+    np.testing.assert_array_equal(project_ball(inside, 0.5), inside)
+    np.testing.assert_allclose(project_ball(outside, 2.0), [1.2, 1.6])
+    np.testing.assert_allclose(project_simplex(jnp.array([0.2, 0.8])), [0.2, 0.8])
+
+
+@pytest.mark.parametrize("function", [project_simplex, project_ball])
+def test_projection_gradients_match_differences(x64, function):
+    point = jnp.array([0.9, 0.5, -1.3])
+    check_grads(jax.jit(function), (point,), order=1, modes=("fwd", "rev"), atol=1e-6)
+    assert np.isfinite(np.asarray(jax.jacrev(project_ball)(jnp.zeros(3)))).all()
