@@ -4,15 +4,23 @@ import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from jaxtyping import install_import_hook
+import jaxtyping
 
-install_import_hook("regrax", "beartype.beartype")
+jaxtyping.install_import_hook("regrax", "beartype.beartype")
 
 import jax
 import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+@pytest.fixture
+def as_users_run_it():
+    """Run a test without the type checks of the test suite: a user meets the library's own errors."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

@@ -87,8 +87,8 @@ def best_action(losses: Float[Rows, "T d"]) -> Int[Array, ""]:
     >>> int(best_action(jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     0
     """
-    _, losses = _checked(losses, losses)
-    return jnp.argmin(losses.sum(0))
+    checks.finite("losses", losses)
+    return jnp.argmin(jnp.sum(losses, 0))
 
 
 def best_pair(
@@ -188,6 +188,6 @@ def _checked(
 ) -> tuple[Float[Array, "T d"], Float[Array, "T d"]]:
     fits = jnp.ndim(policies) == 2 and jnp.shape(policies) == jnp.shape(losses)
     checks.shape("losses", losses, f"(T, d), the shape {jnp.shape(policies)} of policies", fits)
-    checks.finite("policies", policies)
+    checks.distributions("policies", policies)
     checks.finite("losses", losses)
     return jnp.asarray(policies, float), jnp.asarray(losses, float)

@@ -22,6 +22,7 @@ __all__ = ["GRAMMAR", "load_game", "parse_game", "parse_learner"]
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
 DEPTH = 20  # specs within specs
+LONGEST = 40  # characters of a number
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -94,6 +95,8 @@ class _Parser:
 
     def value(self) -> Any:
         if number := self.take("number"):
+            if len(number) > LONGEST:
+                self.fail(f"a number of at most {LONGEST} characters")
             return float(number) if re.search(r"[.eE]", number) else int(number)
         if text := self.take("text"):
             return json.loads(text)

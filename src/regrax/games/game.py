@@ -40,11 +40,13 @@ class Game(eqx.Module):
         self.payoffs = payoffs if isinstance(payoffs, jax.Array) else _frozen(payoffs)
         _check_payoffs(self.payoffs)
         sizes = self.payoffs.shape[1:]
-        self.players = tuple(players or (f"player {n + 1}" for n in range(len(sizes))))
+        players = players or [f"player {n + 1}" for n in range(len(sizes))]
+        actions = actions or [[str(a + 1) for a in range(d)] for d in sizes]
+        self.players = _names("players", players)
         self.actions = tuple(
-            tuple(labels) for labels in actions or ([str(a + 1) for a in range(d)] for d in sizes)
+            _names("actions of a player", labels) for labels in _list("actions", actions)
         )
-        self.name = name or f"game({', '.join(map(str, sizes))})"
+        self.name = _names("name", [name])[0] or f"game({', '.join(map(str, sizes))})"
         if len(self.players) != len(sizes):
             raise ValueError(
                 f"players must name {len(sizes)} players, but names {len(self.players)}"
@@ -67,7 +69,20 @@ class Game(eqx.Module):
         return self.name
 
 
-def _frozen(payoffs: Any) -> Float[np.ndarray, "N *d"]:
+def _list(what: str, value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{what} must be a list, but is {value!r}")
+    return value
+
+
+def _names(what: str, value: Any) -> tuple[str, ...]:
+    for label in _list(what, value):
+        if not isinstance(label, str):
+            raise ValueError(f"{what} must be text, but one is {label!r}")
+    return tuple(value)
+
+
+def _frozen(payoffs: Any) -> Float[np.ndarray, "*any"]:
     try:
         array = np.array(payoffs, float)
     except (TypeError, ValueError) as error:

@@ -1,0 +1,48 @@
+"""The paper's corollaries: self-play with step c / sqrt(T) drives joint play to CCE (Hedge) and CE (Blum-Mansour)."""
+
+import jax
+import numpy as np
+import pytest
+
+from regrax.games import Game, cce_gap, ce_gap, play, random, swap_gap
+from regrax.learners import BlumMansour, Hedge
+
+HORIZONS = (100, 1_000, 10_000)
+GAMES = 24
+SLOPE = -0.45
+
+
+def hedge(d, rounds):
+    return Hedge(float(np.sqrt(8 * np.log(d) / rounds)))
+
+
+def blum_mansour(d, rounds):
+    return BlumMansour(Hedge(float(np.sqrt(8 * d * np.log(d) / rounds))))
+
+
+@pytest.mark.parametrize(
+    ("make", "gap", "sizes"),
+    [
+        pytest.param(hedge, cce_gap, (4, 4), id="hedge-cce-2-players"),
+        pytest.param(hedge, cce_gap, (3, 3, 3), id="hedge-cce-3-players"),
+        pytest.param(blum_mansour, ce_gap, (4, 4), id="blum-mansour-ce-2-players"),
+        pytest.param(blum_mansour, ce_gap, (3, 3, 3), id="blum-mansour-ce-3-players"),
+        pytest.param(blum_mansour, swap_gap, (3, 3), id="blum-mansour-swap-2-players"),
+    ],
+)
+def test_gaps_fall_like_one_over_root_t_and_stay_below_their_bound(make, gap, sizes):
+    d = sizes[0]
+    payoffs = np.stack([random(*sizes, seed=s).payoffs for s in range(GAMES)]).astype(np.float32)
+    found = []
+    for rounds in HORIZONS:
+        learner = make(d, rounds)
+        measure = jax.jit(
+            jax.vmap(
+                lambda u, learner=learner, n=rounds: gap(play(Game(u), learner, n).joint, Game(u))
+            )
+        )
+        gaps = np.asarray(measure(payoffs))
+        assert gaps.max() <= learner.bound(d, rounds) / rounds
+        found.append(gaps)
+    slopes = np.polyfit(np.log(HORIZONS), np.log(np.stack(found)), 1)[0]
+    assert np.median(slopes) <= SLOPE

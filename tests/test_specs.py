@@ -1,0 +1,124 @@
+"""Specs: what parses, what does not, and what the errors say."""
+
+import numpy as np
+import pytest
+
+from regrax import games
+from regrax.specs import load_game, parse_game, parse_learner
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("hedge(0.4479)", "hedge(0.4479)"),
+        ("  Hedge ( step = 1e-3 ) ", "hedge(0.001)"),
+        ("blum-mansour(hedge(0.9944))", "blum_mansour(hedge(0.9944))"),
+        ("blum_mansour(regret_matching, tolerance=1e-8)", "blum_mansour(regret_matching(), 1e-08)"),
+        ("uniform", "uniform()"),
+        ('euclidean_ftrl(0.3, "ball")', 'euclidean_ftrl(0.3, "ball")'),
+        ("hedge(per_round(.5, 4., 3))", "hedge(per_round(0.5, 4.0, 3.0))"),
+    ],
+)
+def test_learner_specs(text, canonical):
+    learner = parse_learner(text)
+    assert repr(learner) == canonical
+    assert repr(parse_learner(canonical)) == canonical
+
+
+@pytest.mark.parametrize("name", sorted(games.ZOO))
+def test_every_game_prints_the_spec_that_gives_it_back(name):
+    arguments = {"random": "(2, 3, seed=7)", "random-zero-sum": "(2, 3, seed=7)"}
+    game = parse_game(name + arguments.get(name, ""))
+    np.testing.assert_array_equal(parse_game(repr(game)).payoffs, game.payoffs)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a name but came the end"),
+        ("hedge(0.4", r"expected ',' or '\)' but came the end"),
+        ("hedge(0.4))", r"expected the end but came '\)'"),
+        ("hedge(0.4 0.5)", r"expected ',' or '\)' but came '0.5\)'"),
+        ("hedge(,)", "expected a name but came"),
+        ("hedge(0.4abc)", "expected a name but came '0.4abc"),
+        ("hegde(0.4)", "no learner is named 'hegde'; the nearest is hedge"),
+        ("zzz", "no learner is named 'zzz'"),
+        ("hedge", "called as hedge.step., but: missing a required argument: 'step'"),
+        ("hedge(1, 2)", "too many positional arguments"),
+        ("uniform(stepp=1)", "unexpected keyword argument 'stepp'"),
+        ("hedge(step=1, step=2)", "step must be given once"),
+        ("euclidean_ftrl(step=1, 2)", "expected keyword=value after a keyword"),
+        ("hedge(-0.5)", "step must be above 0, but is -0.5"),
+        ("hedge(0)", "step must be above 0, but is 0"),
+        ("hedge(1e999)", "step must be finite numbers, but is inf"),
+        ('hedge("fast")', "step must be numbers, but came as 'fast'"),
+        ("hedge(inverse_sqrt(-1))", "scale must be above 0"),
+        ("inverse_sqrt(1)", "is a step schedule"),
+        ("blum_mansour(0.4)", "base must be a learner, but is 0.4"),
+        ('blum_mansour(euclidean_ftrl(0.3, "ball"))', "base must play on the simplex"),
+        ('euclidean_ftrl(0.3, "cube")', 'domain must be "simplex" or "ball"'),
+        ("__import__('os')", "expected a name"),
+        ("blum_mansour(" * 30 + "uniform" + ")" * 30, "at most 20 deep"),
+        ("hedge(" + "1" * 5000 + ")", "a number of at most 40 characters"),
+    ],
+)
+def test_bad_learner_specs_teach(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_learner(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("weighted-rsp", "no game is named 'weighted_rsp'; the nearest is weighted-rps"),
+        ("random", r"random needs the number of actions"),
+        ("random(2.5, 2)", "actions must be a whole number of at least 1, but is 2.5"),
+        ("random(0, 2)", "actions must be a whole number of at least 1, but is 0"),
+        ("random(2, 2, seed=-1)", "seed must be a whole number of at least 0"),
+        ("chicken(1)", "too many positional arguments"),
+    ],
+)
+def test_bad_game_specs_teach(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_game(text)
+
+
+def test_errors_show_the_grammar():
+    with pytest.raises(ValueError, match=r"a spec is name, or name\(arguments\) with numbers"):
+        parse_learner("hedge(")
+
+
+def test_random_text_never_escapes_as_another_error():
+    rng = np.random.default_rng(0)
+    words = [
+        "hedge(",
+        "blum_mansour(",
+        "true",
+        "uniform",
+        *'hedge(),=." 0123456789-+eE_',
+        "\\",
+        "\n",
+    ]
+    refused = 0
+    for _ in range(2000):
+        text = "".join(rng.choice(words, rng.integers(0, 12)))
+        try:
+            parse_learner(text)
+        except ValueError:
+            refused += 1
+    assert refused > 1900
+
+
+def test_a_game_may_be_a_file(tmp_path):
+    for suffix in games.FORMATS:
+        path = tmp_path / f"mine{suffix}"
+        path.write_bytes(games.FORMATS[suffix].write(games.chicken()))
+        assert repr(load_game(str(path))) == "chicken"
+    other = tmp_path / "mine.txt"
+    other.write_text("")
+    with pytest.raises(ValueError, match=r"a game file must end in .json, .npz, but"):
+        load_game(str(other))
+    with pytest.raises(FileNotFoundError):
+        load_game(str(tmp_path / "none.json"))
