@@ -122,6 +122,13 @@ def _write_plot(file: Path, game: "Game", trajectory: "Trajectory") -> None:
     plot_gaps(gaps, title=str(game)).savefig(file, dpi=160)
 
 
+def _favourites(average: dict[str, float]) -> str:
+    """The actions played most, and how much."""
+    ranked = sorted(average.items(), key=lambda item: -item[1])
+    shown = [f"{label} {weight:.3f}" for label, weight in ranked[:3]]
+    return "  ".join(shown) + (" ..." if len(ranked) > 3 else "")
+
+
 def _print(result: dict[str, Any]) -> None:
     feedback = (
         "expected losses" if result["seed"] is None else f"sampled actions, seed {result['seed']}"
@@ -129,10 +136,10 @@ def _print(result: dict[str, Any]) -> None:
     rows = [
         [player["player"], learner]
         + [number(player[name]) for name in ("payoff", "regret", "swap_regret")]
-        + [" ".join(f"{weight:.3f}" for weight in list(player["average"].values())[:6])]
+        + [_favourites(player["average"])]
         for player, learner in zip(result["players"], result["learners"], strict=True)
     ]
-    columns = ("player", "learner", "payoff", "regret", "swap regret", "average play")
+    columns = ("player", "learner", "payoff", "regret", "swap regret", "played most")
     print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}")
     gaps = [
         ("CCE", "cce_gap"),

@@ -1,0 +1,40 @@
+# `make demo` and `make test` work on a machine with only Python and make.
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+.PHONY: help demo test lint format bench clean
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable . --group dev
+	touch $@
+
+demo: $(INSTALLED) ## play weighted rock-paper-scissors and print the gaps
+	$(BIN)/regrax play weighted-rps --learners 'uniform()' --rounds 20
+	$(BIN)/regrax play weighted-rps --learners 'hedge(0.4479)' --rounds 20
+	$(BIN)/regrax play weighted-rps --learners 'blum_mansour(hedge(0.99436))' --rounds 20
+
+test: lint ## check style, types and the order of rooms, then run the tests
+	$(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
+
+lint: $(INSTALLED) ## check style, types and the order of rooms
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/basedpyright src
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## rewrite the code in the project's style
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format --quiet .
+
+bench: $(INSTALLED) ## measure speed against plain numpy
+	$(BIN)/python -m benchmarks.play
+
+clean: ## remove what the commands above made
+	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,154 @@
+"""The command line as a person meets it: numbers, files, errors of one line, and start-up without jax."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from regrax.cli import main
+from regrax.games import FORMATS, random
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+
+def run(capsys, *arguments):
+    main(arguments)
+    return capsys.readouterr().out
+
+
+def run_json(capsys, *arguments):
+    return json.loads(run(capsys, *arguments, "--json"))
+
+
+def play(capsys, *learners, rounds=20, game="weighted-rps", more=()):
+    return run_json(capsys, "play", game, "--learners", *learners, "--rounds", str(rounds), *more)
+
+
+@pytest.mark.parametrize(
+    ("learner", "gaps"),
+    [
+        ("hedge(0.4479)", {"cce_gap": 0.09022, "ce_gap": 0.05915, "swap_gap": 0.09022}),
+        ("blum_mansour(hedge(0.99436))", {"ce_gap": 0.06172}),
+        ("uniform()", {"cce_gap": 0.11111, "ce_gap": 0.11111, "swap_gap": 0.11111}),
+    ],
+)
+def test_play_prints_the_known_gaps(capsys, learner, gaps):
+    result = play(capsys, learner)
+    for name, value in gaps.items():
+        assert round(result[name], 5) == value
+    assert result["learners"] == [learner, learner]
+    for player in result["players"]:
+        assert {"regret", "swap_regret"} <= set(player)
+        assert player["regret"] == pytest.approx(20 * result["cce_gap"])
+
+
+def test_play_writes_a_log_and_a_plot(capsys, tmp_path):
+    log, plot = tmp_path / "log.jsonl", tmp_path / "gaps.png"
+    play(capsys, "hedge(0.3)", more=("--seed", "1", "--log", str(log), "--plot", str(plot)))
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(rows) == 40
+    assert rows[3]["round"] == 2
+    assert set(rows[0]) == {"episode", "agent", "round", "policy", "action", "losses"}
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_play_takes_a_file_and_one_learner_per_seat(capsys, tmp_path):
+    path = tmp_path / "mine.npz"
+    path.write_bytes(FORMATS[".npz"].write(random(2, 3, 2, seed=1)))
+    result = play(capsys, "hedge(0.1)", "uniform()", "regret_matching()", game=str(path))
+    assert result["learners"][1] == "uniform()"
+    assert len(result["players"]) == 3
+
+
+def test_the_same_seed_gives_the_same_play(capsys):
+    first, again, other = (play(capsys, "hedge(0.3)", more=("--seed", s)) for s in ("1", "1", "2"))
+    assert first == again
+    assert first["cce_gap"] != other["cce_gap"]
+
+
+def test_tables_for_people(capsys):
+    assert "weighted-rps, 20 rounds" in run(
+        capsys, "play", "weighted-rps", "--learners", "uniform()", "--rounds", "20"
+    )
+    assert "matching-pennies" in run(capsys, "games")
+    assert "swerve" in run(capsys, "games", "chicken")
+    assert "blum_mansour" in run(capsys, "learners")
+    assert "more joint actions" in run(capsys, "games", "random(20, 20)")
+
+
+def test_lists_as_json(capsys):
+    assert "chicken" in run_json(capsys, "games")
+    assert np.shape(run_json(capsys, "games", "chicken")["payoffs"]) == (2, 2, 2)
+    assert "hedge" in run_json(capsys, "learners")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("play", "weighted-rsp", "--learners", "uniform()", "--rounds", "2"),
+            "nearest is weighted-rps",
+        ),
+        (("play", "chicken", "--learners", "hegde(1)", "--rounds", "2"), "nearest is hedge"),
+        (("play", "chicken", "--learners", "hedge(-1)", "--rounds", "2"), "step must be above 0"),
+        (
+            ("play", "chicken", "--learners", "uniform()", "--rounds", "0"),
+            "rounds must be a whole number",
+        ),
+        (("play", "chicken", "--learners", "uniform()", "--rounds", "x"), "--rounds"),
+        (("play", "chicken", "--learners", "uniform()"), "--rounds"),
+        (("play", "chicken", "--learners", "--rounds", "2"), "learners must be one"),
+        (("play", "no.json", "--learners", "uniform()", "--rounds", "2"), "no.json: No such file"),
+        (
+            ("play", "chicken", "--learners", "uniform()", "--rounds", "2", "--plot", "x.gif"),
+            "must end in .pdf, .png, .svg",
+        ),
+        (
+            ("play", "chicken", "--learners", "uniform()", "--rounds", "2", "--seed", "-1"),
+            "seed must be a whole number",
+        ),
+        (
+            (
+                "play",
+                "chicken",
+                "--learners",
+                "uniform()",
+                "--rounds",
+                "2",
+                "--log",
+                "/no/such/log",
+            ),
+            "/no/such/log: No such file",
+        ),
+        (("frobnicate",), "frobnicate"),
+        ((), "play"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(capsys, arguments, message):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    out, err = capsys.readouterr()
+    assert left.value.code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.startswith("regrax: error: ")
+    assert message in err
+
+
+def fresh(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_help_does_not_import_jax():
+    code = "import sys, regrax.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print('jax' in sys.modules)"
+    assert fresh(code).endswith("False\n")
+
+
+def test_importing_regrax_is_lazy_and_sets_nothing():
+    code = "import sys, regrax; print('jax' in sys.modules); regrax.Hedge(0.4)"
+    code += "; import jax; print(jax.config.jax_enable_x64)"
+    assert fresh(code).split() == ["False", "False"]
