@@ -6,7 +6,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jaxtyping
 
-jaxtyping.install_import_hook("regrax", "beartype.beartype")
+# a whole number is a float here, as it is to every type checker
+TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
+jaxtyping.install_import_hook("regrax", TYPECHECKER)
 
 import jax
 import pytest
