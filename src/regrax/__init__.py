@@ -13,19 +13,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regrax import attention as attention
     from regrax import games as games
     from regrax import learners as learners
     from regrax import regret as regret
     from regrax import simplex as simplex
     from regrax import specs as specs
+    from regrax.attention import *
     from regrax.games import *
     from regrax.learners import *
     from regrax.regret import *
     from regrax.simplex import *
 
-_ROOMS = ("games", "learners", "regret", "simplex", "specs")
+_ROOMS = ("attention", "games", "learners", "regret", "simplex", "specs")
 
 _EXPORTS = {
+    "attention": (
+        "FullLinearAttention",
+        "LinearAttention",
+        "Model",
+        "SwapAttention",
+        "Transformer",
+    ),
     "games": (
         "Game",
         "Trajectory",

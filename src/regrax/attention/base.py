@@ -1,0 +1,35 @@
+r"""What the objectives of `regrax.training` ask of a learner with trained parameters."""
+
+from abc import abstractmethod
+
+from jaxtyping import Array, Float
+
+from regrax.learners import Learner
+
+
+class Model(Learner):
+    r"""A learner with parameters to train: besides playing round by round it answers whole batches at once.
+
+    Batches keep the sequence axis last, where it is contiguous: `losses[t, j, n]` is the loss of action $j$ in
+    round $t$ of sequence $n$. The training form and the playing form agree to rounding. Every array leaf is a
+    trained parameter; everything else is static.
+    """
+
+    @property
+    @abstractmethod
+    def actions(self) -> int:
+        """How many actions $d$ the parameters are for."""
+
+    @abstractmethod
+    def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+        r"""The training form: $\pi_t$ of every round and sequence, from rounds $1..t-1$ of `losses`."""
+
+    def check_actions(self, actions: int) -> None:
+        """Raise unless the parameters are for this number of actions."""
+        if actions != self.actions:
+            raise ValueError(
+                f"{self} plays {self.actions} actions, but was asked to play {actions}"
+            )
+
+    def __repr__(self) -> str:
+        return f"{self.name}({self.actions})"
