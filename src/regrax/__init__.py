@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from regrax import regret as regret
     from regrax import simplex as simplex
     from regrax import specs as specs
+    from regrax import training as training
     from regrax.attention import *
     from regrax.games import *
     from regrax.learners import *
     from regrax.regret import *
     from regrax.simplex import *
+    from regrax.training import *
 
-_ROOMS = ("attention", "games", "learners", "regret", "simplex", "specs")
+_ROOMS = ("attention", "games", "learners", "regret", "simplex", "specs", "training")
 
 _EXPORTS = {
     "attention": (
@@ -71,6 +73,12 @@ _EXPORTS = {
         "running_swap_regret",
         "swap_matrix",
         "swap_regret",
+    ),
+    "training": (
+        "ClosedLoopSwapObjective",
+        "RegretObjective",
+        "SwapRegretObjective",
+        "fit",
     ),
     "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
 }

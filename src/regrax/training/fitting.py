@@ -1,0 +1,192 @@
+r"""`fit`: minimise an objective over a model's parameters, one compiled `scan` from report to report.
+
+The draws of a step depend on `key`, the number of the step and the position in its batch only, and everything else that
+training remembers is in its state: a run continued from a reported state gives the same bits as one that never stopped.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+
+from regrax import checks
+from regrax.learners import Learner
+from regrax.training.objectives import Objective
+from regrax.training.recipes import adam, recipe
+
+if TYPE_CHECKING:
+    import optax
+
+
+class TrainingState(eqx.Module):
+    """Everything a run needs to go on; with several seeds every array has a leading axis for them."""
+
+    model: Learner
+    optimizer: PyTree
+    step: Int[Array, ""] | Int[Array, "seeds"]
+
+
+class Report(eqx.Module):
+    """What a callback hears between two scans."""
+
+    step: int  # steps done
+    steps: int  # steps in all
+    losses: Float[np.ndarray, "every *seeds"]  # the loss of each step since the last report
+    state: TrainingState
+
+
+class Fitted(eqx.Module):
+    """A finished run: the model, the loss of every step taken, and the state to go on from."""
+
+    model: Learner
+    losses: Float[np.ndarray, "steps *seeds"]
+    state: TrainingState
+
+
+class TrainingDiverged(ArithmeticError):
+    """The loss stopped being a finite number; `state` is the last one reported good."""
+
+    def __init__(self, step: int, state: TrainingState) -> None:
+        good = int(np.max(state.step))
+        super().__init__(
+            f"the loss must be a finite number, but was not at step {step}; the state after step {good} is the "
+            "last good one: go on from it with a lower learning rate"
+        )
+        self.state = state
+
+
+def fit(
+    model: Learner,
+    objective: Objective,
+    *,
+    key: PRNGKeyArray,
+    steps: int | None = None,
+    batch: int | None = None,
+    chunk: int | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
+    every: int | None = None,
+    callback: Callable[[Report], None] | None = None,
+    state: TrainingState | None = None,
+) -> Fitted:
+    r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
+
+    Whatever is None comes from the model's recipe. `optimizer` is any optax transformation. `callback` is called after
+    every `every` steps (a twentieth of them all) with a `Report`; a `state` from a report continues that run. A `key`
+    of shape `(n,)`, with a model whose arrays have a leading axis of `n`, trains `n` seeds in one `vmap`. A batch is
+    taken in pieces of `chunk` sequences, whose gradients are averaged.
+
+    >>> import jax
+    >>> from regrax.attention import LinearAttention
+    >>> from regrax.training import RegretObjective
+    >>> model = LinearAttention(2, key=jax.random.key(0))
+    >>> fitted = fit(model, RegretObjective(2, 5), key=jax.random.key(1), steps=40, batch=64)
+    >>> fitted.losses.shape
+    (40,)
+    """
+    usual = recipe(model)
+    steps = usual.steps if steps is None else steps
+    batch = usual.batch if batch is None else batch
+    chunk = min(batch, usual.chunk if chunk is None else chunk)
+    every = max(1, steps // 20) if every is None else every
+    for name, value in {"steps": steps, "batch": batch, "chunk": chunk, "every": every}.items():
+        checks.at_least(name, value, 1)
+    if batch % chunk:
+        raise ValueError(f"batch must be a multiple of chunk = {chunk}, but is {batch}")
+    optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
+    state = start(model, optimizer, key) if state is None else state
+    return _run(state, objective, key, optimizer, (steps, batch // chunk, chunk, every), callback)
+
+
+def start(
+    model: Learner, optimizer: "optax.GradientTransformation", key: PRNGKeyArray
+) -> TrainingState:
+    """The state before the first step."""
+    model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
+    initial: Any = jax.vmap(optimizer.init) if _is_many(key) else optimizer.init
+    return TrainingState(model, initial(model), jnp.zeros(_seeds(key), int))
+
+
+def _run(
+    state: TrainingState,
+    objective: Objective,
+    key: PRNGKeyArray,
+    optimizer: "optax.GradientTransformation",
+    sizes: tuple[int, int, int, int],
+    callback: Callable[[Report], None] | None,
+) -> Fitted:
+    steps, pieces, chunk, every = sizes
+    done, history = int(np.max(state.step)), []
+    while done < steps:
+        count = min(every - done % every, steps - done)
+        moved, losses = _advance(state, objective, key, optimizer, count, pieces, chunk)
+        losses = np.moveaxis(np.asarray(losses), -1, 0)
+        bad = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
+        if len(bad):
+            raise TrainingDiverged(done + int(bad[0]) + 1, state)
+        state, done = moved, done + count
+        history.append(losses)
+        if callback is not None:
+            callback(Report(done, steps, losses, state))
+    empty = np.zeros((0, *_seeds(key)), np.float32)
+    return Fitted(state.model, np.concatenate(history) if history else empty, state)
+
+
+@eqx.filter_jit
+def _advance(
+    state: TrainingState,
+    objective: Objective,
+    key: PRNGKeyArray,
+    optimizer: "optax.GradientTransformation",
+    count: int,
+    pieces: int,
+    chunk: int,
+) -> tuple[TrainingState, Float[Array, "*seeds count"]]:
+    def one_seed(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Any]:
+        def step(state: TrainingState, _: None) -> tuple[TrainingState, Any]:
+            draws = jax.random.fold_in(key, state.step)
+            loss, gradient = _gradient(state.model, objective, draws, pieces, chunk)
+            return _move(state, gradient, optimizer), loss
+
+        return lax.scan(step, state, None, count)
+
+    return (jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key)
+
+
+def _move(state: TrainingState, gradient: Any, optimizer: Any) -> TrainingState:
+    with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
+        changes, memory = optimizer.update(gradient, state.optimizer, state.model)
+    model = jax.tree.map(jnp.add, state.model, changes)
+    return TrainingState(model, memory, state.step + 1)
+
+
+def _gradient(
+    model: Learner, objective: Objective, key: PRNGKeyArray, pieces: int, chunk: int
+) -> tuple[Float[Array, ""], Learner]:
+    """The loss and its gradient on one batch, piece by piece."""
+
+    def piece(index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
+        data = objective.draw(chunk, key=jax.random.fold_in(key, index))
+        return jax.value_and_grad(objective.loss)(model, data)
+
+    def add(total: tuple, index: Int[Array, ""]) -> tuple[tuple, None]:
+        return jax.tree.map(jnp.add, total, piece(index)), None
+
+    zero = jax.tree.map(
+        lambda part: jnp.zeros(part.shape, part.dtype), jax.eval_shape(piece, jnp.zeros((), int))
+    )
+    total, _ = lax.scan(add, zero, jnp.arange(pieces))
+    return jax.tree.map(lambda part: part / pieces, total)
+
+
+def _is_many(key: PRNGKeyArray) -> bool:
+    return bool(_seeds(key))
+
+
+def _seeds(key: PRNGKeyArray) -> tuple[int, ...]:
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return key.shape if typed else key.shape[:-1]

@@ -1,0 +1,45 @@
+"""How each kind of model is trained unless told otherwise: the settings that reach the exact optimum."""
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from regrax.attention import Transformer
+from regrax.learners import Learner
+
+if TYPE_CHECKING:
+    import optax
+
+
+class Recipe(NamedTuple):
+    """Adam with a rate that rises over the first twentieth of the steps and falls to zero as a cosine."""
+
+    steps: int
+    batch: int  # sequences a step
+    chunk: int  # sequences at a time, so that they stay in the processor's cache
+    rate: float
+
+
+LINEAR = Recipe(steps=2000, batch=1024, chunk=1024, rate=0.03)
+DEEP = Recipe(steps=3000, batch=256, chunk=64, rate=0.003)
+
+
+def recipe(model: Learner) -> Recipe:
+    """The recipe for a model.
+
+    >>> from regrax.learners import Hedge
+    >>> recipe(Hedge(0.1)).batch
+    1024
+    """
+    return DEEP if isinstance(model, Transformer) else LINEAR
+
+
+@cache
+def adam(rate: float, steps: int) -> "optax.GradientTransformation":
+    """Clipped Adam on a warm-up and cosine schedule; one object per setting, so that it compiles once."""
+    import optax
+
+    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps)
+    return optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(schedule, b2=0.99))
+
+
+CLIP = 1.0
