@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from regrax.learners import (
-    LEARNERS,
     BlumMansour,
     EuclideanFTRL,
     Hedge,
@@ -18,7 +17,7 @@ from regrax.learners import (
 )
 from regrax.learners.base import Learner
 from regrax.regret import external_regret, swap_regret
-from regrax.specs import parse_learner
+from regrax.specs import LEARNERS, parse_learner
 
 ROUNDING = 1e-9
 EXAMPLES = [text for learner in LEARNERS.values() for text in learner.examples]

@@ -19,15 +19,26 @@ if TYPE_CHECKING:
     from regrax import regret as regret
     from regrax import simplex as simplex
     from regrax import specs as specs
+    from regrax import theory as theory
     from regrax import training as training
     from regrax.attention import *
     from regrax.games import *
     from regrax.learners import *
     from regrax.regret import *
     from regrax.simplex import *
+    from regrax.theory import Optimal as Optimal
     from regrax.training import *
 
-_ROOMS = ("attention", "games", "learners", "regret", "simplex", "specs", "training")
+_ROOMS = (
+    "attention",
+    "games",
+    "learners",
+    "regret",
+    "simplex",
+    "specs",
+    "theory",
+    "training",
+)
 
 _EXPORTS = {
     "attention": (
@@ -81,6 +92,7 @@ _EXPORTS = {
         "fit",
     ),
     "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
+    "theory": ("Optimal",),
 }
 _HOME = {name: room for room, names in _EXPORTS.items() for name in names}
 

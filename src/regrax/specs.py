@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regrax.games import FORMATS, ZOO, Game
-from regrax.learners import LEARNERS, SCHEDULES, Learner
+from regrax.learners import LEARNERS as CLASSICAL
+from regrax.learners import SCHEDULES, Learner
+from regrax.theory import Optimal
 
-__all__ = ["GRAMMAR", "load_game", "parse_game", "parse_learner"]
+__all__ = ["GRAMMAR", "LEARNERS", "load_game", "parse_game", "parse_learner"]
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
+LEARNERS: dict[str, type[Learner]] = {**CLASSICAL, Optimal.name: Optimal}
 DEPTH = 20  # specs within specs
 LONGEST = 40  # characters of a number
 
