@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 
 from regrax import theory
 from regrax.theory.integrals import collision, foresight
-from regrax.theory.loss import check_size, mean_over_rounds
+from regrax.theory.loss import mean_over_rounds
 from regrax.theory.rounds import round_nodes
 
 PRINTED_12 = 0.6e-12  # twelve decimals
@@ -179,6 +179,38 @@ def test_the_ball_has_its_closed_form():
     assert math.isclose(theory.step_size(3, math.inf, operator="ball"), mean_norm / 3)
 
 
+@pytest.mark.parametrize(("actions", "horizon"), [(2, 9), (5, 6)])
+def test_losses_on_the_ball_agree_with_draws(actions, horizon):
+    rng, step = np.random.default_rng(0), 0.2
+    total, paid = np.zeros((actions, 100_000)), np.zeros(100_000)
+    for _ in range(horizon):
+        loss = rng.standard_normal(total.shape)
+        paid += (-step * total * loss).sum(0)
+        total += loss
+    square = (paid + 1.5 * np.linalg.norm(total, axis=0)) ** 2
+    exact = theory.loss(step, actions, horizon, operator="ball", radius=1.5)
+    assert abs(square.mean() - exact) < 4 * square.std() / math.sqrt(square.size)
+
+
+def test_the_step_on_the_ball_is_best_and_the_limit_lies_below():
+    for horizon in (20, math.inf):
+        at = theory.step_size(3, horizon, operator="ball")
+        best = theory.loss(at, 3, horizon, operator="ball")
+        for other in (0.9, 1.1):
+            assert theory.loss(other * at, 3, horizon, operator="ball") > best
+        assert theory.optimal_loss(3, horizon, operator="ball") < best
+
+
+@pytest.mark.parametrize("actions", [2, 3, 101])
+def test_the_limit_on_the_ball_is_the_mean_cosine(actions):
+    rng, rho = np.random.default_rng(1), 0.5  # two rounds: the second is played at correlation 1/2
+    x, z = rng.standard_normal((2, actions, 50_000))
+    y = rho * x + math.sqrt(1 - rho**2) * z
+    cosine = (x * y).sum(0) / np.linalg.norm(x, axis=0) / np.linalg.norm(y, axis=0)
+    exact = 2 * actions - theory.optimal_loss(actions, 2, operator="ball")
+    assert abs(cosine.mean() - exact) < 4 * cosine.std() / math.sqrt(cosine.size)
+
+
 def estimate(actions, horizon, samples, seed):
     """Means and standard errors of squared regret and of its derivative, at the exact step, drawn directly."""
     rng = np.random.default_rng(seed)
@@ -227,7 +259,7 @@ def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
         (lambda: theory.step_size(3, 1), "horizon must be a whole number of at least 2, but is 1"),
         (lambda: theory.step_size(3, 2.5), "horizon must be a whole number"),
         (lambda: theory.step_size(3, math.nan), "horizon must be a whole number"),
-        (lambda: check_size.__wrapped__(2.5, 20), "actions must be a whole number"),
+        (lambda: theory.step_size(2.5, 20), "actions must be a whole number"),
         (lambda: theory.step_size(10**7, 20), "actions must be at most 1000000"),
         (lambda: theory.step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
         (lambda: theory.step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
@@ -239,9 +271,10 @@ def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
         (lambda: theory.optimal_loss(1, 20), "actions must be a whole number"),
         (lambda: theory.uniform_loss(3, 0), "horizon must be a whole number"),
         (lambda: theory.stability(1.5, 3), "rho must be a correlation between 0 and 1"),
-        (lambda: theory.step_schedule.__wrapped__(3, math.inf), "horizon must be a whole number"),
+        (lambda: theory.step_schedule(3, math.inf), "horizon must be a whole number"),
     ],
 )
+@pytest.mark.usefixtures("as_users_run_it")
 def test_bad_input_is_explained_in_a_sentence(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()

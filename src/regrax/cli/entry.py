@@ -14,11 +14,13 @@ from regrax import __version__
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
+from regrax.cli.step_size import StepSize
 
 Command = (
     Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
+    | Annotated[StepSize, tyro.conf.subcommand("step-size")]
 )
 
 

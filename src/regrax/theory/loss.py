@@ -17,11 +17,13 @@ from typing import NamedTuple
 import numpy as np
 
 from regrax import checks
+from regrax.theory.ball import ball_loss, ball_optimal_loss
 from regrax.theory.gaussian import minimum_moment, stability
 from regrax.theory.integrals import Term, collision, foresight
 from regrax.theory.rounds import round_nodes
 
 MOST_ACTIONS = 10**6
+LARGEST_SCALED_STEP = 1000.0
 
 
 class LossParts(NamedTuple):
@@ -31,14 +33,25 @@ class LossParts(NamedTuple):
     sigma_2: float
 
 
-def loss(step: int | float, actions: int, horizon: int | float) -> float:
+def loss(
+    step: int | float,
+    actions: int,
+    horizon: int | float,
+    *,
+    operator: str = "softmax",
+    radius: int | float = 1.0,
+) -> float:
     r"""$L(k) = T\,E[m^2] + \sum_t E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$ with $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
 
-    >>> loss(0.4479, 3, 20)
-    14.7940792
+    `operator="ball"` is $\pi_t = -k S_{t-1}$ against the L2 ball of radius $R$ (`regrax.theory.ball`).
+
+    >>> loss(0.4479, 3, 20), loss(0.1189, 3, 20, operator="ball")
+    (14.7940792, 51.936)
     """
     check_size(actions, horizon)
     scaled = check_step(step, horizon)
+    if check_operator(operator, radius) == "ball":
+        return _rounds(horizon) * ball_loss(scaled, actions, horizon, radius)
 
     def of_round(tau: float) -> float:
         return collision(scaled, tau, actions).value - 2 * foresight(scaled, tau, actions).value
@@ -84,13 +97,19 @@ def uniform_loss(actions: int, horizon: int | float) -> float:
     return _rounds(horizon) * (minimum_moment(actions, 2) - 1 / actions)
 
 
-def optimal_loss(actions: int, horizon: int | float) -> float:
+def optimal_loss(
+    actions: int, horizon: int | float, *, operator: str = "softmax", radius: int | float = 1.0
+) -> float:
     r"""$L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$: what no policy can beat; `Optimal` attains it.
 
-    >>> optimal_loss(3, 20)
-    14.6276164
+    `operator="ball"` is the same limit when the comparator is the best point of the L2 ball of radius $R$.
+
+    >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
+    (14.6276164, 51.4255)
     """
     check_size(actions, horizon)
+    if check_operator(operator, radius) == "ball":
+        return _rounds(horizon) * ball_optimal_loss(actions, horizon, radius)
 
     def stable(tau: float) -> float:
         return stability(tau, actions)
@@ -126,6 +145,16 @@ def check_size(actions: int, horizon: int | float) -> None:
         checks.at_least("horizon", horizon, 2)
 
 
+def check_operator(operator: str, radius: int | float) -> str:
+    """The operator, or an error when it is unknown or a radius came where none belongs."""
+    checks.positive("radius", radius)
+    if operator not in ("softmax", "ball"):
+        raise ValueError(f"operator must be 'softmax' or 'ball', but is {operator!r}")
+    if operator == "softmax" and radius != 1:
+        raise ValueError(f"radius belongs to operator='ball', but came as {radius} with softmax")
+    return operator
+
+
 def check_step(step: int | float, horizon: int | float) -> float:
     r"""The scaled step $k\sqrt{T}$, or an error when it is not above 0 or too large to integrate."""
     checks.positive("step", step)
@@ -136,9 +165,6 @@ def check_step(step: int | float, horizon: int | float) -> float:
             f"already that of follow-the-leader, but is {scaled:g}"
         )
     return scaled
-
-
-LARGEST_SCALED_STEP = 1000.0
 
 
 def _mean_slope(

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from regrax import checks
+from regrax.theory.ball import ball_step
 from regrax.theory.integrals import collision, foresight
-from regrax.theory.loss import check_size, mean_over_rounds, scale
+from regrax.theory.loss import check_operator, check_size, mean_over_rounds, scale
 
 REFINED = 1.3
 """The grid that the error is estimated on has this many times the nodes, in every direction."""
@@ -40,9 +40,9 @@ def step_size(
     >>> step_size(3, 20, operator="ball")
     0.1189416
     """
-    _check(actions, horizon, operator, radius)
-    if operator == "ball":
-        return _ball_step(actions, radius) / scale(horizon)
+    check_size(actions, horizon)
+    if check_operator(operator, radius) == "ball":
+        return ball_step(actions, radius) / scale(horizon)
     return _scaled_step(actions, horizon, 1.0) / scale(horizon)
 
 
@@ -60,20 +60,6 @@ def step_size_with_error(
         return Estimate(value, ROUNDING * value)
     refined = _scaled_step(actions, horizon, REFINED) / scale(horizon)
     return Estimate(value, max(abs(refined - value), ROUNDING * value))
-
-
-def _check(actions: int, horizon: int | float, operator: str, radius: int | float) -> None:
-    check_size(actions, horizon)
-    checks.positive("radius", radius)
-    if operator not in ("softmax", "ball"):
-        raise ValueError(f"operator must be 'softmax' or 'ball', but is {operator!r}")
-    if operator == "softmax" and radius != 1.0:
-        raise ValueError(f"radius belongs to operator='ball', but came as {radius} with softmax")
-
-
-def _ball_step(d: int, radius: int | float) -> float:
-    r"""$R\,E\|G_d\|/d$ with $E\|G_d\| = \sqrt2\,\Gamma((d+1)/2)/\Gamma(d/2)$."""
-    return radius * math.sqrt(2) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2)) / d
 
 
 @lru_cache(maxsize=256)
