@@ -97,8 +97,8 @@ def fit_step_size(
 ) -> StepFit:
     r"""The step $k$ in $[0, 5]$ of the FTRL nearest to a model: least mean of $\|\pi_t - \pi_t(k)\|^2$.
 
-    The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$; on the ball $-k S_{t-1}$, what training sees. For the swap architecture
-    every head is compared with its own block's sum.
+    The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$; on the ball
+    $-k S_{t-1}$, what training sees. For the swap architecture every head is compared with its own block's sum.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
