@@ -32,6 +32,10 @@ def test_stability_runs_from_one_over_d_to_one(actions):
     assert np.all(np.diff(curve) > 0)
 
 
+def test_two_actions_lose_one_over_pi_a_round():
+    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)
+
+
 def test_stability_agrees_with_draws():
     rng, rho, draws = np.random.default_rng(0), 0.7, 400_000
     x, z = rng.standard_normal((2, 6, draws))

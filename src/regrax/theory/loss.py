@@ -128,7 +128,8 @@ def mean_over_rounds(
 
 def node_count(actions: int, horizon: int | float, fineness: float = 1.0) -> int:
     """How many rounds stand for all of them."""
-    return math.ceil(fineness * min(19 + 1.5 * math.log(actions), 6 + 0.4 * horizon))
+    size = math.log(actions)
+    return math.ceil(fineness * min(19 + 1.5 * size, 5 + (0.4 + 0.04 * size) * horizon))
 
 
 def scale(horizon: int | float) -> float:
