@@ -12,7 +12,7 @@ import regrax
 SOURCE = Path(regrax.__file__).parent
 DOCS = SOURCE.parent.parent / "docs"
 PUBLIC = [(room, name) for room, names in regrax._EXPORTS.items() for name in names]
-NO_EXAMPLE = {"Learner", "Trajectory"}  # abstract, or only made by others
+NO_EXAMPLE = {"Learner", "Model", "Trajectory"}  # abstract, or only made by others
 
 
 def test_every_exported_name_is_where_it_says():

@@ -14,6 +14,7 @@ from regrax import __version__
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
+from regrax.cli.reproduce import Reproduce
 from regrax.cli.step_size import StepSize
 
 Command = (
@@ -21,6 +22,7 @@ Command = (
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
     | Annotated[StepSize, tyro.conf.subcommand("step-size")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
 )
 
 

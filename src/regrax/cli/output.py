@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+SHORT = 19  # characters that are kept on one line
+
 
 def print_json(result: Any) -> None:
     """Print one JSON object; a number that is not finite is an error here, never an invalid token."""
@@ -20,7 +22,9 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        short = all(len(row[index]) <= SHORT for row in rows)
+        justify = "right" if numeric else "left"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)

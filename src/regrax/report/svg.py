@@ -89,7 +89,8 @@ def ticks(low: float, high: float, log: bool) -> list[float]:
     """
     if log:
         decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        steps = (1, 2, 5) if math.log10(high / low) < 2.2 else (1,)
+        span = math.log10(high / low)
+        steps = (1,) if span > 2.2 else (1, 2, 5) if span > 0.9 else range(1, 10)
         marks = [m * 10.0**e for e in decades for m in steps]
     else:
         rough = (high - low) / 5

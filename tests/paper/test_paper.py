@@ -1,0 +1,125 @@
+"""The reproduction's machinery: verdicts, pieces kept and found again, and the whole of it on a tiny scale."""
+
+import json
+import re
+
+import jax
+import numpy as np
+import pytest
+
+from regrax.paper import reproduce as module
+from regrax.paper import step_size
+from regrax.paper.models import QUICK, Training, fresh, objective, pack, seeds_of, unpack
+from regrax.paper.reported import REPORTED
+from regrax.paper.reproduce import EXPERIMENTS, reproduce
+from regrax.paper.rows import row
+from regrax.paper.store import Store
+
+
+@pytest.mark.parametrize(
+    ("values", "exact", "verdict"),
+    [
+        ([0.0632], 0.05, "matches"),
+        ([0.0501], 0.05, "better: reason"),
+        ([0.0800], 0.05, "differs: reason"),
+        ([0.0501], None, "differs: reason"),
+    ],
+)
+def test_verdicts(values, exact, verdict):
+    assert row("q", "ce.calibrated", values, exact=exact, why="reason").verdict == verdict
+
+
+def test_a_row_without_a_reported_number_says_only_why():
+    line = row("q", None, [0.1, 0.3], exact=0.2, why="reason")
+    assert line.paper == ""
+    assert line.verdict == "reason"
+    assert line.ours == "0.2000 ± 0.1414"
+
+
+def test_a_piece_is_computed_once_for_its_settings(tmp_path):
+    store, calls = Store(tmp_path), []
+    for settings in ({"n": 1}, {"n": 1}, {"n": 2}):
+        assert store.piece("x", settings, lambda: calls.append(1) or len(calls))["numbers"] == len(
+            calls
+        )
+    assert len(calls) == 2
+
+
+def test_a_piece_that_fails_leaves_nothing_behind(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(ValueError, match="JSON compliant"):
+        store.piece("x", {}, lambda: float("nan"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("training", QUICK, ids=lambda t: t.name)
+def test_models_come_back_from_their_bytes(training):
+    models = fresh(training)
+    back = unpack(fresh(Training(**{**training.__dict__, "seed": 5})), pack(models))
+    for one, two in zip(seeds_of(models), seeds_of(back), strict=True):
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert objective(training).horizon == 20
+
+
+def test_exponents_are_those_of_a_power_law():
+    cells = [
+        {
+            "architecture": a,
+            "actions": 3,
+            "horizon": T,
+            "steps": [2 * T**-0.5] * 3,
+            "exact": 2 * T**-0.5,
+            "samples": 1,
+        }
+        for a in ("single", "swap")
+        for T in (10, 20, 50)
+    ]
+    numbers = step_size.summarise(cells)
+    assert numbers["exponents"]["swap"]["3"]["mean"] == pytest.approx(-0.5)
+    assert len(step_size.section(numbers).figures) == 2
+    assert len(step_size.rows(numbers)) == 4
+
+
+def test_an_unknown_experiment_is_refused(tmp_path):
+    with pytest.raises(
+        ValueError, match="no experiment is named 'dept'; there are step-size, matching"
+    ):
+        reproduce(tmp_path, only=["dept"])
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Everything, at a scale that checks the plumbing and not the numbers."""
+    short = tuple(Training(**{**t.__dict__, "steps": 2, "batch": 8}) for t in QUICK)
+    monkeypatch.setattr(module, "QUICK", short)
+    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "held_out": 64, "compared": 2}
+    for name, experiment in EXPERIMENTS.items():
+        settings = {**experiment.settings(True)}
+        settings |= {key: value for key, value in small.items() if key in settings}
+        monkeypatch.setitem(
+            EXPERIMENTS, name, experiment._replace(settings=lambda _, s=settings: s)
+        )
+
+
+def without_times(path):
+    return json.loads(re.sub(r'"seconds": [0-9.e-]+', '"seconds": 0', path.read_text()))
+
+
+@pytest.mark.slow
+def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, monkeypatch):
+    rows = reproduce(tmp_path / "whole", quick=True)
+    printed = {line.paper for line in rows}
+    assert {str(number) for number in REPORTED.values()} <= printed
+    report = (tmp_path / "whole" / "report.html").read_text()
+    assert report.count("<svg") >= 7
+
+    def stop(task):
+        if task.name == "cce":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(tmp_path / "broken", quick=True, heard=stop)
+    reproduce(tmp_path / "broken", quick=True)
+    whole, mended = (without_times(tmp_path / d / "results.json") for d in ("whole", "broken"))
+    assert whole == mended
