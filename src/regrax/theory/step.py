@@ -71,8 +71,8 @@ def _scaled_step(d: int, horizon: int | float, fineness: float) -> float:
         return mean_over_rounds(lambda tau: round_slope(K, tau, d, fine), d, horizon, fine)
 
     first = math.sqrt(2.33 + 1.714 * math.log(d)) / (1 + 0.4 / horizon)  # within 3 %
-    coarse, curvature = secant(lambda K: slope(K, 0.6), first, 1.01 * first, tolerance=1e-8)
-    return secant(slope, coarse, coarse - slope(coarse) / curvature, tolerance=1e-15)[0]
+    coarse, curvature = secant(lambda K: slope(K, 0.5), first, 1.01 * first, tolerance=1e-8)
+    return secant(slope, coarse, coarse - slope(coarse) / curvature, tolerance=3e-14)[0]
 
 
 def round_slope(K: float, tau: float, d: int, fineness: float = 1.0) -> float:
