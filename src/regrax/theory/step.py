@@ -70,7 +70,7 @@ def _scaled_step(d: int, horizon: int | float, fineness: float) -> float:
     def slope(K: float, fine: float = fineness) -> float:
         return mean_over_rounds(lambda tau: round_slope(K, tau, d, fine), d, horizon, fine)
 
-    first = math.sqrt(2.33 + 1.714 * math.log(d)) / (1 + 0.4 / horizon)  # within 3 %
+    first = math.sqrt(2.33 + 1.714 * math.log(d)) / (1 + 0.4 / horizon)  # within 7 %
     coarse, curvature = secant(lambda K: slope(K, 0.5), first, 1.01 * first, tolerance=1e-8)
     return secant(slope, coarse, coarse - slope(coarse) / curvature, tolerance=3e-14)[0]
 
