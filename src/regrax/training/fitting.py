@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, UInt32
 
 from regrax import checks
 from regrax.learners import Learner
@@ -21,6 +21,9 @@ from regrax.training.recipes import adam, recipe
 
 if TYPE_CHECKING:
     import optax
+
+
+Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one a seed
 
 
 class TrainingState(eqx.Module):
@@ -64,7 +67,7 @@ def fit(
     model: Learner,
     objective: Objective,
     *,
-    key: PRNGKeyArray,
+    key: Keys,
     steps: int | None = None,
     batch: int | None = None,
     chunk: int | None = None,
@@ -102,9 +105,7 @@ def fit(
     return _run(state, objective, key, optimizer, (steps, batch // chunk, chunk, every), callback)
 
 
-def start(
-    model: Learner, optimizer: "optax.GradientTransformation", key: PRNGKeyArray
-) -> TrainingState:
+def start(model: Learner, optimizer: "optax.GradientTransformation", key: Keys) -> TrainingState:
     """The state before the first step."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
     initial: Any = jax.vmap(optimizer.init) if _is_many(key) else optimizer.init
@@ -114,7 +115,7 @@ def start(
 def _run(
     state: TrainingState,
     objective: Objective,
-    key: PRNGKeyArray,
+    key: Keys,
     optimizer: "optax.GradientTransformation",
     sizes: tuple[int, int, int, int],
     callback: Callable[[Report], None] | None,
@@ -140,7 +141,7 @@ def _run(
 def _advance(
     state: TrainingState,
     objective: Objective,
-    key: PRNGKeyArray,
+    key: Keys,
     optimizer: "optax.GradientTransformation",
     count: int,
     pieces: int,
@@ -183,10 +184,10 @@ def _gradient(
     return jax.tree.map(lambda part: part / pieces, total)
 
 
-def _is_many(key: PRNGKeyArray) -> bool:
+def _is_many(key: Keys) -> bool:
     return bool(_seeds(key))
 
 
-def _seeds(key: PRNGKeyArray) -> tuple[int, ...]:
+def _seeds(key: Keys) -> tuple[int, ...]:
     typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     return key.shape if typed else key.shape[:-1]
