@@ -1,5 +1,28 @@
-"""Certificates: Monte Carlo estimators, and checks of the paper's claims."""
+"""Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
 
-from regrax.certify.monte_carlo import monte_carlo_steps
+from regrax.certify.expectations import Identity, check_expectations
+from regrax.certify.gradients import Block, gradient_blocks
+from regrax.certify.landscape import Curvature, Family, curvature, family
+from regrax.certify.lemmas import LEMMAS, Finding, Lemma, check_lemmas
+from regrax.certify.monte_carlo import ESTIMATORS, monte_carlo_steps
+from regrax.certify.other_losses import RandomHorizon, StepInterval, numerical_step
 
-__all__ = ["monte_carlo_steps"]
+__all__ = [
+    "ESTIMATORS",
+    "LEMMAS",
+    "Block",
+    "Curvature",
+    "Family",
+    "Finding",
+    "Identity",
+    "Lemma",
+    "RandomHorizon",
+    "StepInterval",
+    "check_expectations",
+    "check_lemmas",
+    "curvature",
+    "family",
+    "gradient_blocks",
+    "monte_carlo_steps",
+    "numerical_step",
+]

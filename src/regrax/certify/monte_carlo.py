@@ -1,25 +1,36 @@
-r"""Monte Carlo estimates of the stationary step $k^\star(d, T)$, as the paper makes them.
+r"""Monte Carlo estimates of the stationary step $k^\star(d, T)$: as the paper makes them, and with less noise.
 
-A run draws `samples` loss sequences once and minimises the mean of $R(k)^2$ over the step $k$ of
-$\pi_t = \mathrm{softmax}(-k S_{t-1})$ with these draws held fixed. For the swap architecture a sequence is $d$
-independent Gaussian blocks and $R(k)$ the sum of the heads' regrets.
+A run draws `samples` loss sequences once and minimises a mean over them in the step $k$ of
+$\pi_t = \mathrm{softmax}(-k S_{t-1})$, the draws held fixed. For the swap architecture a sequence is $d$ independent
+Gaussian blocks. All estimators minimise the same expectation up to a constant:
+
+    paper        R(k)^2, of the summed regret of all heads
+    hindsight    sum_t ||pi_t - e_J*||^2, J* the action that turned out best (the derivative identity integrated)
+    conditional  sum_t ||pi_t - pi*_t||^2, pi*_t the probability of J* given the past: the best possible policy
+    antithetic   hindsight, on pairs of sequences l and -l
+    quasi        hindsight, on scrambled Sobol points in place of random ones
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import checks
+from regrax.theory import optimal_policy
 
 Architecture = Literal["single", "swap"]
+Estimator = Literal["paper", "hindsight", "conditional", "antithetic", "quasi"]
+ESTIMATORS: tuple[Estimator, ...] = ("paper", "hindsight", "conditional", "antithetic", "quasi")
 WIDEST = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
 GRID = 9
-LEVELS = 4  # each grid is 4 times finer: the last is 1 % wide
+LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
 
 
 def monte_carlo_steps(
@@ -28,10 +39,11 @@ def monte_carlo_steps(
     *,
     key: PRNGKeyArray,
     architecture: Architecture = "single",
+    estimator: Estimator = "paper",
     samples: int = 800,
     runs: int = 50,
 ) -> Float[Array, "runs"]:
-    r"""$\arg\min_k \frac1n \sum_m R_m(k)^2$ with common draws, once for every run.
+    r"""The minimiser over $k$ of the estimator's mean over `samples` sequences, once for every run.
 
     >>> import jax
     >>> steps = monte_carlo_steps(3, 20, key=jax.random.key(0), runs=4)
@@ -40,54 +52,110 @@ def monte_carlo_steps(
     """
     checks.at_least("actions", actions, 2)
     checks.at_least("horizon", horizon, 2)
-    checks.at_least("samples", samples, 1)
+    checks.at_least("samples", samples, 2)
     checks.at_least("runs", runs, 1)
     if architecture not in ("single", "swap"):
         raise ValueError(f'architecture must be "single" or "swap", but is {architecture!r}')
+    if estimator not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, but is {estimator!r}")
     heads = actions if architecture == "swap" else 1
-    return _steps(key, actions, horizon, heads, samples, runs)
+    draw = _draws(estimator, (horizon, actions, heads * samples))
+    return jnp.stack(
+        [_step(draw(jax.random.fold_in(key, run)), heads, estimator) for run in range(runs)]
+    )
 
 
-@partial(jax.jit, static_argnames=("actions", "horizon", "heads", "samples", "runs"))
-def _steps(
-    key: PRNGKeyArray, actions: int, horizon: int, heads: int, samples: int, runs: int
-) -> Float[Array, "runs"]:
-    def one_run(run: Int[Array, ""]) -> Float[Array, ""]:
-        # the sequence axis comes last, where it is contiguous; a sequence's blocks lie side by side on it
-        shape = (horizon, actions, heads * samples)
-        losses = jax.random.normal(jax.random.fold_in(key, run), shape)
-        return _minimiser(losses, heads)
+def _draws(
+    estimator: Estimator, shape: tuple[int, int, int]
+) -> Callable[[PRNGKeyArray], Float[Array, "T d n"]]:
+    """How losses are drawn; the sequence axis is last, where it is contiguous, a sequence's blocks side by side."""
+    horizon, actions, count = shape
+    if estimator == "quasi":
+        return partial(_sobol, horizon=horizon, actions=actions, count=count)
+    if estimator == "antithetic":
+        return partial(_pairs, shape=(horizon, actions, -(-count // 2)), count=count)
+    return partial(_normal, shape=shape)
 
-    return lax.map(one_run, jnp.arange(runs))
+
+@partial(jax.jit, static_argnames="shape")
+def _normal(key: PRNGKeyArray, shape: tuple[int, int, int]) -> Float[Array, "T d n"]:
+    return jax.random.normal(key, shape)
 
 
-def _minimiser(losses: Float[Array, "T d n"], heads: int) -> Float[Array, ""]:
-    r"""The least of the mean squared regret on a wide grid, then thrice on a finer one around it.
+def _pairs(key: PRNGKeyArray, shape: tuple[int, int, int], count: int) -> Float[Array, "T d n"]:
+    half = _normal(key, shape)
+    return jnp.concatenate([half, -half], axis=2)[..., :count]
 
-    The noise of a run can make its minimum lie far from $k^\star$, or the curve have several: no descent is trusted.
+
+def _sobol(key: PRNGKeyArray, horizon: int, actions: int, count: int) -> Float[Array, "T d n"]:
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    seed = np.random.default_rng(np.asarray(jax.random.key_data(key)))
+    points = qmc.Sobol(horizon * actions, rng=seed).random_base2(math.ceil(math.log2(count)))[
+        :count
+    ]
+    inside = np.clip(points, 1e-9, 1 - 1e-9)
+    return jnp.asarray(ndtri(inside).T.reshape(horizon, actions, count), float)
+
+
+@partial(jax.jit, static_argnames=("heads", "estimator"))
+def _step(losses: Float[Array, "T d n"], heads: int, estimator: Estimator) -> Float[Array, ""]:
+    """The least on a wide grid of steps, then on ever finer ones around it.
+
+    The noise of a run can put its minimum far from the truth, or give the curve several: no descent is trusted.
     """
-    best = losses.sum(0).min(0)
-
-    def objective(log_step: Float[Array, ""]) -> Float[Array, ""]:
-        regrets = (_suffered(jnp.exp(log_step), losses) - best).reshape(heads, -1).sum(0)
-        return jnp.mean(regrets**2)
+    objective = _objective(losses, heads, estimator)
 
     def refine(centre: Float[Array, ""], width: Float[Array, ""]) -> tuple[Float[Array, ""], None]:
         offsets = width * jnp.linspace(-1, 1, GRID)
-        return centre + offsets[jnp.argmin(lax.map(objective, centre + offsets))], None
+        return centre + offsets[jnp.argmin(lax.map(objective, jnp.exp(centre + offsets)))], None
 
     start = jnp.log(jnp.asarray(2 / losses.shape[0] ** 0.5))
     widths = jnp.array([math.log(WIDEST) * (2 / (GRID - 1)) ** level for level in range(LEVELS)])
     return jnp.exp(lax.scan(refine, start, widths)[0])
 
 
-def _suffered(step: Float[Array, ""], losses: Float[Array, "T d n"]) -> Float[Array, "n"]:
-    """The loss of smoothed fictitious play on every sequence, one round after the other."""
+def _objective(
+    losses: Float[Array, "T d n"], heads: int, estimator: Estimator
+) -> Callable[[Float[Array, ""]], Float[Array, ""]]:
+    total = losses.sum(0)
+    if estimator == "paper":
+        return lambda k: jnp.mean(
+            (suffered(k, losses) - total.min(0)).reshape(heads, -1).sum(0) ** 2
+        )
+    if estimator == "conditional":
+        rounds = losses.shape[0]
+        before = jnp.cumsum(losses, 0) - losses
+        left = jnp.arange(rounds, 0, -1)[:, None]
+        forecast = jnp.moveaxis(optimal_policy(jnp.moveaxis(before, 1, -1), left), -1, 1)
+    else:
+        best = jax.nn.one_hot(total.argmin(0), total.shape[0], axis=0, dtype=losses.dtype)
+        forecast = jnp.broadcast_to(best, losses.shape)
+    return lambda k: jnp.mean(_forecast_error(k, losses, forecast))
 
-    def play_round(carry: tuple, loss: Float[Array, "d n"]) -> tuple[tuple, None]:
-        total, suffered = carry
+
+def suffered(step: Float[Array, ""], losses: Float[Array, "T d n"]) -> Float[Array, "n"]:
+    """The loss of smoothed fictitious play on every sequence, one round after the other."""
+    return _along(step, losses, losses, lambda policy, loss: policy * loss)
+
+
+def _forecast_error(
+    step: Float[Array, ""], losses: Float[Array, "T d n"], forecast: Float[Array, "T d n"]
+) -> Float[Array, "n"]:
+    return _along(step, losses, forecast, lambda policy, target: (policy - target) ** 2)
+
+
+def _along(
+    step: Float[Array, ""],
+    losses: Float[Array, "T d n"],
+    beside: Float[Array, "T d n"],
+    term: Callable,
+) -> Float[Array, "n"]:
+    def play_round(carry: tuple, round_: tuple) -> tuple[tuple, None]:
+        (total, summed), (loss, other) = carry, round_
         policy = jax.nn.softmax(-step * total, axis=0)
-        return (total + loss, suffered + jnp.sum(policy * loss, 0)), None
+        return (total + loss, summed + jnp.sum(term(policy, other), 0)), None
 
     start = (jnp.zeros_like(losses[0]), jnp.zeros_like(losses[0, 0]))
-    return lax.scan(play_round, start, losses)[0][1]
+    return lax.scan(play_round, start, (losses, beside))[0][1]

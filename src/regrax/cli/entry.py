@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import tyro
 
 from regrax import __version__
+from regrax.cli.certify import Certify
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
@@ -22,6 +23,7 @@ Command = (
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
     | Annotated[StepSize, tyro.conf.subcommand("step-size")]
+    | Annotated[Certify, tyro.conf.subcommand("certify")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
 )
 

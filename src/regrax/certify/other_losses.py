@@ -1,0 +1,111 @@
+r"""The stationary step when losses are not Gaussian, or the horizon is random: by Monte Carlo, with an interval.
+
+For i.i.d. losses with a common mean $E[R]$ does not depend on the step, so $E[(R - c)^2]$ has the same minimiser for
+every constant $c$; $c$ near $E[R]$ takes most of the noise away. The interval is the usual one for a minimiser:
+$\hat k \pm 1.96\,\mathrm{se}(\psi) / E[\psi']$, $\psi = \frac{d}{dk} (R - c)^2$.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import checks, theory
+from regrax.certify.monte_carlo import suffered
+from regrax.training import Distribution
+from regrax.training.distributions import Batch
+
+NEWTON = 12
+
+
+class RandomHorizon(Distribution):
+    r"""The losses of `base` up to a round drawn uniformly from $1..2\bar T - 1$, zero after it: its mean is $\bar T$.
+
+    >>> import jax
+    >>> from regrax.training import Gaussian
+    >>> RandomHorizon(Gaussian()).draw(9, 2, 4, key=jax.random.key(0)).shape
+    (9, 2, 4)
+    """
+
+    base: Distribution
+
+    @property
+    def mean(self) -> float | None:
+        return self.base.mean
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        nature, end = jax.random.split(key)
+        losses = self.base.draw(rounds, actions, count, key=nature)
+        last = jax.random.randint(end, (count,), 0, rounds)
+        played = jnp.arange(rounds)[:, None] <= last[None, :]
+        return jnp.where(played[:, None, :], losses, 0)
+
+
+class StepInterval(NamedTuple):
+    """A step with its 95 % interval, and what the Gaussian step would cost on these losses."""
+
+    step: float
+    low: float
+    high: float
+    gaussian: float  # the exact step for Gaussian losses of the same (mean) horizon
+    excess: float  # loss at the Gaussian step over the loss at the best one, minus 1
+
+
+def numerical_step(
+    distribution: Distribution,
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 100_000,
+) -> StepInterval:
+    r"""The step that minimises $E[R(k)^2]$ on any i.i.d. losses with a common mean.
+
+    With `RandomHorizon` the horizon is that of the mean: sequences are drawn twice as long, less one round.
+
+    >>> import jax
+    >>> from regrax.training import Gaussian
+    >>> found = numerical_step(Gaussian(), 3, 20, key=jax.random.key(0), sequences=20_000)
+    >>> found.low < 0.4479 < found.high
+    True
+    """
+    checks.at_least("sequences", sequences, 100)
+    if distribution.mean is None:
+        raise ValueError(
+            f"losses must have a common mean for all actions, but {distribution} may not"
+        )
+    rounds = 2 * horizon - 1 if isinstance(distribution, RandomHorizon) else horizon
+    losses = distribution.draw(rounds, actions, sequences, key=key)
+    gaussian = theory.step_size(actions, horizon)
+    step, half, excess = (float(x) for x in _minimise(losses, jnp.asarray(gaussian, float)))
+    return StepInterval(step, step - half, step + half, gaussian, excess)
+
+
+@eqx.filter_jit
+def _minimise(losses: Float[Array, "T d n"], guess: Float[Array, ""]) -> tuple:
+    best = losses.sum(0).min(0)
+    centre = (suffered(guess, losses) - best).mean()
+
+    def square(step: Float[Array, ""]) -> Float[Array, "n"]:
+        return (suffered(step, losses) - best - centre) ** 2
+
+    def slope(step: Float[Array, ""]) -> Float[Array, "n"]:
+        return jax.jvp(square, (step,), (jnp.ones_like(step),))[1]
+
+    def derivatives(step: Float[Array, ""]) -> tuple[Float[Array, "n"], Float[Array, ""]]:
+        first, second = jax.jvp(slope, (step,), (jnp.ones_like(step),))
+        return first, second.mean()
+
+    def improve(step: Float[Array, ""], _: None) -> tuple[Float[Array, ""], None]:
+        first, second = derivatives(step)
+        return jnp.clip(step - first.mean() / jnp.abs(second), guess / 4, guess * 4), None
+
+    step, _ = lax.scan(improve, guess, None, NEWTON)
+    first, second = derivatives(step)
+    half = 1.96 * first.std() / first.size**0.5 / second
+    # the mean square of regret is the mean square about the centre plus the centre's
+    level = square(step).mean() + centre**2
+    return step, half, (square(guess).mean() + centre**2) / level - 1

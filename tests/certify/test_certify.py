@@ -1,0 +1,134 @@
+"""Certificates: they accept what is true, refuse what is false, and agree with exact theory."""
+
+import jax
+import numpy as np
+import pytest
+
+from regrax import theory
+from regrax.certify import (
+    ESTIMATORS,
+    RandomHorizon,
+    check_expectations,
+    check_lemmas,
+    curvature,
+    family,
+    gradient_blocks,
+    monte_carlo_steps,
+    numerical_step,
+)
+from regrax.certify.gradients import Block
+from regrax.certify.landscape import Curvature
+from regrax.training import BiasedGaussian, Gaussian
+
+KEY = jax.random.key(0)
+
+
+@pytest.mark.parametrize("architecture", ["single", "swap"])
+@pytest.mark.parametrize("share", [None, 0.6])
+def test_gradients_are_as_the_theorems_say_on_and_off_the_stationary_step(architecture, share):
+    step = None if share is None else share * theory.step_size(2, 6)
+    blocks = gradient_blocks(2, 6, key=KEY, architecture=architecture, step=step, sequences=20_000)
+    assert all(block.holds for block in blocks)
+    largest = max(abs(block.expected).max() for block in blocks)
+    assert largest > 0.1 if share else largest < 1e-9
+
+
+def test_a_wrong_expectation_is_refused():
+    blocks = gradient_blocks(2, 6, key=KEY, step=2 * theory.step_size(2, 6), sequences=20_000)
+    wrong = blocks[0]._replace(expected=np.zeros(4))
+    assert blocks[0].holds
+    assert not wrong.holds
+
+
+def test_p_values_are_those_of_the_largest_of_independent_scores():
+    rng = np.random.default_rng(0)
+    blocks = [Block("x", rng.normal(size=9), np.ones(9), np.zeros(9)) for _ in range(2000)]
+    assert np.mean([b.p_value < 0.1 for b in blocks]) == pytest.approx(0.1, abs=0.025)
+
+
+def test_the_family_has_one_minimum():
+    found = family(3, 20, points=13)
+    assert found.slopes["half"] < 0 < found.slopes["twice"]
+    assert abs(found.slopes["once"]) < 1e-9
+    assert found.curvature > 0
+    assert found.roots == 1
+
+
+@pytest.mark.parametrize("actions", [2, 3])
+def test_the_stationary_point_is_a_minimum_in_all_directions_but_the_flat_ones(actions):
+    found = curvature(actions, 8, key=KEY, sequences=4000)
+    assert found.flat == actions + 1
+    assert found.is_minimum
+
+
+def test_a_saddle_or_an_extra_flat_direction_is_not_called_a_minimum():
+    errors = np.full(4, 0.1)
+    assert not Curvature(np.array([0, 0, 0, -1.0]), errors, 3, 3).is_minimum
+    assert not Curvature(np.array([0, 0, 0, 0.0]), errors, 4, 3).is_minimum
+
+
+@pytest.mark.parametrize("architecture", ["single", "swap"])
+def test_the_papers_estimate_is_near_the_exact_step(architecture):
+    steps = np.asarray(monte_carlo_steps(2, 10, key=KEY, architecture=architecture, runs=12))
+    error = steps.std(ddof=1) / len(steps) ** 0.5
+    assert abs(steps.mean() - theory.step_size(2, 10)) < 4 * error + 0.02
+
+
+def test_better_estimators_have_less_variance():
+    spread = {
+        e: float(
+            np.std(monte_carlo_steps(2, 10, key=KEY, estimator=e, runs=12, samples=400), ddof=1)
+        )
+        for e in ESTIMATORS
+    }
+    assert spread["hindsight"] < 0.8 * spread["paper"]
+    assert spread["conditional"] < 0.2 * spread["paper"]
+    assert spread["quasi"] < spread["paper"]
+
+
+def test_a_random_horizon_wants_another_step():
+    found = numerical_step(RandomHorizon(Gaussian()), 2, 10, key=KEY, sequences=20_000)
+    assert found.high < found.gaussian
+    assert found.excess > 0
+
+
+def test_losses_without_a_common_mean_are_refused():
+    with pytest.raises(ValueError, match="losses must have a common mean"):
+        numerical_step(BiasedGaussian(), 2, 10, key=KEY)
+
+
+def test_identities_hold_and_a_false_one_would_not():
+    found = check_expectations(3, 8, key=KEY, sequences=20_000)
+    assert all(identity.holds for identity in found)
+    assert not found[0]._replace(difference=10 * found[0].error).holds
+
+
+def test_exactly_the_known_slips_fail_as_printed_and_hold_corrected():
+    found = check_lemmas(key=KEY, samples=300)
+    broken = {f.lemma.name for f in found if not f.holds}
+    assert broken == {"null direction", "softmax Jacobian (b)", "swap regret display"}
+    assert all(f.holds for f in found if f.lemma.form == "corrected")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: monte_carlo_steps(3, 20, key=KEY, architecture="triple"),
+            'must be "single" or "swap"',
+        ),
+        (
+            lambda: monte_carlo_steps(3, 20, key=KEY, estimator="best"),
+            "estimator must be one of paper",
+        ),
+        (lambda: monte_carlo_steps(1, 20, key=KEY), "actions must be a whole number of at least 2"),
+        (
+            lambda: gradient_blocks(3, 20, key=KEY, sequences=10),
+            "sequences must be a whole number of at least",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_input_is_told_in_one_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
