@@ -1,0 +1,19 @@
+"""Speed, measured: `python -m benchmarks.play`.
+
+Every module here runs on one core and one thread, so that ratios compare programs and not thread pools, and keeps the
+memory it frees, so that they do not compare page faults. Both have to be settled before numpy and jax start, hence on
+import of this package.
+"""
+
+import ctypes
+import os
+import sys
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # the names glibc gives these options of `mallopt`
+
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_variable] = "1"
+if sys.platform == "linux":  # elsewhere XLA may use more cores
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    for _option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+        ctypes.CDLL(None).mallopt(_option, 2**30)
