@@ -1,6 +1,6 @@
 r"""Repeated play: every seat a learner, every round its expected (or sampled) losses, one `lax.scan`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from string import ascii_lowercase
 
@@ -16,6 +16,7 @@ from regrax.learners import Learner
 from regrax.learners.base import State
 
 CHUNK = 256  # rounds whose joint play is held at once
+SMALL = 512  # bytes: if no buffer of a loop body is larger, XLA on a CPU runs its parts in turn, unscheduled
 
 
 class Trajectory(eqx.Module):
@@ -88,7 +89,7 @@ def _play(
     game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
 ) -> Trajectory:
     seats = range(len(learners))
-    payoffs = [game.own(n) for n in seats]
+    tables = [-game.own(n) for n in seats]
     start_keys, round_keys = _split(key, len(learners), rounds)
 
     def play_round(
@@ -97,14 +98,44 @@ def _play(
         policies = tuple(learners[n].policy(states[n]) for n in seats)
         actions = None if round_key is None else _draw(round_key, policies)
         shown = policies if actions is None else _one_hots(actions, policies)
-        losses = tuple(-payoffs[n] @ outer([shown[m] for m in seats if m != n]) for n in seats)
+        losses = tuple(tables[n] @ outer([shown[m] for m in seats if m != n]) for n in seats)
         states = [learners[n].update(states[n], losses[n]) for n in seats]
         return states, (policies, losses, actions)
 
     states = [learners[n].init(game.sizes[n], rounds, key=start_keys[n]) for n in seats]
-    _, (policies, losses, actions) = lax.scan(play_round, states, round_keys, rounds)
+    block = _block(rounds, tables)
+    policies, losses, actions = _scan_in_blocks(play_round, states, round_keys, rounds, block)
     shown = policies if actions is None else _one_hots(actions, policies)
     return Trajectory(policies, losses, actions, joint_play(shown))
+
+
+def _block(rounds: int, tables: list[Float[Array, "_ _"]]) -> int:
+    """The largest divisor of `rounds` whose rows are small buffers, or 1 if the game's tables are not."""
+    if max(table.nbytes for table in tables) > SMALL:
+        return 1
+    most = SMALL // max(table.nbytes // table.shape[1] for table in tables)
+    return max(block for block in range(1, most + 1) if rounds % block == 0)
+
+
+def _scan_in_blocks(
+    play_round: Callable, states: list[State], keys: Array | None, rounds: int, block: int
+) -> tuple:
+    """What `lax.scan(play_round, states, keys, rounds)` stacks, by a loop over rounds inside a loop over blocks.
+
+    Stacks of all rounds are large buffers, and when a loop body writes one, XLA schedules the parts of that body anew
+    every round, which takes as long as playing a small game does: blocks play 10 x 10 games twice as fast.
+    """
+    # entering a body costs as well: two rounds an entry, unless it is slow to compile (heads of Blum-Mansour)
+    light = all(jnp.ndim(leaf) < 2 for leaf in jax.tree.leaves(states))
+    unroll = 2 if light and block % 2 == 0 else 1
+
+    def play_block(states: list[State], keys: Array | None) -> tuple[list[State], tuple]:
+        return lax.scan(play_round, states, keys, block, unroll=unroll)
+
+    blocks = rounds // block
+    split = jax.tree.map(lambda x: x.reshape(blocks, block, *x.shape[1:]), keys)
+    _, rows = lax.scan(play_block, states, split, blocks)
+    return jax.tree.map(lambda x: x.reshape(rounds, *x.shape[2:]), rows)
 
 
 def _split(key: PRNGKeyArray | None, seats: int, rounds: int) -> tuple:
@@ -149,9 +180,9 @@ def joint_play(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
     def add(total: Float[Array, "*d"], chunk: list) -> tuple:
         return total + average(*chunk), None
 
-    # einsum holds a product over all players but one for every round: take the rounds in chunks, the last one
-    # filled up with zeros
-    chunks = -(-rounds // CHUNK)
+    # for more than two players einsum holds a product over all but one for every round: take the rounds in chunks,
+    # the last one filled up with zeros
+    chunks = -(-rounds // CHUNK) if len(played) > 2 else 1
     missing = chunks * CHUNK - rounds if chunks > 1 else 0
     padded = [jnp.pad(rows, ((0, missing), (0, 0))) for rows in played]
     parts = [rows.reshape(chunks, -1, rows.shape[1]) for rows in padded]
