@@ -29,14 +29,14 @@ def stationary(
     start: Float[Array, "d"] | None = None,
     *,
     tolerance: float | None = None,
-    max_iterations: int = 64,
+    max_iterations: int | None = None,
 ) -> Float[Array, "d"]:
     r"""The stationary distribution $\pi = P\pi$ of a column-stochastic matrix.
 
     Without `start` it is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component keeps
     its relative accuracy even when the chain almost splits in two. With `start` (a policy known to be near) it
     takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64) and
-    eliminates if `max_iterations` of them were not enough.
+    eliminates if `max_iterations` of them were not enough (default $4d$, at least 64: about an elimination's cost).
 
     Differentiation is implicit in both: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
     The diagonal of `matrix` is implied by the rest and is not read by the elimination. A chain with several closed
@@ -51,7 +51,8 @@ def stationary(
     if start is None:
         return _exact(matrix)
     tolerance = _default_tolerance(matrix) if tolerance is None else tolerance
-    return _warm(matrix, lax.stop_gradient(start), tolerance, max_iterations)
+    steps = max(64, 4 * matrix.shape[0]) if max_iterations is None else max_iterations
+    return _warm(matrix, lax.stop_gradient(start), tolerance, steps)
 
 
 def _default_tolerance(matrix: Float[Array, "d d"]) -> float:
@@ -82,7 +83,9 @@ def _warm(
         return carry[1] > tolerance
 
     def eliminate(carry: tuple) -> tuple:
-        return _eliminate(matrix), jnp.zeros_like(carry[1])
+        # XLA would move work that does not change out of the loop, and so do it every time: tie it to the carry
+        residual, tied = lax.optimization_barrier((carry[1], matrix))
+        return _eliminate(tied), jnp.zeros_like(residual)
 
     return lax.while_loop(unfinished, eliminate, (found.distribution, found.residual))[0]
 
@@ -103,30 +106,25 @@ def _implicit_tangent(
 
 def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     """Censor the chain to ever fewer states, then build the distribution back up, one state at a time."""
-    d = matrix.shape[0]
-    states = jnp.arange(d)
+    states = jnp.arange(matrix.shape[0])
 
-    def censor(step: Int[Array, ""], rates: Float[Array, "d d"]) -> Float[Array, "d d"]:
-        last = d - 1 - step
-        below = states < last
-        out = jnp.where(below, rates[:, last], 0)
-        into = jnp.where(below, rates[last, :], 0)
+    def censor(rates: Float[Array, "d d"], last: Int[Array, ""]) -> tuple:
+        out = jnp.where(states < last, rates[:, last], 0)
+        into = jnp.where(states < last, rates[last, :], 0)
         leaving = out.sum()
-        exits = jnp.where(leaving > 0, out / jnp.where(leaving > 0, leaving, 1), 0)
-        arrivals = jnp.where(leaving > 0, into / jnp.where(leaving > 0, leaving, 1), 0)
-        rates = rates + jnp.outer(exits, into)
-        return rates.at[last, :].set(jnp.where(below, arrivals, rates[last, :]))
+        share = jnp.where(leaving > 0, leaving, 1)
+        return rates + jnp.outer(out / share, into), (into / share, leaving > 0)
 
-    def grow(state: Int[Array, ""], pi: Float[Array, "d"]) -> Float[Array, "d"]:
-        below = states < state
-        absorbing = jnp.where(below, rates[:, state], 0).sum() <= 0
-        mass = jnp.where(below, rates[state, :] * pi, 0).sum()
+    def grow(pi: Float[Array, "d"], censored: tuple) -> tuple:
+        state, arrivals, leaves = censored
         here = states == state
-        pi = jnp.where(absorbing, here.astype(pi.dtype), jnp.where(here, mass, pi))
-        return pi / pi.sum()
+        grown = jnp.where(here, (arrivals * pi).sum(), pi)
+        pi = jnp.where(leaves, grown, here.astype(pi.dtype))
+        return pi / pi.sum(), None
 
-    rates = lax.fori_loop(0, d - 1, censor, matrix)
-    return lax.fori_loop(1, d, grow, (states == 0).astype(matrix.dtype))
+    _, censored = lax.scan(censor, matrix, states[1:], reverse=True)
+    start = (states == 0).astype(matrix.dtype)
+    return lax.scan(grow, start, (states[1:], *censored))[0]
 
 
 @partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
@@ -148,12 +146,14 @@ def power_iteration(
     """
     d = matrix.shape[0]
     start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
+    # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
+    rows = matrix.T
 
     def unfinished(carry: PowerIteration) -> Bool[Array, ""]:
         return (carry.residual > tolerance) & (carry.iterations < max_iterations)
 
     def step(carry: PowerIteration) -> PowerIteration:
-        moved = matrix @ carry.distribution
+        moved = carry.distribution @ rows
         residual = jnp.abs(moved - carry.distribution).sum()
         return PowerIteration(moved, residual, carry.iterations + 1)
 

@@ -17,6 +17,11 @@ class Heads(NamedTuple):
 
     heads: State  # d base states, stacked
     policy: Float[Array, "d"]
+    before: Float[Array, "2 d"]  # the two policies before it, the later one first
+
+    def guess(self) -> Float[Array, "d"]:
+        r"""The next policy if play goes on smoothly: $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$, the parabola through three."""
+        return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
 
 class BlumMansour(Learner):
@@ -59,16 +64,18 @@ class BlumMansour(Learner):
         keys = None if key is None else jax.random.split(key, actions)
         start = jax.vmap(lambda k: self.base.init(actions, rounds, key=k), axis_size=actions)
         heads = start(keys)
-        return Heads(heads, stationary(self._columns(heads)))
+        columns = self._columns(heads)
+        # without keys the copies start alike, and a matrix of equal columns has that column as its fixed point
+        policy = columns[:, 0] if keys is None else stationary(columns)
+        return Heads(heads, policy, jnp.stack([policy, policy]))
 
     def policy(self, state: Heads) -> Float[Array, "d"]:
         return state.policy
 
     def update(self, state: Heads, feedback: Float[Array, "d"]) -> Heads:
         heads = jax.vmap(self.base.update)(state.heads, jnp.outer(state.policy, feedback))
-        return Heads(
-            heads, stationary(self._columns(heads), state.policy, tolerance=self.tolerance)
-        )
+        policy = stationary(self._columns(heads), state.guess(), tolerance=self.tolerance)
+        return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
         # sum_i pi_i^2 <= 1, so the copies share the squared widths; by concavity an even share is the worst
