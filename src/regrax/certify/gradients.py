@@ -5,9 +5,9 @@ $\alpha(k) (I - 11^\top/d)$ in $V$, with $\alpha(k) = -L'(k)/(d-1)$, which is ze
 architecture the same in every head's own block, and zero in the blocks of the others.
 """
 
-from functools import partial
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,7 +90,7 @@ def _configuration(
     return SwapAttention.hedge(actions, step), SwapRegretObjective(actions, horizon, baseline=False)
 
 
-@partial(jax.jit, static_argnames="chunks")
+@eqx.filter_jit
 def _moments(
     model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int
 ) -> tuple[Learner, Learner]:
