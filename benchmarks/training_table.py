@@ -39,12 +39,14 @@ MODELS = {
 
 
 def objective_for(name: str, hindsight: bool):
+    """What a model is trained on."""
     if hindsight:
         return HindsightObjective(ACTIONS, HORIZON, swap=name == "swap")
     return (SwapRegretObjective if name == "swap" else RegretObjective)(ACTIONS, HORIZON)
 
 
 def measured(name: str, model, objective) -> dict:
+    """The columns of the table."""
     found = evaluate(model, objective, key=FRESH)
     row = {"loss": found.loss, "error": found.error, "optimal_loss": found.optimal_loss}
     if name.startswith("transformer"):
@@ -55,6 +57,7 @@ def measured(name: str, model, objective) -> dict:
 
 
 def swap_measures(model: SwapAttention) -> dict:
+    """How far the heads are from Blum-Mansour's, and the gaps they play to."""
     step, game = 0.447904905444, weighted_rps()
     centred, ideal = (
         np.asarray(m.values - m.values.mean(1, keepdims=True))
@@ -74,6 +77,7 @@ def swap_measures(model: SwapAttention) -> dict:
 
 
 def main() -> None:
+    """Train and print, one JSON line a seed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", choices=MODELS)
     parser.add_argument("--seeds", type=int, default=3)

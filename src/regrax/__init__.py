@@ -87,9 +87,12 @@ _EXPORTS = {
     ),
     "training": (
         "ClosedLoopSwapObjective",
+        "HindsightObjective",
         "RegretObjective",
         "SwapRegretObjective",
+        "evaluate",
         "fit",
+        "fit_step_size",
     ),
     "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
     "theory": ("Optimal",),

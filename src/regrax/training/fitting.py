@@ -5,7 +5,7 @@ training remembers is in its state: a run continued from a reported state gives 
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,6 +30,7 @@ class TrainingState(eqx.Module):
     """Everything a run needs to go on; with several seeds every array has a leading axis for them."""
 
     model: Learner
+    average: Learner  # of the models after each of the last steps; until then, the model
     optimizer: PyTree
     step: Int[Array, ""] | Int[Array, "seeds"]
 
@@ -44,11 +45,21 @@ class Report(eqx.Module):
 
 
 class Fitted(eqx.Module):
-    """A finished run: the model, the loss of every step taken, and the state to go on from."""
+    """A finished run: the averaged model, the loss of every step taken, and the state to go on from."""
 
     model: Learner
     losses: Float[np.ndarray, "steps *seeds"]
     state: TrainingState
+
+
+class Plan(NamedTuple):
+    """How a run is cut up."""
+
+    steps: int
+    every: int  # steps from report to report
+    pieces: int  # of a batch
+    chunk: int  # sequences to a piece
+    settled: int  # the step after which models are averaged
 
 
 class TrainingDiverged(ArithmeticError):
@@ -72,16 +83,18 @@ def fit(
     batch: int | None = None,
     chunk: int | None = None,
     optimizer: "optax.GradientTransformation | None" = None,
+    tail: float | None = None,
     every: int | None = None,
     callback: Callable[[Report], None] | None = None,
     state: TrainingState | None = None,
 ) -> Fitted:
     r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
 
-    Whatever is None comes from the model's recipe. `optimizer` is any optax transformation. `callback` is called after
-    every `every` steps (a twentieth of them all) with a `Report`; a `state` from a report continues that run. A `key`
-    of shape `(n,)`, with a model whose arrays have a leading axis of `n`, trains `n` seeds in one `vmap`. A batch is
-    taken in pieces of `chunk` sequences, whose gradients are averaged.
+    Whatever is None comes from the model's recipe. `optimizer` is any optax transformation. The result is the average
+    of the models over the last `tail` (a fraction) of the steps: it has less noise than the last of them. A batch is
+    taken in pieces of `chunk` sequences. `callback` hears a `Report` after every `every` steps (a twentieth of them
+    all); a `state` from a report continues that run. A `key` of shape `(n,)`, with a model whose arrays have a leading
+    axis of `n`, trains `n` seeds in one `vmap`.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -95,21 +108,25 @@ def fit(
     steps = usual.steps if steps is None else steps
     batch = usual.batch if batch is None else batch
     chunk = min(batch, usual.chunk if chunk is None else chunk)
+    tail = usual.tail if tail is None else tail
     every = max(1, steps // 20) if every is None else every
     for name, value in {"steps": steps, "batch": batch, "chunk": chunk, "every": every}.items():
         checks.at_least(name, value, 1)
     if batch % chunk:
         raise ValueError(f"batch must be a multiple of chunk = {chunk}, but is {batch}")
+    if not 0 <= tail <= 1:
+        raise ValueError(f"tail must be a fraction between 0 and 1, but is {tail}")
     optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
-    return _run(state, objective, key, optimizer, (steps, batch // chunk, chunk, every), callback)
+    plan = Plan(steps, every, batch // chunk, chunk, steps - round(tail * steps))
+    return _run(state, objective, key, optimizer, plan, callback)
 
 
 def start(model: Learner, optimizer: "optax.GradientTransformation", key: Keys) -> TrainingState:
     """The state before the first step."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
     initial: Any = jax.vmap(optimizer.init) if _is_many(key) else optimizer.init
-    return TrainingState(model, initial(model), jnp.zeros(_seeds(key), int))
+    return TrainingState(model, model, initial(model), jnp.zeros(_seeds(key), int))
 
 
 def _run(
@@ -117,14 +134,13 @@ def _run(
     objective: Objective,
     key: Keys,
     optimizer: "optax.GradientTransformation",
-    sizes: tuple[int, int, int, int],
+    plan: Plan,
     callback: Callable[[Report], None] | None,
 ) -> Fitted:
-    steps, pieces, chunk, every = sizes
     done, history = int(np.max(state.step)), []
-    while done < steps:
-        count = min(every - done % every, steps - done)
-        moved, losses = _advance(state, objective, key, optimizer, count, pieces, chunk)
+    while done < plan.steps:
+        count = min(plan.every - done % plan.every, plan.steps - done)
+        moved, losses = _advance(state, objective, key, optimizer, plan, count)
         losses = np.moveaxis(np.asarray(losses), -1, 0)
         bad = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
         if len(bad):
@@ -132,9 +148,9 @@ def _run(
         state, done = moved, done + count
         history.append(losses)
         if callback is not None:
-            callback(Report(done, steps, losses, state))
+            callback(Report(done, plan.steps, losses, state))
     empty = np.zeros((0, *_seeds(key)), np.float32)
-    return Fitted(state.model, np.concatenate(history) if history else empty, state)
+    return Fitted(state.average, np.concatenate(history) if history else empty, state)
 
 
 @eqx.filter_jit
@@ -143,35 +159,36 @@ def _advance(
     objective: Objective,
     key: Keys,
     optimizer: "optax.GradientTransformation",
+    plan: Plan,
     count: int,
-    pieces: int,
-    chunk: int,
 ) -> tuple[TrainingState, Float[Array, "*seeds count"]]:
     def one_seed(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Any]:
         def step(state: TrainingState, _: None) -> tuple[TrainingState, Any]:
             draws = jax.random.fold_in(key, state.step)
-            loss, gradient = _gradient(state.model, objective, draws, pieces, chunk)
-            return _move(state, gradient, optimizer), loss
+            loss, gradient = _gradient(state.model, objective, draws, plan)
+            return _move(state, gradient, optimizer, plan.settled), loss
 
         return lax.scan(step, state, None, count)
 
     return (jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key)
 
 
-def _move(state: TrainingState, gradient: Any, optimizer: Any) -> TrainingState:
+def _move(state: TrainingState, gradient: Any, optimizer: Any, settled: int) -> TrainingState:
     with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
         changes, memory = optimizer.update(gradient, state.optimizer, state.model)
     model = jax.tree.map(jnp.add, state.model, changes)
-    return TrainingState(model, memory, state.step + 1)
+    share = 1 / jnp.maximum(state.step + 1 - settled, 1).astype(float)
+    average = jax.tree.map(lambda old, new: old + share * (new - old), state.average, model)
+    return TrainingState(model, average, memory, state.step + 1)
 
 
 def _gradient(
-    model: Learner, objective: Objective, key: PRNGKeyArray, pieces: int, chunk: int
+    model: Learner, objective: Objective, key: PRNGKeyArray, plan: Plan
 ) -> tuple[Float[Array, ""], Learner]:
     """The loss and its gradient on one batch, piece by piece."""
 
     def piece(index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
-        data = objective.draw(chunk, key=jax.random.fold_in(key, index))
+        data = objective.draw(plan.chunk, key=jax.random.fold_in(key, index))
         return jax.value_and_grad(objective.loss)(model, data)
 
     def add(total: tuple, index: Int[Array, ""]) -> tuple[tuple, None]:
@@ -180,8 +197,8 @@ def _gradient(
     zero = jax.tree.map(
         lambda part: jnp.zeros(part.shape, part.dtype), jax.eval_shape(piece, jnp.zeros((), int))
     )
-    total, _ = lax.scan(add, zero, jnp.arange(pieces))
-    return jax.tree.map(lambda part: part / pieces, total)
+    total, _ = lax.scan(add, zero, jnp.arange(plan.pieces))
+    return jax.tree.map(lambda part: part / plan.pieces, total)
 
 
 def _is_many(key: Keys) -> bool:

@@ -17,10 +17,11 @@ class Recipe(NamedTuple):
     batch: int  # sequences a step
     chunk: int  # sequences at a time, so that they stay in the processor's cache
     rate: float
+    tail: float  # the fraction of the last steps whose models are averaged
 
 
-LINEAR = Recipe(steps=2000, batch=1024, chunk=1024, rate=0.03)
-DEEP = Recipe(steps=3000, batch=256, chunk=64, rate=0.003)
+LINEAR = Recipe(steps=1000, batch=4096, chunk=1024, rate=0.03, tail=0.5)
+DEEP = Recipe(steps=3000, batch=256, chunk=64, rate=0.003, tail=0.1)
 
 
 def recipe(model: Learner) -> Recipe:
@@ -28,7 +29,7 @@ def recipe(model: Learner) -> Recipe:
 
     >>> from regrax.learners import Hedge
     >>> recipe(Hedge(0.1)).batch
-    1024
+    4096
     """
     return DEEP if isinstance(model, Transformer) else LINEAR
 
