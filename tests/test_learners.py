@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from regrax.learners import (
+    AdaHedge,
     BlumMansour,
-    EuclideanFTRL,
     Hedge,
+    ImportanceWeighted,
     InverseSqrt,
     PerRound,
     RegretMatching,
@@ -16,93 +17,121 @@ from regrax.learners import (
     rollout,
 )
 from regrax.learners.base import Learner
-from regrax.regret import external_regret, swap_regret
+from regrax.learners.rounds import observe
+from regrax.regret import external_regret, internal_regret, swap_regret
 from regrax.specs import LEARNERS, parse_learner
 
 ROUNDING = 1e-9
 EXAMPLES = [text for learner in LEARNERS.values() for text in learner.examples]
-SIMPLEX = [text for text in EXAMPLES if parse_learner(text).plays_on == "simplex"]
-BOUNDED = [text for text in EXAMPLES if parse_learner(text).bound(3, 20) is not None]
+LEARNER = {text: parse_learner(text) for text in EXAMPLES}
+SIMPLEX = [text for text in EXAMPLES if LEARNER[text].plays_on == "simplex"]
+FULL = [text for text in EXAMPLES if LEARNER[text].feedback == "full"]
+BANDIT = [text for text in EXAMPLES if LEARNER[text].feedback == "bandit"]
+BOUNDED = [text for text in EXAMPLES if LEARNER[text].bound(3, 20) is not None]
+REGRET = {"external": external_regret, "internal": internal_regret, "swap": swap_regret}
 
 every_learner = pytest.mark.parametrize("text", EXAMPLES)
-simplex_learners = pytest.mark.parametrize("text", SIMPLEX)
 
 
 def gaussian(rounds=12, actions=3, seed=0):
     return jax.random.normal(jax.random.key(seed), (rounds, actions))
 
 
-def by_hand(learner, losses):
-    update, policy = jax.jit(lambda *a: learner.update(*a)), jax.jit(lambda s: learner.policy(s))
-    state, policies = learner.init(losses.shape[1], losses.shape[0]), []
-    for loss in losses:
-        policies.append(policy(state))
-        state = update(state, loss)
-    return jnp.stack(policies)
+ORDER = np.array([2, 0, 1])
 
 
-@every_learner
-def test_rollout_is_the_plain_loop(x64, text):
-    learner, losses = parse_learner(text), gaussian()
-    np.testing.assert_allclose(rollout(learner, losses), by_hand(learner, losses), atol=ROUNDING)
-
-
-@simplex_learners
-def test_policies_are_distributions(text):
-    policies = np.asarray(rollout(parse_learner(text), 3 * gaussian(rounds=60)))
-    assert policies.min() >= 0
-    np.testing.assert_allclose(policies.sum(1), 1, atol=1e-5)
-
-
-@every_learner
-def test_a_policy_depends_on_the_past_only(x64, text):
-    learner, losses = parse_learner(text), gaussian()
-    changed = losses.at[6:].set(5.0)
-    np.testing.assert_array_equal(rollout(learner, losses)[:7], rollout(learner, changed)[:7])
-
-
-@every_learner
-def test_actions_have_no_favourite(x64, text):
-    learner, losses, order = parse_learner(text), gaussian(), jnp.array([2, 0, 1])
-    np.testing.assert_allclose(
-        rollout(learner, losses[:, order]), rollout(learner, losses)[:, order], atol=ROUNDING
-    )
-
-
-@simplex_learners
-def test_a_common_shift_of_a_rounds_losses_changes_nothing(x64, text):
-    learner, losses = parse_learner(text), gaussian()
+def sequence_variants():
+    """A loss sequence, the same with another future, with its actions in another order, and with shifted rounds."""
+    losses = gaussian()
     shifted = losses + gaussian(actions=1, seed=9)[:, [0, 0, 0]]
-    np.testing.assert_allclose(rollout(learner, shifted), rollout(learner, losses), atol=1e-8)
+    return jnp.stack([losses, losses.at[6:].set(5.0), losses[:, ORDER], shifted])
+
+
+def key_for(learner, seed=0):
+    return jax.random.key(seed) if learner.feedback == "bandit" else None
+
+
+def run(learner, losses):
+    return rollout(learner, losses, key=key_for(learner))
+
+
+def draws(learner, rounds):
+    """The keys with which `rollout` draws the actions of a bandit learner."""
+    if learner.feedback == "full":
+        return [None] * rounds
+    return jax.random.split(jax.random.split(key_for(learner))[1], rounds)
+
+
+def stepper(learner):
+    """One round of a learner, compiled: its policy, and its state after seeing the loss."""
+
+    def step(state, loss, key):
+        policy = learner.policy(state)
+        if learner.feedback == "full":
+            return policy, learner.update(state, loss)
+        action = jax.random.categorical(key, jnp.log(policy))
+        return policy, learner.update(state, (action, loss[action]))
+
+    return jax.jit(step)
+
+
+def loop(learner):
+    """The policies of a plain loop, and how often a round was compiled."""
+    step, state, policies = stepper(learner), learner.init(3, 12), []
+    for loss, key in zip(gaussian(), draws(learner, 12), strict=True):
+        policy, state = step(state, loss, key)
+        policies.append(policy)
+    return np.stack(policies), step._cache_size()
 
 
 @every_learner
-def test_batches_equal_single_sequences(x64, text):
-    learner = parse_learner(text)
-    batch = jnp.stack([gaussian(seed=s) for s in range(3)])
-    together = jax.vmap(lambda losses: rollout(learner, losses))(batch)
-    np.testing.assert_allclose(together[1], rollout(learner, batch[1]), atol=ROUNDING)
+def test_the_contract(x64, text):
+    learner = LEARNER[text]
+    variants = jax.vmap(lambda losses: run(learner, losses))(sequence_variants())
+    plain, other_future, reordered, shifted = np.asarray(variants)
+    assert plain.dtype == np.float64
+    policies, compilations = loop(learner)
+    np.testing.assert_allclose(plain, policies, atol=ROUNDING, err_msg="rollout is not a loop")
+    assert compilations == 1
+    np.testing.assert_array_equal(plain[:7], other_future[:7], err_msg="it saw the future")
+    if text in SIMPLEX:
+        assert plain.min() >= 0
+        np.testing.assert_allclose(plain.sum(-1), 1, atol=ROUNDING)
+    if text in FULL:
+        np.testing.assert_allclose(
+            reordered, plain[:, ORDER], atol=ROUNDING, err_msg="an action is favoured"
+        )
+    if text in FULL and text in SIMPLEX:
+        np.testing.assert_allclose(
+            shifted, plain, atol=1e-8, err_msg="a common shift of a round's losses matters"
+        )
+
+
+@pytest.mark.parametrize("text", BANDIT)
+def test_drawn_actions_have_no_favourite(x64, text):
+    learner = LEARNER[text]
+    place = np.argsort(ORDER)  # where the reordered learner finds each action
+    update, policy = jax.jit(lambda *a: learner.update(*a)), jax.jit(lambda s: learner.policy(s))
+    one, other = learner.init(3, 12), learner.init(3, 12)
+    for action, loss in [(0, 0.3), (2, 1.0), (1, 0.5), (1, 0.0), (0, 0.9)]:
+        one = update(one, (jnp.array(action), jnp.array(loss)))
+        other = update(other, (jnp.array(place[action]), jnp.array(loss)))
+        np.testing.assert_allclose(policy(other), policy(one)[ORDER], atol=ROUNDING)
 
 
 @every_learner
-def test_no_recompilation_from_round_to_round(text):
-    learner, losses = parse_learner(text), gaussian()
-    update = jax.jit(lambda state, loss: learner.update(state, loss))
-    policy = jax.jit(lambda state: learner.policy(state))
-    state = learner.init(3, 12)
-    for loss in losses:
-        policy(state)
-        state = update(state, loss)
-    assert update._cache_size() == 1
-    assert policy._cache_size() == 1
+def test_float32_by_default_with_finite_gradients(text):
+    learner, losses = LEARNER[text], 3 * gaussian()
 
+    def suffered(learner, losses):
+        policies = run(learner, losses)
+        return jnp.sum(policies * losses), policies
 
-@every_learner
-def test_gradients_are_finite(text):
-    learner, losses = parse_learner(text), gaussian()
-    gradients = jax.grad(lambda l, x: jnp.sum(rollout(l, x) * x), argnums=(0, 1), allow_int=True)(
-        learner, losses
-    )
+    gradients, policies = jax.grad(suffered, (0, 1), has_aux=True, allow_int=True)(learner, losses)
+    assert policies.dtype == jnp.float32
+    if text in SIMPLEX:
+        assert float(policies.min()) >= 0
+        np.testing.assert_allclose(policies.sum(1), 1, atol=1e-5)
     for leaf in jax.tree.leaves(gradients):
         if leaf.dtype != jax.dtypes.float0:
             assert np.isfinite(np.asarray(leaf)).all()
@@ -110,57 +139,73 @@ def test_gradients_are_finite(text):
 
 @every_learner
 def test_repr_is_the_spec_and_reads_back(text):
-    learner = parse_learner(text)
-    assert repr(learner) == text
-    assert repr(parse_learner(repr(learner))) == text
-    assert learner.about
+    assert repr(LEARNER[text]) == text
+    assert repr(parse_learner(repr(LEARNER[text]))) == text
+    assert LEARNER[text].about
 
 
-@every_learner
-def test_float32_by_default_and_float64_inside_enable_x64(text):
-    losses = np.asarray(gaussian())
-    assert rollout(parse_learner(text), losses).dtype == jnp.float32
-    with jax.enable_x64(True):
-        assert rollout(parse_learner(text), losses).dtype == jnp.float64
+def sequences(rounds, actions):
+    """Losses between 0 and 1: uniform, coins, alternating; the last row is replaced by the adversary's."""
+    uniform = jax.random.uniform(jax.random.key(0), (rounds, actions))
+    coins = (jax.random.uniform(jax.random.key(1), (rounds, actions)) < 0.5).astype(float)
+    turns = jnp.arange(rounds)[:, None] % 2 == jnp.arange(actions)[None] % 2
+    return jnp.stack([uniform, coins, turns.astype(float), uniform])
 
 
-def adversarial(learner, rounds, actions):
-    """Each round the action with most weight loses one, the others nothing."""
+def played(learner, rounds, actions, seeds=1, width=1.0):
+    """Policies and losses on each sequence, and against an adversary: the action with most weight loses most."""
 
-    def play_round(state, _):
-        policy = learner.policy(state)
-        loss = jax.nn.one_hot(jnp.argmax(policy), actions)
-        return learner.update(state, loss), (policy, loss)
+    def one(losses, adversarial, key):
+        def play_round(state, shown):
+            policy, (loss, round_key) = learner.policy(state), shown
+            worst = jax.nn.one_hot(jnp.argmax(policy), actions, dtype=policy.dtype)
+            loss = width * jnp.where(adversarial, worst, loss)
+            action = jax.random.categorical(round_key, jnp.log(policy))
+            return learner.update(state, observe(learner, loss, action)), (policy, loss)
 
-    return jax.jit(
-        lambda: jax.lax.scan(play_round, learner.init(actions, rounds), length=rounds)[1]
-    )()
+        keys = jax.random.split(key, rounds)
+        return jax.lax.scan(play_round, learner.init(actions, rounds), (losses, keys))[1]
+
+    each_seed = jax.vmap(one, (None, None, 0))
+    keys = jax.random.split(jax.random.key(2), seeds)
+    adversarial = jnp.arange(4) == 3
+    return jax.jit(jax.vmap(each_seed, (0, 0, None)))(sequences(rounds, actions), adversarial, keys)
 
 
-def alternating(rounds, actions):
-    return jnp.stack([(jnp.arange(actions) % 2 == t % 2).astype(float) for t in range(rounds)])
+def worst_regrets(learner, rounds, actions, width=1.0):
+    """Regret on each sequence; for bandit learners the largest over comparators of its mean over seeds."""
+    bandit = learner.feedback == "bandit"
+    policies, losses = played(learner, rounds, actions, 64 if bandit else 1, width)
+    if bandit:
+        lost = (policies * losses).sum((2, 3))
+        return (lost[..., None] - losses.sum(2)).mean(1).max(1)
+    return jax.vmap(REGRET[learner.regret])(policies[:, 0], losses[:, 0])
 
 
-@pytest.mark.parametrize("actions", [2, 5])
+@pytest.mark.parametrize("actions", [pytest.param(2, marks=pytest.mark.slow), 5])
 @pytest.mark.parametrize("text", BOUNDED)
 def test_regret_stays_below_the_textbook_bound(x64, text, actions):
-    learner, rounds = parse_learner(text), 400
-    regret = swap_regret if isinstance(learner, BlumMansour) else external_regret
-    bound = learner.bound(actions, rounds, 1.0)
-    uniform = jax.random.uniform(jax.random.key(0), (rounds, actions))
-    drifting = (jax.random.uniform(jax.random.key(1), (rounds, actions)) < 0.5).astype(float)
-    for losses in (uniform, drifting, alternating(rounds, actions)):
-        assert float(regret(rollout(learner, losses), losses)) <= bound
-    assert float(regret(*adversarial(learner, rounds, actions))) <= bound
+    bound = LEARNER[text].bound(actions, 400, 1.0)
+    assert float(worst_regrets(LEARNER[text], 400, actions).max()) <= bound
 
 
 def test_bounds_scale_with_the_losses(x64):
     """The bound for losses of width w is checked on losses of width w."""
-    for learner in (Hedge(0.1), EuclideanFTRL(0.1), RegretMatching(), BlumMansour(Hedge(0.3))):
-        _, losses = adversarial(learner, 300, 3)
-        regret = swap_regret if isinstance(learner, BlumMansour) else external_regret
-        scaled = 4.0 * losses
-        assert float(regret(rollout(learner, scaled), scaled)) <= learner.bound(3, 300, 4.0)
+    for learner in (
+        RegretMatching(),
+        BlumMansour(AdaHedge()),
+        ImportanceWeighted(Hedge(0.01), 0.3),
+    ):
+        bound = learner.bound(3, 300, 4.0)
+        assert bound > 3 * learner.bound(3, 300, 1.0) / 2
+        assert float(worst_regrets(learner, 300, 3, 4.0).max()) <= bound
+
+
+@pytest.mark.slow
+def test_one_action_is_always_played():
+    for text in SIMPLEX:
+        policies = run(LEARNER[text], jnp.array([[1.0], [-2.0], [0.5]]))
+        np.testing.assert_allclose(policies, 1, rtol=1e-6)
 
 
 def test_bounds_are_close_to_what_an_adversary_reaches(x64):
@@ -215,9 +260,9 @@ def test_blum_mansour_with_uniform_columns_is_uniform():
 
 def test_blum_mansour_keeps_its_residual(x64):
     learner = BlumMansour(Hedge(3.0))
-    state = learner.init(4)
+    state, update = learner.init(4), jax.jit(lambda *a: learner.update(*a))
     for loss in gaussian(50, 4):
-        state = learner.update(state, loss)
+        state = update(state, loss)
         matrix = jax.vmap(learner.base.policy)(state.heads).T
         assert float(jnp.abs(matrix @ state.policy - state.policy).sum()) <= 1e-10
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regrax.games import FORMATS, ZOO, Game
+from regrax.learners import ALIASES, SCHEDULES, Learner
 from regrax.learners import LEARNERS as CLASSICAL
-from regrax.learners import SCHEDULES, Learner
 from regrax.theory import Optimal
 
 __all__ = ["GRAMMAR", "LEARNERS", "load_game", "parse_game", "parse_learner"]
@@ -131,7 +131,8 @@ def parse_learner(text: str) -> Learner:
     blum_mansour(hedge(0.9944))
     """
     example = "blum_mansour(hedge(0.9944))"
-    built = _build(_Parser(text, example).whole(), {**LEARNERS, **SCHEDULES}, "learner", example)
+    known = {**LEARNERS, **ALIASES, **SCHEDULES}
+    built = _build(_Parser(text, example).whole(), known, "learner", example)
     if not isinstance(built, Learner):
         raise ValueError(f"expected a learner, as in {example}, but {text} is a step schedule")
     return built

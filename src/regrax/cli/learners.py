@@ -17,9 +17,8 @@ class Learners:
         from regrax.specs import LEARNERS
 
         if self.json:
-            print_json(
-                {name: {"about": l.about, "examples": l.examples} for name, l in LEARNERS.items()}
-            )
+            facts = ("about", "examples", "feedback", "regret")
+            print_json({name: {f: getattr(l, f) for f in facts} for name, l in LEARNERS.items()})
         else:
             rows = [["\n".join(l.examples), l.about] for l in LEARNERS.values()]
             print_table(("learner", "what it plays"), rows)

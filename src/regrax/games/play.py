@@ -1,6 +1,6 @@
 r"""Repeated play: every seat a learner, every round its expected (or sampled) losses, one `lax.scan`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial, reduce
 from string import ascii_lowercase
 
@@ -13,7 +13,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from regrax import checks
 from regrax.games.game import Game
 from regrax.learners import Learner
-from regrax.learners.base import State
+from regrax.learners.base import Feedback, State
+from regrax.learners.rounds import check_key, check_on_host, draw, observe
 
 CHUNK = 256  # rounds whose joint play is held at once
 SMALL = 512  # bytes: if no buffer of a loop body is larger, XLA on a CPU runs its parts in turn, unscheduled
@@ -54,7 +55,8 @@ def play(
     Without `key` feedback is expected, $\ell_{n,t} = -u_n(\cdot, \pi_{-n,t})$, and
     $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$. With `key` every player draws an action
     $a_{n,t} \sim \pi_{n,t}$, feedback is $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
-    `vmap` it over keys, learners' steps, or payoffs.
+    A bandit learner sees only its own entry of that, so it needs the key. `vmap` it over keys, learners' steps, or
+    payoffs; an `Agent` in a seat runs in Python, and the rounds in a plain loop.
 
     >>> from regrax.games import weighted_rps
     >>> from regrax.learners import Uniform
@@ -63,7 +65,9 @@ def play(
     """
     checks.at_least("rounds", rounds, 1)
     seated = _seat(game, learners)
-    return _play(game, seated, rounds, key)
+    check_key(seated, key)
+    run = _play_on_host if any(learner.host for learner in seated) else _play
+    return run(game, seated, rounds, key)
 
 
 def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
@@ -88,25 +92,79 @@ def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, .
 def _play(
     game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
 ) -> Trajectory:
-    seats = range(len(learners))
-    tables = [-game.own(n) for n in seats]
+    tables = _tables(game)
     start_keys, round_keys = _split(key, len(learners), rounds)
+    states = _start(game, learners, rounds, start_keys)
+    play_round, block = _round(tables, learners, _policy, _update), _block(rounds, tables)
+    policies, losses, actions = _scan_in_blocks(play_round, states, round_keys, rounds, block)
+    shown = policies if actions is None else _one_hots(actions, policies)
+    return Trajectory(policies, losses, actions, joint_play(shown))
+
+
+def _tables(game: Game) -> list[Float[Array, "_ _"]]:
+    """The losses of each player, its own action by the joint action of the others."""
+    return [-game.own(n) for n in range(len(game.sizes))]
+
+
+def _start(game: Game, learners: tuple[Learner, ...], rounds: int, keys: Iterable) -> list[State]:
+    seats = zip(learners, game.sizes, keys, strict=True)
+    return [learner.init(actions, rounds, key=key) for learner, actions, key in seats]
+
+
+def _policy(learner: Learner, state: State) -> Float[Array, "d"]:
+    return learner.policy(state)
+
+
+def _update(learner: Learner, state: State, feedback: Feedback) -> State:
+    return learner.update(state, feedback)
+
+
+def _round(
+    tables: list[Float[Array, "_ _"]],
+    learners: tuple[Learner, ...],
+    policy: Callable,
+    update: Callable,
+) -> Callable[[list[State], PRNGKeyArray | None], tuple[list[State], tuple]]:
+    """What happens in one round, with the given ways to ask a learner for its policy and to update it."""
+    seats = range(len(learners))
 
     def play_round(
         states: list[State], round_key: PRNGKeyArray | None
     ) -> tuple[list[State], tuple]:
-        policies = tuple(learners[n].policy(states[n]) for n in seats)
+        policies = tuple(policy(learners[n], states[n]) for n in seats)
         actions = None if round_key is None else _draw(round_key, policies)
         shown = policies if actions is None else _one_hots(actions, policies)
         losses = tuple(tables[n] @ outer([shown[m] for m in seats if m != n]) for n in seats)
-        states = [learners[n].update(states[n], losses[n]) for n in seats]
+        drawn = (None,) * len(learners) if actions is None else actions
+        seen = [observe(learners[n], losses[n], drawn[n]) for n in seats]
+        states = [update(learners[n], states[n], seen[n]) for n in seats]
         return states, (policies, losses, actions)
 
-    states = [learners[n].init(game.sizes[n], rounds, key=start_keys[n]) for n in seats]
-    block = _block(rounds, tables)
-    policies, losses, actions = _scan_in_blocks(play_round, states, round_keys, rounds, block)
+    return play_round
+
+
+def _play_on_host(
+    game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
+) -> Trajectory:
+    """The same rounds in a plain loop, for learners that jax cannot trace."""
+    for learner in learners:
+        if learner.host:
+            check_on_host(learner, game.payoffs, key)
+    start_keys, round_keys = _split(key, len(learners), rounds)
+    states, rows = _start(game, learners, rounds, start_keys), []
+    play_round = _round(_tables(game), learners, _compiled(_policy), _compiled(_update))
+    for t in range(rounds):
+        states, row = play_round(states, None if round_keys is None else round_keys[t])
+        rows.append(row)
+    policies, losses, actions = jax.tree.map(lambda *column: jnp.stack(column), *rows)
     shown = policies if actions is None else _one_hots(actions, policies)
     return Trajectory(policies, losses, actions, joint_play(shown))
+
+
+def _compiled(method: Callable) -> Callable:
+    """`method` for a plain loop: as it is for learners that run in Python, compiled once for the others."""
+    traced = jax.jit(method)
+    return lambda learner, *rest: (method if learner.host else traced)(learner, *rest)
 
 
 def _block(rounds: int, tables: list[Float[Array, "_ _"]]) -> int:
@@ -147,10 +205,7 @@ def _split(key: PRNGKeyArray | None, seats: int, rounds: int) -> tuple:
 
 def _draw(key: PRNGKeyArray, policies: tuple) -> tuple[Int[Array, ""], ...]:
     keys = jax.random.split(key, len(policies))
-    # log(0) is -inf, which `categorical` never draws
-    return tuple(
-        jax.random.categorical(k, jnp.log(pi)) for k, pi in zip(keys, policies, strict=True)
-    )
+    return tuple(draw(k, pi) for k, pi in zip(keys, policies, strict=True))
 
 
 def _one_hots(actions: tuple, policies: tuple) -> tuple:

@@ -3,32 +3,34 @@ r"""The central type: everything that plays is a `Learner`, and a game or a loss
 import dataclasses
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import checks
 
 State = PyTree
+Feedback = PyTree
+"""The loss vector of a round; for a bandit learner the action it drew and the loss of that action."""
 
 
 class Learner(eqx.Module):
     r"""A rule for choosing a distribution over actions from the losses seen so far.
 
-    Round $t$ plays $\pi_t =$ `policy(state)`, then sees the loss vector $\ell_t$ and moves on by `update`. State and
-    learner are pytrees; hyperparameters are leaves, so a sweep over step sizes is a `vmap`. A subclass is final and
-    its leaves are numbers or arrays; anything else is a static field. `repr` prints the text that `regrax.specs`
-    reads back.
+    Round $t$ plays $\pi_t =$ `policy(state)`, then sees the loss vector $\ell_t$ and moves on by `update`. A bandit
+    learner draws an action $a_t \sim \pi_t$ and sees only $(a_t, \ell_{t,a_t})$. State and learner are pytrees;
+    hyperparameters are leaves, so a sweep over step sizes is a `vmap`. A subclass is final and its leaves are numbers
+    or arrays; anything else is a static field. `repr` prints the text that `regrax.specs` reads back.
     """
 
     name: ClassVar[str]  # in specs
     about: ClassVar[str]  # in a few words
     examples: ClassVar[tuple[str, ...]]  # specs of it; the contract tests run on each
+    feedback: ClassVar[Literal["full", "bandit"]] = "full"  # what `update` is given
+    regret: ClassVar[Literal["external", "internal", "swap"]] = "external"  # what `bound` bounds
+    host: ClassVar[bool] = False  # it is Python code, not traced by jax: played in a plain loop
 
     @property
     def plays_on(self) -> str:
@@ -46,19 +48,35 @@ class Learner(eqx.Module):
         """The distribution played this round."""
 
     @abstractmethod
-    def update(self, state: State, feedback: Float[Array, "d"]) -> State:
-        """The state after seeing this round's losses."""
+    def update(self, state: State, feedback: Feedback) -> State:
+        """The state after seeing this round's losses, or as much of them as the learner sees."""
 
-    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
         """What theory promises: an upper bound on regret when each round's losses span at most `width`, or None.
 
-        It bounds external regret, and swap regret for learners that minimise it. Every bound here is concave in
-        the sum of the squared widths, which is what lets Blum-Mansour add up the bounds of its heads.
+        `regret` says which regret. For a bandit learner it is expected regret, with losses between 0 and `width`.
+        A bound that looks at the widest single round takes it to be `largest`, by default `width`. For a fixed
+        `largest` every bound here is concave in the rounds' squared widths: that lets wrappers whose base sees
+        losses of uneven width evaluate the base's bound at their mean.
         """
         return None
 
     def __repr__(self) -> str:
         return spec_text(self)
+
+
+def check_base(base: Any) -> None:
+    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+    if not isinstance(base, Learner):
+        raise ValueError(f"base must be a learner, but is {base!r}")
+    if base.plays_on != "simplex":
+        raise ValueError(f"base must play on the simplex, but {base} plays on the {base.plays_on}")
+    if base.feedback != "full":
+        raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
+    if base.host:
+        raise ValueError(f"base must be traced by jax, but {base} runs in Python")
 
 
 def spec_text(learner: Any) -> str:
@@ -90,36 +108,3 @@ def _argument_text(value: Any) -> str:
 def _number_text(number: np.generic) -> str:
     """The shortest text that gives the number back in its own precision."""
     return str(number)
-
-
-def rollout(
-    learner: Learner,
-    losses: Float[Array | np.ndarray, "T d"],
-    *,
-    key: PRNGKeyArray | None = None,
-) -> Float[Array, "T d"]:
-    r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
-
-    Computes in jax's default float, float32, or float64 inside `jax.enable_x64(True)`. `key` is for learners that
-    draw random numbers. For many sequences, `vmap` it.
-
-    >>> import jax.numpy as jnp
-    >>> from regrax.learners import FollowTheLeader
-    >>> rollout(FollowTheLeader(), jnp.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
-    [[0.5, 0.5], [0.0, 1.0]]
-    """
-    fits = jnp.ndim(losses) == 2 and min(jnp.shape(losses)) >= 1
-    checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
-    checks.finite("losses", losses)
-    return _rollout(learner, jnp.asarray(losses, float), key)
-
-
-@jax.jit
-def _rollout(
-    learner: Learner, losses: Float[Array, "T d"], key: PRNGKeyArray | None
-) -> Float[Array, "T d"]:
-    def play_round(state: State, loss: Float[Array, "d"]) -> tuple[State, Float[Array, "d"]]:
-        return learner.update(state, loss), learner.policy(state)
-
-    rounds, actions = losses.shape
-    return lax.scan(play_round, learner.init(actions, rounds, key=key), losses)[1]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import checks
-from regrax.learners.base import Learner, State
+from regrax.learners.base import Learner, State, check_base
 from regrax.simplex import stationary
 
 
@@ -44,17 +44,14 @@ class BlumMansour(Learner):
     examples: ClassVar[tuple[str, ...]] = (
         "blum_mansour(hedge(0.9944))",
         "blum_mansour(regret_matching())",
+        "blum_mansour(optimistic_hedge(0.5))",
     )
+    regret: ClassVar = "swap"
     base: Learner
     tolerance: float | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
-        if not isinstance(self.base, Learner):
-            raise ValueError(f"base must be a learner, but is {self.base!r}")
-        if self.base.plays_on != "simplex":
-            raise ValueError(
-                f"base must play on the simplex, but {self.base} plays on the {self.base.plays_on}"
-            )
+        check_base(self.base)
         if self.tolerance is not None:
             checks.positive("tolerance", self.tolerance)
 
@@ -77,9 +74,13 @@ class BlumMansour(Learner):
         policy = stationary(self._columns(heads), state.guess(), tolerance=self.tolerance)
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
-    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
+        if self.base.regret == "internal":
+            return None
         # sum_i pi_i^2 <= 1, so the copies share the squared widths; by concavity an even share is the worst
-        head = self.base.bound(actions, rounds, width / actions**0.5)
+        head = self.base.bound(actions, rounds, width / actions**0.5, largest or width)
         return None if head is None else actions * head
 
     def _columns(self, heads: State) -> Float[Array, "d d"]:

@@ -1,10 +1,11 @@
-"""Follow-the-regularised-leader with the Euclidean norm, on the simplex or on the L2 ball."""
+"""The Euclidean norm: follow-the-regularised-leader on the simplex or the L2 ball, and online gradient descent."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import checks
 from regrax.learners.base import Learner
@@ -63,8 +64,63 @@ class EuclideanFTRL(Learner):
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         return state.add(feedback)
 
-    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
         steps = all_steps(self.step, rounds)
         if self.domain == "ball" or np.any(np.diff(steps) > 0):
             return None
         return float((1 - 1 / actions) / (2 * steps[-1]) + actions * width**2 / 8 * steps.sum())
+
+
+class Descent(NamedTuple):
+    """State of online gradient descent."""
+
+    policy: Float[Array, "d"]
+    round: Int[Array, ""]  # t - 1
+
+
+class OnlineGradientDescent(Learner):
+    r"""$\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform: a step from the last policy.
+
+    With non-increasing steps regret is at most
+    $\frac{1 - 1/d}{2 k_1} + \frac{1}{k_T} - \frac{1}{k_1} + \frac12 \sum_t k_t \|\ell_t\|^2$, and $\|\ell_t\|^2$,
+    counted from the middle of the losses, is at most $d w^2 / 4$.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(OnlineGradientDescent(1.0), jnp.array([[5.0, 0.0], [0.0, 0.5], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0], [0.25, 0.75]]
+
+    Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (greedy form).
+    """
+
+    name: ClassVar[str] = "online_gradient_descent"
+    about: ClassVar[str] = "a gradient step from the last policy, projected onto the simplex"
+    examples: ClassVar[tuple[str, ...]] = ("online_gradient_descent(inverse_sqrt(0.5))",)
+    step: Step
+
+    def __check_init__(self) -> None:
+        check_step(self.step)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Descent:
+        return Descent(jnp.ones(actions) / actions, jnp.zeros((), int))
+
+    def policy(self, state: Descent) -> Float[Array, "d"]:
+        return state.policy
+
+    def update(self, state: Descent, feedback: Float[Array, "d"]) -> Descent:
+        step = step_at(self.step, state.round)
+        return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
+
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
+        steps = all_steps(self.step, rounds)
+        if np.any(np.diff(steps) > 0):
+            return None
+        # two distributions are at most sqrt(2) apart, a distribution and the uniform one sqrt(1 - 1/d)
+        distance = (1 - 1 / actions) / (2 * steps[0]) + 1 / steps[-1] - 1 / steps[0]
+        return float(distance + actions * width**2 / 8 * steps.sum())

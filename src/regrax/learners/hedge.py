@@ -30,13 +30,17 @@ class Cumulative(NamedTuple):
 class Hedge(Learner):
     r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
 
-    `step` is a number, or a schedule: `InverseSqrt(c)` or `PerRound(k_1, ..., k_T)`. With non-increasing steps and
-    losses that span at most $w$ a round, regret $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$.
+    `step` is a number, or a schedule: `InverseSqrt(c)`, the decreasing step that needs no horizon, or
+    `PerRound(k_1, ..., k_T)`. With non-increasing steps and losses that span at most $w$ a round, regret
+    $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$: for `InverseSqrt(c)` at most $(\ln d / c + c w^2 / 4) \sqrt T$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
     >>> rollout(Hedge(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.5], [0.269, 0.731]]
+    >>> from regrax.learners import InverseSqrt
+    >>> rollout(Hedge(InverseSqrt(1.0)), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.330, 0.670]]
 
     Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
     """
@@ -64,7 +68,9 @@ class Hedge(Learner):
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         return state.add(feedback)
 
-    def bound(self, actions: int, rounds: int, width: float = 1.0) -> float | None:
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
         steps = all_steps(self.step, rounds)
         if np.any(np.diff(steps) > 0):
             return None

@@ -11,12 +11,17 @@ $\partial\pi_i / \partial g_j = \int H_i H_j P\, dz$, and adding a constant to e
 """
 
 import math
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import checks
+from regrax.learners.base import Learner
+from regrax.learners.steps import Scalar
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""
@@ -79,3 +84,46 @@ def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:
     step = min(2.4 / math.sqrt(digits), 24 / digits / math.log(d + 1))
     low, high = math.sqrt(2 * (digits + math.log(d))), math.sqrt(2 * digits)
     return jnp.asarray(np.arange(-low, high + step, step), dtype)
+
+
+class FollowThePerturbedLeader(Learner):
+    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
+
+    The probabilities are exact; nothing is drawn. Regret $\le \sqrt{2 \ln d}\, (\sigma + w^2 T / (4 \sigma))$: the
+    smoothed minimum $\Phi(S) = E[\min_j (S_j + \sigma G_j)]$ starts at $-\sigma E[\max G]$, its gradient is the policy,
+    and its Hessian is minus a graph Laplacian of trace at most $E[\max G] / \sigma$. The best choice
+    $\sigma = w \sqrt T / 2$ gives $w \sqrt{2 T \ln d}$.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(FollowThePerturbedLeader(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.2398, 0.7602]]
+
+    Reference: Kalai, Vempala (2005), Efficient algorithms for online decision problems; Abernethy, Lee, Sinha, Tewari
+    (2014), Online linear optimization via smoothing.
+    """
+
+    name: ClassVar[str] = "follow_the_perturbed_leader"
+    about: ClassVar[str] = "the chance that an action leads after Gaussian noise of fixed size"
+    examples: ClassVar[tuple[str, ...]] = ("follow_the_perturbed_leader(3.0)",)
+    noise: Scalar
+
+    def __check_init__(self) -> None:
+        checks.positive("noise", self.noise)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "d"]:
+        return jnp.zeros(actions)
+
+    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
+        return perturbed_leader(state, self.noise)
+
+    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
+        return state + feedback
+
+    def bound(
+        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
+    ) -> float | None:
+        noise = float(self.noise)
+        return math.sqrt(2 * math.log(actions)) * (noise + width**2 * rounds / (4 * noise))

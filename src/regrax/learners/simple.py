@@ -1,4 +1,4 @@
-"""The two extremes that need no hyperparameter: never learn, and always follow the leader."""
+"""Extremes that need no hyperparameter: never learn, follow the leader, answer the last loss."""
 
 from typing import ClassVar
 
@@ -6,6 +6,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax.learners.base import Learner
+
+
+def leaders(total: Float[Array, "d"]) -> Float[Array, "d"]:
+    r"""$\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally."""
+    least = (total == total.min()).astype(total.dtype)
+    return least / least.sum()
 
 
 class Uniform(Learner):
@@ -36,7 +42,9 @@ class Uniform(Learner):
 class FollowTheLeader(Learner):
     r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally: fictitious play.
 
-    Alternating losses make its regret grow linearly, so it has no bound.
+    In a game this is fictitious play, every player answering the others' average so far; the spec
+    `fictitious_play()` is read as this learner. Alternating losses make its regret grow linearly,
+    so it has no bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -56,8 +64,36 @@ class FollowTheLeader(Learner):
         return jnp.zeros(actions)
 
     def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
-        leaders = (state == state.min()).astype(state.dtype)
-        return leaders / leaders.sum()
+        return leaders(state)
 
     def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
         return state + feedback
+
+
+class BestResponse(Learner):
+    r"""$\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$, ties shared equally; round 1 is uniform.
+
+    In a game this is best-response dynamics: answer what the others just played. It has no bound.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(BestResponse(), jnp.array([[5.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0], [1.0, 0.0]]
+
+    Reference: Cournot (1838), Recherches sur les principes mathématiques de la théorie des richesses.
+    """
+
+    name: ClassVar[str] = "best_response"
+    about: ClassVar[str] = "the action that was best in the last round, ties shared"
+    examples: ClassVar[tuple[str, ...]] = ("best_response()",)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Float[Array, "d"]:
+        return jnp.zeros(actions)
+
+    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
+        return leaders(state)
+
+    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
+        return feedback
