@@ -145,8 +145,8 @@ def test_repr_is_the_spec_and_reads_back(text):
 
 
 def sequences(rounds, actions):
-    """Losses between 0 and 1: uniform, coins, alternating; the last row is replaced by the adversary's."""
-    uniform = jax.random.uniform(jax.random.key(0), (rounds, actions))
+    """Losses between 0 and 1: a better action to find, coins, alternating; the adversary replaces the last."""
+    uniform = jax.random.uniform(jax.random.key(0), (rounds, actions)).at[:, 0].multiply(0.6)
     coins = (jax.random.uniform(jax.random.key(1), (rounds, actions)) < 0.5).astype(float)
     turns = jnp.arange(rounds)[:, None] % 2 == jnp.arange(actions)[None] % 2
     return jnp.stack([uniform, coins, turns.astype(float), uniform])
