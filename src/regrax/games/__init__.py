@@ -16,7 +16,16 @@ from regrax.games.gaps import (
     running_gaps,
     swap_gap,
 )
+from regrax.games.nash import (
+    is_zero_sum,
+    nash_equilibria,
+    pure_equilibria,
+    zero_sum_equilibrium,
+)
 from regrax.games.play import Trajectory, joint_play, play
+from regrax.games.profile import Correlated, Deviation
+from regrax.games.programs import SolverError
+from regrax.games.solve import Nearest, nearest, solve
 from regrax.games.zoo import (
     ZOO,
     battle_of_the_sexes,
@@ -32,7 +41,11 @@ from regrax.games.zoo import (
 __all__ = [
     "FORMATS",
     "ZOO",
+    "Correlated",
+    "Deviation",
     "Game",
+    "Nearest",
+    "SolverError",
     "Trajectory",
     "battle_of_the_sexes",
     "bimatrix",
@@ -44,17 +57,23 @@ __all__ = [
     "game_from_npz",
     "game_to_json",
     "game_to_npz",
+    "is_zero_sum",
     "joint_play",
     "matching_pennies",
+    "nash_equilibria",
     "nash_gap",
+    "nearest",
     "play",
     "prisoners_dilemma",
+    "pure_equilibria",
     "random",
     "random_zero_sum",
     "running_gaps",
     "shapley",
+    "solve",
     "swap_gap",
     "symmetric",
     "weighted_rps",
     "zero_sum",
+    "zero_sum_equilibrium",
 ]
