@@ -152,3 +152,57 @@ def test_importing_regrax_is_lazy_and_sets_nothing():
     code = "import sys, regrax; print('jax' in sys.modules); regrax.Hedge(0.4)"
     code += "; import jax; print(jax.config.jax_enable_x64)"
     assert fresh(code).split() == ["False", "False"]
+
+
+def test_solve_prints_an_equilibrium_and_its_gap(capsys):
+    result = run_json(capsys, "solve", "chicken", "--concept", "ce", "--objective", "welfare")
+    assert {"profile", "payoffs", "welfare", "gap"} <= set(result)
+    np.testing.assert_allclose(result["profile"], [[0.5, 0.25], [0.25, 0]], atol=1e-9)
+    assert result["payoffs"] == pytest.approx([5.25, 5.25])
+    assert result["welfare"] == pytest.approx(10.5)
+    assert abs(result["gap"]) < 1e-9
+    nash = run_json(capsys, "solve", "weighted-rps", "--concept", "nash")
+    np.testing.assert_allclose(np.sum(nash["profile"], 0), np.array([3, 2, 1]) / 6, atol=1e-8)
+
+
+def test_solve_by_dynamics_measures_the_gap_of_play(capsys):
+    dynamics = ("--by", "hedge(0.4479)", "--rounds", "20")
+    result = run_json(capsys, "solve", "weighted-rps", "--concept", "cce", *dynamics)
+    assert round(result["gap"], 5) == 0.09022
+    nash = run_json(capsys, "solve", "weighted-rps", "--concept", "nash", *dynamics)
+    joint = np.array(nash["profile"])
+    np.testing.assert_allclose(joint, np.outer(joint.sum(1), joint.sum(0)), atol=1e-12)
+    assert nash["gap"] == pytest.approx(play(capsys, "hedge(0.4479)")["nash_gap"])
+
+
+def test_solve_for_people(capsys):
+    out = run(capsys, "solve", "chicken", "--objective", "welfare")
+    assert "chicken: correlated equilibrium, exact, objective welfare\n" in out
+    assert "0.500000" in out
+    assert "gap 0: nobody gains" in out
+    out = run(capsys, "solve", "chicken", "--concept", "nash", "--by", "hedge(1)", "--rounds", "1")
+    assert "Nash equilibrium, by hedge(1), 1 rounds" in out
+    assert "player 1 gains 0.25 by always playing swerve" in out
+    by = ("--concept", "cce", "--by", "uniform()", "--rounds", "2")
+    assert "380 more joint actions" in run(capsys, "solve", "random(20, 20)", *by)
+    assert "5 more" in run(capsys, "solve", "random(25, 25)", "--concept", "nash", *by[2:])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--by", "hedge(1)"), "--by and --rounds come together"),
+        (("--rounds", "5"), "--by and --rounds come together"),
+        (("--by", "hedge(1)", "--rounds", "5", "--objective", "any"), "dynamics have no objective"),
+        (("--concept", "stable"), "--concept"),
+        (("--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
+        (("--by", "hedge(1)", "--rounds", "0"), "rounds must be a whole number of at least 1"),
+    ],
+)
+def test_bad_input_to_solve_is_one_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as left:
+        main(("solve", "chicken", *arguments))
+    err = capsys.readouterr().err
+    assert left.value.code == 2
+    assert err.count("\n") == 1
+    assert message in err

@@ -16,10 +16,12 @@ from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
 from regrax.cli.reproduce import Reproduce
+from regrax.cli.solve import Solve
 from regrax.cli.step_size import StepSize
 
 Command = (
     Annotated[Play, tyro.conf.subcommand("play")]
+    | Annotated[Solve, tyro.conf.subcommand("solve")]
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
     | Annotated[StepSize, tyro.conf.subcommand("step-size")]

@@ -19,7 +19,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title or None, box=SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = Table(box=SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
         short = all(len(row[index]) <= SHORT for row in rows)
@@ -27,7 +27,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    if title:
+        console.print(Text(title, "bold"))  # a table's own title is wrapped to the table's width
+    console.print(table)
 
 
 def number(value: float) -> str:
