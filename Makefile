@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test test-slow lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -23,6 +23,9 @@ demo: $(INSTALLED) ## play weighted rock-paper-scissors and print the gaps
 test: lint ## check style, types and the order of rooms, then run the tests
 	$(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
 
+test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
+	$(BIN)/pytest --quiet --numprocesses 2 -m slow
+
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -33,8 +36,9 @@ format: $(INSTALLED) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(INSTALLED) ## measure speed against plain numpy
+bench: $(INSTALLED) ## measure speed: play against plain numpy, and the exact theory
 	$(BIN)/python -m benchmarks.play
+	$(BIN)/python -m benchmarks.theory
 
 clean: ## remove what the commands above made
 	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache

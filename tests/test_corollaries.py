@@ -10,6 +10,7 @@ from regrax.learners import BlumMansour, Hedge
 HORIZONS = (100, 1_000, 10_000)
 GAMES = 24
 SLOPE = -0.45
+SLOW = pytest.mark.slow
 
 
 def hedge(d, rounds):
@@ -24,10 +25,10 @@ def blum_mansour(d, rounds):
     ("make", "gap", "sizes"),
     [
         pytest.param(hedge, cce_gap, (4, 4), id="hedge-cce-2-players"),
-        pytest.param(hedge, cce_gap, (3, 3, 3), id="hedge-cce-3-players"),
+        pytest.param(hedge, cce_gap, (3, 3, 3), id="hedge-cce-3-players", marks=SLOW),
         pytest.param(blum_mansour, ce_gap, (4, 4), id="blum-mansour-ce-2-players"),
-        pytest.param(blum_mansour, ce_gap, (3, 3, 3), id="blum-mansour-ce-3-players"),
-        pytest.param(blum_mansour, swap_gap, (3, 3), id="blum-mansour-swap-2-players"),
+        pytest.param(blum_mansour, ce_gap, (3, 3, 3), id="blum-mansour-ce-3-players", marks=SLOW),
+        pytest.param(blum_mansour, swap_gap, (3, 3), id="blum-mansour-swap-2-players", marks=SLOW),
     ],
 )
 def test_gaps_fall_like_one_over_root_t_and_stay_below_their_bound(make, gap, sizes):

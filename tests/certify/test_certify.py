@@ -8,6 +8,7 @@ from regrax import theory
 from regrax.certify import (
     ESTIMATORS,
     RandomHorizon,
+    Rescaled,
     check_expectations,
     check_lemmas,
     curvature,
@@ -23,8 +24,9 @@ from regrax.training import BiasedGaussian, Gaussian
 KEY = jax.random.key(0)
 
 
-@pytest.mark.parametrize("architecture", ["single", "swap"])
-@pytest.mark.parametrize("share", [None, 0.6])
+@pytest.mark.parametrize(
+    ("architecture", "share"), [("single", None), pytest.param("swap", 0.6, marks=pytest.mark.slow)]
+)
 def test_gradients_are_as_the_theorems_say_on_and_off_the_stationary_step(architecture, share):
     step = None if share is None else share * theory.step_size(2, 6)
     blocks = gradient_blocks(2, 6, key=KEY, architecture=architecture, step=step, sequences=20_000)
@@ -46,6 +48,7 @@ def test_p_values_are_those_of_the_largest_of_independent_scores():
     assert np.mean([b.p_value < 0.1 for b in blocks]) == pytest.approx(0.1, abs=0.025)
 
 
+@pytest.mark.slow
 def test_the_family_has_one_minimum():
     found = family(3, 20, points=13)
     assert found.slopes["half"] < 0 < found.slopes["twice"]
@@ -54,7 +57,7 @@ def test_the_family_has_one_minimum():
     assert found.roots == 1
 
 
-@pytest.mark.parametrize("actions", [2, 3])
+@pytest.mark.parametrize("actions", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_stationary_point_is_a_minimum_in_all_directions_but_the_flat_ones(actions):
     found = curvature(actions, 8, key=KEY, sequences=4000)
     assert found.flat == actions + 1
@@ -67,13 +70,14 @@ def test_a_saddle_or_an_extra_flat_direction_is_not_called_a_minimum():
     assert not Curvature(np.array([0, 0, 0, 0.0]), errors, 4, 3).is_minimum
 
 
-@pytest.mark.parametrize("architecture", ["single", "swap"])
+@pytest.mark.parametrize("architecture", ["single", pytest.param("swap", marks=pytest.mark.slow)])
 def test_the_papers_estimate_is_near_the_exact_step(architecture):
     steps = np.asarray(monte_carlo_steps(2, 10, key=KEY, architecture=architecture, runs=12))
     error = steps.std(ddof=1) / len(steps) ** 0.5
     assert abs(steps.mean() - theory.step_size(2, 10)) < 4 * error + 0.02
 
 
+@pytest.mark.slow
 def test_better_estimators_have_less_variance():
     spread = {
         e: float(
@@ -86,10 +90,17 @@ def test_better_estimators_have_less_variance():
     assert spread["quasi"] < spread["paper"]
 
 
+@pytest.mark.slow
 def test_a_random_horizon_wants_another_step():
     found = numerical_step(RandomHorizon(Gaussian()), 2, 10, key=KEY, sequences=20_000)
     assert found.high < found.gaussian
     assert found.excess > 0
+
+
+@pytest.mark.slow
+def test_a_rescaled_loss_has_a_rescaled_step():
+    twice = numerical_step(Rescaled(Gaussian(), 0.5), 2, 10, key=KEY, sequences=20_000)
+    assert twice.low < theory.step_size(2, 10) / 2 < twice.high
 
 
 def test_losses_without_a_common_mean_are_refused():
@@ -103,6 +114,7 @@ def test_identities_hold_and_a_false_one_would_not():
     assert not found[0]._replace(difference=10 * found[0].error).holds
 
 
+@pytest.mark.slow
 def test_exactly_the_known_slips_fail_as_printed_and_hold_corrected():
     found = check_lemmas(key=KEY, samples=300)
     broken = {f.lemma.name for f in found if not f.holds}

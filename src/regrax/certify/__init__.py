@@ -5,7 +5,7 @@ from regrax.certify.gradients import Block, gradient_blocks
 from regrax.certify.landscape import Curvature, Family, curvature, family
 from regrax.certify.lemmas import LEMMAS, Finding, Lemma, check_lemmas
 from regrax.certify.monte_carlo import ESTIMATORS, monte_carlo_steps
-from regrax.certify.other_losses import RandomHorizon, StepInterval, numerical_step
+from regrax.certify.other_losses import RandomHorizon, Rescaled, StepInterval, numerical_step
 
 __all__ = [
     "ESTIMATORS",
@@ -17,6 +17,7 @@ __all__ = [
     "Identity",
     "Lemma",
     "RandomHorizon",
+    "Rescaled",
     "StepInterval",
     "check_expectations",
     "check_lemmas",

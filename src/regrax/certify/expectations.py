@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
 from regrax.certify.monte_carlo import suffered
+from regrax.learners.steps import Scalar
 
 DOUBT = 4.0  # standard errors
 
@@ -68,7 +69,11 @@ def check_expectations(
 
 @jax.jit
 def _samples(
-    losses: Float[Array, "T d n"], step: float, exact: float, mean_least: float, square_least: float
+    losses: Float[Array, "T d n"],
+    step: Scalar,
+    exact: Scalar,
+    mean_least: Scalar,
+    square_least: Scalar,
 ) -> dict[str, Float[Array, "_"]]:
     rounds, d, _ = losses.shape
     total, before = losses.sum(0), jnp.cumsum(losses, 0) - losses
@@ -76,6 +81,7 @@ def _samples(
     policies = jax.nn.softmax(-step * before, axis=1)
     # J S for every round, J the Jacobian of softmax at the logits
     moved = policies * (before - jnp.sum(policies * before, 1, keepdims=True))
+    step = jnp.asarray(step, float)
     regret, slope = jax.jvp(
         lambda k: suffered(k, losses) - total.min(0), (step,), (jnp.ones_like(step),)
     )

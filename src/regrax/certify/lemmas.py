@@ -5,7 +5,7 @@ largest difference of its sides over their size. A statement holds when the rati
 rounding. Where the printed form fails, the corrected one is tested beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -138,16 +138,18 @@ LEMMAS = (
 )  # fmt: skip
 
 
-def check_lemmas(*, key: PRNGKeyArray, samples: int = 2000) -> list[Finding]:
+def check_lemmas(
+    *, key: PRNGKeyArray, samples: int = 2000, lemmas: Sequence[Lemma] = LEMMAS
+) -> list[Finding]:
     """Try every statement on random points of several sizes and scales, and keep the worst.
 
     >>> import jax
-    >>> found = check_lemmas(key=jax.random.key(0), samples=200)
-    >>> sorted({f.lemma.name for f in found if not f.holds})
-    ['null direction', 'softmax Jacobian (b)', 'swap regret display']
+    >>> found = check_lemmas(key=jax.random.key(0), samples=200, lemmas=LEMMAS[2:4])
+    >>> [(f.lemma.form, f.holds) for f in found]
+    [('as printed', False), ('corrected', True)]
     """
     with jax.enable_x64(True):
-        return [_worst(lemma, key, samples) for lemma in LEMMAS]
+        return [_worst(lemma, key, samples) for lemma in lemmas]
 
 
 def _worst(lemma: Lemma, key: PRNGKeyArray, samples: int) -> Finding:

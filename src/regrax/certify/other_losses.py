@@ -44,6 +44,30 @@ class RandomHorizon(Distribution):
         return jnp.where(played[:, None, :], losses, 0)
 
 
+class Rescaled(Distribution):
+    r"""The losses of `base` divided by `deviation`: a step $k$ for `base` is `deviation` times larger here.
+
+    >>> import jax
+    >>> from regrax.training import UniformLosses
+    >>> losses = Rescaled(UniformLosses(), 3**-0.5).draw(20, 3, 1000, key=jax.random.key(0))
+    >>> float(losses.std())
+    1.0
+    """
+
+    base: Distribution
+    deviation: float
+
+    def __check_init__(self) -> None:
+        checks.positive("deviation", self.deviation)
+
+    @property
+    def mean(self) -> float | None:
+        return None if self.base.mean is None else self.base.mean / self.deviation
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        return self.base.draw(rounds, actions, count, key=key) / self.deviation
+
+
 class StepInterval(NamedTuple):
     """A step with its 95 % interval, and what the Gaussian step would cost on these losses."""
 
