@@ -96,7 +96,10 @@ def _play(
     start_keys, round_keys = _split(key, len(learners), rounds)
     states = _start(game, learners, rounds, start_keys)
     play_round, block = _round(tables, learners, _policy, _update), _block(rounds, tables)
-    policies, losses, actions = _scan_in_blocks(play_round, states, round_keys, rounds, block)
+    return _trajectory(*_scan_in_blocks(play_round, states, round_keys, rounds, block))
+
+
+def _trajectory(policies: tuple, losses: tuple, actions: tuple | None) -> Trajectory:
     shown = policies if actions is None else _one_hots(actions, policies)
     return Trajectory(policies, losses, actions, joint_play(shown))
 
@@ -156,9 +159,7 @@ def _play_on_host(
     for t in range(rounds):
         states, row = play_round(states, None if round_keys is None else round_keys[t])
         rows.append(row)
-    policies, losses, actions = jax.tree.map(lambda *column: jnp.stack(column), *rows)
-    shown = policies if actions is None else _one_hots(actions, policies)
-    return Trajectory(policies, losses, actions, joint_play(shown))
+    return _trajectory(*jax.tree.map(lambda *column: jnp.stack(column), *rows))
 
 
 def _compiled(method: Callable) -> Callable:
