@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+# the quick tests compile a thousand small programs once each: most of their time is XLA's, so let it optimise less
+QUICKLY := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
 
 .PHONY: help demo test test-slow lint format bench clean
 .DEFAULT_GOAL := help
@@ -21,7 +23,7 @@ demo: $(INSTALLED) ## play weighted rock-paper-scissors and print the gaps
 	$(BIN)/regrax play weighted-rps --learners 'blum_mansour(hedge(0.99436))' --rounds 20
 
 test: lint ## check style, types and the order of rooms, then run the tests
-	$(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
+	$(QUICKLY) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(BIN)/pytest --quiet --numprocesses 2 -m slow
