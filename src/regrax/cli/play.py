@@ -21,7 +21,7 @@ class Play:
     """
 
     game: Positional[str]
-    """A game's spec, as in weighted-rps or random(10, 10, seed=3), or a .json or .npz file."""
+    """A game's spec, as in weighted-rps or random(10, 10, seed=3), or a .json, .npz or .nfg file."""
     learners: tuple[str, ...]
     """One learner's spec for every seat, or one for each: hedge(0.4479), blum_mansour(hedge(0.9944)), ..."""
     rounds: int

@@ -1,10 +1,13 @@
 """Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
 
+from regrax.games.bridges import from_gambit, from_openspiel, to_gambit, to_openspiel
 from regrax.games.formats import (
     FORMATS,
     game_from_json,
+    game_from_nfg,
     game_from_npz,
     game_to_json,
+    game_to_nfg,
     game_to_npz,
 )
 from regrax.games.game import Game, bimatrix, symmetric, zero_sum
@@ -53,9 +56,13 @@ __all__ = [
     "ce_gap",
     "chicken",
     "deviation_gains",
+    "from_gambit",
+    "from_openspiel",
     "game_from_json",
+    "game_from_nfg",
     "game_from_npz",
     "game_to_json",
+    "game_to_nfg",
     "game_to_npz",
     "is_zero_sum",
     "joint_play",
@@ -73,6 +80,8 @@ __all__ = [
     "solve",
     "swap_gap",
     "symmetric",
+    "to_gambit",
+    "to_openspiel",
     "weighted_rps",
     "zero_sum",
     "zero_sum_equilibrium",

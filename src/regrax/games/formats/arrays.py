@@ -1,4 +1,4 @@
-"""Games as bytes: JSON for people, `.npz` for large tensors. Reading from and writing to disk is left to the caller.
+"""Games as JSON, for people, and as `.npz`, for large tensors. Both hold payoffs as doubles.
 
     {"name": "pennies", "players": ["even", "odd"], "actions": [["h", "t"], ["h", "t"]],
      "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]]}
@@ -9,21 +9,13 @@ Only `payoffs`, of shape (N, d_1, ..., d_N), is required.
 import io
 import json
 import zipfile
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from regrax.games.game import Game
 
-LABELS = ("name", "players", "actions")
-
-
-class Format(NamedTuple):
-    """How a kind of file is read and written."""
-
-    read: Callable[[bytes], Game]
-    write: Callable[[Game], bytes]
+LABELS = ("name", "players", "actions", "comment")
 
 
 def game_from_json(data: bytes) -> Game:
@@ -87,9 +79,3 @@ def game_to_npz(game: Game) -> bytes:
 
 def _labels(game: Game) -> dict[str, Any]:
     return {field: getattr(game, field) for field in LABELS}
-
-
-FORMATS = {
-    ".json": Format(game_from_json, game_to_json),
-    ".npz": Format(game_from_npz, game_to_npz),
-}

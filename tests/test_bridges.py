@@ -1,0 +1,172 @@
+"""OpenSpiel and Gambit: games go there and back, and their answers agree with ours. Skipped where not installed."""
+
+import sys
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+
+from regrax import games
+from regrax.games import (
+    Game,
+    from_gambit,
+    from_openspiel,
+    nash_equilibria,
+    solve,
+    to_gambit,
+    to_openspiel,
+)
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+TWO = [games.chicken(), games.shapley(), games.random(4, 3, seed=1)]
+ALL = [*TWO, games.random(2, 3, 2, seed=5), games.random(3, seed=1)]
+
+
+@pytest.fixture
+def pyspiel():
+    return pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: regrax[openspiel]")
+
+
+@pytest.fixture
+def gambit():
+    return pytest.importorskip("pygambit", reason="pygambit is not installed: regrax[gambit]")
+
+
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+def test_openspiel_and_back(pyspiel, game):
+    back = from_openspiel(to_openspiel(game))
+    np.testing.assert_array_equal(back.payoffs, game.payoffs)
+    assert (back.name, back.actions) == (game.name, game.actions)
+
+
+def test_openspiel_games_of_its_own(pyspiel):
+    rps = from_openspiel(pyspiel.load_game("matrix_rps"))
+    assert rps.actions[0] == ("Rock", "Paper", "Scissors")
+    np.testing.assert_allclose(solve(rps, "nash").joint, np.full((3, 3), 1 / 9), atol=1e-9)
+    kuhn = from_openspiel(pyspiel.extensive_to_matrix_game(pyspiel.load_game("kuhn_poker")))
+    assert solve(kuhn, "nash").payoffs[0] == pytest.approx(-1 / 18)
+    with pytest.raises(ValueError, match="matrix or tensor game was expected"):
+        from_openspiel(pyspiel.load_game("kuhn_poker"))
+
+
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+@pytest.mark.parametrize("concept", [None, "ce", "cce"])
+def test_gaps_agree_with_openspiel(x64, pyspiel, game, concept):
+    """`cce_dist` adds up the positive CCE gaps of the players, `ce_dist` their swap gaps."""
+    size = int(np.prod(game.sizes))
+    joint = (
+        np.random.default_rng(0).dirichlet(np.ones(size)).reshape(game.sizes)
+        if concept is None
+        else solve(game, concept, "entropy").joint
+    )
+    in_turns = pyspiel.convert_to_turn_based(to_openspiel(game))
+    device = correlation_device(pyspiel, in_turns, game, np.asarray(joint))
+    joint = jax.numpy.asarray(joint)
+    cce = np.maximum(games.cce_gap(joint, game, "none"), 0).sum()
+    assert pyspiel.cce_dist(in_turns, device).dist_value == pytest.approx(cce, abs=1e-8)
+    swap = float(games.swap_gap(joint, game, "sum"))
+    assert pyspiel.ce_dist(in_turns, device).dist_value == pytest.approx(swap, abs=1e-8)
+
+
+def correlation_device(pyspiel, in_turns, game, joint):
+    state, keys = in_turns.new_initial_state(), []
+    for _ in game.sizes:
+        keys.append(state.information_state_string())
+        state.apply_action(0)
+
+    def policy(actions):
+        table = {
+            key: [(a, float(a == chosen)) for a in range(size)]
+            for key, chosen, size in zip(keys, actions, game.sizes, strict=True)
+        }
+        return pyspiel.TabularPolicy(table)
+
+    return [(float(joint[a]), policy(a)) for a in np.ndindex(*game.sizes) if joint[a] > 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_zero_sum_values_agree_with_openspiel(pyspiel, seed):
+    pytest.importorskip("cvxpy", reason="OpenSpiel's solvers need cvxpy")
+    pytest.importorskip("ecos", reason="OpenSpiel's solvers need ecos")
+    from open_spiel.python.algorithms import lp_solver
+
+    game = games.random_zero_sum(6, 5, seed=seed)
+    first, second, value, _ = lp_solver.solve_zero_sum_matrix_game(to_openspiel(game))
+    found = solve(game, "nash")
+    assert found.payoffs[0] == pytest.approx(value, abs=1e-7)
+    np.testing.assert_allclose(np.ravel(first), found.marginals[0], atol=1e-6)
+    np.testing.assert_allclose(np.ravel(second), found.marginals[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("concept", ["ce", "cce"])
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
+    for module in ("cvxpy", "ecos", "networkx"):
+        pytest.importorskip(module, reason=f"OpenSpiel's joint solvers need {module}")
+    from open_spiel.python.algorithms import jpsro
+
+    theirs = {"ce": jpsro._mwce, "cce": jpsro._mwcce}[concept]
+    joint, _ = theirs(np.array(game.payoffs), [np.ones(d, int) for d in game.sizes])
+    welfare = float((joint * game.payoffs.sum(0)).sum())
+    assert solve(game, concept, "welfare").welfare == pytest.approx(welfare, abs=1e-6)
+
+
+@pytest.mark.parametrize("game", ALL, ids=str)
+def test_gambit_and_back(gambit, game):
+    named = Game(game.payoffs, name="title", players=[f"p{n}" for n in range(len(game.sizes))])
+    back = from_gambit(to_gambit(named))
+    np.testing.assert_array_equal(back.payoffs, named.payoffs)
+    assert (back.name, back.players, back.actions) == (named.name, named.players, named.actions)
+
+
+def test_gambit_keeps_fractions_names_and_comments(gambit):
+    third = Fraction(1, 3)
+    game = Game(
+        [[[third, 0], [0, 1]], [[third, 2], [3, third]]],
+        name='a "title"',
+        players=["row", "column"],
+        actions=[["up", "down"], ["left", "right"]],
+        comment="why",
+    )
+    there = to_gambit(game)
+    assert (there.title, there.description) == (game.name, "why")
+    back = from_gambit(there)
+    assert back.exact == game.exact
+    assert (back.players, back.actions, back.comment) == (game.players, game.actions, "why")
+
+
+def test_gambit_arrays(gambit):
+    game = from_gambit(gambit.StrategicGame.from_arrays([[1, 0], [0, 2]], [[3, 0], [0, 1]]))
+    assert game.payoffs.tolist() == [[[1, 0], [0, 2]], [[3, 0], [0, 1]]]
+    with pytest.raises(ValueError, match="a Gambit game was expected, but a list came"):
+        from_gambit([1])
+
+
+@pytest.mark.parametrize("game", [*TWO, *(games.random(3, 3, seed=s) for s in range(4))], ids=str)
+def test_nash_equilibria_agree_with_gambit(gambit, game):
+    theirs = gambit.nash.enummixed_solve(to_gambit(game), rational=False).equilibria
+    ours = [np.concatenate(found.marginals) for found in nash_equilibria(game)]
+    assert len(theirs) == len(ours)
+    for profile in theirs:
+        mixed = [
+            float(profile[player][action])
+            for player, labels in zip(game.players, game.actions, strict=True)
+            for action in labels
+        ]
+        assert min(np.abs(np.array(mixed) - one).max() for one in ours) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("pyspiel", lambda: to_openspiel(games.chicken())),
+        ("pyspiel", lambda: from_openspiel(None)),
+        ("pygambit", lambda: to_gambit(games.chicken())),
+        ("pygambit", lambda: from_gambit(None)),
+    ],
+)
+def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch, module, call):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=f"{module} is not installed; pip install 'regrax"):
+        call()
