@@ -118,7 +118,7 @@ def test_a_game_may_be_a_file(tmp_path):
         assert repr(load_game(str(path))) == "chicken"
     other = tmp_path / "mine.txt"
     other.write_text("")
-    with pytest.raises(ValueError, match=r"a game file must end in .json, .npz, but"):
+    with pytest.raises(ValueError, match=r"a game file must end in .json, .nfg, .npz, but"):
         load_game(str(other))
     with pytest.raises(FileNotFoundError):
         load_game(str(tmp_path / "none.json"))
