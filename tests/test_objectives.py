@@ -12,10 +12,10 @@ from regrax.learners import Hedge, Uniform, rollout
 from regrax.regret import external_regret, swap_regret
 from regrax.training import (
     Alternating,
-    Bandit,
+    BanditFeedback,
     BiasedGaussian,
     ClosedLoopSwapObjective,
-    Delayed,
+    DelayedFeedback,
     Drifting,
     FromKey,
     Gaussian,
@@ -297,21 +297,21 @@ def test_gaussian_covariance():
 
 
 def test_the_same_key_draws_the_same(x64):
-    objective = RegretObjective(D, T, feedback=Bandit())
+    objective = RegretObjective(D, T, feedback=BanditFeedback())
     assert eqx.tree_equal(objective.draw(N, key=KEY), objective.draw(N, key=KEY))
 
 
 def test_delay_means_older_losses_only(x64):
     model, losses = Hedge(0.5), Gaussian().draw(T, D, 1, key=KEY)
-    delayed = RegretObjective(D, T, feedback=Delayed(2))
-    policies = rollout(model, Delayed(2).observe(losses, key=KEY)[..., 0])
+    delayed = RegretObjective(D, T, feedback=DelayedFeedback(2))
+    policies = rollout(model, DelayedFeedback(2).observe(losses, key=KEY)[..., 0])
     expected = external_regret(policies, losses[..., 0])
-    seen = Delayed(2).observe(losses, key=KEY)
+    seen = DelayedFeedback(2).observe(losses, key=KEY)
     np.testing.assert_allclose(delayed.regrets(model, (losses, seen))[0], expected, rtol=ROUNDING)
     np.testing.assert_allclose(policies[:3], 1 / D)
 
 
 def test_bandit_estimates_are_unbiased():
     losses = jnp.broadcast_to(jnp.array([1.0, -2.0, 0.5])[None, :, None], (T, D, 20_000))
-    seen = np.asarray(Bandit().observe(losses, key=KEY))
+    seen = np.asarray(BanditFeedback().observe(losses, key=KEY))
     np.testing.assert_allclose(seen.mean((0, 2)), [1.0, -2.0, 0.5], atol=0.05)

@@ -10,10 +10,10 @@ from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention
 from regrax.learners import Hedge
 from regrax.theory import Optimal, loss, optimal_loss, step_size
 from regrax.training import (
-    Bandit,
+    BanditFeedback,
     BiasedGaussian,
     ClosedLoopSwapObjective,
-    Delayed,
+    DelayedFeedback,
     HindsightObjective,
     Laplace,
     Rademacher,
@@ -179,8 +179,8 @@ OTHER_LOSSES = {
     "rademacher": {"distribution": Rademacher()},
     "laplace": {"distribution": Laplace()},
     "student-t": {"distribution": StudentT(5.0)},
-    "delayed": {"feedback": Delayed(2)},
-    "bandit": {"feedback": Bandit()},
+    "delayed": {"feedback": DelayedFeedback(2)},
+    "bandit": {"feedback": BanditFeedback()},
 }
 
 

@@ -24,15 +24,15 @@ from regrax.training.objectives import (
 )
 from regrax.training.recipes import Recipe, recipe
 from regrax.training.surrogates import SURROGATES
-from regrax.training.surroundings import Bandit, Delayed, Feedback, InGame
+from regrax.training.surroundings import BanditFeedback, DelayedFeedback, Feedback, InGame
 
 __all__ = [
     "SURROGATES",
     "Alternating",
-    "Bandit",
+    "BanditFeedback",
     "BiasedGaussian",
     "ClosedLoopSwapObjective",
-    "Delayed",
+    "DelayedFeedback",
     "Distribution",
     "Drifting",
     "Evaluation",

@@ -106,7 +106,7 @@ def fit(
     """
     usual = recipe(model)
     steps = usual.steps if steps is None else steps
-    batch = usual.batch if batch is None else batch
+    batch = usual.batch * objective.effort if batch is None else batch
     chunk = min(batch, usual.chunk if chunk is None else chunk)
     tail = usual.tail if tail is None else tail
     every = max(1, steps // 20) if every is None else every

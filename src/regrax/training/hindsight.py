@@ -52,6 +52,10 @@ class HindsightObjective(Objective):
                 "the conditional mean and swap blocks take standard Gaussian losses, but a covariance was given"
             )
 
+    @property
+    def effort(self) -> int:
+        return 1 if self.conditional else 2
+
     def draw(self, count: int, *, key: PRNGKeyArray) -> Batch | Float[Array, "T d d n"]:
         if self.swap:
             return draw_blocks(self.horizon, self.actions, count, key)

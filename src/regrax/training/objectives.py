@@ -27,6 +27,11 @@ class Objective(eqx.Module):
     actions: eqx.AbstractVar[int]
     horizon: eqx.AbstractVar[int]
 
+    @property
+    def effort(self) -> int:
+        """How many times a recipe's batch the noise of its gradient asks for."""
+        return 1
+
     @abstractmethod
     def draw(self, count: int, *, key: PRNGKeyArray) -> PyTree:
         """The data of `count` sequences."""
@@ -42,8 +47,8 @@ class RegretObjective(Objective):
     The minimum is over the model's own set, the simplex or the ball. `h` is `"square"`, `"positive"`,
     `"positive-square"`, `"softplus"`, `"identity"` or a function. With `sequences` $= N > 1$ it is the weighting of
     Park et al. over groups of $N$, with `weight` $f$ and `sharpness` $k$. `feedback` is what the model sees of the
-    losses: everything, or `Delayed(rounds)`, or `Bandit()`. `baseline` lowers the noise of the gradient where that
-    is exact: when all actions' losses have the same known mean.
+    losses: everything, or `DelayedFeedback(rounds)`, or `BanditFeedback()`. `baseline` lowers the noise of the
+    gradient where that is exact: when all actions' losses have the same known mean.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention

@@ -52,13 +52,13 @@ class Feedback(eqx.Module):
         """Row `t` is what arrives after round `t`."""
 
 
-class Delayed(Feedback):
+class DelayedFeedback(Feedback):
     r"""The loss of round $t$ arrives after round $t + D$; nothing (zero) arrives before round $D + 1$.
 
     >>> import jax
     >>> import jax.numpy as jnp
     >>> losses = jnp.arange(3.0).reshape(3, 1, 1) + 1
-    >>> Delayed(1).observe(losses, key=jax.random.key(0)).ravel().tolist()
+    >>> DelayedFeedback(1).observe(losses, key=jax.random.key(0)).ravel().tolist()
     [0.0, 1.0, 2.0]
     """
 
@@ -73,14 +73,14 @@ class Delayed(Feedback):
         return jnp.pad(arrived, ((losses.shape[0] - arrived.shape[0], 0), (0, 0), (0, 0)))
 
 
-class Bandit(Feedback):
+class BanditFeedback(Feedback):
     r"""Each round shows one action $a$ drawn uniformly: the estimate $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
 
     What is shown does not depend on the policy, so the objective stays differentiable.
 
     >>> import jax
     >>> import jax.numpy as jnp
-    >>> seen = Bandit().observe(jnp.ones((5, 3, 2)), key=jax.random.key(0))
+    >>> seen = BanditFeedback().observe(jnp.ones((5, 3, 2)), key=jax.random.key(0))
     >>> (seen.sum(1) == 3).all().item()
     True
     """
