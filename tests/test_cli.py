@@ -206,3 +206,42 @@ def test_bad_input_to_solve_is_one_line(capsys, arguments, message):
     assert left.value.code == 2
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_one_game_is_shown_with_its_equilibria_and_source(capsys):
+    out = run(capsys, "games", "chicken")
+    assert "never both dare" in out
+    assert "0.6667 swerve, 0.3333 dare" in out
+    assert "Reference: Aumann (1974)" in out
+    result = run_json(capsys, "games", "cournot(intercept=3)")
+    assert result["reference"].startswith("Cournot (1838)")
+    assert result["equilibria"][0]["profile"][1][1] == 1
+    assert "(firms=2, intercept=12, cost=0)" in " ".join(run(capsys, "games").split())
+
+
+@pytest.mark.parametrize("suffix", ["json", "nfg", "npz"])
+def test_a_game_is_saved_and_read_back(capsys, tmp_path, suffix):
+    file = tmp_path / f"mine.{suffix}"
+    run(capsys, "games", "weighted-rps", "--save", str(file))
+    saved = run_json(capsys, "games", str(file))
+    shown = run_json(capsys, "games", "weighted-rps")
+    assert saved["payoffs"] == shown["payoffs"]
+    assert (saved["name"], saved["actions"]) == (shown["name"], shown["actions"])
+    assert saved["reference"] == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("games", "--save", "x.nfg"), "--save needs a game"),
+        (("games", "chicken", "--save", "x.txt"), "a game file must end in .json, .nfg, .npz"),
+        (("games", "chicken", "--save", "/no/such/x.nfg"), "No such file"),
+    ],
+)
+def test_bad_input_to_games_is_one_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    err = capsys.readouterr().err
+    assert left.value.code == 2
+    assert err.count("\n") == 1
+    assert message in err

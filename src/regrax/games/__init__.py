@@ -1,5 +1,6 @@
 """Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
 
+from regrax.games import zoo
 from regrax.games.bridges import from_gambit, from_openspiel, to_gambit, to_openspiel
 from regrax.games.formats import (
     FORMATS,
@@ -19,6 +20,7 @@ from regrax.games.gaps import (
     running_gaps,
     swap_gap,
 )
+from regrax.games.known import Known
 from regrax.games.nash import (
     is_zero_sum,
     nash_equilibria,
@@ -29,32 +31,20 @@ from regrax.games.play import Trajectory, joint_play, play
 from regrax.games.profile import Correlated, Deviation
 from regrax.games.programs import SolverError
 from regrax.games.solve import Nearest, nearest, solve
-from regrax.games.zoo import (
-    ZOO,
-    battle_of_the_sexes,
-    chicken,
-    matching_pennies,
-    prisoners_dilemma,
-    random,
-    random_zero_sum,
-    shapley,
-    weighted_rps,
-)
+from regrax.games.zoo import *
 
 __all__ = [
     "FORMATS",
-    "ZOO",
     "Correlated",
     "Deviation",
     "Game",
+    "Known",
     "Nearest",
     "SolverError",
     "Trajectory",
-    "battle_of_the_sexes",
     "bimatrix",
     "cce_gap",
     "ce_gap",
-    "chicken",
     "deviation_gains",
     "from_gambit",
     "from_openspiel",
@@ -66,23 +56,18 @@ __all__ = [
     "game_to_npz",
     "is_zero_sum",
     "joint_play",
-    "matching_pennies",
     "nash_equilibria",
     "nash_gap",
     "nearest",
     "play",
-    "prisoners_dilemma",
     "pure_equilibria",
-    "random",
-    "random_zero_sum",
     "running_gaps",
-    "shapley",
     "solve",
     "swap_gap",
     "symmetric",
     "to_gambit",
     "to_openspiel",
-    "weighted_rps",
     "zero_sum",
     "zero_sum_equilibrium",
 ]
+__all__ += zoo.__all__

@@ -10,18 +10,15 @@ A mediator draws the joint action $a \sim \mu$ and tells every player its own pa
 Everything here is computed in double precision on the host.
 """
 
+from functools import reduce
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import checks
 from regrax.games.game import Game
-from regrax.games.gaps import deviation_gains
-from regrax.games.play import outer
 
 Concept = Literal["nash", "ce", "cce"]
 CONCEPTS = ("nash", "ce", "cce")
@@ -84,9 +81,7 @@ class Correlated(eqx.Module):
     @property
     def product(self) -> "Correlated":
         """The profile in which every player draws from its marginal on its own."""
-        with jax.enable_x64(True):
-            flat = np.asarray(outer([jnp.asarray(m) for m in self.marginals]))
-        return Correlated(flat.reshape(self.game.sizes), self.game)
+        return Correlated(reduce(np.multiply.outer, self.marginals), self.game)
 
     def worst_deviation(self, concept: Concept = "ce") -> Deviation:
         """The deviation that gains most: from one action for `"ce"`, from all for `"cce"` and `"nash"`.
@@ -152,10 +147,19 @@ def check_concept(concept: str) -> None:
 
 
 def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:
-    with jax.enable_x64(True):
-        gains = np.asarray(deviation_gains(jnp.asarray(profile.joint), profile.game, player))
+    gains = _gains(profile, player)
     if concept == "ce":
         told, instead = divmod(int(gains.argmax()), gains.shape[1])
         return Deviation(player, told, instead, float(gains[told, instead]))
     always = gains.sum(0)
     return Deviation(player, None, int(always.argmax()), float(always.max()))
+
+
+def _gains(profile: Correlated, player: int) -> Float[np.ndarray, "d d"]:
+    """`deviation_gains` in NumPy: nothing to compile for each new size of game."""
+    own, rows = (
+        np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)
+        for table in (profile.game.payoffs[player], profile.joint)
+    )
+    told = rows @ own.T
+    return told - np.diag(told)[:, None]
