@@ -14,26 +14,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from regrax import attention as attention
+    from regrax import checkpoints as checkpoints
     from regrax import games as games
     from regrax import learners as learners
     from regrax import regret as regret
+    from regrax import runs as runs
     from regrax import simplex as simplex
     from regrax import specs as specs
     from regrax import theory as theory
     from regrax import training as training
     from regrax.attention import *
+    from regrax.checkpoints import *
     from regrax.games import *
     from regrax.learners import *
     from regrax.regret import *
+    from regrax.runs import *
     from regrax.simplex import *
     from regrax.theory import Optimal as Optimal
     from regrax.training import *
 
 _ROOMS = (
     "attention",
+    "checkpoints",
     "games",
     "learners",
     "regret",
+    "runs",
     "simplex",
     "specs",
     "theory",
@@ -48,6 +54,7 @@ _EXPORTS = {
         "SwapAttention",
         "Transformer",
     ),
+    "checkpoints": ("Checkpoint", "load_model", "save_model"),
     "games": (
         "Correlated",
         "Game",
@@ -107,6 +114,7 @@ _EXPORTS = {
         "swap_matrix",
         "swap_regret",
     ),
+    "runs": ("Training", "train"),
     "training": (
         "ClosedLoopSwapObjective",
         "HindsightObjective",

@@ -13,7 +13,7 @@ def write_whole(path: Path, data: bytes) -> None:
     >>> target.read_bytes()
     b'{}'
     """
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with aside.open("wb") as file:
             file.write(data)

@@ -15,15 +15,32 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from regrax import training
+from regrax.checkpoints import Checkpoint
 from regrax.games import FORMATS, ZOO, Game
 from regrax.learners import ALIASES, SCHEDULES, Learner
 from regrax.learners import LEARNERS as CLASSICAL
 from regrax.theory import Optimal
+from regrax.training import Distribution, Feedback
 
-__all__ = ["GRAMMAR", "LEARNERS", "load_game", "parse_game", "parse_learner"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "FEEDBACKS",
+    "GRAMMAR",
+    "LEARNERS",
+    "load_game",
+    "parse_distribution",
+    "parse_feedback",
+    "parse_game",
+    "parse_learner",
+]
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
-LEARNERS: dict[str, type[Learner]] = {**CLASSICAL, Optimal.name: Optimal}
+LEARNERS: dict[str, type[Learner]] = {
+    **CLASSICAL,
+    Optimal.name: Optimal,
+    Checkpoint.name: Checkpoint,
+}
 DEPTH = 20  # specs within specs
 LONGEST = 40  # characters of a number
 
@@ -149,6 +166,28 @@ def parse_game(text: str) -> Game:
     return _build(_Parser(text, example).whole(), zoo, "game", example)
 
 
+def parse_distribution(text: str) -> Distribution:
+    """The distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
+
+    >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
+    'Mixture'
+    >>> type(parse_distribution('in-game("weighted-rps", "hedge(0.4)")')).__name__
+    'InGame'
+    """
+    example = "student-t(5.0)"
+    return _build(_Parser(text, example).whole(), DISTRIBUTIONS, "distribution", example)
+
+
+def parse_feedback(text: str) -> Feedback:
+    """What a model sees of the losses, as a spec names it.
+
+    >>> parse_feedback("delayed(2)").delay
+    2
+    """
+    example = "delayed(2)"
+    return _build(_Parser(text, example).whole(), FEEDBACKS, "feedback", example)
+
+
 def load_game(text: str) -> Game:
     """The game in the file at this path if there is one, else the game that the spec names.
 
@@ -170,9 +209,9 @@ def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, examp
     if call.name not in known:
         nearest = difflib.get_close_matches(call.name, known, 1, 0.5)
         hint = f"; the nearest is {_spelled(nearest[0], known)}" if nearest else ""
+        listed = f"`regrax {kind}s` lists them" if kind in ("game", "learner") else _listed(known)
         raise ValueError(
-            f"no {kind} is named {call.name!r}{hint} (a spec is {GRAMMAR}{example}; "
-            f"`regrax {kind}s` lists them)"
+            f"no {kind} is named {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
         )
 
     def built(value: Any) -> Any:
@@ -190,6 +229,10 @@ def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, examp
         return make(*arguments, **keywords)
     except TypeError as error:
         raise ValueError(f"{call.name} cannot take these arguments: {error}") from None
+
+
+def _listed(known: Mapping[str, Any]) -> str:
+    return f"there are {', '.join(name.replace('_', '-') for name in known)}"
 
 
 def _parameters(make: Callable[..., Any]) -> str:
@@ -211,3 +254,36 @@ def _spelled(name: str, known: Mapping[str, Any]) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _mixture(*parts: Distribution) -> Distribution:
+    return training.Mixture(parts)
+
+
+def _in_game(game: str, *learners: str, seat: int = 0) -> Distribution:
+    return training.InGame(load_game(game), tuple(map(parse_learner, learners)), seat)
+
+
+def _by_name(classes: tuple[Any, ...]) -> dict[str, Callable[..., Any]]:
+    return {_canonical(kind.name): kind for kind in classes}
+
+
+DISTRIBUTIONS: dict[str, Callable[..., Distribution]] = {
+    **_by_name(
+        (
+            training.Gaussian,
+            training.BiasedGaussian,
+            training.UniformLosses,
+            training.Rademacher,
+            training.Laplace,
+            training.StudentT,
+            training.Alternating,
+            training.Drifting,
+        )
+    ),
+    "mixture": _mixture,
+    "in_game": _in_game,
+}
+FEEDBACKS: dict[str, Callable[..., Feedback]] = _by_name(
+    (training.DelayedFeedback, training.BanditFeedback)
+)

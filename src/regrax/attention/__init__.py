@@ -5,4 +5,17 @@ from regrax.attention.linear import FullLinearAttention, LinearAttention
 from regrax.attention.swap import SwapAttention
 from regrax.attention.transformer import Transformer
 
-__all__ = ["FullLinearAttention", "LinearAttention", "Model", "SwapAttention", "Transformer"]
+MODELS: dict[str, type[Model]] = {
+    model.name: model
+    for model in (LinearAttention, FullLinearAttention, SwapAttention, Transformer)
+}
+"""Every kind of model by its name."""
+
+__all__ = [
+    "MODELS",
+    "FullLinearAttention",
+    "LinearAttention",
+    "Model",
+    "SwapAttention",
+    "Transformer",
+]

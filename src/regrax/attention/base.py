@@ -1,6 +1,7 @@
 r"""What the objectives of `regrax.training` ask of a learner with trained parameters."""
 
 from abc import abstractmethod
+from typing import Any
 
 from jaxtyping import Array, Float
 
@@ -19,6 +20,11 @@ class Model(Learner):
     @abstractmethod
     def actions(self) -> int:
         """How many actions $d$ the parameters are for."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """The arguments that make a model of this shape: with the parameters they are the whole model."""
 
     @abstractmethod
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:

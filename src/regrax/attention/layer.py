@@ -2,7 +2,7 @@ r"""A sum over time: the head that linear attention and the swap architecture ar
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -62,6 +62,14 @@ class SingleLayer(Model):
     @property
     def actions(self) -> int:
         return self.values.shape[-1]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        if self.projection is not None:
+            raise ValueError(
+                f"{self} plays by a projection of its own, a function, which cannot be written down"
+            )
+        return {"actions": self.actions, "operator": self.operator, "radius": float(self.radius)}
 
     @property
     def plays_on(self) -> str:

@@ -8,7 +8,7 @@ $X_t = \mathrm{kron}(\pi_t, \ell_t)$. Head $j$ gives column $j$ of a column-stoc
 Reference: Park, Ozdaglar, Training with (swap) regret loss in a single-layer self-attention model, section 4.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -78,6 +78,10 @@ class SwapAttention(Model):
     @property
     def actions(self) -> int:
         return self.bias.shape[-1]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"actions": self.actions}
 
     @property
     def heads(self) -> Layer:

@@ -10,7 +10,7 @@ Arrays hold features first and the batch last, so that every linear map is one m
 the keys and values of past tokens, so a round costs one token.
 """
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -104,6 +104,12 @@ class Transformer(Model):
     @property
     def actions(self) -> int:
         return self.readout.shape[-2]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        hidden, width = self.blocks[0].expand.shape[-2:]
+        sizes = {"actions": self.actions, "layers": len(self.blocks), "heads": self.heads}
+        return {**sizes, "width": width, "hidden": hidden}
 
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
         rounds, _, count = losses.shape

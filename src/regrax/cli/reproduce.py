@@ -2,14 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from regrax.cli.output import print_json, print_table
-
-if TYPE_CHECKING:
-    from rich.progress import TaskID
-
-    from regrax.paper import Task
 
 
 @dataclass(frozen=True)
@@ -30,10 +24,13 @@ class Reproduce:
 
     def run(self) -> None:
         """Reproduce with bars on the terminal, then print the comparison."""
+        from regrax.cli.progress import Bars
         from regrax.paper import reproduce
 
-        with _Bars(hidden=self.json) as bars:
-            rows = reproduce(self.out, quick=self.quick, only=self.only, heard=bars.show)
+        with Bars(hidden=self.json) as bars:
+            rows = reproduce(
+                self.out, quick=self.quick, only=self.only, heard=lambda task: bars.show(*task)
+            )
         if self.json:
             files = {
                 "results": str(self.out / "results.json"),
@@ -47,39 +44,3 @@ class Reproduce:
             print(
                 f"{self.out / 'report.html'} tells the story; {self.out / 'results.json'} has every number"
             )
-
-
-class _Bars:
-    """One bar a task, made when it is first heard of, with the time left."""
-
-    def __init__(self, hidden: bool) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            TextColumn("{task.description:26}"),
-            BarColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        self.progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
-        self.tasks: "dict[str, TaskID]" = {}
-
-    def __enter__(self) -> "_Bars":
-        self.progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.progress.stop()
-
-    def show(self, task: "Task") -> None:
-        """Move the bar of this task."""
-        if task.name not in self.tasks:
-            self.tasks[task.name] = self.progress.add_task(task.name, total=task.total)
-        self.progress.update(self.tasks[task.name], completed=task.done, total=task.total)

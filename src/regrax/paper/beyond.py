@@ -18,7 +18,7 @@ from regrax.learners import (
     RegretMatchingPlus,
     Uniform,
 )
-from regrax.paper.models import ACTIONS, HORIZON, answers, seeds_of
+from regrax.paper.models import ACTIONS, HORIZON, answers
 from regrax.paper.rows import Row
 from regrax.report import Section, Table
 from regrax.theory import Optimal
@@ -47,7 +47,7 @@ def settings(quick: bool) -> dict[str, Any]:
 def everyone(models: dict[str, Any], horizon: int) -> dict[str, Learner]:
     """All learners by name; those with a step have the exact one for horizon 20, as the trained ones do."""
     step = theory.step_size(ACTIONS, HORIZON)
-    first = {name: seeds_of(models[name])[0] for name in MODELS}
+    first = {name: models[name][0] for name in MODELS}
     return {
         "uniform": Uniform(),
         "follow the leader": FollowTheLeader(),

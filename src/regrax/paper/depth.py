@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from regrax import theory
 from regrax.learners import Hedge, Uniform
-from regrax.paper.models import ACTIONS, HORIZON, answers, seeds_of
+from regrax.paper.models import ACTIONS, HORIZON, answers
 from regrax.paper.rows import Row, row
 from regrax.report import Chart, Section, Series, Table
 from regrax.theory import Optimal
@@ -53,7 +53,7 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     )
     step = theory.step_size(ACTIONS, HORIZON)
     fixed = {"uniform": [Uniform()], "hedge": [Hedge(step)], "optimal": [Optimal(HORIZON)]}
-    everyone = {**fixed, **{name: seeds_of(models[name]) for name in MODELS if name in models}}
+    everyone = {**fixed, **{name: models[name] for name in MODELS if name in models}}
     targets = {name: answers(fixed[name][0], plain) for name in ("hedge", "optimal")}
     objective = RegretObjective(ACTIONS, HORIZON)
     return {

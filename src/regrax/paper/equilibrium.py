@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from regrax import theory
@@ -41,7 +42,7 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     swap = models["swap"]
     trained = {
         **{name: models[name] for name in CCE_MODELS},
-        "calibrated": jax.vmap(lambda m: m.calibrated())(swap),
+        "calibrated": [model.calibrated() for model in swap],
         "uncalibrated": swap,
         "closed": models["swap-closed"],
     }
@@ -52,7 +53,7 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
         "blum_mansour_best": BlumMansour(Hedge(ACTIONS * step)),
     }
     return {
-        "pairs": {name: _pairs(stack) for name, stack in trained.items()},
+        "pairs": {name: _pairs(seeds) for name, seeds in trained.items()},
         "fixed": {name: _single(learner) for name, learner in fixed.items()},
         "long": _long(settings["horizons"], step),
         "path": np.asarray(
@@ -61,9 +62,10 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _pairs(models: Learner) -> dict[str, list[list[float]]]:
+def _pairs(seeds: Sequence[Learner]) -> dict[str, list[list[float]]]:
     """Running gaps of every ordered pair of checkpoints: row player by column player."""
     game = weighted_rps()
+    models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *seeds)
 
     def curves(row_model: Learner, column_model: Learner) -> dict[str, Any]:
         return running_gaps(play(game, [row_model, column_model], HORIZON), game)

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 
 from regrax import theory
-from regrax.paper.models import ACTIONS, HORIZON, seeds_of
+from regrax.paper.models import ACTIONS, HORIZON
 from regrax.paper.rows import Row, row
 from regrax.report import Section, Table
 from regrax.training import RegretObjective, evaluate, fit_step_size
@@ -37,12 +37,11 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     numbers["exact_loss"] = theory.loss(numbers["exact_step"], ACTIONS, HORIZON)
     for name in (m for m in MODELS if m in models):
         fits = [
-            fit_step_size(m, HORIZON, key=key, sequences=settings["held_out"])
-            for m in seeds_of(models[name])
+            fit_step_size(m, HORIZON, key=key, sequences=settings["held_out"]) for m in models[name]
         ]
         losses = [
             evaluate(m, objective, key=key, sequences=settings["sequences"]).loss
-            for m in seeds_of(models[name])
+            for m in models[name]
         ]
         numbers[name] = {m: [float(getattr(f, m)) for f in fits] for m in MEASURES} | {
             "loss": losses

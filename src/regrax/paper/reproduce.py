@@ -2,7 +2,7 @@
 
 import json
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +14,7 @@ from regrax.paper.models import FULL, QUICK, models_of
 from regrax.paper.rows import Row
 from regrax.paper.store import Store
 from regrax.report import Section, Table, render
+from regrax.runs import Training
 
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
@@ -81,7 +82,7 @@ def reproduce(
             **{name: version(name) for name in PACKAGES},
             "python": platform.python_version(),
         },
-        "models": [asdict(t) for t in (QUICK if quick else FULL) if t.name in models],
+        "models": {name: asdict(t) for name, t in _trainings(quick).items() if name in models},
         "experiments": pieces,
         "rows": [dict(row._asdict()) for lines in rows.values() for row in lines],
     }
@@ -102,17 +103,19 @@ def _train(
     names: set[str], quick: bool, store: Store, heard: Callable[[Task], None]
 ) -> dict[str, Any]:
     models = {}
-    for training in QUICK if quick else FULL:
-        if training.name in names:
-            task = f"train {training.name}"
+    for name, training in _trainings(quick).items():
+        if name in names:
+            task = f"train {name}"
             heard(Task(task, 0, 1))
-            models[training.name] = models_of(
-                training,
-                store,
-                lambda report, task=task: heard(Task(task, report.step, report.steps)),
+            models[name] = models_of(
+                name, training, store, lambda at, task=task: heard(Task(task, at.step, at.steps))
             )
             heard(Task(task, 1, 1))
     return models
+
+
+def _trainings(quick: bool) -> Mapping[str, Training]:
+    return QUICK if quick else FULL
 
 
 def _piece(
@@ -123,7 +126,7 @@ def _piece(
     if name == "step-size":
         return _step_size(settings, store, heard)
     heard(Task(name, 0, 1))
-    used = [asdict(t) for t in (QUICK if quick else FULL) if t.name in experiment.models]
+    used = {name: asdict(t) for name, t in _trainings(quick).items() if name in experiment.models}
     mine = {m: models[m] for m in experiment.models if m in models}
     piece = store.piece(
         experiment.source, {**settings, "models": used}, lambda: experiment.run(settings, mine)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, Learner, rollout
-from regrax.paper.models import ACTIONS, HORIZON, seeds_of
+from regrax.paper.models import ACTIONS, HORIZON
 from regrax.paper.rows import Row, row
 from regrax.report import Section, Table, architecture
 from regrax.training import fit_step_size
@@ -38,7 +38,7 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         name: {
-            "steps": [fit_step_size(m, HORIZON, key=key).step for m in seeds_of(models[name])],
+            "steps": [fit_step_size(m, HORIZON, key=key).step for m in models[name]],
             "theory": steps[name],
             "difference": _difference(name, steps[name], settings["compared"], key),
         }

@@ -13,7 +13,7 @@ from regrax.training.distributions import (
     StudentT,
     UniformLosses,
 )
-from regrax.training.evaluation import Evaluation, StepFit, evaluate, fit_step_size
+from regrax.training.evaluation import Evaluation, StepFit, evaluate, fit_step_size, least_loss
 from regrax.training.fitting import Fitted, Report, TrainingDiverged, TrainingState, fit
 from regrax.training.hindsight import HindsightObjective
 from regrax.training.objectives import (
@@ -58,5 +58,6 @@ __all__ = [
     "evaluate",
     "fit",
     "fit_step_size",
+    "least_loss",
     "recipe",
 ]

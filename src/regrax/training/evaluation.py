@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from regrax import checks
 from regrax.attention import Model, SwapAttention
 from regrax.learners import Learner
+from regrax.theory import optimal_loss
 from regrax.training.distributions import Batch, Gaussian
-from regrax.training.hindsight import HindsightObjective, by_action
+from regrax.training.hindsight import HindsightObjective, best_loss, by_action
 from regrax.training.objectives import (
     Objective,
     RegretObjective,
@@ -65,21 +66,51 @@ def evaluate(
     chunk = min(CHUNK, sequences // 2)
     parts = np.asarray(_evaluate(model, measured, key, sequences // chunk, chunk), float)
     error = float(parts.std(ddof=1) / len(parts) ** 0.5)
-    return Evaluation(float(parts.mean()), error, None if exact is None else exact.optimum)
+    return Evaluation(float(parts.mean()), error, least_loss(model, objective))
+
+
+def least_loss(model: Learner, objective: Objective) -> float | None:
+    """The least population loss that any policy on the model's set can have, where it is known exactly, else None.
+
+    >>> from regrax.learners import Hedge
+    >>> from regrax.training import RegretObjective
+    >>> least_loss(Hedge(0.4), RegretObjective(3, 20))
+    14.6276164
+    """
+    if not _is_standard(objective):
+        return None
+    if model.plays_on == "simplex":
+        return best_loss(
+            objective.actions, objective.horizon, objective.actions if _is_swap(objective) else 1
+        )
+    radius = getattr(model, "radius", None)
+    own = getattr(model, "projection", None) is not None
+    if radius is None or own or not isinstance(objective, RegretObjective):
+        return None
+    return optimal_loss(objective.actions, objective.horizon, operator="ball", radius=float(radius))
 
 
 def _exact(model: Learner, objective: Objective) -> HindsightObjective | None:
     """The conditional-mean form of an objective, if it is squared regret on standard Gaussian losses."""
+    if model.plays_on != "simplex" or not _is_standard(objective):
+        return None
+    swap = _is_swap(objective)
+    return HindsightObjective(objective.actions, objective.horizon, conditional=True, swap=swap)
+
+
+def _is_swap(objective: Objective) -> bool:
+    return isinstance(objective, SwapRegretObjective) or getattr(objective, "swap", False)
+
+
+def _is_standard(objective: Objective) -> bool:
+    """Whether it is, in expectation, squared regret on standard Gaussian losses seen in full."""
     standard = eqx.tree_equal(getattr(objective, "distribution", Gaussian()), Gaussian())
     plain = {
         RegretObjective: lambda o: o.h == "square" and o.feedback is None and o.sequences == 1,
         SwapRegretObjective: lambda o: o.h == "square",
         HindsightObjective: lambda o: True,
     }.get(type(objective), lambda o: False)
-    if model.plays_on != "simplex" or not standard or not plain(objective):
-        return None
-    swap = isinstance(objective, SwapRegretObjective) or getattr(objective, "swap", False)
-    return HindsightObjective(objective.actions, objective.horizon, conditional=True, swap=swap)
+    return bool(standard) and plain(objective)
 
 
 @eqx.filter_jit

@@ -1,0 +1,332 @@
+r"""Training in a folder: described by plain settings, kept as it goes, and continued after any interruption.
+
+    DIR/training.json          the settings
+    DIR/state.json             where the newest state is: DIR/state-STEP.safetensors; gone when the run is finished
+    DIR/metrics.jsonl          a line a report: step, mean loss of each seed since the last line, seconds
+    DIR/seed-I.safetensors     the trained model of seed I (with seed-I.json), see `regrax.checkpoints`
+
+What seed $I$ draws depends on $I$ and the step only: a run that was killed and continued ends with the same bits as one
+that was not, and the first seeds of a larger run are those of a smaller one.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regrax import checks
+from regrax.attention import (
+    FullLinearAttention,
+    LinearAttention,
+    Model,
+    SwapAttention,
+    Transformer,
+)
+from regrax.checkpoints import load_model, read_arrays, read_description, save_model, write_arrays
+from regrax.files import write_whole
+from regrax.specs import parse_distribution, parse_feedback
+from regrax.training import (
+    ClosedLoopSwapObjective,
+    HindsightObjective,
+    Objective,
+    RegretObjective,
+    Report,
+    SwapRegretObjective,
+    TrainingDiverged,
+    TrainingState,
+    fit,
+    recipe,
+)
+from regrax.training.fitting import start
+from regrax.training.recipes import adam
+
+__all__ = ["Training", "train"]
+
+Kind = Literal["linear", "full", "swap", "transformer"]
+Aim = Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"]
+REPORTS = 100  # in a run
+
+
+@dataclass(frozen=True)
+class Training:
+    """What to train and how; whatever is None is as the model's recipe has it.
+
+    >>> Training("linear", actions=3, horizon=20).made_objective().horizon
+    20
+    """
+
+    model: Kind
+    actions: int
+    horizon: int
+    objective: Aim | None = None  # for the swap architecture "swap", else "regret"
+    operator: Literal["softmax", "ball"] = "softmax"
+    layers: int = 2
+    heads: int = 4
+    width: int = 32
+    distribution: str = "gaussian"
+    feedback: str | None = None
+    surrogate: str = "square"
+    steps: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    seeds: int = 1
+    first_seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("actions", "horizon", "seeds"):
+            checks.at_least(name, getattr(self, name), 1)
+        checks.at_least("first_seed", self.first_seed, 0)
+        if self.steps is not None:
+            checks.at_least("steps", self.steps, 1)
+        if self.rate is not None:
+            checks.positive("rate", self.rate)
+        self.made_objective()
+        eqx.filter_eval_shape(self.fresh)
+
+    @property
+    def aim(self) -> Aim:
+        """The objective's name."""
+        return self.objective or ("swap" if self.model == "swap" else "regret")
+
+    def fresh(self) -> Model:
+        """Models with random parameters, one a seed, stacked."""
+        makers: dict[Kind, Callable[[Any], Model]] = {
+            "linear": lambda key: LinearAttention(self.actions, key=key, operator=self.operator),
+            "full": lambda key: FullLinearAttention(self.actions, key=key, operator=self.operator),
+            "swap": lambda key: SwapAttention(self.actions, key=key),
+            "transformer": lambda key: Transformer(
+                self.actions, key=key, layers=self.layers, heads=self.heads, width=self.width
+            ),
+        }
+        if self.operator != "softmax" and self.model not in ("linear", "full"):
+            raise ValueError(
+                f"operator must be softmax for the {self.model} model, but is {self.operator}"
+            )
+        return jax.vmap(makers[self.model])(self.keys(0))
+
+    def keys(self, purpose: int) -> jax.Array:
+        """A key a seed; purpose 0 is for the parameters, 1 for the draws."""
+        roots = [jax.random.key(self.first_seed + i) for i in range(self.seeds)]
+        return jnp.stack([jax.random.fold_in(root, purpose) for root in roots])
+
+    def made_objective(self) -> Objective:
+        """The objective itself; raises ValueError for settings that do not go together."""
+        swap, sizes = self.model == "swap", (self.actions, self.horizon)
+        if (swap and self.aim == "regret") or (not swap and self.aim.startswith("swap")):
+            own = "swap, swap-closed" if swap else "regret"
+            raise ValueError(
+                f"the {self.model} model takes the objectives {own}, hindsight and hindsight-mean, "
+                f"but was given {self.aim}"
+            )
+        losses, feedback = self._losses(), self._feedback()
+        if self.aim == "regret":
+            return RegretObjective(*sizes, losses, h=self.surrogate, feedback=feedback)
+        if self.aim == "swap":
+            return SwapRegretObjective(*sizes, h=self.surrogate)
+        if self.aim == "swap-closed":
+            return ClosedLoopSwapObjective(*sizes, losses, h=self.surrogate)
+        return HindsightObjective(
+            *sizes, losses, conditional=self.aim == "hindsight-mean", swap=swap
+        )
+
+    def _losses(self) -> Any:
+        distribution = parse_distribution(self.distribution)
+        if self.aim == "swap" and self.distribution != "gaussian":
+            raise ValueError(
+                f"the objective swap draws Gaussian blocks, but the distribution is {self.distribution}; "
+                "swap-closed takes any"
+            )
+        return distribution
+
+    def _feedback(self) -> Any:
+        if self.feedback is None:
+            return None
+        if self.aim != "regret":
+            raise ValueError(
+                f"feedback belongs to the objective regret, but the objective is {self.aim}"
+            )
+        return parse_feedback(self.feedback)
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    step: int
+    steps: int
+    loss: float  # mean over the seeds and the steps since the last report
+    rate: float  # steps a second since this process began
+
+
+def train(
+    training: Training,
+    folder: str | Path,
+    *,
+    heard: Callable[[Progress], None] = lambda _: None,
+    describe: Callable[[Model], dict[str, Any]] = lambda _: {},
+    save_every: float = 10.0,
+) -> list[Model]:
+    """The trained models, one a seed: read from `folder` if they are there, else trained there.
+
+    A run that was interrupted goes on where it stopped; one with other settings is refused. `describe` gives numbers
+    about a model for its JSON file. `heard` is called about a hundred times; the state is saved when `save_every`
+    seconds have passed since the last time, and at the end.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> models = train(Training("linear", actions=2, horizon=5, steps=20, batch=64, seeds=2), folder)
+    >>> sorted(path.name for path in Path(folder).iterdir() if path.suffix == ".safetensors")
+    ['seed-0.safetensors', 'seed-1.safetensors']
+    """
+    folder = Path(folder)
+    claim(folder, training)
+    names = [f"seed-{training.first_seed + i}" for i in range(training.seeds)]
+    if all((folder / f"{name}.json").exists() for name in names):
+        return [load_model(folder / name).model for name in names]
+    run = _Run(training, folder, heard, save_every)
+    stacked = run.finished()
+    models = [jax.tree.map(lambda leaf, i=i: leaf[i], stacked) for i in range(training.seeds)]
+    share = run.seconds() / training.seeds
+    for name, model in zip(names, models, strict=True):
+        numbers = {**describe(model), "seconds": share}
+        save_model(folder / name, model, training=asdict(training), **numbers)
+    run.forget()
+    return models
+
+
+def claim(folder: Path, training: Training) -> None:
+    """Make the folder this training's own, or raise ValueError if it is another's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file, settings = folder / "training.json", asdict(training)
+    if not file.exists():
+        return write_whole(file, json.dumps(settings, indent=1).encode())
+    kept = _settings(file)
+    for name, value in settings.items():
+        if kept.get(name, value) != value or name not in kept:
+            raise ValueError(
+                f"{folder} holds a training with {name} = {kept.get(name)!r}, but {value!r} was asked for: "
+                "choose another folder, or the same settings"
+            )
+    return None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(file.read_bytes())
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict):
+        raise ValueError(f"{file} is damaged: it must hold the settings of a training")
+    return kept
+
+
+class _Run:
+    """A training on its way: the clock, the files, and `fit` between them."""
+
+    def __init__(
+        self,
+        training: Training,
+        folder: Path,
+        heard: Callable[[Progress], None],
+        save_every: float,
+    ) -> None:
+        usual = recipe(eqx.filter_eval_shape(training.fresh))
+        self.training, self.folder, self.heard, self.save_every = (
+            training,
+            folder,
+            heard,
+            save_every,
+        )
+        self.steps = training.steps or usual.steps
+        self.optimizer = adam(training.rate or usual.rate, self.steps)
+        self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
+        self.saved = self.began = time.monotonic()
+
+    def seconds(self) -> float:
+        """How long it has been trained, interruptions left out."""
+        return self.before + time.monotonic() - self.began
+
+    def finished(self) -> Any:
+        """Train to the end, from the newest state there is."""
+        state = self.newest()
+        try:
+            return fit(
+                self.training.fresh(),
+                self.training.made_objective(),
+                key=self.training.keys(1),
+                steps=self.steps,
+                batch=self.training.batch,
+                optimizer=self.optimizer,
+                every=max(1, self.steps // REPORTS),
+                callback=self.report,
+                state=state,
+            ).model
+        except TrainingDiverged as error:
+            self.save(error.state)
+            raise
+
+    def newest(self) -> TrainingState | None:
+        """The state to go on from; what a killed process left half done is cleared away."""
+        file = self.folder / "state.json"
+        about = read_description(file) if file.exists() else {"step": 0, "arrays": None}
+        self._clear(about["arrays"])
+        self._cut_metrics(about["step"])
+        if not file.exists():
+            return None
+        self.before, self.first = about["seconds"], about["step"]
+        template = eqx.filter_eval_shape(
+            lambda: start(self.training.fresh(), self.optimizer, self.training.keys(1))
+        )
+        return read_arrays(self.folder / about["arrays"], about, template, exact=True)
+
+    def report(self, report: Report) -> None:
+        """Write a line of metrics, now and then the state, and tell who listens."""
+        losses = np.asarray(report.losses, float).mean(0)
+        line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self.seconds(), 3)}
+        with (self.folder / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        last = report.step == report.steps
+        if last or time.monotonic() - self.saved >= self.save_every:
+            self.save(report.state)
+        rate = (report.step - self.first) / (time.monotonic() - self.began)
+        self.heard(Progress(report.step, report.steps, float(losses.mean()), rate))
+
+    def save(self, state: TrainingState) -> None:
+        """The state beside the one before; the description then points to the new one."""
+        step = int(np.max(state.step))
+        arrays = self.folder / f"state-{step}.safetensors"
+        about = {"step": step, "seconds": self.seconds(), "arrays": arrays.name}
+        write_arrays(arrays, self.folder / "state.json", state, about)
+        self._clear(arrays.name)
+        self.saved = time.monotonic()
+
+    def forget(self) -> None:
+        """Remove the state of a finished run."""
+        (self.folder / "state.json").unlink(missing_ok=True)
+        self._clear(None)
+
+    def _clear(self, keep: str | None) -> None:
+        for file in [*self.folder.glob("state-*.safetensors"), *self.folder.glob(".*.tmp")]:
+            if file.name != keep:
+                file.unlink(missing_ok=True)
+
+    def _cut_metrics(self, step: int) -> None:
+        """Drop the lines after the state's step: they will be written again."""
+        file = self.folder / "metrics.jsonl"
+        if file.exists():
+            kept = [line for line in file.read_text().splitlines() if _step(line) <= step]
+            write_whole(file, "".join(line + "\n" for line in kept).encode())
+
+
+def _step(line: str) -> float:
+    """The step of a line; a half-written one counts as later than all."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return float("inf")
