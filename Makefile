@@ -38,9 +38,15 @@ format: $(INSTALLED) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-bench: $(INSTALLED) ## measure speed: play against plain numpy, and the exact theory
+.venv-bench/.installed: benchmarks/peers/requirements.txt
+	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
+	touch $@
+
+bench: $(INSTALLED) .venv-bench/.installed ## measure speed: against plain numpy, PyTorch, and the exact theory
 	$(BIN)/python -m benchmarks.play
+	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.theory
 
 clean: ## remove what the commands above made
-	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .import_linter_cache

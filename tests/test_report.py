@@ -87,3 +87,20 @@ def test_the_page_is_self_contained_balanced_and_escaped():
     assert not re.search(r'(?:src|href)="(?!#|data:)', page)
     assert "<i>" not in page
     assert "x &lt; y" in page
+
+
+@pytest.mark.parametrize("size", [(1200, 1600), (500, 2400)], ids=["desk", "phone"])
+def test_a_browser_draws_every_figure_and_complains_of_nothing(browse, size):
+    table = Table(("what", "a long name of a column", "ours"), [("gap", "words " * 9, "0.09")] * 3)
+    section = Section("a", "First", ["Text."], [CHART, TRIANGLE], [table], [architecture()])
+    shown = browse(render("Report", ["Short."], [section]), f"page-{size[0]}", size=size)
+    assert len(shown.figures) == 3
+    for name, width, height, marks in shown.figures:
+        assert width > 200 and height > 150 and marks >= 5, name  # noqa: PT018
+    assert shown.overflow <= 0
+    assert shown.console == []
+
+
+def test_a_browser_complaint_is_heard(browse):
+    page = render("Report", [], []).replace("</body>", "<script>nothing.here()</script></body>")
+    assert any("nothing is not defined" in line for line in browse(page, "broken").console)

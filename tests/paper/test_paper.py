@@ -96,15 +96,20 @@ def without_times(path):
 
 
 @pytest.mark.slow
-def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, monkeypatch):
+def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
     rows = reproduce(tmp_path / "whole", quick=True)
     printed = {line.paper for line in rows}
     assert {str(number) for number in REPORTED.values()} <= printed
     report = (tmp_path / "whole" / "report.html").read_text()
-    assert report.count("<svg") >= 7
+    for name, size, dark in (("desk", (1200, 9000), False), ("phone", (500, 14000), True)):
+        shown = browse(report, f"report-{name}", size=size, dark=dark)
+        assert len(shown.figures) == report.count("<svg") >= 7
+        assert all(width > 200 and marks > 5 for _, width, _, marks in shown.figures)
+        assert shown.overflow <= 0
+        assert shown.console == []
 
     def stop(task):
-        if task.name == "cce":
+        if task.name == "equilibrium":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -27,20 +27,24 @@ FULL: Mapping[str, Training] = {
     "ball": _training("linear", operator="ball"),
     "swap": _training("swap"),
     "swap-closed": _training("swap", objective="swap-closed"),
-    "transformer-2": _training("transformer", layers=2),
-    "transformer-4": _training("transformer", layers=4),
-    "transformer-2-hindsight": _training("transformer", objective="hindsight", layers=2),
-    "transformer-4-hindsight": _training("transformer", objective="hindsight", layers=4),
+    "transformer-2": _training("transformer", layers=2, steps=2000),
+    "transformer-4": _training("transformer", layers=4, steps=1500),
+    "transformer-2-hindsight": _training(
+        "transformer", objective="hindsight", layers=2, steps=2000
+    ),
+    "transformer-4-hindsight": _training(
+        "transformer", objective="hindsight", layers=4, steps=1500
+    ),
 }
 
 QUICK: Mapping[str, Training] = {
     "linear": _training("linear", steps=400),
-    "linear-hindsight": _training("linear", objective="hindsight", steps=400),
-    "ball": _training("linear", operator="ball", steps=300),
-    "swap": _training("swap", steps=400),
+    "linear-hindsight": _training("linear", objective="hindsight", steps=200),
+    "ball": _training("linear", operator="ball", steps=200),
+    "swap": _training("swap", steps=250),
     "swap-closed": _training("swap", objective="swap-closed", steps=100, batch=256),
-    "transformer-2": _training("transformer", layers=2, steps=150),
-    "transformer-4": _training("transformer", layers=4, steps=100),
+    "transformer-2": _training("transformer", layers=2, steps=500, batch=64),
+    "transformer-4": _training("transformer", layers=4, steps=400, batch=64),
 }
 
 

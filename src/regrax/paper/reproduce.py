@@ -3,9 +3,11 @@
 import json
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 
 from regrax.files import write_whole
@@ -16,6 +18,7 @@ from regrax.paper.store import Store
 from regrax.report import Section, Table, render
 from regrax.runs import Training
 
+AT_ONCE = 2
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
 
@@ -71,9 +74,7 @@ def reproduce(
     does what is missing or whose settings changed.
     """
     names = _chosen(only)
-    store = Store(out / "pieces")
-    models = _train({m for name in names for m in EXPERIMENTS[name].models}, quick, store, heard)
-    pieces = {name: _piece(name, quick, models, store, heard) for name in names}
+    pieces = _pieces(names, quick, Store(out / "pieces"), heard)
     rows = {name: EXPERIMENTS[name].rows(piece["numbers"]) for name, piece in pieces.items()}
     sections = [EXPERIMENTS[name].section(piece["numbers"]) for name, piece in pieces.items()]
     results = {
@@ -82,7 +83,7 @@ def reproduce(
             **{name: version(name) for name in PACKAGES},
             "python": platform.python_version(),
         },
-        "models": {name: asdict(t) for name, t in _trainings(quick).items() if name in models},
+        "models": {name: asdict(_trainings(quick)[name]) for name in _needed(names, quick)},
         "experiments": pieces,
         "rows": [dict(row._asdict()) for lines in rows.values() for row in lines],
     }
@@ -99,18 +100,49 @@ def _chosen(only: Sequence[str]) -> list[str]:
     return [name for name in EXPERIMENTS if not only or name in only]
 
 
-def _train(
-    names: set[str], quick: bool, store: Store, heard: Callable[[Task], None]
-) -> dict[str, Any]:
-    models = {}
-    for name, training in _trainings(quick).items():
-        if name in names:
-            task = f"train {name}"
-            heard(Task(task, 0, 1))
-            models[name] = models_of(
-                name, training, store, lambda at, task=task: heard(Task(task, at.step, at.steps))
-            )
-            heard(Task(task, 1, 1))
+def _needed(names: Sequence[str], quick: bool) -> list[str]:
+    """The models that these experiments use."""
+    used = {model for name in names for model in EXPERIMENTS[name].models}
+    return [model for model in _trainings(quick) if model in used]
+
+
+def _pieces(
+    names: Sequence[str], quick: bool, store: Store, heard: Callable[[Task], None]
+) -> dict[str, dict[str, Any]]:
+    """The numbers of every experiment. Compiling uses one core, so two things are done at a time.
+
+    Trainings are submitted before the experiments that wait for them, so no two threads wait for a third.
+    """
+    stop = Event()
+
+    def tell(task: Task) -> None:
+        if stop.is_set():
+            raise InterruptedError
+        heard(task)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        models = {
+            name: pool.submit(_train, name, _trainings(quick)[name], store, tell)
+            for name in _needed(names, quick)
+        }
+        sources = {EXPERIMENTS[name].source: name for name in names}
+        numbers = {
+            source: pool.submit(_piece, name, quick, models, store, tell)
+            for source, name in sources.items()
+        }
+        try:
+            return {name: numbers[EXPERIMENTS[name].source].result() for name in names}
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _train(name: str, training: Training, store: Store, heard: Callable[[Task], None]) -> Any:
+    task = f"train {name}"
+    heard(Task(task, 0, 1))
+    models = models_of(name, training, store, lambda at: heard(Task(task, at.step, at.steps)))
+    heard(Task(task, 1, 1))
     return models
 
 
@@ -119,19 +151,24 @@ def _trainings(quick: bool) -> Mapping[str, Training]:
 
 
 def _piece(
-    name: str, quick: bool, models: dict[str, Any], store: Store, heard: Callable[[Task], None]
+    name: str,
+    quick: bool,
+    models: "dict[str, Future[Any]]",
+    store: Store,
+    heard: Callable[[Task], None],
 ) -> dict[str, Any]:
     experiment = EXPERIMENTS[name]
     settings = experiment.settings(quick)
     if name == "step-size":
         return _step_size(settings, store, heard)
-    heard(Task(name, 0, 1))
+    task = experiment.source
     used = {name: asdict(t) for name, t in _trainings(quick).items() if name in experiment.models}
-    mine = {m: models[m] for m in experiment.models if m in models}
+    mine = {m: models[m].result() for m in experiment.models if m in models}
+    heard(Task(task, 0, 1))
     piece = store.piece(
         experiment.source, {**settings, "models": used}, lambda: experiment.run(settings, mine)
     )
-    heard(Task(name, 1, 1))
+    heard(Task(task, 1, 1))
     return piece
 
 
