@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from regrax.cli import main
+from regrax.cli.entry import _one_line
 from regrax.games import FORMATS, random
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -173,6 +174,9 @@ def test_solve_by_dynamics_measures_the_gap_of_play(capsys):
     joint = np.array(nash["profile"])
     np.testing.assert_allclose(joint, np.outer(joint.sum(1), joint.sum(0)), atol=1e-12)
     assert nash["gap"] == pytest.approx(play(capsys, "hedge(0.4479)")["nash_gap"])
+    drawn = ("--by", "exp3(0.1, 0.2)", "--rounds", "20", "--seed", "3")
+    result = run_json(capsys, "solve", "weighted-rps", "--concept", "cce", *drawn)
+    assert result["gap"] == play(capsys, "exp3(0.1, 0.2)", more=("--seed", "3"))["cce_gap"]
 
 
 def test_solve_for_people(capsys):
@@ -188,6 +192,13 @@ def test_solve_for_people(capsys):
     assert "5 more" in run(capsys, "solve", "random(25, 25)", "--concept", "nash", *by[2:])
 
 
+def test_a_complaint_without_a_frame_is_one_line_too():
+    plain = " Unrecognized options \n ------- \n  Unrecognized options: --b \n  --------\n  For full helptext \n"
+    framed = "╭─ Unrecognized options ─╮\n│ Unrecognized options: --b │\n│ ──────── │\n│ For full helptext │\n╰────╯"
+    for complaint in (plain, framed):
+        assert _one_line(complaint) == "Unrecognized options: --b (see regrax --help)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -197,6 +208,10 @@ def test_solve_for_people(capsys):
         (("--concept", "stable"), "--concept"),
         (("--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
         (("--by", "hedge(1)", "--rounds", "0"), "rounds must be a whole number of at least 1"),
+        (("--seed", "1"), "--seed is for dynamics"),
+        (("--by", "hedge(1)", "--rounds", "2", "--seed", "-1"), "seed must be a whole number"),
+        (("--by", "exp3(0.1)", "--rounds", "2"), "needs a key (a seed)"),
+        (("more",), "error: Unrecognized options: more (see"),
     ],
 )
 def test_bad_input_to_solve_is_one_line(capsys, arguments, message):

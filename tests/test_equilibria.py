@@ -304,6 +304,17 @@ def test_the_nearest_equilibrium():
     assert cce <= ce + EXACT
 
 
+def test_any_equilibrium_is_pure_where_one_is_and_of_most_entropy_uniform_where_it_may():
+    """At once, however large the program would be."""
+    game = games.random(300, 300, seed=2)
+    for concept in ("nash", "ce", "cce"):
+        found = solve(game, concept)
+        assert found.joint[pure_equilibria(game)[0]] == 1
+        assert found.check(concept, 0)
+    even = solve(games.coordination(40), "ce", "entropy")
+    np.testing.assert_allclose(even.joint, 1 / 1600, rtol=EXACT)
+
+
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -312,7 +323,7 @@ def test_the_nearest_equilibrium():
         (lambda: solve(games.chicken(), "ce", "fame"), 'objective must be "any", "welfare"'),
         (lambda: solve(games.chicken(), "nash", "entropy"), '"entropy" is for concepts "ce"'),
         (lambda: solve(games.random(50, 50), "nash"), "pairs of supports, more than the 200,000"),
-        (lambda: solve(games.random(400, 400), "ce"), "128,000,000 entries is beyond"),
+        (lambda: solve(games.random(400, 400), "ce", "welfare"), "128,000,000 entries is beyond"),
         (lambda: solve(games.random(70, 70), "ce", "entropy"), "takes up to 4,096 joint actions"),
         (lambda: solve(games.random(2, 2, 2), "nash"), "has no pure equilibrium"),
         (
@@ -340,7 +351,13 @@ def test_a_failed_solve_gives_the_solvers_reason(monkeypatch):
         with pytest.raises(
             SolverError, match=r"highs-ds at 1e-10: Numerical trouble \(HiGHS Status 5\); hi"
         ):
-            solve(games.chicken())
+            solve(games.chicken(), "ce", "welfare")
+        slow = optimize.OptimizeResult(status=1, message="Time limit reached.")
+        patch.setattr(optimize, "linprog", lambda *a, **k: slow)
+        with pytest.raises(
+            SolverError, match=r"not solved in 300 seconds; .* \(regrax solve --by\)"
+        ):
+            solve(games.chicken(), "ce", "welfare")
     monkeypatch.setattr("regrax.games.entropy.STEPS", 3)
     with pytest.raises(SolverError, match="not certified to 1e-09 in 3 steps: deviations still"):
         solve(games.chicken(), "ce", "entropy")

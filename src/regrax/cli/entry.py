@@ -71,9 +71,14 @@ def _parse(arguments: Sequence[str]) -> Any:
 
 
 def _one_line(box: str) -> str:
-    """The words of a boxed message without its title, frame and colours, up to the pointers to `--help`."""
+    """The words of a boxed message without its title, frame and colours, up to the pointers to `--help`.
+
+    Where the terminal knows no frames the title is a first row that is underlined.
+    """
     plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    rows = [row.strip("╰╯│─ \t") for row in plain.splitlines() if not row.startswith("╭")]
+    rows = [row.strip("│ \t") for row in plain.splitlines() if row[:1] not in ("╭", "╰")]
+    rows = rows[1:] if len(rows) > 1 and set(rows[1]) == {"-"} else rows
+    rows = [row for row in rows if row.strip("─-")]
     words = re.sub(r"\s+", " ", " ".join(rows)).strip()
     words = re.split(r"Argument helptext:|For full helptext|Full helptext", words)[0].strip(" .")
     return f"{words} (see regrax --help)"

@@ -35,6 +35,8 @@ class Solve:
     """Approach it by dynamics: the spec of a learner to put in every seat."""
     rounds: int | None = None
     """How many rounds the dynamics play."""
+    seed: int | None = None
+    """Draw the actions of the dynamics with this seed; without it every player sees expected losses."""
     json: bool = False
     """Print one JSON object."""
 
@@ -42,12 +44,19 @@ class Solve:
         """Solve in float64 and print."""
         import jax
 
+        from regrax import checks
         from regrax.specs import load_game
 
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
         if self.by is not None and self.objective is not None:
             raise ValueError(f"dynamics have no objective, but --objective is {self.objective}")
+        if self.seed is not None:
+            checks.at_least("seed", self.seed, 0)
+            if self.by is None:
+                raise ValueError(
+                    "--seed is for dynamics (--by), but an exact solution was asked for"
+                )
         with jax.enable_x64(True):
             game = load_game(self.game)
             profile = self._exact(game) if self.by is None else self._played(game)
@@ -61,10 +70,13 @@ class Solve:
 
     def _played(self, game: "Game") -> "Correlated":
         """Joint play; for Nash the product of its marginals."""
+        import jax
+
         from regrax.games import Correlated, play
         from regrax.specs import parse_learner
 
-        trajectory = play(game, parse_learner(self.by or ""), self.rounds or 0)
+        key = None if self.seed is None else jax.random.key(self.seed)
+        trajectory = play(game, parse_learner(self.by or ""), self.rounds or 0, key=key)
         profile = Correlated(trajectory.joint, game)
         return profile.product if self.concept == "nash" else profile
 
@@ -77,6 +89,7 @@ class Solve:
             "objective": (self.objective or "any") if self.by is None else None,
             "by": self.by,
             "rounds": self.rounds,
+            "seed": self.seed,
             "profile": profile.joint.tolist(),
             "payoffs": profile.payoffs.tolist(),
             "welfare": profile.welfare,

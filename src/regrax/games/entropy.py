@@ -61,6 +61,9 @@ def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]
         raise ValueError(
             f"maximum entropy takes up to {LARGEST:,} joint actions or deviations, but here are {min(gains.shape):,}"
         )
+    even = np.full(gains.shape[1], 1 / gains.shape[1])
+    if (gains @ even).max(initial=0.0) <= 0:
+        return even  # nothing has more entropy
     face = find_face(gains)
     point = _follow(gains[:, np.flatnonzero(face.support)], ~face.tight, tolerance)
     joint = np.zeros(gains.shape[1])

@@ -19,7 +19,11 @@ from regrax.games.profile import Concept
 LARGEST = 30_000_000
 """Entries of the largest matrix of constraints that is built: about half a gigabyte."""
 
+SECONDS = 300.0
+"""How long one program may take."""
+
 # 1e-10 is the smallest tolerance that HiGHS takes; degenerate programs can need a larger one, or interior points
+OUT_OF_TIME = 1  # scipy's status
 ATTEMPTS = (("highs-ds", 1e-10), ("highs-ds", 1e-8), ("highs-ipm", 1e-7))
 
 
@@ -86,11 +90,15 @@ def minimise(cost: Float[np.ndarray, "n"], **program: Any) -> Any:
 
     reasons = []
     for method, tolerance in ATTEMPTS:
-        options = dict.fromkeys(
-            ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), tolerance
-        )
+        tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        options = {**dict.fromkeys(tolerances, tolerance), "time_limit": SECONDS}
         found = linprog(cost, method=method, options=options, **program)
         if found.status == 0:
             return found
+        if found.status == OUT_OF_TIME:
+            raise SolverError(
+                f"the linear program was not solved in {SECONDS:g} seconds; "
+                "approach the equilibrium by dynamics instead (regrax solve --by)"
+            )
         reasons.append(f"{method} at {tolerance:g}: {' '.join(str(found.message).split())}")
     raise SolverError(f"the linear program was not solved ({'; '.join(reasons)})")

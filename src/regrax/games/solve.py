@@ -25,11 +25,11 @@ class Nearest(NamedTuple):
 def solve(game: Game, concept: Concept = "ce", objective: Objective = "any") -> Correlated:
     r"""An equilibrium of `game` that is best by an objective.
 
-    `objective` is `"any"`; `"welfare"`, the largest sum of payoffs; `"minimum"`, the largest payoff of whoever gets
-    least; or `"entropy"`, the largest entropy. Correlated and coarse correlated equilibria are linear programs
-    (entropy: a convex one, certified to $10^{-9}$ of the payoffs' span). Nash is a linear program for zero-sum games,
-    the best of the extreme equilibria for other two-player games, and a pure equilibrium for more players; it has no
-    entropy objective. `profile.gap(concept)` tells what the answer is worth.
+    `objective` is `"any"`, a pure equilibrium wherever there is one; `"welfare"`, the largest sum of payoffs;
+    `"minimum"`, the largest payoff of whoever gets least; or `"entropy"`, the largest entropy. Correlated and coarse
+    correlated equilibria are linear programs (entropy: a convex one, certified to $10^{-9}$ of the payoffs' span). Nash
+    is a linear program for zero-sum games, the best of the extreme equilibria for other two-player games, and a pure
+    equilibrium for more players; it has no entropy objective. `profile.gap(concept)` tells what the answer is worth.
 
     >>> from regrax.games import chicken
     >>> best = solve(chicken(), "ce", "welfare")
@@ -41,6 +41,8 @@ def solve(game: Game, concept: Concept = "ce", objective: Objective = "any") -> 
         raise ValueError(
             f'objective must be "any", "welfare", "minimum" or "entropy", but is {objective!r}'
         )
+    if objective == "any" and (pure := nash.pure_equilibria(game)):
+        return _certain(game, pure[0])  # an equilibrium by every concept, and nothing to solve
     # one player alone correlates with nobody
     if concept == "nash" and len(game.sizes) > 1:
         return _nash(game, objective)
@@ -134,19 +136,16 @@ def _nash(game: Game, objective: Objective) -> Correlated:
         return nash.zero_sum_equilibrium(game)  # all are worth the same
     if len(game.sizes) == 2:
         return max(nash.nash_equilibria(game), key=_WORTH[objective])
-    return _pure(game, objective)
+    lacks = "no pure equilibrium" if objective == "any" else f"no exact method for {objective!r}"
+    raise ValueError(
+        f"Nash equilibria of {len(game.sizes)} players are solved exactly only if one is pure and any will do, "
+        f"but {game} has {lacks}; approach one by dynamics (regrax solve --by), or ask for a ce"
+    )
 
 
-def _pure(game: Game, objective: Objective) -> Correlated:
-    found = nash.pure_equilibria(game)
-    if objective != "any" or not found:
-        lacks = "no pure equilibrium" if not found else f"no exact method for {objective!r}"
-        raise ValueError(
-            f"Nash equilibria of {len(game.sizes)} players are solved exactly only if one is pure and any will do, "
-            f"but {game} has {lacks}; approach one by dynamics (regrax solve --by), or ask for a ce"
-        )
+def _certain(game: Game, actions: tuple[int, ...]) -> Correlated:
     joint = np.zeros(game.sizes)
-    joint[found[0]] = 1
+    joint[actions] = 1
     return Correlated(joint, game)
 
 
