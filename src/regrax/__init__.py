@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regrax import simplex as simplex
     from regrax import specs as specs
     from regrax import theory as theory
+    from regrax import tournament as tournament
     from regrax import training as training
     from regrax.attention import *
     from regrax.checkpoints import *
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from regrax.runs import *
     from regrax.simplex import *
     from regrax.theory import Optimal as Optimal
+    from regrax.tournament import Tournament as Tournament
+    from regrax.tournament import round_robin as round_robin
     from regrax.training import *
 
 _ROOMS = (
@@ -43,6 +46,7 @@ _ROOMS = (
     "simplex",
     "specs",
     "theory",
+    "tournament",
     "training",
 )
 
@@ -126,6 +130,7 @@ _EXPORTS = {
     ),
     "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
     "theory": ("Optimal",),
+    "tournament": ("Tournament", "round_robin"),
 }
 _HOME = {name: room for room, names in _EXPORTS.items() for name in names}
 

@@ -18,12 +18,14 @@ from regrax.cli.play import Play
 from regrax.cli.reproduce import Reproduce
 from regrax.cli.solve import Solve
 from regrax.cli.step_size import StepSize
+from regrax.cli.tournament import Tournament
 from regrax.cli.train import Train
 
 Command = (
     Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
     | Annotated[StepSize, tyro.conf.subcommand("step-size")]

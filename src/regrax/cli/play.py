@@ -31,7 +31,7 @@ class Play:
     log: Path | None = None
     """Write a JSON line for every round and player to this file."""
     plot: Path | None = None
-    """Draw the gaps over rounds into this .png, .svg or .pdf file."""
+    """Draw gaps, regrets with their bounds, simplices and joint play into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
 
@@ -61,9 +61,11 @@ class Play:
         trajectory = play(game, learners, self.rounds, key=key)
         if self.log:
             _write_log(self.log, game, trajectory)
-        if self.plot:
-            _write_plot(self.plot, game, trajectory)
         seats = learners * len(game.sizes) if len(learners) == 1 else learners
+        if self.plot:
+            from regrax.plots import plot_play
+
+            plot_play(game, seats, trajectory).savefig(self.plot, dpi=160)
         result = {
             "game": str(game),
             "learners": [str(learner) for learner in seats],
@@ -110,16 +112,6 @@ def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
                 row = {"episode": 0, "agent": name, "round": t + 1, "policy": policies[n][t]}
                 row |= {} if actions is None else {"action": actions[n][t]}
                 lines.write(json.dumps({**row, "losses": losses[n][t]}) + "\n")
-
-
-def _write_plot(file: Path, game: "Game", trajectory: "Trajectory") -> None:
-    import numpy as np
-
-    from regrax.games import running_gaps
-    from regrax.plots import plot_gaps
-
-    gaps = {name: np.asarray(values) for name, values in running_gaps(trajectory, game).items()}
-    plot_gaps(gaps, title=str(game)).savefig(file, dpi=160)
 
 
 def _favourites(average: dict[str, float]) -> str:

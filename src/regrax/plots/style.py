@@ -1,0 +1,48 @@
+"""What all figures share: colours that everyone can tell apart, and the formats they are saved in."""
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+from matplotlib.axes import Axes
+
+SUFFIXES = (".pdf", ".png", ".svg")
+
+# Okabe and Ito's palette: told apart with any colour vision, and in grey by the line styles beside it.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+LINES = ("-", "--", "-.", ":")
+SHADES = "cividis"  # from dark to bright, alike to colour-blind eyes
+POINTS = 1500  # of a curve: more would not be seen
+
+
+def check_suffix(file: Path) -> None:
+    """Raise unless the file's ending names a picture format."""
+    if file.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, but is {file}")
+
+
+def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
+    """The rounds that a curve on a log axis shows: all, or about evenly spaced ones there.
+
+    >>> shown_rounds(4).tolist()
+    [1, 2, 3, 4]
+    """
+    if rounds <= POINTS:
+        return np.arange(1, rounds + 1)
+    return np.unique(np.geomspace(1, rounds, POINTS).round().astype(int))
+
+
+def dress(axes: Axes) -> None:
+    """A light grid and no box."""
+    axes.grid(alpha=0.25, which="both", linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def short(label: str, most: int = 14) -> str:
+    """A label that fits beside a cell."""
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def in_math(text: str) -> str:
+    """Text in which a dollar sign is one."""
+    return text.replace("$", r"\$")

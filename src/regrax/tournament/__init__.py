@@ -1,0 +1,14 @@
+"""Tournaments: every learner against every learner over a set of games."""
+
+from regrax.tournament.results import MEASURES, Failure, Interval, Tournament, interval
+from regrax.tournament.robin import draw_games, round_robin
+
+__all__ = [
+    "MEASURES",
+    "Failure",
+    "Interval",
+    "Tournament",
+    "draw_games",
+    "interval",
+    "round_robin",
+]
