@@ -46,6 +46,7 @@ format: $(INSTALLED) ## rewrite the code in the project's style
 bench: $(INSTALLED) .venv-bench/.installed ## measure speed: against plain numpy, PyTorch, and the exact theory
 	$(BIN)/python -m benchmarks.play
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.equilibria
 	$(BIN)/python -m benchmarks.theory
 
 clean: ## remove what the commands above made

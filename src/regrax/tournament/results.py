@@ -27,7 +27,16 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Tournament:
-    """What `round_robin` measured: arrays of games, learners, opponents and seeds; NaN where a pairing failed."""
+    """What `round_robin` measured: arrays of games, learners, opponents and seeds; NaN where a pairing failed.
+
+    >>> from regrax.games import prisoners_dilemma
+    >>> from regrax.learners import FollowTheLeader, Uniform
+    >>> from regrax.tournament import round_robin
+    >>> games = {"dilemma": [prisoners_dilemma()]}
+    >>> found = round_robin([Uniform(), FollowTheLeader()], games, 10)
+    >>> [found.learners[i] for i in found.ranking("regret")], found.overall("payoff")[1].mean
+    (['follow_the_leader()', 'uniform()'], 0.405)
+    """
 
     learners: tuple[str, ...]
     games: tuple[str, ...]
