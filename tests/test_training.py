@@ -213,17 +213,13 @@ def test_closed_loop_training_needs_no_calibration():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("objective", "loss_within", "regret"),
-    [(RegretObjective(3, 20), 0.003, 4.05), (HindsightObjective(3, 20), 0.0015, 4.0)],
-    ids=["regret", "hindsight"],
-)
-@pytest.mark.parametrize("layers", [2, 4])
-def test_table_transformer(layers, objective, loss_within, regret):
-    model = fit(Transformer(3, layers=layers, key=KEY), objective, key=KEY).model
-    assert evaluate(model, objective, key=KEY).loss == pytest.approx(14.6276164, rel=loss_within)
+def test_table_transformer():
+    """The row of two layers, in half the recipe's steps; `benchmarks/training_table.py` makes all of them."""
+    objective = RegretObjective(3, 20)
+    model = fit(Transformer(3, layers=2, key=KEY), objective, key=KEY, steps=1500).model
+    assert evaluate(model, objective, key=KEY).loss == pytest.approx(14.6276164, rel=0.003)
     biased = RegretObjective(3, 20, BiasedGaussian(), h="identity")
-    assert evaluate(model, biased, key=KEY).loss <= regret
+    assert evaluate(model, biased, key=KEY).loss <= 4.05
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 import json
 import re
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -117,3 +120,25 @@ def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
     reproduce(tmp_path / "broken", quick=True)
     whole, mended = (without_times(tmp_path / d / "results.json") for d in ("whole", "broken"))
     assert whole == mended
+
+
+def started(out):
+    command = [sys.executable, "-m", "regrax", "reproduce", "--quick", "--only", "matching"]
+    return subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_then_the_same_command(tmp_path):
+    process = started(tmp_path / "killed")
+    limit = time.monotonic() + 300
+    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.json")):
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "killed" / "results.json").exists()
+    for name in ("killed", "whole"):
+        assert started(tmp_path / name).wait(600) == 0
+    killed, whole = (without_times(tmp_path / d / "results.json") for d in ("killed", "whole"))
+    assert killed == whole

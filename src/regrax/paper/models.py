@@ -26,7 +26,7 @@ FULL: Mapping[str, Training] = {
     "full": _training("full"),
     "ball": _training("linear", operator="ball"),
     "swap": _training("swap"),
-    "swap-closed": _training("swap", objective="swap-closed"),
+    "swap-closed": _training("swap", objective="swap-closed", steps=400, batch=512),
     "transformer-2": _training("transformer", layers=2, steps=2000),
     "transformer-4": _training("transformer", layers=4, steps=1500),
     "transformer-2-hindsight": _training(
