@@ -2,14 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+# OpenSpiel and Gambit live apart, so that nothing else can come to need them
+EXTRAS := .venv-extras
 # the quick tests compile a thousand small programs once each: most of their time is XLA's, so let it optimise less
 QUICKLY := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
 
-.PHONY: help demo test test-slow lint format bench clean
+.PHONY: help demo test test-slow test-extras lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(INSTALLED): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -27,6 +29,15 @@ test: lint ## check style, types and the order of rooms, then run the tests
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(BIN)/pytest --quiet --numprocesses 2 -m slow
+
+$(EXTRAS)/.installed: pyproject.toml
+	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
+	$(EXTRAS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(EXTRAS)/bin/python -m pip install --quiet --editable . --group dev --group test-extras
+	touch $@
+
+test-extras: $(EXTRAS)/.installed ## install OpenSpiel and Gambit into an environment of their own and compare with them
+	$(QUICKLY) $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
 
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .
@@ -50,4 +61,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## measure speed: against plain numpy
 	$(BIN)/python -m benchmarks.theory
 
 clean: ## remove what the commands above made
-	rm -rf .venv .venv-bench .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench $(EXTRAS) .pytest_cache .ruff_cache .import_linter_cache

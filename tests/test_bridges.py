@@ -9,14 +9,18 @@ import pytest
 
 from regrax import games
 from regrax.games import (
+    Correlated,
     Game,
     from_gambit,
     from_openspiel,
     nash_equilibria,
+    nearest,
+    pure_equilibria,
     solve,
     to_gambit,
     to_openspiel,
 )
+from regrax.specs import load_game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 TWO = [games.chicken(), games.shapley(), games.random(4, 3, seed=1)]
@@ -33,6 +37,7 @@ def gambit():
     return pytest.importorskip("pygambit", reason="pygambit is not installed: regrax[gambit]")
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 def test_openspiel_and_back(pyspiel, game):
     back = from_openspiel(to_openspiel(game))
@@ -40,6 +45,7 @@ def test_openspiel_and_back(pyspiel, game):
     assert (back.name, back.actions) == (game.name, game.actions)
 
 
+@pytest.mark.extras
 def test_openspiel_games_of_its_own(pyspiel):
     rps = from_openspiel(pyspiel.load_game("matrix_rps"))
     assert rps.actions[0] == ("Rock", "Paper", "Scissors")
@@ -50,6 +56,7 @@ def test_openspiel_games_of_its_own(pyspiel):
         from_openspiel(pyspiel.load_game("kuhn_poker"))
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 @pytest.mark.parametrize("concept", [None, "ce", "cce"])
 def test_gaps_agree_with_openspiel(x64, pyspiel, game, concept):
@@ -85,6 +92,7 @@ def correlation_device(pyspiel, in_turns, game, joint):
     return [(float(joint[a]), policy(a)) for a in np.ndindex(*game.sizes) if joint[a] > 0]
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("seed", range(3))
 def test_zero_sum_values_agree_with_openspiel(pyspiel, seed):
     pytest.importorskip("cvxpy", reason="OpenSpiel's solvers need cvxpy")
@@ -99,6 +107,7 @@ def test_zero_sum_values_agree_with_openspiel(pyspiel, seed):
     np.testing.assert_allclose(np.ravel(second), found.marginals[1], atol=1e-6)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("concept", ["ce", "cce"])
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
@@ -112,6 +121,7 @@ def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
     assert solve(game, concept, "welfare").welfare == pytest.approx(welfare, abs=1e-6)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("game", ALL, ids=str)
 def test_gambit_and_back(gambit, game):
     named = Game(game.payoffs, name="title", players=[f"p{n}" for n in range(len(game.sizes))])
@@ -120,6 +130,7 @@ def test_gambit_and_back(gambit, game):
     assert (back.name, back.players, back.actions) == (named.name, named.players, named.actions)
 
 
+@pytest.mark.extras
 def test_gambit_keeps_fractions_names_and_comments(gambit):
     third = Fraction(1, 3)
     game = Game(
@@ -136,6 +147,7 @@ def test_gambit_keeps_fractions_names_and_comments(gambit):
     assert (back.players, back.actions, back.comment) == (game.players, game.actions, "why")
 
 
+@pytest.mark.extras
 def test_gambit_arrays(gambit):
     game = from_gambit(gambit.StrategicGame.from_arrays([[1, 0], [0, 2]], [[3, 0], [0, 1]]))
     assert game.payoffs.tolist() == [[[1, 0], [0, 2]], [[3, 0], [0, 1]]]
@@ -143,6 +155,7 @@ def test_gambit_arrays(gambit):
         from_gambit([1])
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("game", [*TWO, *(games.random(3, 3, seed=s) for s in range(4))], ids=str)
 def test_nash_equilibria_agree_with_gambit(gambit, game):
     theirs = gambit.nash.enummixed_solve(to_gambit(game), rational=False).equilibria
@@ -155,6 +168,64 @@ def test_nash_equilibria_agree_with_gambit(gambit, game):
             for action in labels
         ]
         assert min(np.abs(np.array(mixed) - one).max() for one in ours) < 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of scipy, to cvxpy
+@pytest.mark.extras
+@pytest.mark.parametrize("concept", ["ce", "cce"])
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+def test_openspiel_equilibria_pass_our_check(pyspiel, game, concept):
+    """The one of most Gini impurity, by its conic solver: an equilibrium to that solver's accuracy."""
+    for module in ("cvxpy", "ecos", "networkx"):
+        pytest.importorskip(module, reason=f"OpenSpiel's joint solvers need {module}")
+    from open_spiel.python.algorithms import jpsro
+
+    theirs = {"ce": jpsro._mgce, "cce": jpsro._mgcce}[concept]
+    joint, _ = theirs(np.array(game.payoffs), [np.ones(d, int) for d in game.sizes])
+    profile = Correlated(np.maximum(joint, 0) / np.maximum(joint, 0).sum(), game)
+    assert profile.check(concept, 1e-4)
+    assert nearest(profile.joint, game, concept).distance < 1e-3
+
+
+ZERO_SUM = (
+    "weighted-rps",
+    "kuhn-poker",
+    "morra",
+    "colonel-blotto",
+    "random-zero-sum(7, 5, seed=3)",
+)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("spec", ZERO_SUM)
+def test_values_agree_with_gambit(gambit, spec):
+    game = load_game(spec)
+    theirs = gambit.nash.lp_solve(to_gambit(game), rational=False).equilibrium
+    first = next(iter(game.players))
+    assert solve(game, "nash").payoffs[0] == pytest.approx(float(theirs.payoffs[first]), abs=1e-9)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("spec", ["chicken", "shapley", "jordan", *ZERO_SUM[:2], "random(2, 3, 2)"])
+def test_pure_equilibria_and_known_ones_agree_with_gambit(gambit, spec):
+    game = load_game(spec)
+    there = to_gambit(game)
+    pure = {
+        tuple(
+            labels.index(next(a for a in labels if profile[player][a] == 1))
+            for player, labels in named(game)
+        )
+        for profile in gambit.nash.enumpure_solve(there).equilibria
+    }
+    assert pure == set(pure_equilibria(game))
+    for known in (k for k in game.equilibria if k.concept == "nash"):
+        mixed = Correlated(known.joint(game.sizes), game).marginals
+        profile = there.mixed_strategy_profile([list(map(float, side)) for side in mixed])
+        assert float(profile.max_regret()) < 1e-9
+
+
+def named(game):
+    return list(zip(game.players, game.actions, strict=True))
 
 
 @pytest.mark.parametrize(
