@@ -1,10 +1,15 @@
 """Every test runs with shapes and types checked, and with jax refusing silent promotion of types or ranks."""
 
 import os
+from importlib.util import find_spec
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import jaxtyping
+
+collect_ignore = (
+    [] if find_spec("torch") else ["src/regrax/torch.py"]
+)  # its examples need the extra
 
 # a whole number is a float here, as it is to every type checker
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"

@@ -13,7 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from regrax import agents as agents
     from regrax import attention as attention
+    from regrax import audit as audit
     from regrax import checkpoints as checkpoints
     from regrax import games as games
     from regrax import learners as learners
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from regrax import theory as theory
     from regrax import tournament as tournament
     from regrax import training as training
+    from regrax.agents import *
     from regrax.attention import *
+    from regrax.audit import audit_log as audit_log
     from regrax.checkpoints import *
     from regrax.games import *
     from regrax.learners import *
@@ -37,8 +41,10 @@ if TYPE_CHECKING:
     from regrax.training import *
 
 _ROOMS = (
+    "agents",
     "attention",
     "checkpoints",
+    "audit",
     "games",
     "learners",
     "regret",
@@ -51,6 +57,7 @@ _ROOMS = (
 )
 
 _EXPORTS = {
+    "agents": ("ChatAgent", "outside_agent"),
     "attention": (
         "FullLinearAttention",
         "LinearAttention",
@@ -59,6 +66,7 @@ _EXPORTS = {
         "Transformer",
     ),
     "checkpoints": ("Checkpoint", "load_model", "save_model"),
+    "audit": ("audit_log",),
     "games": (
         "Correlated",
         "Game",

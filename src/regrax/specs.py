@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from regrax import training
+from regrax.agents import outside_agent
 from regrax.checkpoints import Checkpoint
 from regrax.games import FORMATS, ZOO, Game
 from regrax.learners import ALIASES, SCHEDULES, Learner
@@ -148,7 +149,7 @@ def parse_learner(text: str) -> Learner:
     blum_mansour(hedge(0.9944))
     """
     example = "blum_mansour(hedge(0.9944))"
-    known = {**LEARNERS, **ALIASES, **SCHEDULES}
+    known = {**LEARNERS, **ALIASES, **SCHEDULES, "agent": outside_agent}
     built = _build(_Parser(text, example).whole(), known, "learner", example)
     if not isinstance(built, Learner):
         raise ValueError(f"expected a learner, as in {example}, but {text} is a step schedule")

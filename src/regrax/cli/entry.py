@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import tyro
 
 from regrax import __version__
+from regrax.cli.audit import AuditLog
 from regrax.cli.certify import Certify
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
@@ -26,6 +27,7 @@ Command = (
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
+    | Annotated[AuditLog, tyro.conf.subcommand("audit")]
     | Annotated[Games, tyro.conf.subcommand("games")]
     | Annotated[Learners, tyro.conf.subcommand("learners")]
     | Annotated[StepSize, tyro.conf.subcommand("step-size")]

@@ -10,7 +10,10 @@ from tyro.conf import Positional
 from regrax.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from regrax.games import Game, Trajectory
+    from regrax.learners import Learner
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,20 @@ class Play:
         from regrax.specs import load_game, parse_learner
 
         game = load_game(self.game)
-        learners = [parse_learner(text) for text in self.learners]
+        # a seat of its own for each: an outside agent keeps what was said to it
+        texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
+        learners = [parse_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
         trajectory = play(game, learners, self.rounds, key=key)
         if self.log:
-            _write_log(self.log, game, trajectory)
-        seats = learners * len(game.sizes) if len(learners) == 1 else learners
+            _write_log(self.log, game, trajectory, learners)
         if self.plot:
             from regrax.plots import plot_play
 
-            plot_play(game, seats, trajectory).savefig(self.plot, dpi=160)
+            plot_play(game, learners, trajectory).savefig(self.plot, dpi=160)
         result = {
             "game": str(game),
-            "learners": [str(learner) for learner in seats],
+            "learners": [str(learner) for learner in learners],
             "rounds": self.rounds,
             "seed": self.seed,
             **_gaps(game, trajectory),
@@ -102,7 +106,11 @@ def _players(game: "Game", trajectory: "Trajectory") -> list[dict[str, Any]]:
     ]
 
 
-def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
+def _write_log(
+    file: Path, game: "Game", trajectory: "Trajectory", learners: "Sequence[Learner]"
+) -> None:
+    # what was said to an outside agent, an entry a round
+    said = [getattr(getattr(l, "function", None), "exchanges", ()) for l in learners]
     policies = [rows.tolist() for rows in trajectory.policies]
     losses = [rows.tolist() for rows in trajectory.losses]
     actions = None if trajectory.actions is None else [a.tolist() for a in trajectory.actions]
@@ -111,7 +119,14 @@ def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
             for n, name in enumerate(game.players):
                 row = {"episode": 0, "agent": name, "round": t + 1, "policy": policies[n][t]}
                 row |= {} if actions is None else {"action": actions[n][t]}
-                lines.write(json.dumps({**row, "losses": losses[n][t]}) + "\n")
+                row |= {"losses": losses[n][t]}
+                row |= _exchange(said[n][t]) if said[n] else {}
+                lines.write(json.dumps(row) + "\n")
+
+
+def _exchange(kept: dict[str, Any]) -> dict[str, Any]:
+    said = {name: kept[name] for name in ("question", "tries")}
+    return {"answered": kept["answered"], "exchange": said}
 
 
 def _favourites(average: dict[str, float]) -> str:

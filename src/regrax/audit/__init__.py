@@ -1,0 +1,7 @@
+"""The audit room: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
+
+from regrax.audit.agent import AgentAudit, Measure, Swap
+from regrax.audit.audit import Audit, Gaps, audit_log
+from regrax.audit.learning import Learning, Test
+
+__all__ = ["AgentAudit", "Audit", "Gaps", "Learning", "Measure", "Swap", "Test", "audit_log"]

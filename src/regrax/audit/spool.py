@@ -1,0 +1,91 @@
+"""Numbers kept in bounded memory: what does not fit goes to an unnamed temporary file and is read back in pieces."""
+
+import tempfile
+import weakref
+from collections.abc import Iterator
+from typing import IO
+
+import numpy as np
+from jaxtyping import Float
+
+HELD = 1 << 25  # bytes in memory before they are written out
+MANY = 64  # small pieces of one group before they are joined
+
+Group = tuple[str, str]  # agent, episode
+
+
+class Spool:
+    """Rows of numbers by group, in the order they were added.
+
+    >>> spool = Spool(held=64)
+    >>> for row in range(5):
+    ...     spool.add(("a", "0"), np.full((1, 4), float(row)))
+    >>> spool.rows(("a", "0")), [piece[:, 0].tolist() for piece in spool.pieces(("a", "0"), 2)]
+    (5, [[0.0, 1.0], [2.0, 3.0], [4.0]])
+    """
+
+    def __init__(self, held: int = HELD) -> None:
+        self._limit, self._bytes = held, 0
+        self._held: dict[Group, list[np.ndarray]] = {}
+        self._written: dict[Group, list[tuple[int, int]]] = {}  # where, how many rows
+        self._rows: dict[Group, int] = {}
+        self._width: dict[Group, int] = {}
+        self._file: IO[bytes] | None = None
+
+    @property
+    def groups(self) -> list[Group]:
+        """Every group, in the order of its first row."""
+        return list(self._rows)
+
+    def rows(self, group: Group) -> int:
+        """How many rows a group has."""
+        return self._rows[group]
+
+    def add(self, group: Group, block: Float[np.ndarray, "n k"]) -> None:
+        """Append rows to a group."""
+        pieces = self._held.setdefault(group, [])
+        pieces.append(block)
+        if len(pieces) > MANY:
+            pieces[:] = [np.concatenate(pieces)]
+        self._rows[group] = self._rows.get(group, 0) + len(block)
+        self._width[group] = block.shape[1]
+        self._bytes += block.nbytes
+        if self._bytes > self._limit:
+            self._spill()
+
+    def pieces(self, group: Group, most: int) -> Iterator[Float[np.ndarray, "n k"]]:
+        """The rows of a group, `most` at a time (fewer in the last piece)."""
+        waiting: list[np.ndarray] = []
+        ready = 0
+        for block in self._blocks(group, most):
+            waiting.append(block)
+            ready += len(block)
+            while ready >= most:
+                joined = np.concatenate(waiting)
+                yield joined[:most]
+                waiting, ready = [joined[most:]], ready - most
+        if ready:
+            yield np.concatenate(waiting)
+
+    def _blocks(self, group: Group, most: int) -> Iterator[np.ndarray]:
+        width = self._width[group]
+        for place, rows in self._written.get(group, ()):
+            for start in range(0, rows, most):
+                count = min(most, rows - start)
+                assert self._file is not None
+                self._file.seek(place + 8 * width * start)
+                data = self._file.read(8 * width * count)
+                yield np.frombuffer(data).reshape(count, width)
+        yield from self._held.get(group, ())
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the spool
+            weakref.finalize(self, self._file.close)
+        place = self._file.seek(0, 2)
+        for group, blocks in self._held.items():
+            rows = np.concatenate(blocks)
+            self._file.write(rows.tobytes())
+            self._written.setdefault(group, []).append((place, len(rows)))
+            place += rows.nbytes
+        self._held, self._bytes = {}, 0

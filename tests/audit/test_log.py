@@ -1,0 +1,317 @@
+"""Logs: every way a row may be written, every way it may be wrong, and that nothing is lost or crashes."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from regrax.audit import audit_log
+from regrax.audit.formats import LONGEST
+from regrax.audit.log import read_log
+from regrax.cli import main
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+GOOD = {"policy": [0.5, 0.5], "losses": [0.0, 1.0]}
+BANDIT = {"action": "a", "loss": 0.5, "propensity": 0.25}
+
+
+def write(folder, rows, name="log.jsonl"):
+    path = folder / name
+    texts = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
+    path.write_bytes(b"\n".join(texts) + b"\n")
+    return path
+
+
+def numbers(log, agent="agent", episode="0"):
+    return np.concatenate(list(log.spool.pieces((agent, episode), 100)))
+
+
+BAD = [
+    (b"{", "not JSON: Expecting property name enclosed in double quotes at character 2"),
+    (b"[1, 2]", "not a JSON object but [1, 2]"),
+    (b"\xff\xfe", "not UTF-8 text: byte 1 is 0xff"),
+    (b'{"round": ' + b"1" * 5000 + b"}", "not JSON that can be read: Exceeds the limit"),
+    (b"[" * 100_000, "not JSON that can be read: maximum recursion depth"),
+    (b'{"a": "' + b"x" * LONGEST + b'"}', f"longer than {LONGEST:,} bytes"),
+    ({"policy": [0.5, 0.5]}, "one of losses, payoffs, loss and payoff, but gives none"),
+    ({**GOOD, "payoffs": [1, 2]}, "but gives losses and payoffs"),
+    ({"losses": [0, 1]}, "must give the action or the policy that was played"),
+    (
+        {"losses": [0, 1], "policy": [0.5, 0.6]},
+        "policy must sum to 1 along its last axis, but sums to 1.1",
+    ),
+    ({"losses": [0, 1], "policy": [1.5, -0.5]}, "policy must have no negative entry, but has -0.5"),
+    (
+        {"losses": [0, 1], "policy": [1.0]},
+        "policy must have 2 entries as in this agent's first row, but has 1",
+    ),
+    ({"losses": [0, 1, 2], "policy": [1, 0, 0]}, "losses must have 2 entries"),
+    ({"losses": [0, "1"], "policy": [1, 0]}, "losses must be numbers, but one is '1'"),
+    ({"losses": [0, True], "policy": [1, 0]}, "losses must be numbers, but one is True"),
+    ({"losses": [0, None], "policy": [1, 0]}, "losses must be numbers, but one is None"),
+    ({"losses": [0, [1]], "policy": [1, 0]}, "losses must be numbers, but one is [1]"),
+    (
+        {"losses": [0, float("nan")], "policy": [1, 0]},
+        "losses must be finite numbers of size at most 1e+50",
+    ),
+    (
+        {"losses": [0, 1e60], "policy": [1, 0]},
+        "losses must be finite numbers of size at most 1e+50",
+    ),
+    (
+        {"losses": [0, 10**400], "policy": [1, 0]},
+        "losses must be finite numbers of size at most 1e+50",
+    ),
+    (
+        {"losses": "many", "policy": [1, 0]},
+        "losses must be a list as in this agent's first row, but is 'many'",
+    ),
+    (
+        {"losses": {"a": 0, "b": 1}, "policy": [1, 0]},
+        "losses must be a list as in this agent's first row",
+    ),
+    ({"losses": [0, 1], "action": 2}, "action must be a whole number from 0 to 1, but is 2"),
+    ({"losses": [0, 1], "action": "up"}, "action must be a whole number from 0 to 1, but is 'up'"),
+    ({"losses": [0, 1], "action": True}, "action must be a whole number from 0 to 1, but is True"),
+    (
+        {"loss": 1.0, "action": 0, "propensity": 1},
+        "earlier rows of this agent give losses of every action, but",
+    ),
+    ({**GOOD, "round": -1}, "round must be a whole number of at least 0, but is -1"),
+    ({**GOOD, "round": 1.5}, "round must be a whole number of at least 0, but is 1.5"),
+    ({**GOOD, "round": "two"}, "round must be a whole number of at least 0, but is 'two'"),
+    ({**GOOD, "round": 10**30}, "round must be a whole number of at least 0"),
+    ({**GOOD, "round": 1}, "round must rise within an episode and agent, but 1 comes after 1"),
+    ({**GOOD, "agent": ["x"]}, "agent must be a name or a whole number, but is ['x']"),
+    ({**GOOD, "agent": ""}, "agent must be a name or a whole number, but is ''"),
+    ({**GOOD, "episode": True}, "episode must be a name or a whole number, but is True"),
+    ({**GOOD, "episode": 0.5}, "episode must be a name or a whole number, but is 0.5"),
+    (
+        {**GOOD, "agent": "new", "losses": []},
+        "losses must be of 1 to 1000 actions, but has 0 entries",
+    ),
+    (
+        {**GOOD, "agent": "new", "losses": [0] * 1001},
+        "losses must be of 1 to 1000 actions, but has 1001",
+    ),
+    (
+        {**GOOD, "agent": "new", "losses": 3},
+        "losses must be a list or a mapping of numbers, but is 3",
+    ),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), BAD)
+def test_every_class_of_bad_row_is_reported_with_line_and_reason(tmp_path, row, reason):
+    log = read_log(write(tmp_path, [{**GOOD, "round": 1}, row, {**GOOD, "round": 2}]))
+    (found,) = list(log.bad)
+    assert found[0] == "2"
+    assert reason in found[1]
+    assert (log.rows, log.bad.count) == (2, 1)
+
+
+BAD_BANDIT = [
+    ({"loss": 1, "propensity": 0.5}, "must give the action that received it"),
+    ({"loss": 1, "action": "a"}, "must give its propensity or policy"),
+    ({**BANDIT, "propensity": 0}, "propensity must be from 1e-09 to 1, but is 0"),
+    ({**BANDIT, "propensity": 1.5}, "propensity must be from 1e-09 to 1, but is 1.5"),
+    ({**BANDIT, "loss": "x"}, "loss must be numbers, but one is 'x'"),
+    ({**BANDIT, "action": [1]}, "action must be a name or a whole number, but is [1]"),
+    (
+        {**BANDIT, "policy": {"a": 1.0}},
+        "either every row of a bandit agent gives its policy, or none",
+    ),
+    ({**BANDIT, "losses": [1, 2]}, "but gives losses and loss"),
+    ({**GOOD}, "earlier rows of this agent give only the loss received, but this one gives losses"),
+]
+
+
+@pytest.mark.parametrize(("row", "reason"), BAD_BANDIT)
+def test_bad_bandit_rows_too(tmp_path, row, reason):
+    log = read_log(write(tmp_path, [BANDIT, row, BANDIT]))
+    assert [(lines, reason in why) for lines, why in log.bad] == [("2", True)]
+
+
+def test_a_propensity_must_be_the_policys(tmp_path):
+    row = {"action": "b", "loss": 1, "policy": {"a": 0.25, "b": 0.75}}
+    log = read_log(write(tmp_path, [row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
+    assert list(log.bad) == [
+        ("2", "propensity must be the policy's 0.75 of that action, but is 0.5")
+    ]
+    assert numbers(log)[:, 1:4].tolist() == [[1.0, 1.0, 0.75]] * 2
+
+
+def test_all_bad_rows_are_reported_and_all_good_ones_kept(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [GOOD if good else {"losses": [0, 1]} for good in rng.random(10_000) < 0.7]
+    log = read_log(write(tmp_path, rows))
+    lines = [i for i, row in enumerate(rows, 1) if row is not GOOD]
+    found = [span.split("-") for span in next(iter(log.bad))[0].split(", ")]
+    assert [n for span in found for n in range(int(span[0]), int(span[-1]) + 1)] == lines
+    assert log.rows + log.bad.count == 10_000
+
+
+def test_names_payoffs_actions_and_defaults(tmp_path):
+    rows = [
+        {"policy": {"b": 1.0, "a": 0.0}, "payoffs": {"a": 1, "b": 2}},
+        {"action": "a", "payoffs": {"b": 4, "a": 3}, "round": 7},
+        {"agent": 3, "episode": "x", "action": 1.0, "losses": [5, 6], "round": 0},
+    ]
+    log = read_log(write(tmp_path, rows))
+    assert log.seats["agent"].actions == ("a", "b")
+    assert numbers(log).tolist() == [[1, 0, 1, -1, -2], [7, 1, 0, -3, -4]]
+    assert numbers(log, "3", "x").tolist() == [[0, 0, 1, 5, 6]]
+    assert log.skipped == {"agent": 5, "3": 0}
+
+
+def test_csv_says_the_same_as_json_lines(tmp_path):
+    columns = ["episode", "agent", "round", "action", "losses.up", "losses.down", "comment"]
+    table = [
+        [0, "row", 1, "up", 0.25, 1, "x, y"],
+        [0, "row", 2, "down", 0.5, "", ""],
+        [0, "row", 3, "up"],
+    ]
+    text = io.StringIO()
+    csv.writer(text).writerows(
+        [columns, *table, [1, "row", 1, "down", 1e-3, 2, '"quoted"\nin two lines']]
+    )
+    path = tmp_path / "log.csv"
+    path.write_text(text.getvalue())
+    log = read_log(path)
+    assert numbers(log, "row").tolist() == [[1, 1, 0, 0.25, 1]]
+    assert numbers(log, "row", "1").tolist() == [[1, 0, 1, 0.001, 2]]
+    reasons = dict(log.bad)
+    assert "losses must have 2 entries" in reasons["3"]
+    assert "it has 4 cells, but the first line names 7 columns" in reasons["4"]
+
+
+def test_csv_cells_may_be_json_lists_and_may_be_broken(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_bytes(
+        b'policy,losses\n"[0.5, 0.5]","[0, 1]"\n"[0.5","[0, 1]"\n\xff,1\n"a"b,c\n1,2\x00\n'
+    )
+    log = read_log(path)
+    assert log.rows == 1
+    reasons = dict(log.bad)
+    assert "policy must be a list" in reasons["3"]
+    assert reasons["4, 6"] == "not UTF-8 text"
+    assert "not CSV" in reasons["5"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "log.txt",
+            b"",
+            "a log must end in .jsonl, .ndjson, .json, .csv, .parquet, but log.txt ends in .txt",
+        ),
+        ("log", b"", "ends in nothing"),
+        ("log.jsonl", b"", "has no usable row (0 bad); the file is empty"),
+        ("log.jsonl", b"\n\nx\n", "has no usable row (1 bad); line 3: not JSON"),
+        ("log.csv", b"a,a\n1,2\n", "every column must have its own name, but a comes twice"),
+        ("log.csv", b'"a"b\n', "the first line must name the columns, but is not CSV"),
+    ],
+)
+def test_files_that_are_no_logs(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as error:  # noqa: PT011 - the message is compared below
+        audit_log(path)
+    assert message in str(error.value)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "log.parquet").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"needs pyarrow.*regrax\[pyarrow\]"):
+        audit_log(tmp_path / "log.parquet")
+
+
+@pytest.mark.extras
+def test_parquet_says_the_same_as_json_lines(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed: the extra `pyarrow`")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [
+        {"agent": "x", "round": t, "policy": [0.5, 0.5], "losses": [0.0, t / 8]} for t in range(9)
+    ]
+    path = tmp_path / "log.parquet"
+    parquet.write_table(arrow.Table.from_pylist([*rows, {"round": 10, "losses": [1.0]}]), path)
+    log = read_log(path)
+    assert numbers(log, "x").tolist() == [[t, 0.5, 0.5, 0, t / 8] for t in range(9)]
+    assert [lines for lines, _ in log.bad] == ["10"]
+    for size in (0, 3, 50, 400):
+        path.write_bytes(path.read_bytes()[:size])
+        with pytest.raises(ValueError, match=r"not a readable Parquet file|no usable row"):
+            audit_log(path)
+
+
+VALUES = [
+    None, True, 0, 1, 2, -1, 0.5, 1e308, -1e60, float("nan"), float("inf"), "", "a", "\ud800", "0", [], {}, [[]],
+    [0.5, 0.5], [1, 0], [0, 1, 0], [0.5, "x"], [None], {"a": 1}, {"a": 0.5, "b": 0.5}, {"b": 1, "a": 0}, 10**25,
+]  # fmt: skip
+FIELDS = [
+    "episode",
+    "agent",
+    "round",
+    "policy",
+    "action",
+    "losses",
+    "payoffs",
+    "loss",
+    "payoff",
+    "propensity",
+]
+STARTS = [
+    GOOD,
+    BANDIT,
+    {"action": 1, "losses": [0, 1]},
+    {"policy": {"a": 0.5, "b": 0.5}, "losses": {"a": 0, "b": 1}},
+]
+
+
+def fuzzed(rng):
+    """A log of a few rows, some with fields of odd values, some with bytes changed."""
+    start = STARTS[rng.integers(len(STARTS))]
+    lines = []
+    for t in range(rng.integers(1, 9)):
+        row = {**start, "round": t + 1}
+        while rng.random() < 0.3:
+            row[FIELDS[rng.integers(len(FIELDS))]] = VALUES[rng.integers(len(VALUES))]
+        line = bytearray(json.dumps(row).encode())
+        while rng.random() < 0.2:
+            line[rng.integers(len(line))] = rng.integers(256)
+        lines.append(bytes(line))
+    return b"\n".join(lines)
+
+
+def check_fuzzed(path, rng, header=b""):
+    content = fuzzed(rng)
+    path.write_bytes(header + content)
+    log = read_log(path)
+    if not header:
+        assert log.rows + log.bad.count == sum(bool(line.strip()) for line in content.split(b"\n"))
+    return log
+
+
+def test_fuzzed_logs_never_crash_and_lose_no_row(tmp_path):
+    rng = np.random.default_rng(1)
+    for _ in range(1_000):
+        check_fuzzed(tmp_path / "log.jsonl", rng)
+    for _ in range(300):
+        check_fuzzed(tmp_path / "log.csv", rng, b"round,policy,losses,action,loss\n")
+
+
+@pytest.mark.slow
+def test_ten_thousand_fuzzed_logs_are_audited_to_the_end(capsys, tmp_path):
+    rng, path, audited = np.random.default_rng(2), tmp_path / "log.jsonl", 0
+    for trial in range(12_000):
+        log = check_fuzzed(path, rng)
+        if log.rows and trial % 20 == 0:
+            main(["audit", str(path), "--html", str(tmp_path / "page.html")])
+            main(["audit", str(path), "--json"])
+            audited += 1
+    assert audited > 300
+    capsys.readouterr()
