@@ -17,9 +17,8 @@ level if either does. Chance is
 An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums of equal length, and its first `BINS`
 rounds alone; the smaller p-value counts twofold.
 
-Without that claim: regret of the later half surely above 0 (a simultaneous interval over the actions) while play does
-not move is "not learning"; regret surely below a hundredth of the losses' spread is "no regret"; the rest "cannot
-tell". On losses that favour no action every player has the same expected regret, so there nobody can tell.
+Without that claim: regret of the later half surely below a fiftieth of the losses' spread (a simultaneous interval over
+the actions) is "no regret"; surely above 0 while play does not move, "not learning"; the rest "cannot tell". On losses that favour no action every player has the same expected regret, so there nobody can tell.
 """
 
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
 BLOCKS = 24  # blocks that a random order keeps at least
 LEVEL = 0.05
-NEGLIGIBLE = 0.01  # of the spread of a round's losses
+NEGLIGIBLE = 0.02  # of the spread of a round's losses
 
 Word = Literal["learning", "not learning", "no regret", "cannot tell"]
 
@@ -240,10 +239,10 @@ def _decide(p: float, moves: float, low: float, high: float, span: float) -> Wor
     tiny = 1e-12 * span
     if p <= LEVEL:
         return "learning"
-    if low > tiny and moves > LEVEL:
-        return "not learning"
     if high <= max(NEGLIGIBLE * span, tiny):
         return "no regret"
+    if low > tiny and moves > LEVEL:
+        return "not learning"
     return "cannot tell"
 
 
@@ -257,7 +256,7 @@ def _words(verdict: Word, early: float, late: float, p: float, falls: float, mov
             f"and play does not improve (p = {moves:.3g})"
         )
     if verdict == "no regret":
-        return f"no regret: nothing is left to learn, {rates}"
+        return f"no regret: next to nothing is left to learn, {rates}"
     if moves <= LEVEL:
         return (
             f"cannot tell: play moves towards better actions (p = {moves:.3g}), "
