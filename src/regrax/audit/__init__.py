@@ -2,6 +2,6 @@
 
 from regrax.audit.agent import AgentAudit, Measure, Swap
 from regrax.audit.audit import Audit, Gaps, audit_log
-from regrax.audit.learning import Learning, Test
+from regrax.audit.learning import Learning, Published
 
-__all__ = ["AgentAudit", "Audit", "Gaps", "Learning", "Measure", "Swap", "Test", "audit_log"]
+__all__ = ["AgentAudit", "Audit", "Gaps", "Learning", "Measure", "Published", "Swap", "audit_log"]

@@ -18,7 +18,8 @@ An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums 
 rounds alone; the smaller p-value counts twofold.
 
 Without that claim: regret of the later half surely below a fiftieth of the losses' spread (a simultaneous interval over
-the actions) is "no regret"; surely above 0 while play does not move, "not learning"; the rest "cannot tell". On losses that favour no action every player has the same expected regret, so there nobody can tell.
+the actions) is "no regret"; surely above 0 while play does not move, "not learning"; the rest "cannot tell". On losses
+that favour no action every player has the same expected regret, so there nobody can tell.
 """
 
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class Scores(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Test:
+class Published:
     """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
 
     p_value: float
@@ -105,7 +106,7 @@ class Learning:
     late: float | None
     exponent: float | None  # b0 of the regression
     left_out: int  # rounds without positive regret, which the regression cannot use
-    tests: dict[str, Test]
+    tests: dict[str, Published]
     null: str
 
 
@@ -221,8 +222,9 @@ def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float
     else:
         half = bins.suffered.shape[1] // 2
         rates = (bins.suffered[..., None] - bins.losses)[:, half:] / bins.length
-        batches = np.array_split(np.arange(rates.shape[1]), min(8, rates.shape[1]))
-        samples = np.concatenate([rates[:, b].mean(1) for b in batches])
+        n, m, d = rates.shape
+        size = m // 16 * 2 or 1  # eight batches, of even size: in them losses that alternate cancel
+        samples = rates[:, m % size :].reshape(n, -1, size, d).mean(2).reshape(-1, d)
     count, d = samples.shape
     error = samples.std(0, ddof=1) / count**0.5
     q = student.ppf(1 - LEVEL / d, count - 1)
@@ -269,11 +271,11 @@ def _silent(words: str) -> Learning:
     return Learning("cannot tell", words, None, None, None, None, None, None, 0, {}, "none")
 
 
-def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[str, Test]:
+def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[str, Published]:
     """The published tests on the mean curve, and their false alarms on the same rounds in random order."""
     n, m = bins.suffered.shape
     generator, block = np.random.default_rng(seed), block_length(bins.regrets)
     curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(CURVES)])
     found, null = all_tests(bins.curve()[None], rounds), all_tests(curves, rounds)
     alarms = {name: float(np.mean(null[name] <= LEVEL)) for name in TESTS}
-    return {name: Test(float(found[name][0]), alarms[name]) for name in TESTS}
+    return {name: Published(float(found[name][0]), alarms[name]) for name in TESTS}
