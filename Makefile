@@ -19,10 +19,8 @@ $(INSTALLED): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
-demo: $(INSTALLED) ## play weighted rock-paper-scissors and print the gaps
-	$(BIN)/regrax play weighted-rps --learners 'uniform()' --rounds 20
-	$(BIN)/regrax play weighted-rps --learners 'hedge(0.4479)' --rounds 20
-	$(BIN)/regrax play weighted-rps --learners 'blum_mansour(hedge(0.99436))' --rounds 20
+demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
+	$(BIN)/regrax reproduce --quick --out out/demo
 
 test: lint ## check style, types and the order of rooms, then run the tests
 	$(QUICKLY) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'

@@ -40,7 +40,7 @@ LABELS = {
 def settings(quick: bool) -> dict[str, Any]:
     """How many biased test sequences, and how many standard ones for losses and distances."""
     return {
-        "test": 2_000 if quick else 100_000,
+        "test": 2_000 if quick else 50_000,
         "sequences": 2_000 if quick else 100_000,
         "seed": 11,
     }

@@ -1,10 +1,13 @@
 """The models the paper trains: which, on what objective, for how long, and where they are kept."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
 
 from regrax.attention import Model
 from regrax.learners import Learner
@@ -14,6 +17,7 @@ from regrax.training.distributions import Batch
 from regrax.training.objectives import policies
 
 ACTIONS, HORIZON, SEEDS = 3, 20, 3
+AT_A_TIME = 250
 
 
 def _training(model: Kind, **more: Any) -> Training:
@@ -57,5 +61,9 @@ def models_of(
 
 @eqx.filter_jit
 def answers(learner: Learner, losses: Batch) -> Batch:
-    """Every round's policy on every sequence, compiled once for all seeds of a kind."""
-    return policies(learner, losses)
+    """Every round's policy on every sequence, a few sequences at a time so that they stay in the processor's cache."""
+    rounds, actions, count = losses.shape
+    few = math.gcd(count, AT_A_TIME)
+    parts = jnp.moveaxis(losses.reshape(rounds, actions, -1, few), 2, 0)
+    played = lax.map(lambda part: policies(learner, part), parts)
+    return jnp.moveaxis(played, 0, 2).reshape(losses.shape)
