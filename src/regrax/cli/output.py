@@ -1,9 +1,11 @@
 """Printing: one JSON object and nothing else, or a table for people."""
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+PIPED = 120  # columns where no terminal says how many there are
 SHORT = 19  # characters that are kept on one line
 
 
@@ -27,7 +29,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console = Console(highlight=False)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
     if title:
         console.print(Text(title, "bold"))  # a table's own title is wrapped to the table's width
     console.print(table)

@@ -15,7 +15,6 @@ from regrax.paper.rows import Row, row
 from regrax.report import Chart, Section, Series, Table
 from regrax.theory import Optimal
 from regrax.training import BiasedGaussian, Gaussian
-from regrax.training.distributions import Batch
 
 NAME, TITLE = "depth", "What depth adds"
 MODELS = (
@@ -64,7 +63,10 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
 
 
 def _measured(
-    learners: Sequence[Learner], biased: Batch, plain: Batch, targets: dict[str, Batch]
+    learners: Sequence[Learner],
+    biased: Float[Array, "T d m"],
+    plain: Float[Array, "T d n"],
+    targets: dict[str, Float[Array, "T d n"]],
 ) -> dict[str, Any]:
     played = [answers(learner, plain) for learner in learners]
     return {

@@ -67,7 +67,7 @@ def rows(numbers: dict[str, Any]) -> list[Row]:
             trained[name],
             exact=exact[name],
             why=why,
-            digits=5 if name != "mse" else 7,
+            digits=_digits(name),
         )
         for name, label in MEASURES.items()
     ]
@@ -80,14 +80,18 @@ def rows(numbers: dict[str, Any]) -> list[Row]:
     return lines
 
 
+def _digits(measure: str) -> int:
+    return {"mse": 8, "loss": 4}.get(measure, 5)
+
+
 def section(numbers: dict[str, Any]) -> Section:
     """The table, for the plain loss, the hindsight loss and the full parametrisation."""
     text = [
         "The model starts from random parameters and sees nothing but the squared regret of its own play: no "
         "trajectories of an algorithm, no constraint on its matrices. Afterwards one number, the step of "
         "softmax(-k S), is fitted to its policies on 4,096 fresh sequences.",
-        "The hindsight loss, beside it, sees only which action turned out best; its expected gradient is the same "
-        "and its noise smaller. The full form trains V, K, Q and all biases.",
+        "The hindsight loss, beside it, sees only which action turned out best; its expected gradient is the "
+        "same. The full form trains V, K, Q and all biases.",
     ]
     labels = {
         "linear": "regret loss",
@@ -98,7 +102,13 @@ def section(numbers: dict[str, Any]) -> Section:
     table = Table(
         ("measure", *labels.values()),
         [
-            (text, *(row("", None, numbers[m][name], why="", digits=6).ours for m in labels))
+            (
+                text,
+                *(
+                    row("", None, numbers[m][name], why="", digits=_digits(name)).ours
+                    for m in labels
+                ),
+            )
             for name, text in {**MEASURES, "loss": "population loss"}.items()
         ],
     )

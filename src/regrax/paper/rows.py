@@ -39,7 +39,7 @@ def row(
     text = f"{ours:.{digits}f}" + (
         f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
     )
-    exact_text = "" if exact is None else f"{exact:.{digits + 2}f}".rstrip("0")
+    exact_text = "" if exact is None else f"{exact:.{digits + 2}f}".rstrip("0").rstrip(".")
     if paper is None:
         return Row(quantity, "", text, exact_text, why)
     near = 2 * (paper.spread or 0) + 10.0**-digits / 2

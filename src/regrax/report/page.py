@@ -8,6 +8,8 @@ from regrax.report.chart import Figure
 from regrax.report.style import SCRIPT, STYLE
 from regrax.report.svg import draw, legend
 
+LONG = 30  # characters of a cell that wants room of its own on a small screen
+
 
 @dataclass(frozen=True)
 class Table:
@@ -87,4 +89,5 @@ def table_html(table: Table) -> str:
 
 def _cell(cell: str) -> str:
     numeric = cell[:1] in set("0123456789-+±<")
-    return f"<td{' class=number' if numeric else ''}>{escape(cell)}</td>"
+    kind = " class=number" if numeric else " class=words" if len(cell) > LONG else ""
+    return f"<td{kind}>{escape(cell)}</td>"

@@ -42,6 +42,8 @@ table{border-collapse:collapse;width:100%;font-size:.94rem}
 th,td{text-align:left;padding:.45rem .8rem .45rem 0;border-bottom:1px solid var(--rule);vertical-align:top}
 th{color:var(--soft);font-weight:600;white-space:nowrap}
 td.number{font-variant-numeric:tabular-nums;white-space:nowrap}
+td.words{min-width:15rem}
+.figures figure:only-child{max-width:46rem}
 footer{color:var(--soft);font-size:.88rem;border-top:1px solid var(--rule);margin-top:3rem;padding:1rem 0 2rem}
 #tip{position:fixed;pointer-events:none;background:var(--ink);color:var(--paper);padding:.3rem .6rem;border-radius:6px;
 font-size:.85rem;max-width:min(22rem,80vw);z-index:9}
