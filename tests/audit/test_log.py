@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit.formats import LONGEST
+from regrax.audit.alike import Alike
+from regrax.audit.formats import LONGEST, read_rows
 from regrax.audit.log import read_log
 from regrax.cli import main
 
@@ -302,6 +303,79 @@ def test_fuzzed_logs_never_crash_and_lose_no_row(tmp_path):
         check_fuzzed(tmp_path / "log.jsonl", rng)
     for _ in range(300):
         check_fuzzed(tmp_path / "log.csv", rng, b"round,policy,losses,action,loss\n")
+
+
+ODD = [
+    b"0",
+    b"1",
+    b"7",
+    b".",
+    b"-",
+    b"+",
+    b"e",
+    b"E",
+    b" ",
+    b",",
+    b"[",
+    b"]",
+    b'"',
+    b"{",
+    b"}",
+    b":",
+    b"\r",
+    b"null",
+    b"a",
+]
+
+
+def regular(rng):
+    """Lines as a logger writes them, of one or two agents and episodes, with a few characters changed."""
+    lines = []
+    for t in range(24):
+        p = round(float(rng.random()), 3)
+        row = {
+            "episode": t // 12,
+            "agent": ("row", "col 2")[t % 2],
+            "round": t,
+            "policy": [p, 1 - p],
+        }
+        row["losses"] = [float(x) for x in rng.normal(size=2) * 10.0 ** rng.integers(-8, 8)]
+        line = json.dumps(row).encode()
+        while rng.random() < 0.05:
+            cut = rng.integers(len(line))
+            line = line[:cut] + ODD[rng.integers(len(ODD))] + line[cut + rng.integers(2) :]
+        lines.append(line)
+    return b"\n".join(lines)
+
+
+def test_reading_tables_and_reading_rows_are_the_same(tmp_path, monkeypatch):
+    rng, path, tables = np.random.default_rng(5), tmp_path / "log.jsonl", 0
+
+    def found(log):
+        groups = {group: numbers(log, *group).tolist() for group in sorted(log.spool.groups)}
+        return groups, list(log.bad), log.seats, log.skipped
+
+    for _ in range(300):
+        path.write_bytes(regular(rng))
+        fast = read_log(path)
+        tables += any(isinstance(chunk[0], Alike) for chunk in read_rows(path))
+        with monkeypatch.context() as patch:
+            patch.setattr("regrax.audit.formats.read_alike", lambda *_: None)
+            slow = read_log(path)
+        assert found(fast) == found(slow)
+    assert 60 < tables < 240  # both ways were taken
+
+
+@pytest.mark.parametrize(
+    "number", ["01", "-01", "+1", ".5", "-.5", "1.", "1.e2", "", "1 2", "1e", "--1", "1e5e5", "1-2"]
+)
+def test_numbers_that_json_does_not_allow_are_bad_rows_among_good_ones(tmp_path, number):
+    good = [json.dumps({**GOOD, "round": t}) for t in range(1, 9)]
+    odd = '{"policy": [0.5, 0.5], "losses": [0.0, %s], "round": 9}' % number  # noqa: UP031
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join([*good, odd]))
+    log = read_log(path)
+    assert (log.rows, log.bad.count) == (8, 1)
 
 
 @pytest.mark.slow

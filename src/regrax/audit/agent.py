@@ -10,7 +10,7 @@ from regrax.audit.blocks import Seat
 from regrax.audit.learning import Bins, Learning, Scores, judge
 from regrax.audit.log import Log
 from regrax.audit.sums import KINDS, checkpoints
-from regrax.audit.walk import KEPT, Tally, walk_agent
+from regrax.audit.walk import FINE, KEPT, Tally, walk_agent
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,7 @@ def _summed(log: Log, agent: str, tally: Tally, horizon: int, stops: list[int]) 
         against={} if weighted is None else _against(weighted, seat, rounds),
         worst_swap=_worst(tally.gains, rounds, seat) if full or seat.mixed else None,
         rivals=_rivals(tally, rounds),
-        rival_curves={
-            n: np.concatenate(c, 1).mean(1).tolist() for n, c in tally.other_curves.items()
-        },
+        rival_curves=_rival_curves(tally),
         learning=judge(joined, scores, tally.span / rounds),
         notes=_notes(log, agent, tally, horizon, weighted),
     )
@@ -180,6 +178,12 @@ def _rivals(tally: Tally, rounds: int) -> dict[str, dict[str, float]]:
     return found
 
 
+def _rival_curves(tally: Tally) -> dict[str, list[float]]:
+    """External regret of the rivals over the rounds."""
+    curves = {name: np.concatenate(c, 1).mean(1).tolist() for name, c in tally.other_curves.items()}
+    return {"round": tally.other_rounds, **curves} if curves else {}
+
+
 def _notes(
     log: Log, agent: str, tally: Tally, horizon: int, weighted: bandit.Weighted | None
 ) -> list[str]:
@@ -200,7 +204,9 @@ def _notes(
         notes.append(
             f"no intervals: they need {bootstrap.FEWEST} episodes, and there are {episodes}"
         )
-    if len(tally.scores) and episodes > KEPT:
+    if weighted is None and horizon > FINE:
+        notes.append(f"rivals change their play every {-(-horizon // FINE)} rounds only")
+    if episodes > KEPT:
         notes.append(f"the published tests look at {KEPT} of the episodes")
     return notes + ([] if weighted is None else _bandit_notes(seat, weighted, tally))
 

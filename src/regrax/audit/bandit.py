@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import norm
+from scipy.special import ndtri
 
 LEVEL = 0.95
 FEW = 30  # plays of an action below which its interval is not to be trusted
@@ -75,7 +75,7 @@ def against_interval(
 ) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
     r"""The interval of mean regret against each fixed action."""
     means, spread = _pooled(weighted)
-    z = norm.ppf(0.5 + level / 2)
+    z = ndtri(0.5 + level / 2)
     return means - z * spread, means + z * spread
 
 
@@ -87,10 +87,10 @@ def regret_interval(weighted: Weighted, level: float = LEVEL) -> tuple[float, fl
     known = weighted.plays.sum(0) > 0
     means, spread = _pooled(weighted)
     tail, d = (1 - level) / 2, int(known.sum())
-    low = np.max((means - norm.ppf(1 - tail / d) * spread)[known])
+    low = np.max((means - ndtri(1 - tail / d) * spread)[known])
     best = weighted.against[:, known].max(1).mean()
     widest = weighted.variance[:, known].max(1).sum() ** 0.5 / len(weighted.against)
-    return float(best), float(low), float(best + norm.ppf(1 - tail) * widest)
+    return float(best), float(low), float(best + ndtri(1 - tail) * widest)
 
 
 def _pooled(weighted: Weighted) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:

@@ -24,7 +24,8 @@ LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
 RAREST = 1e-9  # propensity
 LAST = 1 << 53  # round
 
-Rows = Sequence[dict[str, Any]]
+Rows = Sequence[dict[str, Any]] | dict[str, np.ndarray]
+"""Rows one by one, or numbers already in columns."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def read_block(
     >>> read_block([{"policy": [0.5, 0.5], "losses": [0, 1]}], None, 0)[1].tolist()
     [[1.0, 0.5, 0.5, 0.0, 1.0]]
     """
-    rounds = _rounds(_column(rows, "round"), len(rows), after)
+    count = len(rows) if isinstance(rows, Sequence) else len(next(iter(rows.values())))
+    rounds = _rounds(_column(rows, "round"), count, after)
     given = [n for n in ("losses", "payoffs", "loss", "payoff") if _column(rows, n) is not None]
     if len(given) != 1:
         came = " and ".join(given) or "none"
@@ -98,13 +100,15 @@ def _bandit(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat
         named, actions = _names("policy", policy, seat)
         seat = seat or Seat("bandit", actions, named, True)
         policies, played = _policies(policy, seat), _indices(action, seat)
-    loss = sign * _numbers(name, _column(rows, name))
+    loss = sign * _finite(name, _column(rows, name))
     chance = _propensities(_column(rows, "propensity"), policies, played)
     return seat, np.column_stack([played, loss, chance, policies])
 
 
-def _column(rows: Rows, name: str) -> list[Any] | None:
+def _column(rows: Rows, name: str) -> Any:
     """A field of every row, or None if no row has it."""
+    if isinstance(rows, dict):
+        return rows.get(name)
     column = [row.get(name) for row in rows]
     missing = column.count(None) if column[0] is None else sum(v is None for v in column)
     if missing == len(column):
@@ -114,12 +118,11 @@ def _column(rows: Rows, name: str) -> list[Any] | None:
     return column
 
 
-def _rounds(column: list[Any] | None, count: int, after: int) -> np.ndarray:
+def _rounds(column: Any, count: int, after: int) -> np.ndarray:
     if column is None:
         return np.arange(count) + max(after, 0) + 1.0
-    for value in column:
-        if not _is_whole(value) or not 0 <= value < LAST:
-            raise ValueError(f"round must be a whole number of at least 0, but is {short(value)}")
+    if not _are_whole(column, LAST):
+        raise ValueError(f"round must be a whole number of at least 0, but is {short(column[0])}")
     rounds = np.array(column, float)
     if after >= rounds[0] or np.any(np.diff(rounds) <= 0):
         raise ValueError(
@@ -132,7 +135,7 @@ def _names(name: str, column: Any, seat: Seat | None) -> tuple[bool, tuple[str, 
     """Whether vectors are mappings, and the actions' names."""
     if seat is not None:
         return seat.named, seat.actions
-    first = column[0]
+    first = column[0].tolist() if isinstance(column, np.ndarray) else column[0]
     if not isinstance(first, list | dict):
         raise ValueError(f"{name} must be a list or a mapping of numbers, but is {short(first)}")
     names = first if isinstance(first, dict) else range(len(first))
@@ -143,6 +146,8 @@ def _names(name: str, column: Any, seat: Seat | None) -> tuple[bool, tuple[str, 
 
 def _vectors(name: str, column: Any, seat: Seat) -> np.ndarray:
     kind, d = (dict if seat.named else list), len(seat.actions)
+    if isinstance(column, np.ndarray) and not seat.named and column.shape[1] == d:
+        return _finite(name, column)
     for value in column:
         if type(value) is not kind:
             form = f"a mapping from {short(list(seat.actions))}" if seat.named else "a list"
@@ -173,12 +178,8 @@ def _policies(column: Any, seat: Seat) -> np.ndarray:
     return policies
 
 
-def _numbers(name: str, column: Any) -> np.ndarray:
-    return _finite(name, column)
-
-
-def _finite(name: str, values: list[Any]) -> np.ndarray:
-    if not set(map(type, values)) <= {int, float}:
+def _finite(name: str, values: Any) -> np.ndarray:
+    if not isinstance(values, np.ndarray) and not set(map(type, values)) <= {int, float}:
         odd = next(v for v in values if type(v) not in (int, float))
         raise ValueError(f"{name} must be numbers, but one is {short(odd)}")
     try:
@@ -192,23 +193,24 @@ def _finite(name: str, values: list[Any]) -> np.ndarray:
     return numbers
 
 
-def _indices(column: list[Any], seat: Seat) -> np.ndarray:
+def _indices(column: Any, seat: Seat) -> np.ndarray:
     if seat.named:
         places = {name: place for place, name in enumerate(seat.actions)}
         fits = all(isinstance(value, str) and value in places for value in column)
         known = f"one of {short(list(seat.actions))}"
     else:
         places, d = None, len(seat.actions)
-        fits = all(_is_whole(value) and 0 <= value < d for value in column)
+        fits = _are_whole(column, d)
         known = f"a whole number from 0 to {d - 1}"
     if not fits:
         raise ValueError(f"action must be {known}, but is {short(column[0])}")
     return np.array([places[v] for v in column] if places else column, int)
 
 
-def _discovered(column: list[Any], seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def _discovered(column: Any, seat: Seat | None) -> tuple[Seat, np.ndarray]:
     """Actions known only from being played: names in the order of their first appearance."""
     places = {name: place for place, name in enumerate(seat.actions if seat else ())}
+    column = column.tolist() if isinstance(column, np.ndarray) else column
     for value in column:
         if not isinstance(value, str) and not _is_whole(value):
             raise ValueError(f"action must be a name or a whole number, but is {short(value)}")
@@ -230,7 +232,7 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
             "a row with one action's loss must give its propensity or policy, but has none"
         )
     of_policy = policies[np.arange(len(played)), played] if mixed else None
-    chance = of_policy if column is None else _numbers("propensity", column)
+    chance = of_policy if column is None else _finite("propensity", column)
     assert chance is not None
     if not np.all((chance >= RAREST) & (chance <= 1 + checks.TOLERANCE)):
         raise ValueError(f"propensity must be from {RAREST:g} to 1, but is {chance[0]:g}")
@@ -239,6 +241,13 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
             f"propensity must be the policy's {of_policy[0]:g} of that action, but is {chance[0]:g}"
         )
     return np.minimum(chance, 1.0)
+
+
+def _are_whole(column: Any, end: int) -> bool:
+    """Whether all are whole numbers from 0 to below `end`."""
+    if isinstance(column, np.ndarray):
+        return bool(np.all((column >= 0) & (column < end) & (column == np.floor(column))))
+    return all(_is_whole(value) and 0 <= value < end for value in column)
 
 
 def _is_whole(value: Any) -> bool:

@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
+from regrax.audit.alike import Alike, read_alike
+
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
 
@@ -19,8 +21,10 @@ Row = dict[str, Any] | str
 Numbered = tuple[int, Row]
 
 
-def read_rows(path: Path) -> Iterator[list[Numbered]]:
+def read_rows(path: Path) -> Iterator[list[Numbered] | list[Alike]]:
     """The rows of a log with their line numbers, in chunks; the file's ending says how it is read.
+
+    A chunk of JSON lines that are alike comes as tables.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -29,24 +33,46 @@ def read_rows(path: Path) -> Iterator[list[Numbered]]:
     [[(1, {'round': 1}), (2, 'not JSON: Expecting value at character 1')]]
     """
     kind = path.suffix.lower()
-    if kind not in READERS:
-        known = ", ".join(READERS)
+    if kind not in (*JSON, *READERS):
+        known = ", ".join((*JSON, *READERS))
         raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
     with path.open("rb") as file:
+        if kind in JSON:
+            yield from _json_chunks(file)
+            return
         rows = READERS[kind](file)
         while chunk := list(islice(rows, CHUNK)):
             yield chunk
 
 
-def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
-    for number, line in _lines(file):
-        if isinstance(line, str):
-            yield number, line
-        elif line := line.rstrip():
-            yield number, _json_row(line)
+def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered] | list[Alike]]:
+    before, mark = 0, b"\xef\xbb\xbf"
+    while data := file.read(LONGEST):
+        lines = (data + _rest_of_line(file)).removeprefix(mark).split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield read_alike(before, lines) or _json_rows(before, lines)
+        before, mark = before + len(lines), b""
 
 
-def _json_row(line: bytes) -> Row:
+def _rest_of_line(file: IO[bytes]) -> bytes:
+    """What is left of the line, if that is not too long; all of it is read."""
+    rest = file.readline(LONGEST + 1)
+    more = rest
+    while len(more) >= LONGEST and not more.endswith(b"\n"):
+        more = file.readline(LONGEST)
+    return rest
+
+
+def _json_rows(before: int, lines: list[bytes]) -> list[Numbered]:
+    numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
+    return [(number, json_row(line)) for number, line in numbered if line]
+
+
+def json_row(line: bytes) -> Row:
+    """The row that a line of JSON holds, or why it holds none."""
+    if len(line) > LONGEST:
+        return f"longer than {LONGEST:,} bytes"
     try:
         row = json.loads(line.decode())
     except UnicodeDecodeError as error:
@@ -169,10 +195,5 @@ def _brief(text: str) -> str:
 
 
 Reader = Callable[[IO[bytes]], Iterable[Numbered]]
-READERS: dict[str, Reader] = {
-    ".jsonl": _json_rows,
-    ".ndjson": _json_rows,
-    ".json": _json_rows,
-    ".csv": _csv_rows,
-    ".parquet": _parquet_rows,
-}
+JSON = (".jsonl", ".ndjson", ".json")
+READERS: dict[str, Reader] = {".csv": _csv_rows, ".parquet": _parquet_rows}

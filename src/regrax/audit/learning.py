@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from regrax.audit import bootstrap
 from regrax.audit.trends import TESTS, all_tests, regression
@@ -227,7 +227,7 @@ def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float
         samples = rates[:, m % size :].reshape(n, -1, size, d).mean(2).reshape(-1, d)
     count, d = samples.shape
     error = samples.std(0, ddof=1) / count**0.5
-    q = student.ppf(1 - LEVEL / d, count - 1)
+    q = stdtrit(count - 1, 1 - LEVEL / d)
     return float((samples.mean(0) - q * error).max()), float((samples.mean(0) + q * error).max())
 
 

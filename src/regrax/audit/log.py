@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from regrax.audit.alike import Alike
 from regrax.audit.blocks import Seat, read_block, short
-from regrax.audit.formats import Numbered, read_rows
+from regrax.audit.formats import Numbered, json_row, read_rows
 from regrax.audit.spool import Group, Spool
 
 
@@ -69,9 +72,33 @@ def read_log(path: Path) -> Log:
     """
     log = Log()
     for chunk in read_rows(path):
-        for group, rows in _grouped(chunk, log.bad).items():
-            _take(log, group, rows)
+        if chunk and isinstance(chunk[0], Alike):
+            for table in chunk:
+                _take_table(log, table)  # pyright: ignore[reportArgumentType]
+        else:
+            _take_rows(log, chunk)  # pyright: ignore[reportArgumentType]
     return log
+
+
+def _take_rows(log: Log, chunk: list[Numbered]) -> None:
+    for group, rows in _grouped(chunk, log.bad).items():
+        _take(log, group, rows)
+
+
+def _take_table(log: Log, table: Alike) -> None:
+    """Keep a table's rows by episode; one that holds a bad row is read again row by row."""
+    episodes = table.columns.get("episode", np.zeros(len(table.lines)))
+    for episode in np.unique(episodes):
+        picked = np.flatnonzero(episodes == episode)
+        columns = {n: c[picked] for n, c in table.columns.items() if n != "episode"}
+        row = {**table.same, **({"episode": float(episode)} if "episode" in table.columns else {})}
+        try:
+            group = _name(row, "agent", "agent"), _name(row, "episode", 0)
+            seat, block = read_block(columns, log.seats.get(group[0]), log.last.get(group, -1))
+        except ValueError:
+            _take_rows(log, [(table.numbers[i], json_row(table.lines[i])) for i in picked])
+        else:
+            _keep(log, group, seat, block, len(picked) * (table.same.get("answered") is False))
 
 
 def _grouped(chunk: list[Numbered], bad: BadRows) -> dict[Group, list[tuple[int, dict[str, Any]]]]:
@@ -110,12 +137,16 @@ def _take(log: Log, group: Group, rows: list[tuple[int, dict[str, Any]]]) -> Non
         middle = len(rows) // 2
         _take(log, group, rows[:middle])
         return _take(log, group, rows[middle:])
-    log.seats[group[0]] = seat
+    _keep(log, group, seat, block, sum(row.get("answered") is False for _, row in rows))
+
+
+def _keep(log: Log, group: Group, seat: Seat, block: np.ndarray, silent: int) -> None:
+    agent, after = group[0], log.last.get(group, -1)
+    log.seats[agent] = seat
     log.spool.add(group, block)
-    log.rows += len(rows)
+    log.rows += len(block)
     first = int(block[0, 0]) if after < 0 else after + 1
     log.last[group] = int(block[-1, 0])
-    agent, missing = group[0], log.last[group] - first + 1 - len(rows)
+    missing = log.last[group] - first + 1 - len(block)
     log.skipped[agent] = log.skipped.get(agent, 0) + missing
-    silent = sum(row.get("answered") is False for _, row in rows)
     log.unanswered[agent] = log.unanswered.get(agent, 0) + silent

@@ -84,10 +84,14 @@ def _advance(
 ) -> tuple[PyTree, Float[Array, "n t d"]]:
     """Play `t` rounds of `n` episodes."""
 
-    def play_round(state: PyTree, loss: Float[Array, "d"]) -> tuple[PyTree, Float[Array, "d"]]:
-        return learner.update(state, loss), learner.policy(state)
+    # a state as small as a policy is kept for every round, and all policies are found from them at once
+    small = sum(leaf[0].size for leaf in jax.tree.leaves(state)) <= losses.shape[2] + 2
 
-    return jax.vmap(lambda s, l: lax.scan(play_round, s, l))(state, losses)
+    def play_round(state: PyTree, loss: Float[Array, "d"]) -> tuple[PyTree, PyTree]:
+        return learner.update(state, loss), state if small else learner.policy(state)
+
+    state, rows = jax.vmap(lambda s, l: lax.scan(play_round, s, l))(state, losses)
+    return state, jax.vmap(jax.vmap(learner.policy))(rows) if small else rows
 
 
 def _power(count: int) -> int:

@@ -8,7 +8,7 @@ from typing import IO
 import numpy as np
 from jaxtyping import Float
 
-HELD = 1 << 25  # bytes in memory before they are written out
+HELD = 1 << 23  # bytes in memory before they are written out
 MANY = 64  # small pieces of one group before they are joined
 
 Group = tuple[str, str]  # agent, episode
@@ -85,7 +85,7 @@ class Spool:
         place = self._file.seek(0, 2)
         for group, blocks in self._held.items():
             rows = np.concatenate(blocks)
-            self._file.write(rows.tobytes())
+            self._file.write(rows.data)
             self._written.setdefault(group, []).append((place, len(rows)))
             place += rows.nbytes
         self._held, self._bytes = {}, 0

@@ -19,7 +19,8 @@ from regrax.regret import external_regret, internal_regret, swap_regret
 
 MEASURES = (external_regret, internal_regret, swap_regret)
 FEW = 32  # agents times episodes
-BATCH = 1 << 20  # numbers of a piece held at once
+BATCH = 1 << 18  # numbers of a piece held at once
+FINE = 1 << 17  # rounds that rivals play one by one; of a longer episode they play sums of several
 KEPT = 64  # episodes whose bins are kept for random orders
 
 
@@ -38,6 +39,7 @@ class Tally:
     weighted: list[bandit.Weighted] = field(default_factory=list)
     others: dict[str, list[np.ndarray]] = field(default_factory=dict)
     other_curves: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    other_rounds: list[float] = field(default_factory=list)
     blind: Any = 0
 
 
@@ -68,8 +70,9 @@ class _Batch:
         self.weighted: bandit.Weighted | None = None
         self.blind = np.zeros(self.d, int)
 
-    def raw(self) -> Iterator[Float[np.ndarray, "n t k"]]:
-        pieces = [self.log.spool.pieces(group, self.step) for group in self.groups]
+    def raw(self, step: int | None = None) -> Iterator[Float[np.ndarray, "n t k"]]:
+        """The numbers of the rounds, `step` rounds at a time."""
+        pieces = [self.log.spool.pieces(group, step or self.step) for group in self.groups]
         for together in zip(*pieces, strict=True):
             yield np.stack(together)[:, :, 1:]
 
@@ -96,7 +99,7 @@ def _walk_batch(
 ) -> None:
     length = max(1, -(-horizon // BINS))
     n, d = len(groups), len(seat.actions)
-    step = length * max(BINS, BATCH // (n * d * length))
+    step = length * max(-(-BINS // length), BATCH // (n * d * length))
     batch = _Batch(log, seat, groups, step)
     sums, bins, first = Sums(n, d), [], []
     here = [*(s for s in stops if s < batch.rounds), batch.rounds]
@@ -122,7 +125,7 @@ def _walk_batch(
         tally.weighted.append(batch.weighted)
         tally.blind = tally.blind + batch.blind
     else:
-        _walk_rivals(batch, here, len(stops) if batch.rounds >= horizon else 0, tally)
+        _walk_rivals(batch, horizon, stops, sums.least, tally)
 
 
 def _by_the_library(batch: _Batch) -> Float[np.ndarray, "n 4"]:
@@ -162,14 +165,34 @@ def _keep_bins(tally: Tally, bins: list, first: list, length: int, horizon: int)
         tally.windows.append([w.first(room) for w in windows])
 
 
-def _walk_rivals(batch: _Batch, here: list[int], stops: int, tally: Tally) -> None:
-    def losses() -> Iterator[np.ndarray]:
-        return (piece[..., batch.d :] for piece in batch.raw())
+def _walk_rivals(
+    batch: _Batch, horizon: int, stops: list[int], least: np.ndarray, tally: Tally
+) -> None:
+    grain = -(-horizon // FINE)
+    rounds = -(-batch.rounds // grain)
+    step = grain * max(1, BATCH // (len(batch.groups) * batch.d * grain))
 
+    def losses() -> Iterator[np.ndarray]:
+        return (_coarse(piece[..., batch.d :], grain) for piece in batch.raw(step))
+
+    inner = sorted({-(-stop // grain) for stop in stops if stop <= batch.rounds} - {rounds})
     scale = scales(losses)
-    for name, learner in rivals(batch.d, batch.rounds).items():
+    for name, learner in rivals(batch.d, rounds).items():
         sums = Sums(len(batch.groups), batch.d)
-        found = walk(policies(learner, losses, scale[name]), here, sums)
+        found = walk(policies(learner, losses, scale[name]), [*inner, rounds], sums)
+        found[-1, :, 3] = sums.suffered - least
         tally.others.setdefault(name, []).append(np.column_stack([sums.suffered, found[-1]]))
-        if stops:
-            tally.other_curves.setdefault(name, []).append(found[:stops, :, 0])
+        if batch.rounds >= horizon:
+            shown = [-(-stop // grain) for stop in stops]
+            at = [inner.index(s) if s in inner else len(inner) for s in sorted(set(shown))]
+            tally.other_rounds = [float(min(s * grain, horizon)) for s in sorted(set(shown))]
+            tally.other_curves.setdefault(name, []).append(found[at, :, 0])
+
+
+def _coarse(losses: Float[np.ndarray, "n t d"], grain: int) -> Float[np.ndarray, "n u d"]:
+    """Sums over `grain` rounds each, the last of what is left."""
+    if grain == 1:
+        return losses
+    n, t, d = losses.shape
+    padded = np.concatenate([losses, np.zeros((n, -t % grain, d))], 1)
+    return padded.reshape(n, -1, grain, d).sum(2)

@@ -61,9 +61,11 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
     rounds = agent.curve["round"]
     own = [r / t for r, t in zip(agent.curve["external"], rounds, strict=True)]
     series = [Series("this agent", rounds, own)]
-    for color, (name, curve) in enumerate(agent.rival_curves.items(), 1):
-        rates = [r / t for r, t in zip(curve, rounds, strict=True)]
-        series.append(Series(name, rounds, rates, style="dashed", color=color))
+    others = {name: curve for name, curve in agent.rival_curves.items() if name != "round"}
+    theirs = agent.rival_curves["round"]
+    for color, (name, curve) in enumerate(others.items(), 1):
+        rates = [r / t for r, t in zip(curve, theirs, strict=True)]
+        series.append(Series(name, theirs, rates, style="dashed", color=color))
     caption = "External regret divided by the rounds so far, beside others on the same losses."
     title = "Regret a round"
     return Chart(f"rate-{index}", title, "round", "regret a round", series, True, caption=caption)
