@@ -173,7 +173,7 @@ def _curves(numbers: dict[str, Any]) -> Chart:
         curves = np.array(numbers[name]["regret"]) / rounds
         style = "dashed" if len(curves) == 1 else "line"
         band = None if len(curves) == 1 else curves.std(0, ddof=1) / len(curves) ** 0.5
-        series.append(Series(LABELS[name], rounds, curves.mean(0), band, style, color))
+        series.append(Series(LABELS[name], rounds.tolist(), curves.mean(0), band, style, color))
     caption = "Mean over test sequences; bands are one standard error over three seeds."
     return Chart(
         "depth", "Regret per round on biased losses", "round t", "R_t / t", series, caption=caption

@@ -199,7 +199,7 @@ def ce_section(numbers: dict[str, Any]) -> Section:
 def _figure(
     numbers: dict[str, Any], name: str, gap: str, trained: dict[str, str], fixed: dict[str, str]
 ) -> Chart:
-    rounds = np.arange(1, HORIZON + 1)
+    rounds = list(range(1, HORIZON + 1))
     series = []
     for color, (model, label) in enumerate(trained.items()):
         curves = np.array(numbers["pairs"][model][gap])

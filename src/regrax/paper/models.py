@@ -42,13 +42,13 @@ FULL: Mapping[str, Training] = {
 }
 
 QUICK: Mapping[str, Training] = {
-    "linear": _training("linear", steps=400),
-    "linear-hindsight": _training("linear", objective="hindsight", steps=200),
-    "ball": _training("linear", operator="ball", steps=200),
-    "swap": _training("swap", steps=250),
+    "linear": _training("linear", steps=250),
+    "linear-hindsight": _training("linear", objective="hindsight", steps=150),
+    "ball": _training("linear", operator="ball", steps=150),
+    "swap": _training("swap", steps=150),
     "swap-closed": _training("swap", objective="swap-closed", steps=100, batch=256),
-    "transformer-2": _training("transformer", layers=2, steps=500, batch=64),
-    "transformer-4": _training("transformer", layers=4, steps=400, batch=64),
+    "transformer-2": _training("transformer", layers=2, steps=400, batch=64),
+    "transformer-4": _training("transformer", layers=4, steps=300, batch=64),
 }
 
 

@@ -42,7 +42,7 @@ def legend(figure: Figure) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    xs = [v for s in chart.series for v in s.x]
+    xs = [float(v) for s in chart.series for v in s.x]
     x_low, x_high = _extent(xs, chart.x_log, 0.02)
     y_low, y_high = _extent(_heights(chart), chart.y_log, 0.06)
     across = _scale(x_low, x_high, LEFT, WIDTH - RIGHT, chart.x_log)
