@@ -251,20 +251,20 @@ def _decide(p: float, moves: float, low: float, high: float, span: float) -> Wor
 def _words(verdict: Word, early: float, late: float, p: float, falls: float, moves: float) -> str:
     rates = f"{early:.3g} a round in the first half, {late:.3g} in the second"
     if verdict == "learning":
-        return f"learning: regret falls, {rates} (p = {p:.3g})"
+        return f"learning: regret falls, {rates} (p = {p:.2g})"
     if verdict == "not learning":
         return (
-            f"not learning: regret does not fall, {rates} (p = {falls:.3g}), "
-            f"and play does not improve (p = {moves:.3g})"
+            f"not learning: regret does not fall, {rates} (p = {falls:.2g}), "
+            f"and play does not improve (p = {moves:.2g})"
         )
     if verdict == "no regret":
         return f"no regret: next to nothing is left to learn, {rates}"
     if moves <= LEVEL:
         return (
-            f"cannot tell: play moves towards better actions (p = {moves:.3g}), "
-            f"but regret does not clearly fall, {rates} (p = {falls:.3g})"
+            f"cannot tell: play moves towards better actions (p = {moves:.2g}), "
+            f"but regret does not clearly fall, {rates} (p = {falls:.2g})"
         )
-    return f"cannot tell: neither a fall of regret (p = {falls:.3g}) nor lasting regret is clear, {rates}"
+    return f"cannot tell: neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, {rates}"
 
 
 def _silent(words: str) -> Learning:

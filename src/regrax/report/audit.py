@@ -50,9 +50,12 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
         if f"{kind}_low" in curve:
             ends = zip(curve[f"{kind}_low"], curve[f"{kind}_high"], strict=True)
             band = [(high - low) / 2 for low, high in ends]
-        series.append(Series(kind, curve["round"], curve[kind], band, color=color))
+        # swap regret is often external regret: dashes let both be seen
+        style = "dashed" if kind == "swap" else "line"
+        series.append(Series(kind, curve["round"], curve[kind], band, style, color))
     caption = "Mean over episodes of the regret of all rounds so far"
-    caption += ", with 95 % bootstrap bands." if any(s.band is not None for s in series) else "."
+    banded = any(s.band is not None for s in series)
+    caption += ", with bands as wide as the 95 % bootstrap intervals." if banded else "."
     title = "Regret over time"
     return Chart(f"time-{index}", title, "round", "regret", series, caption=caption)
 
@@ -60,12 +63,13 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
 def _beside(agent: AgentAudit, index: int) -> Chart:
     rounds = agent.curve["round"]
     own = [r / t for r, t in zip(agent.curve["external"], rounds, strict=True)]
-    series = [Series("this agent", rounds, own)]
+    series = []
     others = {name: curve for name, curve in agent.rival_curves.items() if name != "round"}
     theirs = agent.rival_curves["round"]
     for color, (name, curve) in enumerate(others.items(), 1):
         rates = [r / t for r, t in zip(curve, theirs, strict=True)]
         series.append(Series(name, theirs, rates, style="dashed", color=color))
+    series.append(Series("this agent", rounds, own))  # last, so on top
     caption = "External regret divided by the rounds so far, beside others on the same losses."
     title = "Regret a round"
     return Chart(f"rate-{index}", title, "round", "regret a round", series, True, caption=caption)
@@ -102,7 +106,7 @@ def _tests(agent: AgentAudit) -> Table:
         ("regret falls", learning.regret_falls),
         ("play moves to better actions", learning.play_moves),
     )
-    rows += [[f"calibrated: {n}", f"{p:.3g}", "5%"] for n, p in calibrated if p is not None]
+    rows += [[f"calibrated: {n}", f"{p:.2g}", "at most 5%"] for n, p in calibrated if p is not None]
     return Table(("test of sublinear regret", "p-value", "false alarms at 5 %"), rows)
 
 
