@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-# OpenSpiel and Gambit live apart, so that nothing else can come to need them
+# OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
 # the quick tests compile a thousand small programs once each: most of their time is XLA's, so let it optimise less
 QUICKLY := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
@@ -34,7 +34,7 @@ $(EXTRAS)/.installed: pyproject.toml
 	$(EXTRAS)/bin/python -m pip install --quiet --editable . --group dev --group test-extras
 	touch $@
 
-test-extras: $(EXTRAS)/.installed ## install OpenSpiel and Gambit into an environment of their own and compare with them
+test-extras: $(EXTRAS)/.installed ## install OpenSpiel, Gambit and PyTorch into an environment of their own and compare with them
 	$(QUICKLY) $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
 
 lint: $(INSTALLED) ## check style, types and the order of rooms
