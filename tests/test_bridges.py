@@ -107,16 +107,21 @@ def test_zero_sum_values_agree_with_openspiel(pyspiel, seed):
     np.testing.assert_allclose(np.ravel(second), found.marginals[1], atol=1e-6)
 
 
-@pytest.mark.extras
-@pytest.mark.parametrize("concept", ["ce", "cce"])
-@pytest.mark.parametrize("game", ALL[:-1], ids=str)
-def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
+def openspiel_joint(game, solver):
+    """The joint play that one of OpenSpiel's own solvers finds."""
     for module in ("cvxpy", "ecos", "networkx"):
         pytest.importorskip(module, reason=f"OpenSpiel's joint solvers need {module}")
     from open_spiel.python.algorithms import jpsro
 
-    theirs = {"ce": jpsro._mwce, "cce": jpsro._mwcce}[concept]
-    joint, _ = theirs(np.array(game.payoffs), [np.ones(d, int) for d in game.sizes])
+    joint, _ = getattr(jpsro, solver)(np.array(game.payoffs), [np.ones(d, int) for d in game.sizes])
+    return joint
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("concept", ["ce", "cce"])
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
+    joint = openspiel_joint(game, f"_mw{concept}")
     welfare = float((joint * game.payoffs.sum(0)).sum())
     assert solve(game, concept, "welfare").welfare == pytest.approx(welfare, abs=1e-6)
 
@@ -176,12 +181,7 @@ def test_nash_equilibria_agree_with_gambit(gambit, game):
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 def test_openspiel_equilibria_pass_our_check(pyspiel, game, concept):
     """The one of most Gini impurity, by its conic solver: an equilibrium to that solver's accuracy."""
-    for module in ("cvxpy", "ecos", "networkx"):
-        pytest.importorskip(module, reason=f"OpenSpiel's joint solvers need {module}")
-    from open_spiel.python.algorithms import jpsro
-
-    theirs = {"ce": jpsro._mgce, "cce": jpsro._mgcce}[concept]
-    joint, _ = theirs(np.array(game.payoffs), [np.ones(d, int) for d in game.sizes])
+    joint = openspiel_joint(game, f"_mg{concept}")
     profile = Correlated(np.maximum(joint, 0) / np.maximum(joint, 0).sum(), game)
     assert profile.check(concept, 1e-4)
     assert nearest(profile.joint, game, concept).distance < 1e-3
