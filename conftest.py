@@ -2,8 +2,14 @@
 
 import os
 from importlib.util import find_spec
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# most of the tests' time is compilation: keep what was compiled for the next run, in what `make clean` removes
+CACHE = Path(__file__).parent / ".pytest_cache"
+os.environ.setdefault("XDG_CACHE_HOME", str(CACHE))
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / "compiled"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jaxtyping
 

@@ -13,6 +13,7 @@ import tyro
 from regrax import __version__
 from regrax.cli.audit import AuditLog
 from regrax.cli.certify import Certify
+from regrax.cli.compiling import prepared
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return print(f"regrax {__version__}")
     command = _parse(arguments)
     try:
-        command.run()
+        with prepared():
+            command.run()
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader has gone (`regrax ... | head`): be silent, and keep the interpreter from flushing again

@@ -1,14 +1,16 @@
 """The equilibrium figures: gaps of joint play in weighted rock-paper-scissors, and the corollaries at long horizons."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from regrax import theory
-from regrax.games import cce_gap, ce_gap, play, running_gaps, swap_gap, weighted_rps
+from regrax.games import play, running_gaps, weighted_rps
 from regrax.learners import BlumMansour, Hedge, Learner, Uniform
 from regrax.paper.models import ACTIONS, HORIZON
 from regrax.paper.rows import Row, row
@@ -69,46 +71,48 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
 
 def _pairs(seeds: Sequence[Learner]) -> dict[str, list[list[float]]]:
     """Running gaps of every ordered pair of checkpoints: row player by column player."""
-    game = weighted_rps()
-    models = jax.tree.map(lambda *leaves: jnp.stack(leaves), *seeds)
-
-    def curves(row_model: Learner, column_model: Learner) -> dict[str, Any]:
-        return running_gaps(play(game, [row_model, column_model], HORIZON), game)
-
-    found = jax.vmap(jax.vmap(curves, (None, 0)), (0, None))(models, models)
-    return {
-        name: np.asarray(gaps, float).reshape(-1, HORIZON).tolist() for name, gaps in found.items()
-    }
+    ordered = [(row_model, column_model) for row_model in seeds for column_model in seeds]
+    return _listed(_curves(jax.tree.map(lambda *leaves: jnp.stack(leaves), *ordered), HORIZON))
 
 
 def _single(learner: Learner) -> dict[str, list[float]]:
-    game = weighted_rps()
-    found = running_gaps(play(game, learner, HORIZON), game)
-    return {name: np.asarray(gaps, float).tolist() for name, gaps in found.items()}
+    return _listed(_gaps((learner, learner), HORIZON))
 
 
 def _long(horizons: Sequence[int], fixed: float, apart: float) -> dict[str, Any]:
-    """Final gaps at each horizon with the step for that horizon, and with the step of horizon 20."""
-    game = weighted_rps()
-    found: dict[str, Any] = {
-        "horizons": list(horizons),
-        "cce": [],
-        "ce": [],
-        "cce_fixed": [],
-        "ce_fixed": [],
-    }
+    """Final gaps at each horizon with the step for that horizon, and with the step of horizon 20.
+
+    Every step is played to the last horizon, by one program, and read off at its own.
+    """
+    found: dict[str, Any] = {"horizons": list(horizons)}
+    ends = np.arange(len(horizons)), np.asarray(horizons) - 1
+    own = [theory.step_size(ACTIONS, horizon) for horizon in horizons]
     with jax.enable_x64(True):
-        for horizon in horizons:
-            own = theory.step_size(ACTIONS, horizon)
-            for suffix, step in (("", own), ("_fixed", fixed)):
-                one, two = Hedge(step), Hedge(step * apart)
-                hedge = play(game, [one, two], horizon).joint
-                one, two = (BlumMansour(Hedge(ACTIONS * k)) for k in (step, step * apart))
-                heads = play(game, [one, two], horizon).joint
-                found[f"cce{suffix}"].append(float(cce_gap(hedge, game)))
-                found[f"ce{suffix}"].append(float(ce_gap(heads, game)))
-                found.setdefault(f"swap{suffix}", []).append(float(swap_gap(heads, game)))
+        for suffix, steps in (("", np.array(own)), ("_fixed", np.full(len(own), fixed))):
+            one, two = jnp.asarray(steps), jnp.asarray(apart * steps)
+            hedge = _curves((Hedge(one), Hedge(two)), max(horizons))
+            heads = (BlumMansour(Hedge(ACTIONS * step)) for step in (one, two))
+            heads = _curves(tuple(heads), max(horizons))
+            found[f"cce{suffix}"] = np.asarray(hedge["cce_gap"])[ends].tolist()
+            found[f"ce{suffix}"] = np.asarray(heads["ce_gap"])[ends].tolist()
+            found[f"swap{suffix}"] = np.asarray(heads["swap_gap"])[ends].tolist()
     return found
+
+
+@partial(jax.jit, static_argnames="rounds")
+def _curves(seated: tuple[Learner, Learner], rounds: int) -> dict[str, Any]:
+    """Running gaps of every pair in a stack of them, one pair after the other."""
+    return lax.map(lambda pair: _gaps(pair, rounds), seated)
+
+
+@partial(jax.jit, static_argnames="rounds")
+def _gaps(seated: tuple[Learner, Learner], rounds: int) -> dict[str, Any]:
+    game = weighted_rps()
+    return running_gaps(play(game, seated, rounds), game)
+
+
+def _listed(gaps: dict[str, Any]) -> dict[str, Any]:
+    return {name: np.asarray(curve, float).tolist() for name, curve in gaps.items()}
 
 
 def _final(numbers: dict[str, Any], name: str, gap: str) -> list[float]:

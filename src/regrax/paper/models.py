@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -47,8 +47,8 @@ QUICK: Mapping[str, Training] = {
     "ball": _training("linear", operator="ball", steps=150),
     "swap": _training("swap", steps=150),
     "swap-closed": _training("swap", objective="swap-closed", steps=100, batch=256),
-    "transformer-2": _training("transformer", layers=2, steps=400, batch=64),
-    "transformer-4": _training("transformer", layers=4, steps=300, batch=64),
+    "transformer-2": _training("transformer", layers=2, steps=500, batch=64),
+    "transformer-4": _training("transformer", layers=4, steps=400, batch=64),
 }
 
 
@@ -59,7 +59,7 @@ def models_of(
     return train(training, store.path(f"model-{name}", asdict(training), ""), heard=heard)
 
 
-@eqx.filter_jit
+@jax.jit
 def answers(learner: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence, a few sequences at a time so that they stay in the processor's cache."""
     rounds, actions, count = losses.shape

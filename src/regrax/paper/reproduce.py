@@ -22,6 +22,14 @@ AT_ONCE = 2
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
 
+def _whole(settings: dict[str, Any]) -> list[dict[str, Any]]:
+    return [settings]
+
+
+def _only(parts: list[Any]) -> Any:
+    return parts[0]
+
+
 class Experiment(NamedTuple):
     """A figure or table: which models it needs, how its numbers are made, compared and shown."""
 
@@ -31,6 +39,8 @@ class Experiment(NamedTuple):
     rows: Callable[[Any], list[Row]]
     section: Callable[[Any], Section]
     source: str  # experiments with one source share its numbers
+    parts: Callable[[dict[str, Any]], list[dict[str, Any]]] = _whole  # each is run, and kept, apart
+    gather: Callable[[list[Any]], Any] = _only  # of the parts' numbers
 
 
 def _module(module: Any) -> Experiment:
@@ -41,9 +51,7 @@ def _module(module: Any) -> Experiment:
 
 _GAPS = (equilibrium.MODELS, equilibrium.settings, equilibrium.run)
 EXPERIMENTS = {
-    "step-size": Experiment(
-        (), step_size.settings, lambda *_: None, step_size.rows, step_size.section, "step-size"
-    ),
+    "step-size": _module(step_size)._replace(parts=step_size.cells, gather=step_size.summarise),
     "matching": _module(matching),
     "depth": _module(depth),
     "cce": Experiment(*_GAPS, equilibrium.cce_rows, equilibrium.cce_section, "equilibrium"),
@@ -158,33 +166,22 @@ def _piece(
     heard: Callable[[Task], None],
 ) -> dict[str, Any]:
     experiment = EXPERIMENTS[name]
-    settings = experiment.settings(quick)
-    if name == "step-size":
-        return _step_size(settings, store, heard)
-    task = experiment.source
-    used = {name: asdict(t) for name, t in _trainings(quick).items() if name in experiment.models}
-    mine = {m: models[m].result() for m in experiment.models if m in models}
-    heard(Task(task, 0, 1))
-    piece = store.piece(
-        experiment.source, {**settings, "models": used}, lambda: experiment.run(settings, mine)
-    )
-    heard(Task(task, 1, 1))
-    return piece
-
-
-def _step_size(
-    settings: dict[str, Any], store: Store, heard: Callable[[Task], None]
-) -> dict[str, Any]:
-    """The Monte Carlo grid cell by cell."""
-    cells = step_size.cell_settings(settings)
-    done = []
-    for index, cell in enumerate(cells):
-        heard(Task("step-size", index, len(cells)))
-        done.append(store.piece("step-size", cell, lambda cell=cell: step_size.run_cell(cell)))
-    heard(Task("step-size", len(cells), len(cells)))
-    numbers = step_size.summarise([piece["numbers"] for piece in done])
-    seconds = sum(piece["seconds"] for piece in done)
-    return {"settings": settings, "numbers": numbers, "seconds": seconds}
+    settings, task = experiment.settings(quick), experiment.source
+    used = {m: asdict(t) for m, t in _trainings(quick).items() if m in experiment.models}
+    mine = {m: models[m].result() for m in used}
+    parts, done = experiment.parts(settings), []
+    for index, part in enumerate(parts):
+        heard(Task(task, index, len(parts)))
+        kept = store.piece(
+            task, {**part, "models": used}, lambda part=part: experiment.run(part, mine)
+        )
+        done.append(kept)
+    heard(Task(task, len(parts), len(parts)))
+    return {
+        "settings": {**settings, "models": used},
+        "numbers": experiment.gather([piece["numbers"] for piece in done]),
+        "seconds": sum(piece["seconds"] for piece in done),
+    }
 
 
 def report(rows: Sequence[Row], sections: Sequence[Section], results: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from regrax.paper.rows import Row, row
 from regrax.report import Chart, Section, Series
 
 NAME, TITLE = "step-size", "The stationary step size"
+MODELS = ()
 
 
 def settings(quick: bool) -> dict[str, Any]:
@@ -26,7 +27,7 @@ def settings(quick: bool) -> dict[str, Any]:
     }
 
 
-def cell_settings(settings: dict[str, Any]) -> list[dict[str, Any]]:
+def cells(settings: dict[str, Any]) -> list[dict[str, Any]]:
     """The grid cell by cell, so that an interrupted run keeps what it has."""
     common = {name: settings[name] for name in ("runs", "samples", "seed")}
     return [
@@ -37,7 +38,7 @@ def cell_settings(settings: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def run_cell(cell: dict[str, Any]) -> dict[str, Any]:
+def run(cell: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     """The estimates of one cell, and the exact step."""
     key = jax.random.fold_in(jax.random.key(cell["seed"]), 1000 * cell["actions"] + cell["horizon"])
     steps = monte_carlo_steps(
