@@ -300,6 +300,18 @@ def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeyp
     assert "1 rounds had no usable answer and were played uniformly" in agents[0].notes
 
 
+def test_rounds_before_an_agent_fell_silent_are_in_the_log(capsys, tmp_path):
+    answers = iter(["0", "[0.5, 0.5]"] + ["no comment"] * 5)
+    log = tmp_path / "log.jsonl"
+    with server(lambda h, q: say(h, next(answers))) as (url, _):
+        learners = ["--learners", f'agent("{url}", retries=0)', "hedge(0.1)"]
+        with pytest.raises(SystemExit):
+            main(["play", "matching-pennies", *learners, "--rounds", "12", "--log", str(log)])
+    assert "log.jsonl has the 6 rounds before" in capsys.readouterr().err
+    (agent, _) = audit_log(log).agents
+    assert (agent.rounds, agent.unanswered) == (6, 4)
+
+
 def test_each_seat_keeps_its_own_exchanges(capsys, tmp_path):
     log = tmp_path / "log.jsonl"
     with server(lambda h, q: say(h, "0")) as (url, _):

@@ -161,7 +161,7 @@ def test_tables_and_page_for_people_stay_whole_with_hostile_names(capsys, tmp_pa
     out = capsys.readouterr().out
     assert "\x1b[31m" not in out
     assert "worst swap: when it played <script>" in out
-    assert "1 bad rows left out" in out
+    assert "1 bad row left out" in out
     html = page.read_text()
     assert "<script>\\x1b" not in html
     assert "&lt;script&gt;" in html

@@ -210,7 +210,7 @@ def test_csv_cells_may_be_json_lists_and_may_be_broken(tmp_path):
             "a log must end in .jsonl, .ndjson, .json, .csv, .parquet, but log.txt ends in .txt",
         ),
         ("log", b"", "ends in nothing"),
-        ("log.jsonl", b"", "has no usable row (0 bad); the file is empty"),
+        ("log.jsonl", b"", "has no usable row (0 bad); the file holds none"),
         ("log.jsonl", b"\n\nx\n", "has no usable row (1 bad); line 3: not JSON"),
         ("log.csv", b"a,a\n1,2\n", "every column must have its own name, but a comes twice"),
         ("log.csv", b'"a"b\n', "the first line must name the columns, but is not CSV"),

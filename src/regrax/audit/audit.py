@@ -47,7 +47,7 @@ def audit_log(path: str | Path) -> Audit:
     log = read_log(Path(path))
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     if not log.rows:
-        first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file is empty"
+        first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
         raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
     with jax.enable_x64(True):
         agents = [audit_agent(log, agent) for agent in log.seats]

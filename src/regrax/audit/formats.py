@@ -186,7 +186,10 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
                 yield number, row
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
-        raise ValueError(f"not a readable Parquet file{where}: {_brief(str(error))}") from None
+        name = Path(file.name).name
+        raise ValueError(
+            f"{name} is not a readable Parquet file{where}: {_brief(str(error))}"
+        ) from None
 
 
 def _brief(text: str) -> str:

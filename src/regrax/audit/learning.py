@@ -135,7 +135,7 @@ def judge(windows: list[Bins], scores: list[Scores], span: float, seed: int = 0)
     whole = windows[0]
     m = whole.suffered.shape[1]
     if m < LEAST_ROUNDS:
-        return _silent(f"cannot tell: {m} rounds are too few, at least {LEAST_ROUNDS} are needed")
+        return _silent(f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, but there are {m}")
     many = len(scores[0].regret) >= MANY
     pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
     chosen = min(pairs, key=max)

@@ -1,4 +1,4 @@
-"""Text that came from a log, made fit to print: names may hold anything."""
+"""Words of the audit; text that came from a log is made fit to print, for names may hold anything."""
 
 
 def shown(text: str) -> str:
@@ -9,3 +9,12 @@ def shown(text: str) -> str:
     """
     printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return printable if len(printable) <= 300 else printable[:297] + "..."
+
+
+def counted(count: int, thing: str) -> str:
+    """How many things there are.
+
+    >>> counted(1, "round"), counted(1200, "episode")
+    ('1 round', '1,200 episodes')
+    """
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")

@@ -39,6 +39,8 @@ class AuditLog:
 
 
 def _print(audit: "Audit") -> None:
+    from regrax.audit.words import counted
+
     for agent in audit.agents:
         _print_agent(agent)
     if audit.gaps is not None:
@@ -51,17 +53,17 @@ def _print(audit: "Audit") -> None:
         print_table(
             ("gap", "a round"), rows, "If they are the players of one game, their joint play"
         )
-    print(f"{audit.rows:,} rows read, {audit.bad_rows:,} bad rows left out")
+    print(f"{counted(audit.rows, 'row')} read, {counted(audit.bad_rows, 'bad row')} left out")
     if audit.bad:
         print_table(("line", "why it was left out"), [[b["lines"], b["reason"]] for b in audit.bad])
 
 
 def _print_agent(agent: "AgentAudit") -> None:
-    from regrax.audit.words import shown
+    from regrax.audit.words import counted, shown
 
-    episodes = f"{agent.episodes:,} episode" + ("s" if agent.episodes > 1 else "")
+    played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
-    title = f"{shown(agent.agent)}: {agent.rounds:,} rounds in {episodes}, {about}"
+    title = f"{shown(agent.agent)}: {played}, {about}"
     rows = [[kind, *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"against {shown(a)}", *_cells(measure)] for a, measure in agent.against.items()]
     print_table(("regret", "an episode", "a round", "95 % interval"), rows, title)

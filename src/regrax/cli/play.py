@@ -10,7 +10,7 @@ from tyro.conf import Positional
 from regrax.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from regrax.games import Game, Trajectory
     from regrax.learners import Learner
@@ -63,9 +63,12 @@ class Play:
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
         learners = [parse_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
-        trajectory = play(game, learners, self.rounds, key=key)
-        if self.log:
-            _write_log(self.log, game, trajectory, learners)
+        if self.log and any(learner.host for learner in learners):
+            trajectory = _play_and_log(self.log, game, learners, self.rounds, key)
+        else:
+            trajectory = play(game, learners, self.rounds, key=key)
+            if self.log:
+                _write_log(self.log, game, trajectory)
         if self.plot:
             from regrax.plots import plot_play
 
@@ -106,22 +109,56 @@ def _players(game: "Game", trajectory: "Trajectory") -> list[dict[str, Any]]:
     ]
 
 
-def _write_log(
-    file: Path, game: "Game", trajectory: "Trajectory", learners: "Sequence[Learner]"
-) -> None:
-    # what was said to an outside agent, an entry a round
-    said = [getattr(getattr(l, "function", None), "exchanges", ()) for l in learners]
-    policies = [rows.tolist() for rows in trajectory.policies]
-    losses = [rows.tolist() for rows in trajectory.losses]
-    actions = None if trajectory.actions is None else [a.tolist() for a in trajectory.actions]
+def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
+    columns = _listed((trajectory.policies, trajectory.losses, trajectory.actions))
     with file.open("w") as lines:
         for t in range(trajectory.rounds):
-            for n, name in enumerate(game.players):
-                row = {"episode": 0, "agent": name, "round": t + 1, "policy": policies[n][t]}
-                row |= {} if actions is None else {"action": actions[n][t]}
-                row |= {"losses": losses[n][t]}
-                row |= _exchange(said[n][t]) if said[n] else {}
-                lines.write(json.dumps(row) + "\n")
+            row = [part and [rows[t] for rows in part] for part in columns]
+            lines.writelines(_lines(game, t + 1, *row))
+
+
+def _play_and_log(
+    file: Path, game: "Game", learners: "Sequence[Learner]", rounds: int, key: Any
+) -> "Trajectory":
+    """Play with outside agents: each round is in the log, with what was said, before the next begins."""
+    from regrax.games import play
+
+    said = [getattr(getattr(learner, "function", None), "exchanges", ()) for learner in learners]
+    done = 0
+    with file.open("w", buffering=1) as lines:
+
+        def write(*parts: Any) -> None:
+            nonlocal done
+            done += 1
+            row = _listed(parts)
+            lines.writelines(_lines(game, done, *row, said=[kept[-1:] for kept in said]))
+
+        try:
+            return play(game, learners, rounds, key=key, heard=write)
+        except ValueError as error:
+            raise ValueError(f"{error} ({file} has the {done} rounds before)") from None
+
+
+def _listed(parts: tuple) -> list[Any]:
+    """Policies, losses and actions (or None) of all players as plain lists."""
+    return [part and [array.tolist() for array in part] for part in parts]
+
+
+def _lines(
+    game: "Game",
+    number: int,
+    policies: "Sequence[Any]",
+    losses: "Sequence[Any]",
+    actions: "Sequence[Any] | None",
+    said: "Sequence[Any] | None" = None,
+) -> "Iterator[str]":
+    """A round's lines, one a player."""
+    for n, name in enumerate(game.players):
+        row = {"episode": 0, "agent": name, "round": number, "policy": policies[n]}
+        row |= {} if actions is None else {"action": actions[n]}
+        row |= {"losses": losses[n]}
+        row |= _exchange(said[n][0]) if said and said[n] else {}
+        yield json.dumps(row) + "\n"
 
 
 def _exchange(kept: dict[str, Any]) -> dict[str, Any]:

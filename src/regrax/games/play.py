@@ -19,6 +19,8 @@ from regrax.learners.rounds import check_key, check_on_host, draw, observe
 CHUNK = 256  # rounds whose joint play is held at once
 SMALL = 512  # bytes: if no buffer of a loop body is larger, XLA on a CPU runs its parts in turn, unscheduled
 
+Heard = Callable[[tuple, tuple, tuple | None], None]
+
 
 class Trajectory(eqx.Module):
     r"""What was played and suffered, a tuple entry a player, and the joint play $\mu_T$ it averages to.
@@ -49,6 +51,7 @@ def play(
     rounds: int,
     *,
     key: PRNGKeyArray | None = None,
+    heard: Heard | None = None,
 ) -> Trajectory:
     r"""Play `game` for `rounds` rounds; one learner alone fills every seat.
 
@@ -56,7 +59,8 @@ def play(
     $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$. With `key` every player draws an action
     $a_{n,t} \sim \pi_{n,t}$, feedback is $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
     A bandit learner sees only its own entry of that, so it needs the key. `vmap` it over keys, learners' steps, or
-    payoffs; an `Agent` in a seat runs in Python, and the rounds in a plain loop.
+    payoffs; an `Agent` in a seat runs in Python, and the rounds in a plain loop. So they do with `heard`, which is
+    called with the policies, losses and actions (or None) of all players after every round.
 
     >>> from regrax.games import weighted_rps
     >>> from regrax.learners import Uniform
@@ -66,8 +70,9 @@ def play(
     checks.at_least("rounds", rounds, 1)
     seated = _seat(game, learners)
     check_key(seated, key)
-    run = _play_on_host if any(learner.host for learner in seated) else _play
-    return run(game, seated, rounds, key)
+    if heard is None and not any(learner.host for learner in seated):
+        return _play(game, seated, rounds, key)
+    return _play_on_host(game, seated, rounds, key, heard)
 
 
 def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
@@ -147,7 +152,11 @@ def _round(
 
 
 def _play_on_host(
-    game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
+    game: Game,
+    learners: tuple[Learner, ...],
+    rounds: int,
+    key: PRNGKeyArray | None,
+    heard: Heard | None,
 ) -> Trajectory:
     """The same rounds in a plain loop, for learners that jax cannot trace."""
     for learner in learners:
@@ -159,6 +168,8 @@ def _play_on_host(
     for t in range(rounds):
         states, row = play_round(states, None if round_keys is None else round_keys[t])
         rows.append(row)
+        if heard is not None:
+            heard(*row)
     return _trajectory(*jax.tree.map(lambda *column: jnp.stack(column), *rows))
 
 

@@ -29,8 +29,9 @@ def row(
 ) -> Row:
     """Compare `values` (one a seed or pair) with the paper's number `name` and the exact one.
 
-    The verdict is "matches" within two of the paper's spreads (or its last digit), "better" when ours is nearer to
-    the exact number, else "differs"; `why` says in one sentence where a difference comes from.
+    The verdict is "matches" within two of the paper's spreads (or its last digit), "better" when ours is less (of
+    distances, gaps and regrets less is better) and nearer to the exact number, else "differs"; `why` says in one
+    sentence where a difference comes from.
 
     >>> row("uniform", "ce.uniform", [1 / 9], why="").verdict
     'matches'
@@ -45,7 +46,7 @@ def row(
     near = 2 * (paper.spread or 0) + 10.0**-digits / 2
     if abs(ours - paper.value) <= near:
         verdict = "matches"
-    elif exact is not None and abs(ours - exact) < abs(paper.value - exact):
+    elif exact is not None and abs(ours - exact) < paper.value - exact:
         verdict = f"better: {why}"
     else:
         verdict = f"differs: {why}"

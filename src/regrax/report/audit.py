@@ -1,7 +1,7 @@
 """The page of an audit: verdicts first, then each agent's regret over time, its rivals and the tests."""
 
 from regrax.audit import AgentAudit, Audit, Measure
-from regrax.audit.words import shown
+from regrax.audit.words import counted, shown
 from regrax.report.chart import Chart, Series
 from regrax.report.page import Section, Table, render
 from regrax.report.svg import number
@@ -25,7 +25,7 @@ def audit_page(audit: Audit, name: str) -> str:
 
 def _agent(agent: AgentAudit, index: int) -> Section:
     text = [
-        f"{agent.rounds:,} rounds in {agent.episodes:,} episode{'s' if agent.episodes > 1 else ''}, "
+        f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, "
         f"{len(agent.actions)} actions, {agent.feedback} feedback, "
         f"mean loss {number(agent.loss_per_round)} a round. Verdict: {agent.learning.words}."
     ]
