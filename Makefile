@@ -47,16 +47,15 @@ format: $(INSTALLED) ## rewrite the code in the project's style
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format --quiet .
 
-.venv-bench/.installed: benchmarks/peers/requirements.txt
+# each apart, so that one that cannot be installed is reported by its rows and the others are not lost
+.venv-bench/.installed: benchmarks/sides/requirements.txt
 	test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
-	.venv-bench/bin/python -m pip install --quiet --requirement benchmarks/peers/requirements.txt
+	.venv-bench/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	while read -r peer; do .venv-bench/bin/python -m pip install --quiet "$$peer" || true; done < $<
 	touch $@
 
-bench: $(INSTALLED) .venv-bench/.installed ## measure speed: against plain numpy, PyTorch, and the exact theory
-	$(BIN)/python -m benchmarks.play
-	$(BIN)/python -m benchmarks.training
-	$(BIN)/python -m benchmarks.equilibria
-	$(BIN)/python -m benchmarks.theory
+bench: $(INSTALLED) .venv-bench/.installed ## measure speed against the peers and the machine: benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks
 
 clean: ## remove what the commands above made
 	rm -rf .venv .venv-bench $(EXTRAS) .pytest_cache .ruff_cache .import_linter_cache

@@ -1,8 +1,8 @@
-"""Speed, measured: `python -m benchmarks.play`.
+"""Speed, measured: `python -m benchmarks`, or one of its scripts, as in `python -m benchmarks.theory`.
 
-Every module here runs on one core and one thread, so that ratios compare programs and not thread pools, and keeps the
-memory it frees, so that they do not compare page faults. Both have to be settled before numpy and jax start, hence on
-import of this package.
+Every script runs on one core and one thread, so that ratios compare programs and not thread pools, and keeps the memory
+it frees, so that they do not compare page faults. Both have to be settled before numpy and jax start, hence on import
+of this package by `python -m`, which calls itself so until the script is found.
 """
 
 import ctypes
@@ -11,9 +11,15 @@ import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # the names glibc gives these options of `mallopt`
 
-for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[_variable] = "1"
-if sys.platform == "linux":  # elsewhere XLA may use more cores
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    for _option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
-        ctypes.CDLL(None).mallopt(_option, 2**30)
+
+def _settle() -> None:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"
+    if sys.platform == "linux":  # elsewhere XLA may use more cores
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+        for option in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            ctypes.CDLL(None).mallopt(option, 2**30)
+
+
+if sys.argv[0] == "-m":
+    _settle()

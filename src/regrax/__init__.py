@@ -74,6 +74,7 @@ _EXPORTS = {
         "cce_gap",
         "ce_gap",
         "deviation_gains",
+        "joint_gaps",
         "joint_play",
         "nash_equilibria",
         "nash_gap",

@@ -85,10 +85,10 @@ class Play:
 
 
 def _gaps(game: "Game", trajectory: "Trajectory") -> dict[str, float]:
-    from regrax import games
+    from regrax.games import joint_gaps
 
-    names = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
-    return {name: float(getattr(games, name)(trajectory.joint, game)) for name in names}
+    found = joint_gaps(trajectory.joint, game)
+    return {name: float(found[name]) for name in ("nash_gap", "cce_gap", "ce_gap", "swap_gap")}
 
 
 def _players(game: "Game", trajectory: "Trajectory") -> list[dict[str, Any]]:

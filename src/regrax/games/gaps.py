@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import checks
@@ -78,6 +79,17 @@ def swap_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> G
     return _reduced(_swap, joint, game, reduce)
 
 
+def joint_gaps(joint: Float[Array, "*d"], game: Game) -> dict[str, Float[Array, ""]]:
+    """All four gaps, max over players, in one program.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.games import weighted_rps
+    >>> {name: float(gap) for name, gap in joint_gaps(jnp.full((3, 3), 1 / 9), weighted_rps()).items()}
+    {'cce_gap': 0.1111, 'ce_gap': 0.1111, 'nash_gap': 0.1111, 'swap_gap': 0.1111}
+    """
+    return _all(_checked(joint, game), game)
+
+
 def deviation_gains(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d d"]:
     r"""$G_n[i, j]$: what player `player` gains by playing $j$ whenever it would have played $i$.
 
@@ -124,19 +136,35 @@ def _running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Float[Array, 
 
 
 def _reduced(gaps: Any, joint: Float[Array, "*d"], game: Game, reduce: Reduce) -> Gaps:
+    if reduce not in ("max", "sum", "none"):
+        raise ValueError(f'reduce must be "max", "sum" or "none", but is {reduce!r}')
+    return _found(_checked(joint, game), game, gaps, reduce)
+
+
+def _checked(joint: Float[Array, "*d"], game: Game) -> Float[Array, "*d"]:
     fits = jnp.shape(joint) == game.sizes
     checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
     if checks.is_concrete(joint):
-        checks.distributions("joint", jnp.ravel(joint))
-    if reduce not in ("max", "sum", "none"):
-        raise ValueError(f'reduce must be "max", "sum" or "none", but is {reduce!r}')
-    per_player = _per_player(jnp.asarray(joint, float), game, gaps)
+        checks.distributions("joint", np.ravel(np.asarray(joint)))
+    return jnp.asarray(joint, float)
+
+
+@partial(jax.jit, static_argnames=("gaps", "reduce"))
+def _found(joint: Float[Array, "*d"], game: Game, gaps: Any, reduce: Reduce) -> Gaps:
+    per_player = gaps(joint, game)
     return {"max": jnp.max, "sum": jnp.sum, "none": lambda gap: gap}[reduce](per_player)
 
 
-@partial(jax.jit, static_argnames="gaps")
-def _per_player(joint: Float[Array, "*d"], game: Game, gaps: Any) -> Float[Array, "N"]:
-    return gaps(joint, game)
+@jax.jit
+def _all(joint: Float[Array, "*d"], game: Game) -> dict[str, Float[Array, ""]]:
+    gains = [deviation_gains(joint, game, n) for n in range(joint.ndim)]
+    found = {
+        "nash_gap": _nash(joint, game),
+        "cce_gap": jnp.stack([gain.sum(0).max() for gain in gains]),
+        "ce_gap": jnp.stack([gain.max() for gain in gains]),
+        "swap_gap": jnp.stack([gain.max(1).sum() for gain in gains]),
+    }
+    return {name: per_player.max() for name, per_player in found.items()}
 
 
 def _nash(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:

@@ -1,12 +1,17 @@
-"""The other side of the comparison: repeated play of a two-player game in numpy, the obvious good way.
+"""Repeated play and gaps in numpy, the obvious good way.
 
 Plain loops: arrays allocated once, products by BLAS, nothing computed twice; every policy and loss is kept, as by
 `regrax.play`. `row` and `column` hold the losses of the two players by (own action, other's action); the `many_*`
 functions play many games at once, a leading axis each.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
+from games import COMPARED, payoffs
 from numpy.typing import NDArray
+from worker import serve
 
 Floats = NDArray[np.floating]
 Played = tuple[Floats, Floats, Floats, Floats, Floats]  # policies and losses of both, joint play
@@ -97,3 +102,78 @@ def _room(row: Floats, column: Floats, rounds: int) -> tuple[Floats, Floats, Flo
 
 def _many_joint(p: Floats, q: Floats) -> Floats:
     return p.transpose(1, 2, 0) @ q.transpose(1, 0, 2) / len(p)
+
+
+def hedge_of_many_players(tables: list[Floats], step: float, rounds: int) -> list[Floats]:
+    """Hedge in every seat; a table holds a player's losses by (own action, joint action of the others)."""
+    count, actions = len(tables), len(tables[0])
+    policies = [np.empty((rounds, actions), tables[0].dtype) for _ in tables]
+    losses = [np.empty_like(kept) for kept in policies]
+    totals = [np.zeros(actions, tables[0].dtype) for _ in tables]
+    for t in range(rounds):
+        now = [softmax(-step * total) for total in totals]
+        for n in range(count):
+            others = [now[m] for m in range(count) if m != n]
+            product = others[0]
+            for other in others[1:]:
+                product = np.outer(product, other).ravel()
+            loss = tables[n] @ product
+            policies[n][t], losses[n][t] = now[n], loss
+            totals[n] += loss
+    return policies
+
+
+def gaps_of(joint: Floats, own: list[Floats]) -> list[float]:
+    """CCE, CE and swap gaps of joint play in a two-player game; `own` holds payoffs by (own action, other's)."""
+    found = []
+    for player, payoff in enumerate(own):
+        told = (joint if player == 0 else joint.T) @ payoff.T
+        gains = told - np.diag(told)[:, None]
+        found.append((gains.sum(0).max(), gains.max(), gains.max(1).sum()))
+    return [float(max(column)) for column in zip(*found, strict=True)]
+
+
+def _two(actions: int, games: int, bits: int) -> tuple[Floats, Floats]:
+    tables = np.stack([payoffs(actions, seed=seed) for seed in range(games)])
+    tables = tables.astype(np.float32 if bits == 32 else np.float64)
+    row, column = -tables[:, 0], np.ascontiguousarray(-tables[:, 1].swapaxes(1, 2))
+    return (row[0], column[0]) if games == 1 else (row, column)
+
+
+def _play(
+    learner: str, actions: int, rounds: int, step: float, games: int = 1, bits: int = 32
+) -> Callable[[], list]:
+    row, column = _two(actions, games, bits)
+    play = globals()[learner if games == 1 else f"many_{learner}"]
+    return lambda: _shown(play(row, column, step, rounds)[0])
+
+
+def _shown(policies: Floats) -> list:
+    return policies[COMPARED].ravel().tolist() if len(policies) > COMPARED else []
+
+
+def _many_players(actions: int, rounds: int, step: float, players: int) -> Callable[[], list]:
+    tables = payoffs(actions, players).astype(np.float32)
+    own = [
+        -np.ascontiguousarray(np.moveaxis(tables[n], n, 0)).reshape(actions, -1)
+        for n in range(players)
+    ]
+    return lambda: _shown(hedge_of_many_players(own, step, rounds)[0])
+
+
+def _gaps(actions: int) -> Callable[[], list]:
+    table = payoffs(actions).astype(np.float32)
+    joint = np.random.default_rng(1).dirichlet(np.ones(actions**2)).astype(np.float32)
+    joint = joint.reshape(actions, actions)
+    return lambda: gaps_of(joint, [table[0], table[1].T])
+
+
+if __name__ == "__main__":
+    serve(
+        {
+            "hedge": partial(_play, "hedge"),
+            "blum_mansour": partial(_play, "blum_mansour"),
+            "hedge_of_many": _many_players,
+            "gaps": _gaps,
+        }
+    )

@@ -1,6 +1,7 @@
 """What a user would write in PyTorch: eager loops that train with the plain regret loss on fresh Gaussian losses."""
 
 import time
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -52,57 +53,72 @@ def regret_loss(policies: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
     return (regret**2).mean()
 
 
-def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, shape: tuple) -> None:
+def train_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, objective: Callable, shape: tuple
+) -> None:
     """One step on fresh losses."""
     losses = torch.randn(shape)
     optimizer.zero_grad()
-    regret_loss(model(losses), losses).backward()
+    objective(model(losses), losses).backward()
     optimizer.step()
 
 
-class Trainings:
-    """Models between requests."""
+class Swap(nn.Module):
+    """A linear attention layer a head, each on losses of its own."""
 
-    def __init__(self) -> None:
-        self.kept: dict = {}
+    def __init__(self, actions: int) -> None:
+        super().__init__()
+        self.heads = nn.ModuleList(Linear(actions) for _ in range(actions))
 
-    def steps(self, kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20) -> dict:
-        """Time `count` steps."""
-        if kind not in self.kept:
-            torch.manual_seed(0)
-            model = Linear(actions) if kind == "linear" else Deep(actions, 2, 32)
-            self.kept[kind] = model, torch.optim.Adam(model.parameters(), 0.003)
-        model, optimizer = self.kept[kind]
-        began = time.perf_counter()
+    def forward(self, losses: torch.Tensor) -> torch.Tensor:
+        """Policies of losses (batch, heads, rounds, actions)."""
+        return torch.stack([head(losses[:, i]) for i, head in enumerate(self.heads)], 1)
+
+
+def swap_loss(policies: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
+    """Mean square of the regret of all heads together."""
+    regrets = (policies * losses).sum((2, 3)) - losses.sum(2).min(-1).values
+    return (regrets.sum(1) ** 2).mean()
+
+
+def steps(
+    kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20
+) -> Callable[[], list]:
+    """Training steps on fresh losses."""
+    torch.manual_seed(0)
+    models = {"linear": Linear, "swap": Swap, "deep": lambda d: Deep(d, 2, 32)}
+    model = models[kind](actions)
+    optimizer = torch.optim.Adam(model.parameters(), 0.003)
+    shape = (batch, actions, rounds, actions) if kind == "swap" else (batch, rounds, actions)
+    objective = swap_loss if kind == "swap" else regret_loss
+
+    def run() -> list:
         for _ in range(count):
-            train_step(model, optimizer, (batch, rounds, actions))
-        return {"seconds": time.perf_counter() - began}
+            train_step(model, optimizer, objective, shape)
+        return []
+
+    return run
 
 
-def to_quality(step: float, rate: float, batch: int, steps: int, limit: float) -> dict:
-    """Train the linear layer until its policies are within 0.4 % of the FTRL's with this step, or time is up.
-
-    The rate falls to zero as a cosine over `steps`; with 0 it stays. Checks are not counted.
-    """
-    torch.manual_seed(1)
-    model, spent, done = Linear(3), 0.0, 0
-    optimizer = torch.optim.Adam(model.parameters(), rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps) if steps else None
-    held_out = torch.randn(4096, 20, 3)
+def to_quality(step: float, rate: float, batch: int, limit: float) -> Callable[[], list]:
+    """The linear layer until its policies are within 0.4 % of the FTRL's with this step, or time is up."""
+    held_out = torch.randn(4096, 20, 3, generator=torch.Generator().manual_seed(1))
     target = torch.softmax(-step * (held_out.cumsum(1) - held_out), -1)
-    distance = 1.0
-    while distance > 0.004 and spent < limit and not (steps and done >= steps):
-        began = time.perf_counter()
-        for _ in range(50):
-            train_step(model, optimizer, (batch, 20, 3))
-            if schedule:
-                schedule.step()
-        spent, done = spent + time.perf_counter() - began, done + 50
-        with torch.no_grad():
-            distance = float((model(held_out) - target).abs().sum(-1).mean() / 2)
-    return {"seconds": spent, "steps": done, "total_variation": distance}
+
+    def run() -> list:
+        torch.manual_seed(1)
+        model = Linear(3)
+        optimizer = torch.optim.Adam(model.parameters(), rate)
+        began, distance = time.process_time(), 1.0
+        while distance > 0.004 and time.process_time() - began < limit:
+            for _ in range(50):
+                train_step(model, optimizer, regret_loss, (batch, 20, 3))
+            with torch.no_grad():
+                distance = float((model(held_out) - target).abs().sum(-1).mean() / 2)
+        return [distance]
+
+    return run
 
 
 if __name__ == "__main__":
-    trainings = Trainings()
-    serve({"steps": trainings.steps, "to_quality": to_quality})
+    serve({"steps": steps, "to_quality": to_quality})

@@ -1,0 +1,50 @@
+"""Every comparison in one run: `python -m benchmarks [--repeats N] [--out FOLDER] [ROW ...]`.
+
+Writes `RESULTS.md`, `results.json` and `scaling.png`. With the names of rows (or parts of them) it measures only those
+and prints them.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from benchmarks import special
+from benchmarks.measure import Result, measure
+from benchmarks.page import line, page
+from benchmarks.rows import rows
+from benchmarks.scaling import curves, draw
+
+
+def main() -> None:
+    """Measure, print as it goes, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rows", nargs="*", help="only rows whose name contains one of these")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    options = parser.parse_args()
+    chosen = [row for row in rows() if not options.rows or any(w in row.name for w in options.rows)]
+    results: list[Result] = []
+    for row in chosen:
+        results.append(measure(row, options.repeats))
+        print(line(results[-1]), flush=True)
+    if options.rows:
+        return
+    results.append(special.exact_against_monte_carlo(options.repeats))
+    print(line(results[-1]), flush=True)
+    starting = special.start_up(options.repeats)
+    growth = curves(3)
+    draw(growth, options.out / "scaling.png")
+    (options.out / "RESULTS.md").write_text(page(results, starting, growth))
+    numbers = {
+        "rows": [result.to_dict() for result in results],
+        "start_up": starting,
+        "scaling": growth,
+    }
+    (options.out / "results.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    missed = [result.name for result in results if result.missed]
+    sys.exit(f"behind what is asked for: {', '.join(missed)}" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

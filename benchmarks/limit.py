@@ -1,0 +1,84 @@
+r"""The limit of a row: its operations over the rate this core sustains, or its bytes over the bandwidth, the slower.
+
+Rates are measured by `limit.c` in the same run, compiled with the machine's C compiler at its best. Operations are
+those of the mathematics: a multiply-add counts 2, an exponential 10, a normal number 30. Bytes are what one round must
+read again: tables of payoffs and heads, at the bandwidth of a buffer as large as they are.
+"""
+
+import ctypes
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+EXP, NORMAL = 10, 30
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    file = Path(tempfile.mkdtemp()) / "limit.so"
+    subprocess.run(["cc", *FLAGS, str(Path(__file__).with_name("limit.c")), "-o", file], check=True)
+    library = ctypes.CDLL(str(file))
+    library.products.restype = library.chains.restype = ctypes.c_double
+    return library
+
+
+@cache
+def operations_a_second() -> float:
+    """Multiply-adds in registers, counted as two."""
+    out, count = ctypes.c_float(), 2_000_000
+    took = [_library().chains(count, ctypes.byref(out)) for _ in range(5)]
+    return 128 * count / median(took)
+
+
+@cache
+def bytes_a_second(size: int) -> float:
+    """Reading a buffer of this many bytes again and again."""
+    n = max(128, size // 8) // 64 * 64
+    one, two = (np.ones(n, np.float32) for _ in range(2))
+    repeats = max(3, 200_000_000 // (8 * n))
+    floats, out = ctypes.POINTER(ctypes.c_float), ctypes.c_float()
+    arguments = (one.ctypes.data_as(floats), two.ctypes.data_as(floats), ctypes.c_size_t(n))
+    took = [_library().products(*arguments, repeats, ctypes.byref(out)) for _ in range(5)]
+    return 8 * n * repeats / median(took)
+
+
+def seconds(operations: float, read: int) -> float:
+    """The least time of so many operations on `read` bytes."""
+    return max(operations / operations_a_second(), read / bytes_a_second(read) if read else 0.0)
+
+
+def hedge(actions: int, players: int = 2, games: int = 1, bits: int = 32) -> float:
+    """A round: every player's losses from its table, and a softmax."""
+    table = actions**players
+    outer = 0 if players == 2 else actions ** (players - 1)
+    operations = games * players * (2 * table + outer + (EXP + 4) * actions)
+    return seconds(operations * bits / 32, games * players * table * bits // 8)
+
+
+def blum_mansour(actions: int, games: int = 1, bits: int = 32) -> float:
+    """A round: losses, d softmaxes of d, one product with the matrix (a warm start can need no more), d^2 updates."""
+    square = actions**2
+    operations = games * 2 * (2 * square + (EXP + 4) * square + 2 * square + 2 * square)
+    return seconds(operations * bits / 32, games * 2 * 3 * square * bits // 8)
+
+
+def gaps(actions: int) -> float:
+    """Two products of d x d matrices."""
+    return seconds(2 * 2 * actions**3, 0)
+
+
+def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: int = 32) -> float:
+    """A step: draws, a forward pass, and twice that for the gradient."""
+    d = actions
+    numbers = rounds * d * (d if kind == "swap" else 1)
+    linear = 2 * d * d + 2 * d + (EXP + 8) * d
+    layer = (
+        2 * 8 * width**2 + 2 * 2 * rounds * width + 4 * rounds * EXP
+    )  # maps and two layers' MLP, scores, softmax
+    forward = {"linear": linear, "swap": d * linear, "deep": 2 * layer + 4 * d * width}[kind]
+    return seconds(batch * (NORMAL * numbers + 3 * rounds * forward), 0)

@@ -1,0 +1,93 @@
+"""Measuring a row: every side in a process of its own, all on one core, turn about; ratios are of CPU time."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rows import Row
+from benchmarks.side import OURS, Side
+
+
+@dataclass
+class Measured:
+    """A side of a row; seconds are CPU seconds of one unit: a round, a step, or the whole task."""
+
+    first_call: float = 0.0  # seconds of the first run, with whatever it compiles
+    median: float = 0.0
+    low: float = 0.0  # the quartiles
+    high: float = 0.0
+    ratio: float = 1.0  # of this side's time to regrax's in the same turn, the median
+    peak_mb: float = 0.0
+    error: str = ""
+
+
+@dataclass
+class Result:
+    """A row, measured."""
+
+    name: str
+    limit: float | None
+    needed: dict[str, float]
+    sides: dict[str, Measured] = field(default_factory=dict)
+
+    @property
+    def missed(self) -> list[str]:
+        """The sides whose lead is less than asked for."""
+        return [
+            side
+            for side, needed in self.needed.items()
+            if not self.sides[side].error and self.sides[side].ratio < needed
+        ]
+
+    @property
+    def best(self) -> str | None:
+        """The fastest of the others."""
+        others = {s: m.ratio for s, m in self.sides.items() if s != OURS and not m.error}
+        return min(others, key=lambda side: others[side]) if others else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers."""
+        return {**asdict(self), "best_peer": self.best, "missed": self.missed}
+
+
+def measure(row: Row, repeats: int) -> Result:
+    """First calls, then `repeats` turns."""
+    result = Result(row.name, row.limit, dict(row.needed))
+    with ExitStack() as stack:
+        sides = {name: stack.enter_context(Side(name.split(",")[0])) for name in row.sides}
+        first = {name: side.prepare(row.task, **row.asked(name)) for name, side in sides.items()}
+        _check(row, first)
+        good = [name for name in sides if "error" not in first[name]]
+        turns = [{name: sides[name].run() for name in good} for _ in range(row.repeats or repeats)]
+    for name in sides:
+        result.sides[name] = _summary(row, name, first[name], turns)
+    return result
+
+
+def _check(row: Row, first: dict[str, dict[str, Any]]) -> None:
+    """A side whose numbers differ from regrax's is not compared."""
+    for name, answer in first.items():
+        if name == OURS or "error" in answer or row.tolerance is None or not answer["gave"]:
+            continue
+        apart = np.abs(np.subtract(answer["gave"], first[OURS]["gave"])).max()
+        if not apart <= row.tolerance:
+            answer["error"] = f"its numbers differ from regrax's by {apart:.1e}"
+
+
+def _summary(row: Row, name: str, first: dict[str, Any], turns: list[dict[str, Any]]) -> Measured:
+    if "error" in first:
+        return Measured(error=first["error"])
+    costs = [turn[name]["cpu"] / row.units(name) for turn in turns]
+    ours = [turn[OURS]["cpu"] / row.units(OURS) for turn in turns]
+    low, middle, high = quantiles(costs, n=4) if len(costs) > 1 else costs * 3
+    return Measured(
+        first_call=first["cpu"],
+        median=middle,
+        low=low,
+        high=high,
+        ratio=median(theirs / mine for theirs, mine in zip(costs, ours, strict=True)),
+        peak_mb=turns[-1][name]["peak_mb"],
+    )

@@ -1,0 +1,121 @@
+"""What is measured: each row a piece of work, who does it, and by how much regrax must lead."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks import limit
+from benchmarks.side import OURS
+from regrax.theory import step_size
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; `sides` are what each is asked beside the common arguments."""
+
+    name: str
+    task: str
+    arguments: Mapping[str, Any]
+    sides: Mapping[str, Mapping[str, Any]]
+    needed: Mapping[str, float] = field(default_factory=dict)  # the ratio asked for, by side
+    limit: float | None = None  # seconds of one unit
+    tolerance: float | None = 1e-4  # between what the sides give; None: they do not do the same
+    repeats: int | None = None  # in place of the common number
+
+    def asked(self, side: str) -> dict[str, Any]:
+        """The arguments of a side."""
+        return {**self.arguments, **self.sides[side]}
+
+    def units(self, side: str) -> int:
+        """How many rounds or steps a run of this side has."""
+        return self.asked(side).get("rounds" if "rounds" in self.arguments else "count", 1)
+
+
+def _step(actions: int, rounds: int, heads: int = 1) -> float:
+    return heads * math.sqrt(2 * math.log(actions) / rounds)
+
+
+def _hedge(actions: int, rounds: int, sides: Mapping[str, Any], **needed: float) -> Row:
+    arguments = {"actions": actions, "rounds": rounds, "step": _step(actions, rounds)}
+    name = f"Hedge {actions}x{actions}"
+    everyone = {OURS: {}, "numpy": {}, **sides}
+    return Row(name, "hedge", arguments, everyone, needed, limit.hedge(actions))
+
+
+def _blum_mansour(
+    actions: int, rounds: int, sides: Mapping[str, Any], bits: int = 32, **needed: float
+) -> Row:
+    arguments = {
+        "actions": actions,
+        "rounds": rounds,
+        "step": _step(actions, rounds, actions),
+        "bits": bits,
+    }
+    name = f"Blum-Mansour {actions}x{actions}" + (", float64" if bits == 64 else "")
+    least = limit.blum_mansour(actions, bits=bits)
+    everyone = {OURS: {}, "numpy": {}, **sides}
+    return Row(name, "blum_mansour", arguments, everyone, needed, least, 1e-3)
+
+
+def _many(task: str, label: str, rounds: int, heads: int, least: float, **needed: float) -> Row:
+    arguments = {"actions": 10, "rounds": rounds, "step": _step(10, rounds, heads), "games": 64}
+    sides = {OURS: {}, "numpy": {}}
+    return Row(f"{label} 10x10, 64 games", task, arguments, sides, needed, least, 1e-3)
+
+
+def _training(kind: str, label: str, batch: int, count: int, **needed: float) -> Row:
+    arguments = {"kind": kind, "batch": batch, "count": count}
+    sides, least = {OURS: {}, "torch": {}}, limit.training(kind, batch)
+    return Row(
+        f"{label} training step, {batch} sequences", "steps", arguments, sides, needed, least
+    )
+
+
+def rows() -> list[Row]:
+    """All of them; the limits are measured when this is called."""
+    three = {"actions": 10, "rounds": 5000, "step": _step(10, 5000), "players": 3}
+    return [
+        _hedge(10, 10_000, {"noregret": {}, "pyol": {}, "liteefg": {}},
+               numpy=15, noregret=15, pyol=15, liteefg=1),
+        _hedge(100, 5000, {"noregret": {}, "pyol": {}, "liteefg": {"rounds": 300}},
+               numpy=2, noregret=2, pyol=2, liteefg=1),
+        _hedge(1000, 200, {"noregret": {}, "pyol": {}}),
+        _blum_mansour(10, 5000, {"noregret": {"rounds": 1000}}, numpy=20, noregret=200),
+        _blum_mansour(100, 1000, {"noregret": {"rounds": 60}}, numpy=6, noregret=200),
+        _blum_mansour(1000, 20, {"noregret": {"rounds": 1}}),
+        _blum_mansour(10, 5000, {}, 64),
+        _blum_mansour(100, 1000, {}, 64),
+        _many("hedge", "Hedge", 1000, 1, limit.hedge(10, games=64), numpy=4),
+        _many("blum_mansour", "Blum-Mansour", 250, 10, limit.blum_mansour(10, games=64)),
+        Row("Hedge, 3 players of 10", "hedge_of_many", three, {OURS: {}, "numpy": {}},
+            limit=limit.hedge(10, players=3)),
+        Row("regret matching, 3 players of 10", "regret_matching",
+            {"actions": 10, "rounds": 2000, "players": 3}, {OURS: {}, "open_spiel": {}},
+            limit=limit.hedge(10, players=3), tolerance=None),
+        Row("fictitious play 10x10", "fictitious_play", {"actions": 10, "rounds": 2000},
+            {OURS: {}, "quantecon": {}}, limit=limit.hedge(10), tolerance=None),
+        Row("gaps of joint play 100x100", "gaps", {"actions": 100}, {OURS: {}, "numpy": {}},
+            limit=limit.gaps(100)),
+        _training("linear", "linear attention", 3072, 50, torch=4),
+        _training("deep", "transformer (2 layers, width 32)", 256, 10, torch=1.5),
+        _training("swap", "swap attention", 1024, 20),
+        _quality("plain regret", {"objective": "plain", "batch": 3072, "rate": 0.1, "count": 150}),
+        _quality("conditional mean",
+                 {"objective": "conditional", "batch": 64, "rate": 0.06, "count": 150}, best=50),
+    ]  # fmt: skip
+
+
+def _quality(label: str, ours: Mapping[str, Any], **needed: float) -> Row:
+    """From random parameters to within 0.4 % of FTRL at k*; torch runs once for each of its rates, best first."""
+    theirs = {"step": step_size(3, 20), "batch": 3072, "limit": 240.0}
+    rates = {f"torch, rate {rate}": {**theirs, "rate": rate} for rate in (0.01, 0.003, 0.001)}
+    return Row(
+        f"linear attention to quality, {label}",
+        "to_quality",
+        {},
+        {OURS: ours, **rates},
+        {"torch, rate 0.003": needed["best"], "torch, rate 0.01": needed["best"]} if needed else {},
+        tolerance=None,
+        repeats=1,
+    )

@@ -1,0 +1,81 @@
+"""A side of a comparison in a process of its own, so that memory, threads and packages do not mix.
+
+Peers run under the Python of `.venv-bench`, which `make bench` builds; regrax under this one.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PEERS = Path(os.environ.get("REGRAX_BENCH_PYTHON", HERE.parent / ".venv-bench/bin/python"))
+OURS = "regrax"
+# as `benchmarks/__init__.py` settles it for this process: one thread, and freed memory is kept
+SETTLED = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_TRIM_THRESHOLD_": str(2**30),
+    "MALLOC_MMAP_THRESHOLD_": str(2**25),
+}
+
+
+class Side:
+    """`benchmarks/sides/NAME_side.py`, on the core of this process.
+
+    A side that cannot start, or fails a task, answers with an `error`, which is reported, not hidden.
+    """
+
+    def __init__(self, name: str) -> None:
+        python = sys.executable if name == OURS else str(PEERS)
+        command = [python, str(HERE / "sides" / f"{name}_side.py")]
+        pipe = subprocess.PIPE
+        self.name = name
+        self.process = subprocess.Popen(
+            command,
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **SETTLED},
+        )
+
+    def prepare(self, task: str, **arguments: Any) -> dict[str, Any]:
+        """Make a task ready and run it once."""
+        return self._ask({"task": task, **arguments})
+
+    def run(self) -> dict[str, Any]:
+        """Run it once more."""
+        return self._ask({})
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        return json.loads(line) if line else {"error": "did not start, or died"}
+
+    def __enter__(self) -> "Side":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        for stream in (self.process.stdin, self.process.stdout):
+            with suppress(BrokenPipeError):  # it died with a request unread
+                stream.close()
+        self.process.wait(60)
+
+
+def command_seconds(*command: str) -> float:
+    """The wall seconds of a whole command."""
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - began

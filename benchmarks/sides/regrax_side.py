@@ -1,0 +1,176 @@
+"""regrax itself."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from games import COMPARED, payoffs
+from worker import serve
+
+import regrax as rx
+from regrax.training import SwapRegretObjective, fit
+from regrax.training.recipes import adam
+
+KEY = jax.random.key(0)
+
+
+def play(
+    learner: Callable[[float], rx.Learner],
+    actions: int,
+    rounds: int,
+    step: float,
+    games: int = 1,
+    bits: int = 32,
+    players: int = 2,
+) -> Callable[[], list]:
+    """Self-play of one game, or of many in one `vmap`."""
+    if bits == 64:
+        jax.config.update("jax_enable_x64", True)
+    seated = learner(step)
+    tables = np.stack([payoffs(actions, players, seed) for seed in range(games)])
+    if games == 1:
+        game = rx.Game(tables[0])
+        return lambda: _shown(rx.play(game, seated, rounds), np.s_[COMPARED])
+    many = jax.jit(jax.vmap(lambda table: rx.play(rx.Game(table), seated, rounds)))
+    stacked = jnp.asarray(tables, float)
+    return lambda: _shown(many(stacked), np.s_[:, COMPARED])
+
+
+def _shown(played: rx.Trajectory, where: Any) -> list:
+    """The first player's policies in the round that is compared."""
+    policies = np.asarray(jax.block_until_ready(played).policies[0])
+    return policies[where].ravel().tolist() if policies.shape[-2] > COMPARED else []
+
+
+def blum_mansour(**arguments: Any) -> Callable[[], list]:
+    """Play, after a check that every round's policy is a fixed point to the residual asked for."""
+    run = play(lambda step: rx.BlumMansour(rx.Hedge(step)), **arguments)
+    small = {name: value for name, value in arguments.items() if name not in ("games", "rounds")}
+    if arguments["actions"] <= 100:
+        residual, most = residual_of(**small), 1e-6 if arguments.get("bits", 32) == 32 else 1e-10
+        if residual > most:
+            raise RuntimeError(f"the residual is {residual:.1e}, above {most}")
+    return run
+
+
+def residual_of(actions: int, step: float, bits: int = 32) -> float:
+    """The largest ||P pi - pi||_1 of 200 rounds, the losses played once more."""
+    learner, game = rx.BlumMansour(rx.Hedge(step)), rx.Game(payoffs(actions))
+    losses = rx.play(game, learner, 200).losses[0]
+
+    def follow(state: Any, loss: jax.Array) -> tuple[Any, jax.Array]:
+        columns = jax.vmap(learner.base.policy)(state.heads).T
+        policy = learner.policy(state)
+        return learner.update(state, loss), jnp.abs(columns @ policy - policy).sum()
+
+    return float(jax.lax.scan(follow, learner.init(actions, 200), losses)[1].max())
+
+
+def gaps(actions: int) -> Callable[[], list]:
+    """CCE, CE and swap gaps of one joint play, and its Nash gap."""
+    game = rx.Game(payoffs(actions))
+    joint = np.random.default_rng(1).dirichlet(np.ones(actions**2)).reshape(actions, actions)
+    joint = jnp.asarray(joint, float)
+
+    def run() -> list:
+        found = rx.joint_gaps(joint, game)
+        return [float(found[name]) for name in ("cce_gap", "ce_gap", "swap_gap")]
+
+    return run
+
+
+def steps(
+    kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20, seeds: int = 1
+) -> Callable[[], list]:
+    """Training steps on fresh losses."""
+    makers: dict[str, Callable[[Any], rx.Learner]] = {
+        "linear": lambda key: rx.LinearAttention(actions, key=key),
+        "deep": lambda key: rx.Transformer(actions, key=key),
+        "swap": lambda key: rx.SwapAttention(actions, key=key),
+    }
+    keys = jax.random.split(KEY, seeds)
+    model = jax.vmap(makers[kind])(keys) if seeds > 1 else makers[kind](KEY)
+    objective = (SwapRegretObjective if kind == "swap" else rx.RegretObjective)(actions, rounds)
+    optimizer = adam(0.003, count)
+
+    def run() -> list:
+        fitted = fit(
+            model, objective, key=keys if seeds > 1 else KEY, steps=count, every=count, batch=batch, optimizer=optimizer
+        )  # fmt: skip
+        jax.block_until_ready(fitted.model)
+        return []
+
+    return run
+
+
+def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[[], list]:
+    """The linear layer from random parameters to convergence; gives its step and its distance to FTRL."""
+    aims = {
+        "plain": rx.RegretObjective(3, 20),
+        "conditional": rx.HindsightObjective(3, 20, conditional=True),
+    }
+    model, optimizer = rx.LinearAttention(3, key=KEY), adam(rate, count)
+    trained = []
+
+    def run() -> list:
+        fitted = fit(
+            model, aims[objective], key=KEY, steps=count, every=count, batch=batch, optimizer=optimizer, tail=0.3
+        )  # fmt: skip
+        trained[:] = [jax.block_until_ready(fitted.model)]
+        return []
+
+    run()
+    found = rx.fit_step_size(trained[0], 20, key=jax.random.key(1))
+    exact = rx.step_size(3, 20)
+    if found.total_variation > 0.004 or abs(found.step / exact - 1) > 0.005:
+        raise RuntimeError(f"the quality asked for is not reached: {found}")
+    return run
+
+
+def exact_step(actions: int, horizon: int) -> Callable[[], list]:
+    """k*, with nothing remembered from the call before."""
+    from regrax.theory.rounds import round_nodes
+    from regrax.theory.step import _scaled_step
+
+    def run() -> list:
+        _scaled_step.cache_clear()
+        round_nodes.cache_clear()
+        return [rx.step_size(actions, horizon)]
+
+    return run
+
+
+def monte_carlo(actions: int, horizon: int, runs: int) -> Callable[[], list]:
+    """k* as the paper estimates it: the minimiser on 800 sequences, once a run; gives all of them."""
+    from regrax.certify import monte_carlo_steps
+
+    return lambda: np.asarray(
+        monte_carlo_steps(actions, horizon, key=KEY, samples=800, runs=runs)
+    ).tolist()
+
+
+if __name__ == "__main__":
+    serve(
+        {
+            "hedge": lambda **arguments: play(rx.Hedge, **arguments),
+            "hedge_of_many": lambda **arguments: play(rx.Hedge, **arguments),
+            "blum_mansour": blum_mansour,
+            "regret_matching": lambda **arguments: play(
+                lambda _: rx.RegretMatching(), step=0.0, **arguments
+            ),
+            "fictitious_play": lambda **arguments: play(
+                lambda _: rx.FollowTheLeader(), step=0.0, **arguments
+            ),
+            "gaps": gaps,
+            "steps": steps,
+            "to_quality": to_quality,
+            "exact_step": exact_step,
+            "monte_carlo": monte_carlo,
+        }
+    )

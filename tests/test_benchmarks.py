@@ -1,0 +1,67 @@
+"""The benchmarks measure what they say: sides in their own processes, compared before they are timed."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks import limit, side
+from benchmarks.measure import measure
+from benchmarks.page import line, page, time
+from benchmarks.rows import Row, rows
+from benchmarks.side import OURS
+
+SMALL = {"actions": 3, "rounds": 60, "step": 0.1}
+
+
+@pytest.fixture(autouse=True)
+def peers_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side, "PEERS", Path(sys.executable))
+
+
+def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
+    everyone = {OURS: {}, "numpy": {}, "torch": {}}
+    asked = {"numpy": 1e-9, "torch": 1.0}
+    result = measure(Row("Hedge 3x3", "hedge", SMALL, everyone, asked, limit.hedge(3)), 2)
+    assert result.best == "numpy"
+    assert result.missed == []
+    assert result.sides["numpy"].median > 0
+    assert result.sides[OURS].ratio == 1
+    assert result.sides[OURS].first_call > result.sides[OURS].median
+    assert result.sides["torch"].error
+    assert "limit" in line(result)
+    text = page([result], {"seconds": {"x": 1.0}, "import_ratio": 1.0}, {})
+    assert result.sides["torch"].error in text
+
+
+def test_a_side_that_plays_something_else_is_not_timed() -> None:
+    sides = {OURS: {}, "numpy": {"step": 0.7}}
+    result = measure(Row("Hedge 3x3", "hedge", SMALL, sides), 1)
+    assert "differ from regrax's" in result.sides["numpy"].error
+    assert result.best is None
+
+
+def test_a_lead_that_is_too_small_is_said() -> None:
+    row = Row("Hedge 3x3", "hedge", SMALL, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
+    result = measure(row, 1)
+    assert result.missed == ["numpy"]
+    assert "BEHIND" in line(result)
+
+
+def test_every_row_has_regrax_and_somebody_else() -> None:
+    for row in rows():
+        assert OURS in row.sides
+        assert len(row.sides) > 1
+        assert set(row.needed) <= set(row.sides)
+
+
+def test_limits_grow_with_the_work() -> None:
+    assert 0 < limit.hedge(10) < limit.hedge(100) < limit.hedge(1000)
+    assert limit.blum_mansour(100) > limit.hedge(100)
+    assert limit.training("deep", 64) > limit.training("linear", 64)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2e-9, "2 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (7200, "2 h")]
+)
+def test_times_have_the_unit_that_suits(seconds: float, text: str) -> None:
+    assert time(seconds) == text
