@@ -300,3 +300,11 @@ def test_blum_mansour_bounds_over_other_bases():
     assert each == pytest.approx(0.5 * np.sqrt(100 * np.log(4)) + 4 / 3 * np.log(4) + 2)
     assert BlumMansour(InternalRegretMatching()).bound(4, 100) is None
     assert BlumMansour(RegretMatching()).bound(4, 100) == pytest.approx(4 * np.sqrt(300) / 2)
+
+
+def test_hedge_in_float32_does_not_drift_over_a_long_horizon():
+    losses = np.random.default_rng(0).uniform(0, 1, (20_000, 5))
+    sums = np.cumsum(losses, 0) - losses
+    weights = np.exp(-0.05 * (sums - sums.min(1, keepdims=True)))
+    exact = weights / weights.sum(1, keepdims=True)
+    assert np.abs(np.asarray(rollout(Hedge(0.05), losses)) - exact).max() < 1e-5

@@ -14,7 +14,7 @@ from regrax.learners.steps import Step, all_steps, check_step, step_at
 class Cumulative(NamedTuple):
     """State of learners that look at the sum of past losses only."""
 
-    total: Float[Array, "d"]  # S_{t-1}
+    total: Float[Array, "d"]  # S_{t-1}, or what differs from it by a constant
     round: Int[Array, ""]  # t - 1
 
     @classmethod
@@ -66,7 +66,8 @@ class Hedge(Learner):
         return jax.nn.softmax(-step_at(self.step, state.round) * state.total)
 
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
-        return state.add(feedback)
+        # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
+        return state.add(feedback - feedback[0])
 
     def bound(
         self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
