@@ -1,6 +1,6 @@
 """Every comparison in one run: `python -m benchmarks [--repeats N] [--out FOLDER] [ROW ...]`.
 
-Writes `RESULTS.md`, `results.json` and `scaling.png`. With the names of rows (or parts of them) it measures only those
+Writes `RESULTS.md`, `results.json` and `growth.png`. With the names of rows (or parts of them) it measures only those
 and prints them.
 """
 
@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from benchmarks import special
+from benchmarks.growth import curves, draw
 from benchmarks.measure import Result, measure
 from benchmarks.page import line, page
 from benchmarks.rows import rows
-from benchmarks.scaling import curves, draw
 
 
 def main() -> None:
@@ -34,12 +34,12 @@ def main() -> None:
     print(line(results[-1]), flush=True)
     starting = special.start_up(options.repeats)
     growth = curves(3)
-    draw(growth, options.out / "scaling.png")
+    draw(growth, options.out / "growth.png")
     (options.out / "RESULTS.md").write_text(page(results, starting, growth))
     numbers = {
         "rows": [result.to_dict() for result in results],
         "start_up": starting,
-        "scaling": growth,
+        "growth": growth,
     }
     (options.out / "results.json").write_text(json.dumps(numbers, indent=1) + "\n")
     missed = [result.name for result in results if result.missed]

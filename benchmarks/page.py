@@ -53,7 +53,7 @@ def page(results: list[Result], starting: dict[str, Any], growth: dict[str, Any]
         "## Start-up",
         _start_up(starting),
         "## How cost grows",
-        "![Cost against size](scaling.png)",
+        "![Cost against size](growth.png)",
         _growth(growth),
     ]
     return "\n\n".join(parts) + "\n"
