@@ -138,10 +138,16 @@ def _calibrated(path: str) -> SwapAttention:
 
 def write_arrays(arrays: Path, description: Path, tree: PyTree, about: dict[str, Any]) -> None:
     """Write the arrays of a tree, then a description that holds their checksum."""
-    data = save({name: np.asarray(leaf) for name, leaf in _named(tree).items()})
+    data, checked = pack(tree)
     write_whole(arrays, data)
-    about = {"format": FORMAT, **about, "sha256": hashlib.sha256(data).hexdigest()}
+    about = {"format": FORMAT, **about, **checked}
     write_whole(description, json.dumps(about, indent=1, allow_nan=False).encode())
+
+
+def pack(tree: PyTree) -> tuple[bytes, dict[str, str]]:
+    """The arrays of a tree as one safetensors file, and its checksum."""
+    data = save({name: np.asarray(leaf) for name, leaf in _named(tree).items()})
+    return data, {"sha256": hashlib.sha256(data).hexdigest()}
 
 
 def read_description(file: Path) -> dict[str, Any]:
@@ -165,7 +171,13 @@ def read_arrays(file: Path, about: dict[str, Any], template: Tree, *, exact: boo
 
     Floating-point arrays come in jax's default precision, or with `exact` as they were written.
     """
-    data = file.read_bytes()
+    return unpack(file.read_bytes(), file, about, template, exact=exact)
+
+
+def unpack(
+    data: bytes, file: Path, about: dict[str, Any], template: Tree, *, exact: bool = False
+) -> Tree:
+    """`read_arrays`, of what `file` held when it was read."""
     if hashlib.sha256(data).hexdigest() != about.get("sha256"):
         raise ValueError(
             f"{file} is damaged: its checksum is not the one that its description holds"

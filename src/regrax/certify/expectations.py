@@ -1,14 +1,17 @@
 r"""Identities of the proofs that hold in expectation, each tested by the mean of samples whose mean should be zero."""
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
 from regrax.certify.monte_carlo import suffered
+from regrax.devices import Devices, everywhere, mesh_of, split, together
 from regrax.learners.steps import Scalar
 
 DOUBT = 4.0  # standard errors
@@ -44,9 +47,16 @@ STATEMENTS = {
 
 
 def check_expectations(
-    actions: int, horizon: int, *, key: PRNGKeyArray, sequences: int = 100_000
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 100_000,
+    devices: Devices | None = None,
 ) -> list[Identity]:
     r"""Test every identity at half the stationary step, where none of its sides vanishes.
+
+    `devices` share the sequences.
 
     >>> import jax
     >>> [i.holds for i in check_expectations(3, 8, key=jax.random.key(0), sequences=20_000)]
@@ -57,8 +67,9 @@ def check_expectations(
     least = theory.minimum_moment(actions, 1), theory.minimum_moment(actions, 2)
     count = actions * (sequences // actions)
     with jax.enable_x64(True):
-        losses = jax.random.normal(key, (horizon, actions, count))
-        samples = _samples(losses, step, exact, *least)
+        mesh = mesh_of(devices, pieces=1)
+        shape = (horizon, actions, count)
+        samples = _samples(everywhere(key, mesh), step, exact, *least, shape=shape, mesh=mesh)
     return [
         Identity(
             name, STATEMENTS[name], float(np.mean(s)), float(np.std(s, ddof=1) / len(s) ** 0.5)
@@ -67,15 +78,18 @@ def check_expectations(
     ]
 
 
-@jax.jit
+@partial(jax.jit, static_argnames=("shape", "mesh"))
 def _samples(
-    losses: Float[Array, "T d n"],
+    key: PRNGKeyArray,
     step: Scalar,
     exact: Scalar,
     mean_least: Scalar,
     square_least: Scalar,
+    shape: tuple[int, int, int],
+    mesh: Mesh | None,
 ) -> dict[str, Float[Array, "_"]]:
-    rounds, d, _ = losses.shape
+    rounds, d, _ = shape
+    losses = split(jax.random.normal(key, shape), mesh)
     total, before = losses.sum(0), jnp.cumsum(losses, 0) - losses
     best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
     policies = jax.nn.softmax(-step * before, axis=1)
@@ -91,7 +105,7 @@ def _samples(
     last, spread = before[-1], rounds - 1
     inner = jnp.sum((last - last.mean(0, keepdims=True)) * policies[-1], 0) / d
     heads = regret.reshape(d, -1).sum(0)
-    return {
+    found = {
         "conditional expectation": jnp.sum(before * best[None], (0, 1))
         - shares.sum() * total.min(0),
         "derivative identity": 2 * regret * slope - identity,
@@ -100,3 +114,4 @@ def _samples(
         "swap decomposition": heads**2 - d * exact - d * (d - 1) * rounds * mean_least**2,
         "hindsight identity": regret**2 - forecast - rounds * (square_least - 1),
     }
+    return together(found, mesh)

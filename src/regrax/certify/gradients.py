@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import checks, theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.certify.monte_carlo import Architecture
+from regrax.devices import Devices, each, everywhere, mesh_of
 from regrax.learners import Learner
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
@@ -60,8 +60,11 @@ def gradient_blocks(
     architecture: Architecture = "single",
     step: float | None = None,
     sequences: int = 100_000,
+    devices: Devices | None = None,
 ) -> list[Block]:
     r"""The gradient of $E[R^2]$ at the configuration with step $k$ (by default $k^\star$), beside what theory expects.
+
+    `devices` share the sequences.
 
     >>> import jax
     >>> blocks = gradient_blocks(2, 5, key=jax.random.key(0), sequences=4000)
@@ -73,8 +76,10 @@ def gradient_blocks(
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
     with jax.enable_x64(True):
+        mesh = mesh_of(devices)
         model, objective = _configuration(architecture, actions, horizon, step)
-        mean, error = _moments(model, objective, key, sequences // CHUNK)
+        placed = everywhere((model, objective, key), mesh)
+        mean, error = _moments(*placed, sequences // CHUNK, mesh)
     if architecture == "single":
         return _single_blocks(mean, error, target)
     return _swap_blocks(mean, error, target)
@@ -92,15 +97,16 @@ def _configuration(
 
 @eqx.filter_jit
 def _moments(
-    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int
+    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, mesh: Mesh | None
 ) -> tuple[Learner, Learner]:
     """Mean and standard error of the gradient over chunks of fresh sequences."""
 
-    def gradient(index: Int[Array, ""]) -> Learner:
+    def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
+        model, objective, key = shared
         data = objective.draw(CHUNK, key=jax.random.fold_in(key, index))
         return jax.grad(objective.loss)(model, data)
 
-    every = lax.map(gradient, jnp.arange(chunks))
+    every = each(gradient, (model, objective, key), chunks, mesh)
     mean = jax.tree.map(lambda g: g.mean(0), every)
     return mean, jax.tree.map(lambda g: g.std(0, ddof=1) / chunks**0.5, every)
 

@@ -8,14 +8,14 @@ from functools import partial
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
 from regrax.attention import LinearAttention
+from regrax.devices import Devices, each, everywhere, mesh_of
 from regrax.training import HindsightObjective
 
 BATCHES = 10  # independent Hessians, for standard errors
@@ -70,11 +70,17 @@ def family(actions: int, horizon: int, points: int = 61) -> Family:
 
 
 def curvature(
-    actions: int, horizon: int, *, key: PRNGKeyArray, sequences: int = 20_000
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 20_000,
+    devices: Devices | None = None,
 ) -> Curvature:
     r"""The spectrum of the Hessian of the regret loss over $(V, a, v_c)$ at $k^\star$.
 
-    $V \to V + 1c^\top$ and $v_c \to v_c + \alpha 1$ change no policy: $d + 1$ directions must be flat.
+    $V \to V + 1c^\top$ and $v_c \to v_c + \alpha 1$ change no policy: $d + 1$ directions must be flat. `devices` share
+    the ten batches of sequences.
 
     >>> import jax
     >>> curvature(2, 5, key=jax.random.key(0), sequences=2000).is_minimum
@@ -82,8 +88,9 @@ def curvature(
     """
     step = theory.step_size(actions, horizon)
     with jax.enable_x64(True):
-        model = LinearAttention.hedge(actions, step)
-        every = np.asarray(_hessians(model, key, actions, horizon, sequences // BATCHES))
+        mesh = mesh_of(devices)
+        placed = everywhere((LinearAttention.hedge(actions, step), key), mesh)
+        every = np.asarray(_hessians(*placed, actions, horizon, sequences // BATCHES, mesh))
     mean = every.mean(0)
     values, vectors = np.linalg.eigh((mean + mean.T) / 2)
     along = np.einsum("in,bij,jn->bn", vectors, every, vectors)
@@ -92,15 +99,21 @@ def curvature(
     return Curvature(values, errors, flat, actions + 1)
 
 
-@partial(jax.jit, static_argnames=("actions", "horizon", "count"))
+@partial(jax.jit, static_argnames=("actions", "horizon", "count", "mesh"))
 def _hessians(
-    model: LinearAttention, key: PRNGKeyArray, actions: int, horizon: int, count: int
+    model: LinearAttention,
+    key: PRNGKeyArray,
+    actions: int,
+    horizon: int,
+    count: int,
+    mesh: Mesh | None,
 ) -> Float[Array, "b n n"]:
     objective = HindsightObjective(actions, horizon, conditional=True)
     flat, rebuild = ravel_pytree(model)
 
-    def hessian(index: Array) -> Float[Array, "n n"]:
+    def hessian(shared: tuple, index: Array) -> Float[Array, "n n"]:
+        flat, key = shared
         data = objective.draw(count, key=jax.random.fold_in(key, index))
         return jax.hessian(lambda p: objective.loss(rebuild(p), data))(flat)
 
-    return lax.map(hessian, jnp.arange(BATCHES))
+    return each(hessian, (flat, key), BATCHES, mesh)

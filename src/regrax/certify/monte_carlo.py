@@ -20,9 +20,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import checks
+from regrax.devices import Devices, everywhere, here, mesh_of, split, together
 from regrax.theory import optimal_policy
 
 Architecture = Literal["single", "swap"]
@@ -42,8 +44,11 @@ def monte_carlo_steps(
     estimator: Estimator = "paper",
     samples: int = 800,
     runs: int = 50,
+    devices: Devices | None = None,
 ) -> Float[Array, "runs"]:
     r"""The minimiser over $k$ of the estimator's mean over `samples` sequences, once for every run.
+
+    `devices` share the sequences of a run.
 
     >>> import jax
     >>> steps = monte_carlo_steps(3, 20, key=jax.random.key(0), runs=4)
@@ -60,9 +65,25 @@ def monte_carlo_steps(
         raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, but is {estimator!r}")
     heads = actions if architecture == "swap" else 1
     draw = _draws(estimator, (horizon, actions, heads * samples))
-    return jnp.stack(
-        [_step(draw(jax.random.fold_in(key, run)), heads, estimator) for run in range(runs)]
-    )
+    mesh = mesh_of(devices, pieces=1)
+    step = partial(_one_run, draw=draw, heads=heads, estimator=estimator, mesh=mesh)
+    return jnp.stack([step(jax.random.fold_in(key, run)) for run in range(runs)])
+
+
+def _one_run(
+    key: PRNGKeyArray, draw: Callable, heads: int, estimator: Estimator, mesh: Mesh | None
+) -> Float[Array, ""]:
+    if mesh is None or estimator == "quasi":  # Sobol points are made on the host
+        return here(_step(everywhere(draw(key), mesh), heads, estimator, mesh), mesh)
+    return here(_spread(everywhere(key, mesh), draw, heads, estimator, mesh), mesh)
+
+
+@partial(jax.jit, static_argnames=("draw", "heads", "estimator", "mesh"))
+def _spread(
+    key: PRNGKeyArray, draw: Callable, heads: int, estimator: Estimator, mesh: Mesh
+) -> Float[Array, ""]:
+    """A run whose sequences are drawn where they are used."""
+    return _step(split(draw(key), mesh), heads, estimator, mesh)
 
 
 def _draws(
@@ -99,13 +120,15 @@ def _sobol(key: PRNGKeyArray, horizon: int, actions: int, count: int) -> Float[A
     return jnp.asarray(ndtri(inside).T.reshape(horizon, actions, count), float)
 
 
-@partial(jax.jit, static_argnames=("heads", "estimator"))
-def _step(losses: Float[Array, "T d n"], heads: int, estimator: Estimator) -> Float[Array, ""]:
+@partial(jax.jit, static_argnames=("heads", "estimator", "mesh"))
+def _step(
+    losses: Float[Array, "T d n"], heads: int, estimator: Estimator, mesh: Mesh | None
+) -> Float[Array, ""]:
     """The least on a wide grid of steps, then on ever finer ones around it.
 
     The noise of a run can put its minimum far from the truth, or give the curve several: no descent is trusted.
     """
-    objective = _objective(losses, heads, estimator)
+    objective = _objective(split(losses, mesh), heads, estimator)
 
     def refine(centre: Float[Array, ""], width: Float[Array, ""]) -> tuple[Float[Array, ""], None]:
         offsets = width * jnp.linspace(-1, 1, GRID)
@@ -113,7 +136,7 @@ def _step(losses: Float[Array, "T d n"], heads: int, estimator: Estimator) -> Fl
 
     start = jnp.log(jnp.asarray(2 / losses.shape[0] ** 0.5))
     widths = jnp.array([math.log(WIDEST) * (2 / (GRID - 1)) ** level for level in range(LEVELS)])
-    return jnp.exp(lax.scan(refine, start, widths)[0])
+    return together(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
 
 
 def _objective(

@@ -11,10 +11,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import checks, theory
 from regrax.certify.monte_carlo import suffered
+from regrax.devices import Devices, everywhere, mesh_of, split, together
 from regrax.training import Distribution
 from regrax.training.distributions import Batch
 
@@ -85,10 +87,12 @@ def numerical_step(
     *,
     key: PRNGKeyArray,
     sequences: int = 100_000,
+    devices: Devices | None = None,
 ) -> StepInterval:
     r"""The step that minimises $E[R(k)^2]$ on any i.i.d. losses with a common mean.
 
     With `RandomHorizon` the horizon is that of the mean: sequences are drawn twice as long, less one round.
+    `devices` share the sequences.
 
     >>> import jax
     >>> from regrax.training import Gaussian
@@ -102,14 +106,23 @@ def numerical_step(
             f"losses must have a common mean for all actions, but {distribution} may not"
         )
     rounds = 2 * horizon - 1 if isinstance(distribution, RandomHorizon) else horizon
-    losses = distribution.draw(rounds, actions, sequences, key=key)
     gaussian = theory.step_size(actions, horizon)
-    step, half, excess = (float(x) for x in _minimise(losses, jnp.asarray(gaussian, float)))
+    mesh, guess = mesh_of(devices, pieces=1), jnp.asarray(gaussian, float)
+    placed = everywhere((distribution, guess, key), mesh)
+    found = _minimise(*placed, (rounds, actions, sequences), mesh)
+    step, half, excess = (float(x) for x in found)
     return StepInterval(step, step - half, step + half, gaussian, excess)
 
 
 @eqx.filter_jit
-def _minimise(losses: Float[Array, "T d n"], guess: Float[Array, ""]) -> tuple:
+def _minimise(
+    distribution: Distribution,
+    guess: Float[Array, ""],
+    key: PRNGKeyArray,
+    shape: tuple[int, int, int],
+    mesh: Mesh | None,
+) -> tuple:
+    losses = split(distribution.draw(*shape, key=key), mesh)
     best = losses.sum(0).min(0)
     centre = (suffered(guess, losses) - best).mean()
 
@@ -132,4 +145,4 @@ def _minimise(losses: Float[Array, "T d n"], guess: Float[Array, ""]) -> tuple:
     half = 1.96 * first.std() / first.size**0.5 / second
     # the mean square of regret is the mean square about the centre plus the centre's
     level = square(step).mean() + centre**2
-    return step, half, (square(guess).mean() + centre**2) / level - 1
+    return together((step, half, (square(guess).mean() + centre**2) / level - 1), mesh)

@@ -1,15 +1,22 @@
 """`regrax certify`: the paper's stationarity claims at one (d, T), each with a z-score and a verdict."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+import tyro
+
+from regrax.cli.cluster import Cluster
 from regrax.cli.output import print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.devices import Devices
 
 
 @dataclass(frozen=True)
 class Certify:
     """Check the theorems by Monte Carlo and exact integrals: gradients block by block, signs, curvature, identities."""
 
+    cluster: tyro.conf.OmitArgPrefixes[Cluster]
     actions: int
     """The number of actions d."""
     horizon: int
@@ -28,9 +35,17 @@ class Certify:
     """Print one JSON object."""
 
     def run(self) -> None:
-        """Check, then print a table of claims."""
-        claims = [*self._gradients(), *self._landscape(), *self._expectations()]
-        claims += self._lemmas() if self.lemmas else []
+        """Check, then print a table of claims: in the first process, if there are several."""
+        from regrax.processes import is_first
+
+        with self.cluster.joined() as devices:
+            claims = [*self._gradients(devices), *self._landscape(devices)]
+            claims += self._expectations(devices)
+            claims += self._lemmas() if self.lemmas else []
+            if is_first():
+                self._print(claims)
+
+    def _print(self, claims: list[dict[str, Any]]) -> None:
         result = {
             "actions": self.actions,
             "horizon": self.horizon,
@@ -44,14 +59,14 @@ class Certify:
             [c["claim"], c["measured"], "holds" if c["holds"] else "does not hold"] for c in claims
         ]
         title = f"{self.architecture}, {self.actions} actions, horizon {self.horizon}"
-        print_table(("claim", "measured", "verdict"), rows, title)
+        return print_table(("claim", "measured", "verdict"), rows, title)
 
     def _key(self) -> Any:
         import jax
 
         return jax.random.key(self.seed)
 
-    def _gradients(self) -> list[dict[str, Any]]:
+    def _gradients(self, devices: "Devices | None") -> list[dict[str, Any]]:
         from regrax.certify import gradient_blocks
 
         blocks = gradient_blocks(
@@ -61,6 +76,7 @@ class Certify:
             architecture=self.architecture,
             step=self.step,
             sequences=self.sequences,
+            devices=devices,
         )
         return [
             {
@@ -73,7 +89,7 @@ class Certify:
             for b in blocks
         ]
 
-    def _landscape(self) -> list[dict[str, Any]]:
+    def _landscape(self, devices: "Devices | None") -> list[dict[str, Any]]:
         from regrax.certify import curvature, family
 
         along = family(self.actions, self.horizon, points=25)
@@ -86,7 +102,7 @@ class Certify:
                    along.roots == 1),
         ]  # fmt: skip
         if self.architecture == "single":
-            found = curvature(self.actions, self.horizon, key=self._key())
+            found = curvature(self.actions, self.horizon, key=self._key(), devices=devices)
             smallest = (
                 f"{found.eigenvalues[found.flat]:.4g}"
                 if found.flat < len(found.eigenvalues)
@@ -97,10 +113,10 @@ class Certify:
                                  found.is_minimum))  # fmt: skip
         return claims
 
-    def _expectations(self) -> list[dict[str, Any]]:
+    def _expectations(self, devices: "Devices | None") -> list[dict[str, Any]]:
         from regrax.certify import check_expectations
 
-        found = check_expectations(self.actions, self.horizon, key=self._key())
+        found = check_expectations(self.actions, self.horizon, key=self._key(), devices=devices)
         return [{**_claim(i.statement, f"z = {i.z:.2f}", i.holds), "z": i.z} for i in found]
 
     def _lemmas(self) -> list[dict[str, Any]]:

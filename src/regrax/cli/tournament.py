@@ -5,9 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import tyro
+
+from regrax.cli.cluster import Cluster
 from regrax.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from regrax.devices import Devices
     from regrax.tournament import Interval
     from regrax.tournament import Tournament as Results
 
@@ -50,6 +54,7 @@ class Tournament:
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
 
+    cluster: tyro.conf.OmitArgPrefixes[Cluster]
     learners: tuple[str, ...] = LEARNERS
     """Specs of the learners."""
     games: tuple[str, ...] = GAMES
@@ -68,27 +73,33 @@ class Tournament:
     """Print one JSON object."""
 
     def run(self) -> None:
-        """Play in float64, draw, print."""
+        """Play in float64, draw, print: in the first process, if there are several."""
         import jax
 
         from regrax import checks
         from regrax.plots import check_suffix
+        from regrax.processes import is_first
 
         checks.at_least("seeds", self.seeds, 1)
         if self.plot:
             check_suffix(self.plot)
-        with jax.enable_x64(True):
-            found = self._played()
+        with self.cluster.joined() as devices, jax.enable_x64(True):
+            found = self._played(devices)
+            if is_first():
+                self._show(found)
+
+    def _show(self, found: "Results") -> None:
         if self.plot:
             from regrax.plots import plot_tournament
 
             plot_tournament(found, self.rank).savefig(self.plot, dpi=160)
         print_json(_result(found, self.rank)) if self.json else _print(found, self.rank)
 
-    def _played(self) -> "Results":
+    def _played(self, devices: "Devices | None") -> "Results":
         import jax
 
         from regrax.cli.progress import Bars
+        from regrax.processes import is_first
         from regrax.specs import parse_learner
         from regrax.tournament import draw_games, round_robin
 
@@ -96,14 +107,22 @@ class Tournament:
         games = {text: draw_games(text, self.seeds) for text in self.games}
         sampled = self.sampled or any(learner.feedback == "bandit" for learner in learners)
         key = jax.random.key(0) if sampled else None
-        bars = Bars(hidden=self.json)
+        bars = Bars(hidden=self.json or not is_first())
 
         def heard(done: int, total: int) -> None:
             bars.progress.start()  # not before the input has been found good
             bars.show("games played", done, total)
 
         try:
-            return round_robin(learners, games, self.rounds, seeds=self.seeds, key=key, heard=heard)
+            return round_robin(
+                learners,
+                games,
+                self.rounds,
+                seeds=self.seeds,
+                key=key,
+                heard=heard,
+                devices=devices,
+            )
         finally:
             if bars.tasks:
                 bars.progress.stop()

@@ -5,10 +5,14 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import tyro
+
+from regrax.cli.cluster import Cluster
 from regrax.cli.output import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.attention import Model
+    from regrax.devices import Devices
     from regrax.runs import Progress, Training
 
 MEASURED = ("loss", "optimal_loss", "step_size", "total_variation", "seconds")
@@ -20,6 +24,8 @@ class Train:
 
     regrax train --model linear --actions 3 --horizon 20 --seeds 3 --out runs/linear
     """
+
+    cluster: tyro.conf.OmitArgPrefixes[Cluster]
 
     model: Literal["linear", "full", "swap", "transformer"]
     """One layer (reduced or full form), the swap architecture, or a deep transformer."""
@@ -63,29 +69,45 @@ class Train:
     """Print one JSON object."""
 
     def run(self) -> None:
-        """Train with a bar on the terminal, then print a line a seed."""
-        from regrax.cli.progress import Bars
-        from regrax.runs import train
-        from regrax.training import TrainingDiverged
+        """Train with a bar on the terminal, then print a line a seed: in the first process, if there are several."""
+        from regrax.processes import from_first, is_first
 
-        training = self._training()
+        with self.cluster.joined() as devices:
+            training = self._training()
+            from_first(self._check_fresh)
+            self._train(training, devices)
+            if is_first():
+                self._print(training)
+
+    def _print(self, training: "Training") -> None:
+        rows = [self._row(seed) for seed in range(self.first_seed, self.first_seed + self.seeds)]
+        print_json({"out": str(self.out), "seeds": rows}) if self.json else _print(rows, training)
+
+    def _check_fresh(self) -> bytes:
         if (self.out / "training.json").exists() and not self.resume:
             raise ValueError(
                 f"{self.out} holds a training already: --resume goes on with it, or choose another --out"
             )
-        with Bars(hidden=self.json) as bars:
+        return b""
+
+    def _train(self, training: "Training", devices: "Devices | None") -> None:
+        from regrax.cli.progress import Bars
+        from regrax.processes import is_first
+        from regrax.runs import train
+        from regrax.training import TrainingDiverged
+
+        with Bars(hidden=self.json or not is_first()) as bars:
             try:
                 train(
                     training,
                     self.out,
                     heard=_shown(bars, training),
-                    describe=_measure(training),
+                    describe=_measure(training, devices),
                     save_every=self.save_every,
+                    devices=devices,
                 )
             except TrainingDiverged as error:
                 raise ValueError(f"{error} (it is kept in {self.out})") from None
-        rows = [self._row(seed) for seed in range(self.first_seed, self.first_seed + self.seeds)]
-        print_json({"out": str(self.out), "seeds": rows}) if self.json else _print(rows, training)
 
     def _training(self) -> "Training":
         from regrax.runs import Training
@@ -100,7 +122,9 @@ class Train:
         return {"seed": seed, **{name: about[name] for name in MEASURED}}
 
 
-def _measure(training: "Training") -> "Callable[[Model], dict[str, Any]]":
+def _measure(
+    training: "Training", devices: "Devices | None"
+) -> "Callable[[Model], dict[str, Any]]":
     """The population loss on fresh sequences, and the nearest step of the classical algorithm."""
     import jax
 
@@ -109,7 +133,7 @@ def _measure(training: "Training") -> "Callable[[Model], dict[str, Any]]":
     fresh, objective = jax.random.key(2**31), training.made_objective()
 
     def numbers(model: "Model") -> dict[str, Any]:
-        found = evaluate(model, objective, key=fresh)
+        found = evaluate(model, objective, key=fresh, devices=devices)
         nearest = fit_step_size(model, training.horizon, key=fresh)
         return {
             "loss": found.loss,

@@ -15,8 +15,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
+from regrax.devices import over_rows
 from regrax.games.play import outer
 from regrax.learners import Learner
 from regrax.learners.base import State
@@ -27,15 +29,18 @@ Seating = tuple[int, ...]
 Batch = Float[Array, "M _"]
 
 
-@partial(jax.jit, static_argnames=("seatings", "rounds"))
+@partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
 def swap_matrices(
     payoffs: Float[Array, "J N *d"],
     learners: tuple[Learner, ...],
     seatings: tuple[Seating, ...],
     rounds: int,
     keys: Key[Array, "J"] | None = None,
+    mesh: Mesh | None = None,
 ) -> tuple[Float[Array, "J M _ _"], ...]:
     r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat; with a key a game, actions are drawn as in `play`.
+
+    On a mesh every device plays its share of the games.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -45,10 +50,13 @@ def swap_matrices(
     ((1, 2, 2, 2), [[0.0, 0.0], [0.0, 0.0]])
     """
 
-    def one_game(payoff: Float[Array, "N *d"], key: PRNGKeyArray | None) -> tuple:
-        return _matches(payoff, learners, seatings, rounds, key)
+    def games(learners: tuple[Learner, ...], drawn: tuple) -> tuple:
+        def one_game(payoff: Float[Array, "N *d"], key: PRNGKeyArray | None) -> tuple:
+            return _matches(payoff, learners, seatings, rounds, key)
 
-    return jax.vmap(one_game, in_axes=(0, None if keys is None else 0))(payoffs, keys)
+        return jax.vmap(one_game, in_axes=(0, None if keys is None else 0))(*drawn)
+
+    return over_rows(games, learners, (payoffs, keys), mesh)
 
 
 class _Seat:

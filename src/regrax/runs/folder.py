@@ -6,7 +6,8 @@ r"""Training in a folder: described by plain settings, kept as it goes, and cont
     DIR/seed-I.safetensors     the trained model of seed I (with seed-I.json), see `regrax.checkpoints`
 
 What seed $I$ draws depends on $I$ and the step only: a run that was killed and continued ends with the same bits as one
-that was not, and the first seeds of a larger run are those of a smaller one.
+that was not, and the first seeds of a larger run are those of a smaller one. Of several processes only the first reads
+and writes the folder, and tells the others what it holds: any number of them can continue what another number began.
 """
 
 import json
@@ -21,8 +22,17 @@ import jax
 import numpy as np
 
 from regrax.attention import Model
-from regrax.checkpoints import load_model, read_arrays, read_description, save_model, write_arrays
+from regrax.checkpoints import (
+    load_model,
+    pack,
+    read_description,
+    save_model,
+    unpack,
+    write_arrays,
+)
+from regrax.devices import Devices
 from regrax.files import write_whole
+from regrax.processes import from_first, is_first
 from regrax.runs.settings import Training
 from regrax.training import Report, TrainingDiverged, TrainingState, fit, recipe
 from regrax.training.fitting import start
@@ -47,12 +57,14 @@ def train(
     heard: Callable[[Progress], None] = lambda _: None,
     describe: Callable[[Model], dict[str, Any]] = lambda _: {},
     save_every: float = 10.0,
+    devices: Devices | None = None,
 ) -> list[Model]:
     """The trained models, one a seed: read from `folder` if they are there, else trained there.
 
     A run that was interrupted goes on where it stopped; one with other settings is refused. `describe` gives numbers
     about a model for its JSON file. `heard` is called about a hundred times; the state is saved when `save_every`
-    seconds have passed since the last time, and at the end.
+    seconds have passed since the last time, and at the end. `devices` share every batch; with several processes each
+    calls this with the devices of all.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -60,19 +72,18 @@ def train(
     >>> sorted(path.name for path in Path(folder).iterdir() if path.suffix == ".safetensors")
     ['seed-0.safetensors', 'seed-1.safetensors']
     """
-    folder = Path(folder)
-    claim(folder, training)
-    names = [f"seed-{training.first_seed + i}" for i in range(training.seeds)]
-    if all((folder / f"{name}.json").exists() for name in names):
-        return [load_model(folder / name).model for name in names]
-    run = _Run(training, folder, heard, save_every)
-    stacked = run.finished()
-    models = [jax.tree.map(lambda leaf, i=i: leaf[i], stacked) for i in range(training.seeds)]
+    run = _Run(training, Path(folder), heard, save_every)
+    kept = run.opened()
+    if isinstance(kept, Model):
+        return run.apart(kept)
+    models = run.apart(run.finished(kept, devices))
     share = run.seconds() / training.seeds
-    for name, model in zip(names, models, strict=True):
+    for name, model in zip(run.names, models, strict=True):
         numbers = {**describe(model), "seconds": share}
-        save_model(folder / name, model, training=asdict(training), **numbers)
-    run.forget()
+        if is_first():
+            save_model(run.folder / name, model, training=asdict(training), **numbers)
+    if is_first():
+        run.forget()
     return models
 
 
@@ -119,6 +130,7 @@ class _Run:
             heard,
             save_every,
         )
+        self.names = [f"seed-{training.first_seed + i}" for i in range(training.seeds)]
         self.steps = training.steps or usual.steps
         self.optimizer = adam(training.rate or usual.rate, self.steps)
         self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
@@ -128,9 +140,13 @@ class _Run:
         """How long it has been trained, interruptions left out."""
         return self.before + time.monotonic() - self.began
 
-    def finished(self) -> Any:
-        """Train to the end, from the newest state there is."""
-        state = self.newest()
+    def apart(self, stacked: Model) -> list[Model]:
+        """The model of each seed."""
+        seeds = range(self.training.seeds)
+        return [jax.tree.map(lambda leaf, i=i: leaf[i], stacked) for i in seeds]
+
+    def finished(self, state: TrainingState | None, devices: Devices | None) -> Model:
+        """Train to the end, from a state or from the start."""
         try:
             return fit(
                 self.training.fresh(),
@@ -142,27 +158,47 @@ class _Run:
                 every=max(1, self.steps // REPORTS),
                 callback=self.report,
                 state=state,
-            ).model
+                devices=devices,
+            ).model  # pyright: ignore[reportReturnType]
         except TrainingDiverged as error:
-            self.save(error.state)
+            if is_first():
+                self.save(error.state)
             raise
 
-    def newest(self) -> TrainingState | None:
-        """The state to go on from; what a killed process left half done is cleared away."""
+    def opened(self) -> TrainingState | Model | None:
+        """What the folder holds: the models, stacked, a state to go on from, or nothing."""
+        header, _, data = from_first(self._contents).partition(b"\n")
+        about = json.loads(header)
+        if not about:
+            return None
+        if "finished" in about:
+            template = eqx.filter_eval_shape(self.training.fresh)
+            return unpack(data, self.folder, about, template)
+        self.before, self.first = about["seconds"], about["step"]
+        template = eqx.filter_eval_shape(
+            lambda: start(self.training.fresh(), self.optimizer, self.training.keys(1))
+        )
+        return unpack(data, self.folder / about["arrays"], about, template, exact=True)
+
+    def _contents(self) -> bytes:
+        """A line of JSON about arrays, and the arrays; what a killed process left half done is cleared away."""
+        claim(self.folder, self.training)
+        if all((self.folder / f"{name}.json").exists() for name in self.names):
+            models = [load_model(self.folder / name).model for name in self.names]
+            data, about = pack(jax.tree.map(lambda *leaves: np.stack(leaves), *models))
+            return json.dumps(about | {"finished": True}).encode() + b"\n" + data
         file = self.folder / "state.json"
         about = read_description(file) if file.exists() else {"step": 0, "arrays": None}
         self._clear(about["arrays"])
         self._cut_metrics(about["step"])
         if not file.exists():
-            return None
-        self.before, self.first = about["seconds"], about["step"]
-        template = eqx.filter_eval_shape(
-            lambda: start(self.training.fresh(), self.optimizer, self.training.keys(1))
-        )
-        return read_arrays(self.folder / about["arrays"], about, template, exact=True)
+            return b"{}\n"
+        return json.dumps(about).encode() + b"\n" + (self.folder / about["arrays"]).read_bytes()
 
     def report(self, report: Report) -> None:
-        """Write a line of metrics, now and then the state, and tell who listens."""
+        """Write a line of metrics, now and then the state, and tell who listens: in the first process."""
+        if not is_first():
+            return
         losses = np.asarray(report.losses, float).mean(0)
         line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self.seconds(), 3)}
         with (self.folder / "metrics.jsonl").open("a") as file:

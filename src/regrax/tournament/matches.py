@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Float, PRNGKeyArray
 
+from regrax.devices import everywhere
 from regrax.games import Game, play
 from regrax.games.matches import Seating, swap_matrices
 from regrax.learners import Learner
@@ -66,8 +68,10 @@ def seatings(learners: Sequence[int], seats: int) -> list[Seating]:
     return list(dict.fromkeys(seating(i, j, s, seats) for i, j in pairs for s in range(seats)))
 
 
-def play_group(jobs: list[Job], learners: Sequence[Learner], rounds: int) -> list[Outcome]:
-    """All matches of games of one shape, an outcome a job."""
+def play_group(
+    jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
+) -> list[Outcome]:
+    """All matches of games of one shape, an outcome a job; on a mesh the games are shared out."""
     reasons = {k: _reason(learner, jobs[0], rounds) for k, learner in enumerate(learners)}
     failed = [((k,), reason) for k, reason in reasons.items() if reason is not None]
     able = [k for k, reason in reasons.items() if reason is None]
@@ -75,7 +79,8 @@ def play_group(jobs: list[Job], learners: Sequence[Learner], rounds: int) -> lis
     wanted = seatings(able, len(jobs[0].drawn.sizes))
     traced = [s for s in wanted if not any(learners[k].host for k in s)]
     if traced:
-        for outcome, found in zip(outcomes, _together(jobs, learners, traced, rounds), strict=True):
+        scores = _together(jobs, learners, traced, rounds, mesh)
+        for outcome, found in zip(outcomes, scores, strict=True):
             outcome.scores.update(found)
     for each in wanted:
         if each not in traced:
@@ -109,21 +114,21 @@ def _line(error: Exception) -> str:
 
 
 def _together(
-    jobs: list[Job], learners: Sequence[Learner], wanted: list[Seating], rounds: int
+    jobs: list[Job],
+    learners: Sequence[Learner],
+    wanted: list[Seating],
+    rounds: int,
+    mesh: Mesh | None,
 ) -> Iterator[Scores]:
     present = sorted({k for each in wanted for k in each})
     places = tuple(tuple(present.index(k) for k in each) for each in wanted)
     payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
     keys = [job.key for job in jobs if job.key is not None]
-    found = swap_matrices(
-        payoffs,
-        tuple(learners[k] for k in present),
-        places,
-        rounds,
-        jnp.stack(keys) if keys else None,
-    )
+    seated = tuple(learners[k] for k in present)
+    payoffs, seated, drawn = everywhere((payoffs, seated, jnp.stack(keys) if keys else None), mesh)
+    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh)
     for j in range(len(jobs)):
-        yield _scores(wanted, [np.asarray(seat[j], float) / rounds for seat in found])
+        yield _scores(wanted, [np.asarray(seat)[j].astype(float) / rounds for seat in found])
 
 
 def _alone(

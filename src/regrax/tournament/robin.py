@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from regrax import checks
+from regrax.devices import Devices, mesh_of
 from regrax.games import FORMATS, Game
 from regrax.games.matches import Seating
 from regrax.learners import Learner
@@ -40,11 +41,13 @@ def round_robin(
     seeds: int = 1,
     key: PRNGKeyArray | None = None,
     heard: Callable[[int, int], None] | None = None,
+    devices: Devices | None = None,
 ) -> Tournament:
     """Every learner against every learner in every game; what fails is in `failures`, the rest goes on.
 
     `games` maps a name to the games drawn for it, one for each seed, or to one game. With `key` actions are drawn,
-    which bandit learners need. `heard(done, all)` is called as games are finished.
+    which bandit learners need. `heard(done, all)` is called as games are finished. `devices` share the drawn games of
+    a shape.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -56,11 +59,11 @@ def round_robin(
     names, held = tuple(str(learner) for learner in learners), tuple(games)
     values = {m: np.full((len(held), len(names), len(names), seeds), np.nan) for m in MEASURES}
     failures: dict[Failure, None] = {}
-    jobs, done = list(_jobs(games, seeds, key)), 0
+    jobs, done, mesh = list(_jobs(games, seeds, key)), 0, mesh_of(devices)
     if heard:
         heard(0, len(jobs))
     for group in groups(jobs, len(learners)):
-        for job, outcome in zip(group, play_group(group, learners, rounds), strict=True):
+        for job, outcome in zip(group, play_group(group, learners, rounds, mesh), strict=True):
             _enter(values, job, outcome.scores)
             told = [*outcome.failed, *_not_finite(outcome.scores)]
             failures |= dict.fromkeys(

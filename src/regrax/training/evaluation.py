@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import checks
 from regrax.attention import Model, SwapAttention
+from regrax.devices import Devices, each, everywhere, mesh_of
 from regrax.learners import Learner
 from regrax.theory import optimal_loss
 from regrax.training.distributions import Batch, Gaussian
@@ -47,12 +49,17 @@ class StepFit(NamedTuple):
 
 
 def evaluate(
-    model: Learner, objective: Objective, *, key: PRNGKeyArray, sequences: int = 100_000
+    model: Learner,
+    objective: Objective,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 100_000,
+    devices: Devices | None = None,
 ) -> Evaluation:
     r"""The population loss of `model` on fresh sequences.
 
     For squared regret on standard Gaussian losses it is $L^* + \sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$, whose noise is
-    a hundredth of the plain average's; for any other objective the plain average.
+    a hundredth of the plain average's; for any other objective the plain average. `devices` share the sequences.
 
     >>> import jax
     >>> from regrax.learners import Hedge
@@ -64,7 +71,9 @@ def evaluate(
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
     chunk = min(CHUNK, sequences // 2)
-    parts = np.asarray(_evaluate(model, measured, key, sequences // chunk, chunk), float)
+    mesh = mesh_of(devices)
+    placed = everywhere((model, measured, key), mesh)
+    parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
     error = float(parts.std(ddof=1) / len(parts) ** 0.5)
     return Evaluation(float(parts.mean()), error, least_loss(model, objective))
 
@@ -115,12 +124,18 @@ def _is_standard(objective: Objective) -> bool:
 
 @eqx.filter_jit
 def _evaluate(
-    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, chunk: int
+    model: Learner,
+    objective: Objective,
+    key: PRNGKeyArray,
+    chunks: int,
+    chunk: int,
+    mesh: Mesh | None,
 ) -> Float[Array, "chunks"]:
-    def loss(index: Int[Array, ""]) -> Float[Array, ""]:
+    def loss(shared: tuple, index: Int[Array, ""]) -> Float[Array, ""]:
+        model, objective, key = shared
         return objective.loss(model, objective.draw(chunk, key=jax.random.fold_in(key, index)))
 
-    return lax.map(loss, jnp.arange(chunks))
+    return each(loss, (model, objective, key), chunks, mesh)
 
 
 def fit_step_size(

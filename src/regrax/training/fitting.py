@@ -12,9 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, UInt32
 
 from regrax import checks
+from regrax.devices import Devices, everywhere, here, mesh_of, split, together, total
 from regrax.learners import Learner
 from regrax.training.objectives import Objective
 from regrax.training.recipes import adam, recipe
@@ -60,6 +62,7 @@ class Plan(NamedTuple):
     pieces: int  # of a batch
     chunk: int  # sequences to a piece
     settled: int  # the step after which models are averaged
+    mesh: Mesh | None  # of the devices that share the pieces
 
 
 class TrainingDiverged(ArithmeticError):
@@ -87,6 +90,7 @@ def fit(
     every: int | None = None,
     callback: Callable[[Report], None] | None = None,
     state: TrainingState | None = None,
+    devices: Devices | None = None,
 ) -> Fitted:
     r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
 
@@ -94,7 +98,8 @@ def fit(
     of the models over the last `tail` (a fraction) of the steps: it has less noise than the last of them. A batch is
     taken in pieces of `chunk` sequences. `callback` hears a `Report` after every `every` steps (a twentieth of them
     all); a `state` from a report continues that run. A `key` of shape `(n,)`, with a model whose arrays have a leading
-    axis of `n`, trains `n` seeds in one `vmap`.
+    axis of `n`, trains `n` seeds in one `vmap`. `devices`, such as `jax.devices()`, share the pieces of every batch;
+    what is drawn stays the same.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -118,7 +123,8 @@ def fit(
         raise ValueError(f"tail must be a fraction between 0 and 1, but is {tail}")
     optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
-    plan = Plan(steps, every, batch // chunk, chunk, steps - round(tail * steps))
+    mesh = mesh_of(devices, batch // chunk)
+    plan = Plan(steps, every, batch // chunk, chunk, steps - round(tail * steps), mesh)
     return _run(state, objective, key, optimizer, plan, callback)
 
 
@@ -138,14 +144,15 @@ def _run(
     callback: Callable[[Report], None] | None,
 ) -> Fitted:
     done, history = int(np.max(state.step)), []
+    key, objective, moved = everywhere((key, objective, state), plan.mesh)
     while done < plan.steps:
         count = min(plan.every - done % plan.every, plan.steps - done)
-        moved, losses = _advance(state, objective, key, optimizer, plan, count)
+        moved, losses = _advance(moved, objective, key, optimizer, plan, count)
         losses = np.moveaxis(np.asarray(losses), -1, 0)
         bad = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
         if len(bad):
             raise TrainingDiverged(done + int(bad[0]) + 1, state)
-        state, done = moved, done + count
+        state, done = here(moved, plan.mesh), done + count
         history.append(losses)
         if callback is not None:
             callback(Report(done, plan.steps, losses, state))
@@ -170,7 +177,7 @@ def _advance(
 
         return lax.scan(step, state, None, count)
 
-    return (jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key)
+    return together((jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key), plan.mesh)
 
 
 def _move(state: TrainingState, gradient: Any, optimizer: Any, settled: int) -> TrainingState:
@@ -187,18 +194,13 @@ def _gradient(
 ) -> tuple[Float[Array, ""], Learner]:
     """The loss and its gradient on one batch, piece by piece."""
 
-    def piece(index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
+    def piece(shared: tuple, index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
+        model, objective, key = shared
         data = objective.draw(plan.chunk, key=jax.random.fold_in(key, index))
-        return jax.value_and_grad(objective.loss)(model, data)
+        return jax.value_and_grad(objective.loss)(model, split(data, plan.mesh))
 
-    def add(total: tuple, index: Int[Array, ""]) -> tuple[tuple, None]:
-        return jax.tree.map(jnp.add, total, piece(index)), None
-
-    zero = jax.tree.map(
-        lambda part: jnp.zeros(part.shape, part.dtype), jax.eval_shape(piece, jnp.zeros((), int))
-    )
-    total, _ = lax.scan(add, zero, jnp.arange(plan.pieces))
-    return jax.tree.map(lambda part: part / plan.pieces, total)
+    summed = total(piece, (model, objective, key), plan.pieces, plan.mesh)
+    return jax.tree.map(lambda part: part / plan.pieces, summed)
 
 
 def _is_many(key: Keys) -> bool:

@@ -1,0 +1,210 @@
+"""Operations, bytes and messages of a training step on paper: `python -m benchmarks.scaling [--figure FILE]`.
+
+Formulas in d, T, the batch B, the width w, the layers L and the parameters p, beside what the traced program does: its
+operations are counted primitive by primitive (a product of matrices is two a term, a scan its length times its body,
+anything else one a number), its matrix products also by XLA. Then the efficiency that they predict for many devices.
+"""
+
+import argparse
+import math
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from regrax.attention import LinearAttention, Model, Transformer
+from regrax.training import Objective, RegretObjective
+
+KEY = jax.random.key(0)
+
+
+class Case(NamedTuple):
+    """A model on a task, and how many steps of it make a measurement."""
+
+    actions: int
+    horizon: int
+    width: int  # 0: one linear layer
+    layers: int
+    steps: int
+
+    def made(self) -> tuple[Model, Objective]:
+        """The model and its objective."""
+        task = RegretObjective(self.actions, self.horizon)
+        if not self.width:
+            return LinearAttention(self.actions, key=KEY), task
+        return Transformer(self.actions, key=KEY, width=self.width, layers=self.layers), task
+
+    @property
+    def parameters(self) -> int:
+        """p."""
+        d, w = self.actions, self.width
+        return self.layers * (8 * w * w + 2 * w) + 2 * d * w + w + d if w else d * d + 2 * d
+
+    @property
+    def products(self) -> float:
+        """Operations of matrix products for one sequence, forward and backward."""
+        d, T, w, L = self.actions, self.horizon, self.width, self.layers
+        if not w:
+            return 4 * T * (d * d + d)  # no gradient with respect to the losses
+        return 3 * (16 * L * T * w * w + 4 * L * T * T * w + 2 * T * d * w) + 4 * T * d * w
+
+    @property
+    def rest(self) -> float:
+        """All other operations for one sequence: a count a number, fitted to the traced program."""
+        d, T, w, L = self.actions, self.horizon, self.width, self.layers
+        return T * (27 * d + 6) if not w else L * T * (64 * w + 13 * 4 * T) + T * (28 * w + 22 * d)
+
+    @property
+    def kept(self) -> float:
+        """Numbers kept for the backward pass, for one sequence."""
+        d, T, w, L = self.actions, self.horizon, self.width, self.layers
+        return 4 * T * d if not w else L * T * (14 * w + 2 * 4 * T) + 3 * T * w
+
+
+CASES = {
+    "linear": Case(3, 20, 0, 1, 40),
+    "linear, d = 20": Case(20, 50, 0, 1, 10),
+    "deep": Case(3, 20, 32, 2, 10),
+    "deep, wide": Case(3, 20, 128, 4, 2),
+}
+CASES = {name.replace(", ", "-").replace(" = ", ""): case for name, case in CASES.items()}
+BATCH = {"linear": 32768, "linear-d20": 4096, "deep": 512, "deep-wide": 256}
+
+
+def counted(jaxpr: Any) -> tuple[float, float]:
+    """Operations of matrix products and of everything else, without those that draw or only move numbers."""
+    products = others = 0.0
+    for equation in jaxpr.eqns:
+        inner = [p for p in equation.params.values() if hasattr(p, "eqns") or hasattr(p, "jaxpr")]
+        out = sum(math.prod(v.aval.shape) for v in equation.outvars)
+        if equation.primitive.name == "dot_general":
+            ((left, _), _) = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            products += 2 * out * math.prod(shape[i] for i in left)
+        elif inner:
+            times = equation.params.get("length", 1)
+            for each in inner:
+                a, b = counted(getattr(each, "jaxpr", each))
+                products, others = products + times * a, others + times * b
+        elif equation.primitive.name not in MOVES:
+            read = max(math.prod(getattr(v.aval, "shape", ())) for v in equation.invars)
+            others += read if equation.primitive.name.startswith(("reduce", "cum")) else out
+    return products, others
+
+
+MOVES = {
+    "broadcast_in_dim", "reshape", "transpose", "slice", "concatenate", "squeeze", "copy", "pad",
+    "convert_element_type", "stop_gradient", "iota", "dynamic_slice", "dynamic_update_slice", "rev",
+    "gather", "scatter", "scatter-add", "split", "copy_p", "expand_dims",
+}  # fmt: skip
+
+
+def measured(case: Case, count: int = 64) -> tuple[float, float]:
+    """What one sequence costs in the traced program, given its losses."""
+    model, objective = case.made()
+    data = objective.draw(count, key=KEY)
+    jaxpr = jax.make_jaxpr(lambda model: jax.value_and_grad(objective.loss)(model, data))(model)
+    products, others = counted(jaxpr.jaxpr)
+    return products / count, others / count
+
+
+def by_xla(case: Case, count: int = 64) -> float:
+    """The operations that XLA counts for one sequence; of a scan it counts the body once."""
+    model, objective = case.made()
+    data = objective.draw(count, key=KEY)
+    program = jax.jit(lambda model: jax.value_and_grad(objective.loss)(model, data))
+    return program.lower(model).compile().cost_analysis()["flops"] / count
+
+
+class Network(NamedTuple):
+    """Seconds that a message takes whatever its length, and bytes a second."""
+
+    latency: float
+    bandwidth: float
+
+
+class Machine(NamedTuple):
+    """Operations a second of one device, in steps like these, and what connects devices."""
+
+    speed: float
+    network: Network
+
+
+def message_time(parameters: int, devices: int, network: Network) -> float:
+    r"""$2 \lceil \log_2 D \rceil \alpha + 2 \frac{D-1}{D} \frac{4 (p + 1)}{\beta}$: one all-reduce of gradient and loss."""
+    if devices == 1:
+        return 0.0
+    carried = 2 * (devices - 1) / devices * 4 * (parameters + 1) / network.bandwidth
+    return 2 * math.ceil(math.log2(devices)) * network.latency + carried
+
+
+def efficiency(case: Case, batch: int, devices: int, machine: Machine, *, weak: bool) -> float:
+    """The share of D devices' time that is spent on the work itself; weak: `batch` on each of them."""
+    alone = batch * (case.products + case.rest) / machine.speed
+    own = alone if weak else alone / devices
+    return own / (own + message_time(case.parameters, devices, machine.network))
+
+
+def compare() -> None:
+    """Formulas beside counts."""
+    print(
+        f"{'':14}{'p':>9}{'products':>12}{'counted':>12}{'rest':>12}{'counted':>12}{'XLA, all':>12}"
+    )
+    for name, case in CASES.items():
+        p = sum(np.size(leaf) for leaf in jax.tree.leaves(case.made()[0]))
+        assert p == case.parameters, (p, case.parameters)
+        products, others = measured(case)
+        row = (case.products, products, case.rest, others, by_xla(case))
+        print(f"{name:14}{p:9}" + "".join(f"{value:12.0f}" for value in row))
+
+
+COUNTS = (1, 2, 8, 32, 128, 512, 1000)
+ETHERNET, FABRIC = Network(50e-6, 1e9), Network(5e-6, 2e10)
+CORE, CHIP = (
+    2e9,
+    1e12,
+)  # operations a second that steps like these reach: a core here, an accelerator
+PREDICTED: dict[str, tuple[Case, int, Machine, bool]] = {
+    "linear, B = 4,096 in all, cores on Ethernet": (CASES["linear"], 4096, Machine(CORE, ETHERNET), False),
+    "linear, B = 4,096 each, cores on Ethernet": (CASES["linear"], 4096, Machine(CORE, ETHERNET), True),
+    "deep, B = 256 in all, cores on Ethernet": (CASES["deep"], 256, Machine(CORE, ETHERNET), False),
+    "deep, B = 256 each, cores on Ethernet": (CASES["deep"], 256, Machine(CORE, ETHERNET), True),
+    "w = 512, L = 8, B = 256 each, accelerators": (Case(10, 100, 512, 8, 0), 256, Machine(CHIP, FABRIC), True),
+    "w = 512, L = 8, B = 4,096 in all, accelerators": (Case(10, 100, 512, 8, 0), 4096, Machine(CHIP, FABRIC), False),
+}  # fmt: skip
+
+
+def predict() -> dict[str, list[float]]:
+    """Print the efficiency of every case at every count."""
+    print("| case | " + " | ".join(f"{count:,}" for count in COUNTS) + " |")
+    rows = {}
+    for name, (case, batch, machine, weak) in PREDICTED.items():
+        rows[name] = [efficiency(case, batch, n, machine, weak=weak) for n in COUNTS]
+        print(f"| {name} | " + " | ".join(f"{100 * e:.0f} %" for e in rows[name]) + " |")
+    return rows
+
+
+def draw(rows: dict[str, list[float]], file: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.add_subplot(xlabel="devices", ylabel="efficiency", xscale="log", ylim=(0, 1.05))
+    for name, values in rows.items():
+        axes.plot(COUNTS, values, marker="o", ms=3, label=name)
+    axes.legend(fontsize=7, loc="lower left", frameon=False)
+    figure.savefig(file)
+
+
+def main() -> None:
+    """Print both tables, and draw the second."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figure", help="an .svg file")
+    options = parser.parse_args()
+    compare()
+    rows = predict()
+    if options.figure:
+        draw(rows, options.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Several processes as one run: joining them, telling all what the first one knows, and leaving when one is lost.
+
+Nothing here happens on import: `join` is called once, before anything is computed, by whoever owns the process.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from regrax import checks
+
+LOST = 3  # the exit code of a process whose peers are gone
+START = 120.0  # seconds that processes wait for each other at the start
+HEARTBEAT = 20  # seconds of silence after which a process counts as lost
+SHUTDOWN = 10  # seconds that a finished process waits for the others
+COLLECTIVE = 120  # seconds that one exchange may take, the skew of compiling and saving included
+AUTO = "auto"
+
+
+def join(coordinator: str, processes: int | None = None, process_id: int | None = None) -> None:
+    """Become process `process_id` of `processes`, which meet at `coordinator`, the HOST:PORT of process 0.
+
+    With "auto" all three come from SLURM, Open MPI, Kubernetes or a TPU pod, as `jax.distributed` finds them. A process
+    whose peers do not come within two minutes leaves with one line on the error stream and exit code 3.
+    """
+    limits: dict[str, Any] = {
+        "initialization_timeout": int(START) + 30,  # ours comes first, and says more
+        "heartbeat_timeout_seconds": HEARTBEAT,
+        "shutdown_timeout_seconds": SHUTDOWN,
+    }
+    if coordinator == AUTO:
+        _detected(limits)
+    else:
+        _named(coordinator, processes, process_id, limits)
+    flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
+    if own not in flags:  # read when the first array is made
+        os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE}".strip()
+    _speak_when_aborted()
+
+
+def _named(
+    coordinator: str, processes: int | None, process_id: int | None, limits: dict[str, Any]
+) -> None:
+    loopback = _check(coordinator, processes, process_id)
+    absent = f"not all of {processes} processes came to {coordinator} within {START:.0f} s: "
+    absent += "start every --process-id from 0 up, with the same --coordinator and --processes"
+    with _limit(absent):
+        jax.distributed.initialize(
+            coordinator,
+            processes,
+            process_id,
+            cluster_detection_method="deactivate",
+            coordinator_bind_address=coordinator if loopback else None,
+            **limits,
+        )
+
+
+def _detected(limits: dict[str, Any]) -> None:
+    try:
+        with _limit(f"not all processes of this job came together within {START:.0f} s"):
+            jax.distributed.initialize(**limits)
+    except ValueError as error:
+        raise ValueError(
+            "no launcher of several processes was detected (SLURM, Open MPI, Kubernetes, TPU): name "
+            f"--coordinator HOST:PORT, --processes and --process-id instead ({error})"
+        ) from None
+
+
+def _check(coordinator: str, processes: int | None, process_id: int | None) -> bool:
+    """Whether the coordinator is on this machine's loopback; raises ValueError for what cannot work."""
+    host, _, port = coordinator.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 2**16:
+        raise ValueError(f"the coordinator must be HOST:PORT, but is {coordinator!r}")
+    if processes is None or process_id is None:
+        raise ValueError("a coordinator needs the number of processes and the id of this one too")
+    checks.at_least("processes", processes, 1)
+    checks.at_least("process_id", process_id, 0)
+    if process_id >= processes:
+        raise ValueError(
+            f"process_id must be below processes = {processes} (the first is 0), but is {process_id}"
+        )
+    try:
+        address = socket.gethostbyname(host.strip("[]"))
+    except OSError:
+        raise ValueError(f"the coordinator's host {host!r} is not known here") from None
+    loopback = address.startswith("127.")
+    if process_id == 0 and loopback:
+        _check_free(address, int(port))
+    return loopback
+
+
+def _check_free(address: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError as error:
+            raise ValueError(f"port {port} cannot be used: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def _limit(message: str) -> Iterator[None]:
+    """Leave if what is inside takes longer than the start may: jax itself would abort without a sentence."""
+    timer = threading.Timer(START, leave, [message])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextlib.contextmanager
+def guard() -> Iterator[None]:
+    """Leave at once, with one sentence, if an exchange fails because another process is gone."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if jax.process_count() == 1:
+            raise
+        leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
+
+
+def _lost() -> str:
+    return f"another process of this run was lost, so process {jax.process_index()} stops"
+
+
+def _speak_when_aborted() -> None:
+    """Have the last word if jax aborts the process because the coordinator's or a peer's heartbeat stopped.
+
+    jax offers no callback that works, and Python's own handlers would run only after the abort.
+    """
+    global _handler
+    if os.name == "posix":
+        _handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(_lost()))
+        ctypes.CDLL(None).signal(signal.SIGABRT, _handler)
+
+
+_handler: Any = None  # kept alive here
+
+
+def leave(message: str) -> NoReturn:
+    """Say why and end without the farewell to the others, for which a lost one would keep everybody waiting."""
+    print(f"regrax: error: {message}", file=sys.stderr, flush=True)
+    os._exit(LOST)
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes files and speaks."""
+    return jax.process_index() == 0
+
+
+def from_first(give: Callable[[], bytes]) -> bytes:
+    """What `give` returns in the first process, in all of them; a ValueError or OSError there is raised everywhere.
+
+    >>> from_first(lambda: b"read by one, known to all")
+    b'read by one, known to all'
+    """
+    if jax.process_count() == 1:
+        return give()
+    try:
+        message = b"+" + give() if is_first() else b""
+    except (ValueError, OSError) as error:
+        message = b"-" + str(error).encode()
+    told = _broadcast(message)
+    if told.startswith(b"-"):
+        raise ValueError(told[1:].decode())
+    return told[1:]
+
+
+def _broadcast(message: bytes) -> bytes:
+    from jax.experimental.multihost_utils import broadcast_one_to_all
+
+    size = int(broadcast_one_to_all(np.int32(len(message))))
+    data = np.frombuffer(message.ljust(size, b"\0"), np.uint8)
+    return np.asarray(broadcast_one_to_all(data), np.uint8).tobytes()

@@ -1,0 +1,117 @@
+"""What is computed on one device, on many, and by many processes, as one JSON object: run by `test_devices.py`.
+
+python shared_work.py NAMES none,2,8                              in one process, a line a count
+python shared_work.py NAMES all COORDINATOR PROCESSES PROCESS_ID  in several; the first one prints
+"""
+
+import json
+import sys
+
+import jax
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from regrax import certify, games, learners, processes, tournament
+from regrax.attention import LinearAttention, Transformer
+from regrax.training import Rademacher, RegretObjective, evaluate, fit
+
+KEY = jax.random.key(5)
+PAIR = jax.random.split(KEY, 2)
+
+
+def flat(tree):
+    return np.asarray(ravel_pytree(tree)[0], float)
+
+
+def linear(devices):
+    """Two seeds at once; four pieces, so that 3 and 8 devices share sequences too."""
+    models = jax.vmap(lambda key: LinearAttention(3, key=key))(PAIR)
+    sizes = {"steps": 20, "batch": 64, "chunk": 16}
+    fitted = fit(models, RegretObjective(3, 10), key=PAIR, devices=devices, **sizes)
+    return [*flat(fitted.model), *fitted.losses.ravel()]
+
+
+def deep(devices):
+    model = Transformer(2, key=KEY, layers=1, heads=2, width=8)
+    sizes = {"steps": 12, "batch": 32, "chunk": 8}
+    fitted = fit(model, RegretObjective(2, 6), key=KEY, devices=devices, **sizes)
+    return [*flat(fitted.model), *fitted.losses]
+
+
+def recipe(devices):
+    """The default batch of a linear layer, in single precision as users train."""
+    with jax.enable_x64(False):
+        model = LinearAttention(3, key=jax.random.key(5))
+        key = jax.random.key(6)
+        fitted = fit(model, RegretObjective(3, 20), key=key, steps=10, devices=devices)
+    return [*flat(fitted.model), *fitted.losses.astype(float)]
+
+
+def evaluation(devices):
+    found = evaluate(
+        learners.Hedge(0.4), RegretObjective(3, 8), key=KEY, sequences=5000, devices=devices
+    )
+    return [found.loss, found.error]
+
+
+def gradients(devices):
+    blocks = certify.gradient_blocks(2, 4, key=KEY, sequences=4250, devices=devices)
+    return np.concatenate([[*block.gradient, *block.error] for block in blocks])
+
+
+def curvature(devices):
+    return certify.curvature(2, 4, key=KEY, sequences=500, devices=devices).eigenvalues
+
+
+def identities(devices):
+    found = certify.check_expectations(3, 5, key=KEY, sequences=1001, devices=devices)
+    return np.ravel([[one.difference, one.error] for one in found])
+
+
+def steps(devices):
+    """Every estimator, on numbers of sequences that no device count divides."""
+    every = [
+        certify.monte_carlo_steps(
+            3, 6, key=KEY, estimator=name, architecture=kind, samples=37, runs=2, devices=devices
+        )
+        for name, kind in (("paper", "swap"), ("conditional", "single"), ("antithetic", "single"),
+                           ("quasi", "single"))
+    ]  # fmt: skip
+    return np.concatenate([np.asarray(found, float) for found in every])
+
+
+def numerical(devices):
+    found = certify.numerical_step(Rademacher(), 2, 6, key=KEY, sequences=1001, devices=devices)
+    return list(found)
+
+
+def matches(devices):
+    """Drawn games and drawn actions: three games of one shape, one of another."""
+    drawn = {"random": [games.random(2, 3, seed=i) for i in range(3)], "chicken": [games.chicken()]}
+    seated = [learners.Hedge(0.3), learners.RegretMatching(), learners.Exp3(0.1)]
+    found = tournament.round_robin(seated, drawn, 20, seeds=3, key=KEY, devices=devices)
+    return np.concatenate([rows.ravel() for rows in found.values.values()])
+
+
+WORK = {
+    work.__name__: work
+    for work in (linear, deep, recipe, evaluation, gradients, curvature, identities, steps,
+                 numerical, matches)
+}  # fmt: skip
+
+
+def main(names, counts, coordinator=None, number=None, own=None):
+    if coordinator is not None:
+        processes.join(coordinator, int(number), int(own))
+    names = list(WORK) if names == "all" else names.split(",")
+    with processes.guard(), jax.enable_x64(True):
+        for count in counts.split(","):
+            every = {"none": None, "all": jax.devices()}
+            devices = every[count] if count in every else jax.devices()[: int(count)]
+            found = {name: np.asarray(WORK[name](devices), float).tolist() for name in names}
+            if processes.is_first():
+                print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
