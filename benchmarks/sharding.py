@@ -1,9 +1,9 @@
 """What sharing a step costs: `python -m benchmarks.sharding [--repeats N]`.
 
-One worker process has one device, the other two (forced host devices); both may use the same cores and do the same total
-work, turn about. A ratio is the median over neighbouring measurements of two devices' time over one's, in wall time and
-in CPU time: one device already uses all threads where that pays, so a ratio above 1 is the overhead of sharing. Then two
-processes on loopback measure the time of one all-reduce by its size.
+One worker process has one device, the other two (forced host devices); both may use the same cores and do the same
+total work, turn about. A ratio is the median over neighbouring measurements of two devices' time over one's, in wall
+time and in CPU time: one device already uses all threads where that pays, so a ratio above 1 is the overhead of
+sharing. Then two processes on loopback measure the time of one all-reduce by its size.
 """
 
 import argparse
