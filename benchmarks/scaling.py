@@ -15,7 +15,6 @@ import numpy as np
 from regrax.attention import LinearAttention, Model, Transformer
 from regrax.training import Objective, RegretObjective
 
-KEY = jax.random.key(0)
 HEADS = 4
 
 
@@ -32,8 +31,10 @@ class Case(NamedTuple):
         """The model and its objective."""
         task = RegretObjective(self.actions, self.horizon)
         if not self.width:
-            return LinearAttention(self.actions, key=KEY), task
-        return Transformer(self.actions, key=KEY, width=self.width, layers=self.layers), task
+            return LinearAttention(self.actions, key=jax.random.key(0)), task
+        return Transformer(
+            self.actions, key=jax.random.key(0), width=self.width, layers=self.layers
+        ), task
 
     @property
     def parameters(self) -> int:
@@ -98,7 +99,7 @@ MOVES = {
 def measured(case: Case, count: int = 64) -> tuple[float, float]:
     """What one sequence costs in the traced program, given its losses."""
     model, objective = case.made()
-    data = objective.draw(count, key=KEY)
+    data = objective.draw(count, key=jax.random.key(0))
     jaxpr = jax.make_jaxpr(lambda model: jax.value_and_grad(objective.loss)(model, data))(model)
     products, others = counted(jaxpr.jaxpr)
     return products / count, others / count
@@ -107,7 +108,7 @@ def measured(case: Case, count: int = 64) -> tuple[float, float]:
 def by_xla(case: Case, count: int = 64) -> float:
     """The operations that XLA counts for one sequence; of a scan it counts the body once."""
     model, objective = case.made()
-    data = objective.draw(count, key=KEY)
+    data = objective.draw(count, key=jax.random.key(0))
     program = jax.jit(lambda model: jax.value_and_grad(objective.loss)(model, data))
     return program.lower(model).compile().cost_analysis()["flops"] / count
 

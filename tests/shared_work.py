@@ -15,8 +15,10 @@ from regrax import certify, games, learners, processes, tournament
 from regrax.attention import LinearAttention, Transformer
 from regrax.training import Rademacher, RegretObjective, evaluate, fit
 
-KEY = jax.random.key(5)
-PAIR = jax.random.split(KEY, 2)
+
+def key():
+    """Made when asked for: processes join before the first array is made."""
+    return jax.random.key(5)
 
 
 def flat(tree):
@@ -25,46 +27,46 @@ def flat(tree):
 
 def linear(devices):
     """Two seeds at once; four pieces, so that 3 and 8 devices share sequences too."""
-    models = jax.vmap(lambda key: LinearAttention(3, key=key))(PAIR)
+    keys = jax.random.split(key(), 2)
+    models = jax.vmap(lambda key: LinearAttention(3, key=key))(keys)
     sizes = {"steps": 20, "batch": 64, "chunk": 16}
-    fitted = fit(models, RegretObjective(3, 10), key=PAIR, devices=devices, **sizes)
+    fitted = fit(models, RegretObjective(3, 10), key=keys, devices=devices, **sizes)
     return [*flat(fitted.model), *fitted.losses.ravel()]
 
 
 def deep(devices):
-    model = Transformer(2, key=KEY, layers=1, heads=2, width=8)
+    model = Transformer(2, key=key(), layers=1, heads=2, width=8)
     sizes = {"steps": 12, "batch": 32, "chunk": 8}
-    fitted = fit(model, RegretObjective(2, 6), key=KEY, devices=devices, **sizes)
+    fitted = fit(model, RegretObjective(2, 6), key=key(), devices=devices, **sizes)
     return [*flat(fitted.model), *fitted.losses]
 
 
 def recipe(devices):
     """The default batch of a linear layer, in single precision as users train."""
     with jax.enable_x64(False):
-        model = LinearAttention(3, key=jax.random.key(5))
-        key = jax.random.key(6)
-        fitted = fit(model, RegretObjective(3, 20), key=key, steps=10, devices=devices)
+        model = LinearAttention(3, key=key())
+        fitted = fit(model, RegretObjective(3, 20), key=key(), steps=10, devices=devices)
     return [*flat(fitted.model), *fitted.losses.astype(float)]
 
 
 def evaluation(devices):
     found = evaluate(
-        learners.Hedge(0.4), RegretObjective(3, 8), key=KEY, sequences=5000, devices=devices
+        learners.Hedge(0.4), RegretObjective(3, 8), key=key(), sequences=5000, devices=devices
     )
     return [found.loss, found.error]
 
 
 def gradients(devices):
-    blocks = certify.gradient_blocks(2, 4, key=KEY, sequences=4250, devices=devices)
+    blocks = certify.gradient_blocks(2, 4, key=key(), sequences=4250, devices=devices)
     return np.concatenate([[*block.gradient, *block.error] for block in blocks])
 
 
 def curvature(devices):
-    return certify.curvature(2, 4, key=KEY, sequences=500, devices=devices).eigenvalues
+    return certify.curvature(2, 4, key=key(), sequences=500, devices=devices).eigenvalues
 
 
 def identities(devices):
-    found = certify.check_expectations(3, 5, key=KEY, sequences=1001, devices=devices)
+    found = certify.check_expectations(3, 5, key=key(), sequences=1001, devices=devices)
     return np.ravel([[one.difference, one.error] for one in found])
 
 
@@ -72,7 +74,7 @@ def steps(devices):
     """Every estimator, on numbers of sequences that no device count divides."""
     every = [
         certify.monte_carlo_steps(
-            3, 6, key=KEY, estimator=name, architecture=kind, samples=37, runs=2, devices=devices
+            3, 6, key=key(), estimator=name, architecture=kind, samples=37, runs=2, devices=devices
         )
         for name, kind in (("paper", "swap"), ("conditional", "single"), ("antithetic", "single"),
                            ("quasi", "single"))
@@ -81,7 +83,7 @@ def steps(devices):
 
 
 def numerical(devices):
-    found = certify.numerical_step(Rademacher(), 2, 6, key=KEY, sequences=1001, devices=devices)
+    found = certify.numerical_step(Rademacher(), 2, 6, key=key(), sequences=1001, devices=devices)
     return list(found)
 
 
@@ -89,7 +91,7 @@ def matches(devices):
     """Drawn games and drawn actions: three games of one shape, one of another."""
     drawn = {"random": [games.random(2, 3, seed=i) for i in range(3)], "chicken": [games.chicken()]}
     seated = [learners.Hedge(0.3), learners.RegretMatching(), learners.Exp3(0.1)]
-    found = tournament.round_robin(seated, drawn, 20, seeds=3, key=KEY, devices=devices)
+    found = tournament.round_robin(seated, drawn, 20, seeds=3, key=key(), devices=devices)
     return np.concatenate([rows.ravel() for rows in found.values.values()])
 
 

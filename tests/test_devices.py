@@ -184,6 +184,19 @@ def test_an_error_of_the_first_process_is_the_error_of_all(tmp_path):
 
 
 @pytest.mark.slow
+def test_processes_with_other_settings_are_refused(tmp_path):
+    where, out = address(), str(tmp_path / "run")
+    shared = [*WORKER, "--out", out, "--coordinator", where, "--processes", "2"]
+    first = started("-m", "regrax", *shared, "--process-id", "0")
+    other = started("-m", "regrax", *shared, "--process-id", "1", "--rate", "0.5")
+    _, errors = other.communicate(timeout=200)
+    assert other.returncode == 2, errors
+    assert "must be started alike, but here rate = 0.5 and in the first None" in errors
+    first.communicate(timeout=BOUND)
+    assert first.returncode == LOST
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [0, 1])
 def test_a_missing_process_is_not_waited_for_without_end(own):
     script = "from regrax import processes; processes.START = 3.0; "

@@ -56,6 +56,7 @@ def test_core_rooms_do_no_input_or_output():
         "simplex.py",
         "regret.py",
         "checks.py",
+        "devices.py",
         "learners",
         "games",
         "theory",

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from regrax import attention as attention
     from regrax import audit as audit
     from regrax import checkpoints as checkpoints
+    from regrax import devices as devices
     from regrax import games as games
     from regrax import learners as learners
+    from regrax import processes as processes
     from regrax import regret as regret
     from regrax import runs as runs
     from regrax import simplex as simplex
@@ -45,8 +47,10 @@ _ROOMS = (
     "attention",
     "checkpoints",
     "audit",
+    "devices",
     "games",
     "learners",
+    "processes",
     "regret",
     "runs",
     "simplex",

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from socket import SOCK_STREAM
 from typing import Any, NoReturn
 
 import jax
@@ -41,10 +42,18 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
         _detected(limits)
     else:
         _named(coordinator, processes, process_id, limits)
+    _keep_output_clean()
     flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
     if own not in flags:  # read when the first array is made
         os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE}".strip()
     _speak_when_aborted()
+
+
+def _keep_output_clean() -> None:
+    """Send what the libraries below Python write to the standard output, greetings of Gloo, to the error stream."""
+    sys.stdout.flush()
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding)
+    os.dup2(2, 1)
 
 
 def _named(
@@ -89,22 +98,22 @@ def _check(coordinator: str, processes: int | None, process_id: int | None) -> b
             f"process_id must be below processes = {processes} (the first is 0), but is {process_id}"
         )
     try:
-        address = socket.gethostbyname(host.strip("[]"))
+        family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=SOCK_STREAM)[0]
     except OSError:
         raise ValueError(f"the coordinator's host {host!r} is not known here") from None
-    loopback = address.startswith("127.")
-    if process_id == 0 and loopback:
-        _check_free(address, int(port))
+    loopback = str(address[0]).startswith("127.") or address[0] == "::1"
+    if process_id == 0:
+        _check_free(family, (address if loopback else ("", int(port))))
     return loopback
 
 
-def _check_free(address: str, port: int) -> None:
-    with socket.socket() as probe:
+def _check_free(family: socket.AddressFamily, address: Any) -> None:
+    with socket.socket(family, SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((address, port))
+            probe.bind(address)
         except OSError as error:
-            raise ValueError(f"port {port} cannot be used: {error.strerror}") from None
+            raise ValueError(f"port {address[1]} cannot be used: {error.strerror}") from None
 
 
 @contextlib.contextmanager

@@ -72,6 +72,7 @@ def train(
     >>> sorted(path.name for path in Path(folder).iterdir() if path.suffix == ".safetensors")
     ['seed-0.safetensors', 'seed-1.safetensors']
     """
+    check_alike(training)
     run = _Run(training, Path(folder), heard, save_every)
     kept = run.opened()
     if isinstance(kept, Model):
@@ -85,6 +86,16 @@ def train(
     if is_first():
         run.forget()
     return models
+
+
+def check_alike(training: Training) -> None:
+    """Raise ValueError unless this process was started with the settings of the first."""
+    first = json.loads(from_first(lambda: json.dumps(asdict(training)).encode()))
+    for name, value in asdict(training).items():
+        if first[name] != value:
+            raise ValueError(
+                f"all processes must be started alike, but here {name} = {value!r} and in the first {first[name]!r}"
+            )
 
 
 def claim(folder: Path, training: Training) -> None:
