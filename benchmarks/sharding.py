@@ -61,7 +61,7 @@ def reduce(address: str, own: int) -> None:
 
 
 def worker(*arguments: object, devices: int = 1) -> subprocess.Popen:
-    flags = f"--xla_force_host_platform_device_count={devices}"
+    flags = f"--xla_force_host_platform_device_count={devices} --xla_backend_optimization_level=1"
     command = [sys.executable, "-m", "benchmarks.sharding", *map(str, arguments)]
     environment = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}

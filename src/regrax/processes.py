@@ -3,6 +3,7 @@
 Nothing here happens on import: `join` is called once, before anything is computed, by whoever owns the process.
 """
 
+import atexit
 import contextlib
 import ctypes
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from socket import SOCK_STREAM
 from typing import Any, NoReturn
@@ -19,12 +21,19 @@ import numpy as np
 
 from regrax import checks
 
-LOST = 3  # the exit code of a process whose peers are gone
+FAILED, LOST = (
+    2,
+    3,
+)  # the exit codes of a process that cannot go on, and of one whose peers are gone
+LINGER = (
+    2.0  # seconds that the first process stays after an error, so that the others can say theirs
+)
 START = 120.0  # seconds that processes wait for each other at the start
 HEARTBEAT = 20  # seconds of silence after which a process counts as lost
 SHUTDOWN = 10  # seconds that a finished process waits for the others
 COLLECTIVE = 120  # seconds that one exchange may take, the skew of compiling and saving included
 AUTO = "auto"
+PREEMPTION = "jax_enable_preemption_service"
 
 
 def join(coordinator: str, processes: int | None = None, process_id: int | None = None) -> None:
@@ -38,6 +47,8 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
         "heartbeat_timeout_seconds": HEARTBEAT,
         "shutdown_timeout_seconds": SHUTDOWN,
     }
+    if hasattr(jax.config, PREEMPTION):
+        jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
     if coordinator == AUTO:
         _detected(limits)
     else:
@@ -130,13 +141,17 @@ def _limit(message: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def guard() -> Iterator[None]:
-    """Leave at once, with one sentence, if an exchange fails because another process is gone."""
+    """End this process at once and with one sentence if another one is gone, or if it cannot go on itself."""
     try:
         yield
-    except jax.errors.JaxRuntimeError as error:
+    except (jax.errors.JaxRuntimeError, ValueError, OSError, KeyboardInterrupt) as error:
         if jax.process_count() == 1:
             raise
-        leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
+        if isinstance(error, jax.errors.JaxRuntimeError):
+            leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
+        if is_first():
+            time.sleep(LINGER)
+        leave(str(error) or "interrupted", FAILED)
 
 
 def _lost() -> str:
@@ -146,21 +161,20 @@ def _lost() -> str:
 def _speak_when_aborted() -> None:
     """Have the last word if jax aborts the process because the coordinator's or a peer's heartbeat stopped.
 
-    jax offers no callback that works, and Python's own handlers would run only after the abort.
+    jax offers no callback that works, and Python's own handlers would run only after the abort. When the interpreter
+    ends, jax aborts as it likes: it may hold the lock that our word would wait for.
     """
-    global _handler
     if os.name == "posix":
-        _handler = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(_lost()))
-        ctypes.CDLL(None).signal(signal.SIGABRT, _handler)
+        last_word = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(_lost()))
+        ctypes.CDLL(None).signal(signal.SIGABRT, last_word)
+        atexit.register(lambda kept: signal.signal(signal.SIGABRT, signal.SIG_DFL), last_word)
 
 
-_handler: Any = None  # kept alive here
-
-
-def leave(message: str) -> NoReturn:
+def leave(message: str, code: int = LOST) -> NoReturn:
     """Say why and end without the farewell to the others, for which a lost one would keep everybody waiting."""
-    print(f"regrax: error: {message}", file=sys.stderr, flush=True)
-    os._exit(LOST)
+    with contextlib.suppress(OSError):
+        print(f"regrax: error: {message}", file=sys.stderr, flush=True)
+    os._exit(code)
 
 
 def is_first() -> bool:
