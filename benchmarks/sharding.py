@@ -2,8 +2,8 @@
 
 One worker process has one device, the other two (forced host devices); both may use the same cores and do the same
 total work, turn about. A ratio is the median over neighbouring measurements of two devices' time over one's, in wall
-time and in CPU time: one device already uses all threads where that pays, so a ratio above 1 is the overhead of
-sharing. Then two processes on loopback measure the time of one all-reduce by its size.
+time and in CPU time, beside one device's operations a CPU second. One device already uses all threads where that pays,
+so a ratio above 1 is the overhead of sharing. Then two processes on loopback measure an all-reduce by its size.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def ask(process: subprocess.Popen, name: str, steps: int) -> tuple[float, float]
 def overhead(repeats: int, names: list[str]) -> None:
     """Print a line a case."""
     one, two = (worker("--serve", devices, devices=devices) for devices in (1, 2))
-    print(f"{'':24}{'one, ms':>10}{'two, ms':>10}{'wall':>8}{'CPU':>8}")
+    print(f"{'':14}{'one, ms':>10}{'two, ms':>10}{'wall':>8}{'CPU':>8}{'Mops/s':>8}")
     try:
         for name in names:
             steps = CASES[name].steps
@@ -87,8 +87,11 @@ def overhead(repeats: int, names: list[str]) -> None:
             pairs = [(ask(one, name, steps), ask(two, name, steps)) for _ in range(repeats)]
             wall, cpu = (median(b[i] / a[i] for a, b in pairs) for i in (0, 1))
             times = [1e3 * median(pair[i][0] for pair in pairs) / steps for i in (0, 1)]
+            done = BATCH[name] * steps * (CASES[name].products + CASES[name].rest)
+            speed = 1e-6 * done / median(a[1] for a, _ in pairs)
             verdict = "" if wall < OVERHEAD else "  above the target of 1.15"
-            print(f"{name:24}{times[0]:10.2f}{times[1]:10.2f}{wall:8.2f}{cpu:8.2f}{verdict}")
+            row = f"{times[0]:10.2f}{times[1]:10.2f}{wall:8.2f}{cpu:8.2f}{speed:8.0f}{verdict}"
+            print(f"{name:14}{row}", flush=True)
     finally:
         for process in (one, two):
             process.stdin.close()

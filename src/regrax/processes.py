@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import socket
 import sys
@@ -33,6 +34,9 @@ HEARTBEAT = 20  # seconds of silence after which a process counts as lost
 SHUTDOWN = 10  # seconds that a finished process waits for the others
 COLLECTIVE = 120  # seconds that one exchange may take, the skew of compiling and saving included
 AUTO = "auto"
+STATUS = re.compile(
+    "(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): "
+)  # of an exchange
 PREEMPTION = "jax_enable_preemption_service"
 
 
@@ -49,6 +53,10 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     }
     if hasattr(jax.config, PREEMPTION):
         jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
+    refused = (
+        f"process {process_id} could not join {coordinator}: is its --process-id taken already?"
+    )
+    _speak_when_aborted(lambda: refused)
     if coordinator == AUTO:
         _detected(limits)
     else:
@@ -57,7 +65,7 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
     if own not in flags:  # read when the first array is made
         os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE}".strip()
-    _speak_when_aborted()
+    _speak_when_aborted(_lost)
 
 
 def _keep_output_clean() -> None:
@@ -147,7 +155,7 @@ def guard() -> Iterator[None]:
     except (jax.errors.JaxRuntimeError, ValueError, OSError, KeyboardInterrupt) as error:
         if jax.process_count() == 1:
             raise
-        if isinstance(error, jax.errors.JaxRuntimeError):
+        if isinstance(error, jax.errors.JaxRuntimeError) or STATUS.match(str(error)):
             leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
         if is_first():
             time.sleep(LINGER)
@@ -158,14 +166,14 @@ def _lost() -> str:
     return f"another process of this run was lost, so process {jax.process_index()} stops"
 
 
-def _speak_when_aborted() -> None:
-    """Have the last word if jax aborts the process because the coordinator's or a peer's heartbeat stopped.
+def _speak_when_aborted(words: Callable[[], str]) -> None:
+    """Have the last word if jax aborts the process, as it does when it cannot join or when a heartbeat stops.
 
     jax offers no callback that works, and Python's own handlers would run only after the abort. When the interpreter
     ends, jax aborts as it likes: it may hold the lock that our word would wait for.
     """
     if os.name == "posix":
-        last_word = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(_lost()))
+        last_word = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(words()))
         ctypes.CDLL(None).signal(signal.SIGABRT, last_word)
         atexit.register(lambda kept: signal.signal(signal.SIGABRT, signal.SIG_DFL), last_word)
 
