@@ -168,18 +168,17 @@ def compare() -> None:
 PIECES = 4  # of a batch, as the recipes have it
 COUNTS = (1, 2, 8, 32, 128, 512, 1000)
 ETHERNET, FABRIC = Network(50e-6, 1e9), Network(5e-6, 2e10)
-CORE, CHIP = (
-    2e9,
-    1e12,
-)  # operations a second that steps like these reach: a core here, an accelerator
+# operations a second that steps like these reach: a core here with either model, and an accelerator, assumed
+CORE, MATRIX_CORE, CHIP = Machine(2.7e9, ETHERNET), Machine(1.5e10, ETHERNET), Machine(1e12, FABRIC)
+LARGE = Case(10, 100, 512, 8, 0)
 PREDICTED: dict[str, tuple[Case, int, Machine, bool]] = {
-    "linear, B = 4,096 in all, cores on Ethernet": (CASES["linear"], 4096, Machine(CORE, ETHERNET), False),
-    "linear, B = 4,096 each, cores on Ethernet": (CASES["linear"], 4096, Machine(CORE, ETHERNET), True),
-    "deep, B = 256 in all, cores on Ethernet": (CASES["deep"], 256, Machine(CORE, ETHERNET), False),
-    "deep, B = 256 each, cores on Ethernet": (CASES["deep"], 256, Machine(CORE, ETHERNET), True),
-    "w = 512, L = 8, B = 256 each, accelerators": (Case(10, 100, 512, 8, 0), 256, Machine(CHIP, FABRIC), True),
-    "w = 512, L = 8, B = 4,096 in all, accelerators": (Case(10, 100, 512, 8, 0), 4096, Machine(CHIP, FABRIC), False),
-}  # fmt: skip
+    "linear, B = 4,096 in all, cores": (CASES["linear"], 4096, CORE, False),
+    "linear, B = 4,096 each, cores": (CASES["linear"], 4096, CORE, True),
+    "w = 32, L = 2, B = 256 in all, cores": (CASES["deep"], 256, MATRIX_CORE, False),
+    "w = 32, L = 2, B = 256 each, cores": (CASES["deep"], 256, MATRIX_CORE, True),
+    "w = 512, L = 8, B = 4,096 in all, accelerators": (LARGE, 4096, CHIP, False),
+    "w = 512, L = 8, B = 256 each, accelerators": (LARGE, 256, CHIP, True),
+}
 
 
 def predict() -> dict[str, list[float]]:

@@ -22,22 +22,22 @@ import numpy as np
 
 from regrax import checks
 
-FAILED, LOST = (
-    2,
-    3,
-)  # the exit codes of a process that cannot go on, and of one whose peers are gone
-LINGER = (
-    2.0  # seconds that the first process stays after an error, so that the others can say theirs
-)
-START = 120.0  # seconds that processes wait for each other at the start
-HEARTBEAT = 20  # seconds of silence after which a process counts as lost
-SHUTDOWN = 10  # seconds that a finished process waits for the others
-COLLECTIVE = 120  # seconds that one exchange may take, the skew of compiling and saving included
+# exit codes: of a process that cannot go on, and of one whose peers are gone
+FAILED, LOST = 2, 3
+# seconds that processes wait for each other at the start
+START = 120.0
+# seconds of silence after which a process counts as lost
+HEARTBEAT = 20
+# seconds that a finished process waits for the others
+SHUTDOWN = 10
+# seconds that one exchange may take, the skew of compiling and saving included
+COLLECTIVE = 120
+# seconds that the first process stays after an error, so that the others can say theirs
+LINGER = 2.0
 AUTO = "auto"
-STATUS = re.compile(
-    "(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): "
-)  # of an exchange
 PREEMPTION = "jax_enable_preemption_service"
+# how the errors of a failed exchange begin
+STATUS = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): ")
 
 
 def join(coordinator: str, processes: int | None = None, process_id: int | None = None) -> None:
@@ -46,21 +46,10 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     With "auto" all three come from SLURM, Open MPI, Kubernetes or a TPU pod, as `jax.distributed` finds them. A process
     whose peers do not come within two minutes leaves with one line on the error stream and exit code 3.
     """
-    limits: dict[str, Any] = {
-        "initialization_timeout": int(START) + 30,  # ours comes first, and says more
-        "heartbeat_timeout_seconds": HEARTBEAT,
-        "shutdown_timeout_seconds": SHUTDOWN,
-    }
-    if hasattr(jax.config, PREEMPTION):
-        jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
-    refused = (
-        f"process {process_id} could not join {coordinator}: is its --process-id taken already?"
-    )
-    _speak_when_aborted(lambda: refused)
     if coordinator == AUTO:
-        _detected(limits)
+        _join_detected()
     else:
-        _named(coordinator, processes, process_id, limits)
+        _join_named(coordinator, processes, process_id)
     _keep_output_clean()
     flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
     if own not in flags:  # read when the first array is made
@@ -75,32 +64,41 @@ def _keep_output_clean() -> None:
     os.dup2(2, 1)
 
 
-def _named(
-    coordinator: str, processes: int | None, process_id: int | None, limits: dict[str, Any]
-) -> None:
+def _join_named(coordinator: str, processes: int | None, process_id: int | None) -> None:
     loopback = _check(coordinator, processes, process_id)
     absent = f"not all of {processes} processes came to {coordinator} within {START:.0f} s: "
     absent += "start every --process-id from 0 up, with the same --coordinator and --processes"
-    with _limit(absent):
-        jax.distributed.initialize(
-            coordinator,
-            processes,
-            process_id,
-            cluster_detection_method="deactivate",
-            coordinator_bind_address=coordinator if loopback else None,
-            **limits,
-        )
+    _initialize(
+        absent,
+        coordinator_address=coordinator,
+        num_processes=processes,
+        process_id=process_id,
+        cluster_detection_method="deactivate",
+        coordinator_bind_address=coordinator if loopback else None,
+    )
 
 
-def _detected(limits: dict[str, Any]) -> None:
+def _join_detected() -> None:
     try:
-        with _limit(f"not all processes of this job came together within {START:.0f} s"):
-            jax.distributed.initialize(**limits)
+        _initialize(f"not all processes of this job came together within {START:.0f} s")
     except ValueError as error:
         raise ValueError(
             "no launcher of several processes was detected (SLURM, Open MPI, Kubernetes, TPU): name "
             f"--coordinator HOST:PORT, --processes and --process-id instead ({error})"
         ) from None
+
+
+def _initialize(absent: str, **settings: Any) -> None:
+    if hasattr(jax.config, PREEMPTION):
+        jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
+    _speak_when_aborted(lambda: "this process was not let in: is its --process-id taken already?")
+    with _limit(absent):
+        jax.distributed.initialize(
+            initialization_timeout=int(START) + 30,  # ours comes first, and says more
+            heartbeat_timeout_seconds=HEARTBEAT,
+            shutdown_timeout_seconds=SHUTDOWN,
+            **settings,
+        )
 
 
 def _check(coordinator: str, processes: int | None, process_id: int | None) -> bool:
