@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from regrax import runs as runs
     from regrax import simplex as simplex
     from regrax import specs as specs
+    from regrax import sweep as sweep
     from regrax import theory as theory
     from regrax import tournament as tournament
     from regrax import training as training
@@ -55,6 +56,7 @@ _ROOMS = (
     "runs",
     "simplex",
     "specs",
+    "sweep",
     "theory",
     "tournament",
     "training",

@@ -20,12 +20,14 @@ from regrax.cli.play import Play
 from regrax.cli.reproduce import Reproduce
 from regrax.cli.solve import Solve
 from regrax.cli.step_size import StepSize
+from regrax.cli.sweep import Sweep
 from regrax.cli.tournament import Tournament
 from regrax.cli.train import Train
 
 Command = (
     Annotated[Play, tyro.conf.subcommand("play")]
     | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[AuditLog, tyro.conf.subcommand("audit")]

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 Numbers = Sequence[float | int] | np.ndarray
-Style = Literal["line", "dashed", "points"]
+Style = Literal["line", "dashed", "points", "marked"]  # marked: a line with its points
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def _curve(series: Series, chart: Chart, across: Place, up: Place) -> str:
         if series.style == "points"
         else [f'<polyline class="{series.style} c{series.color}" points="{line}"/>']
     )
-    radius = 4 if series.style == "points" else 0
+    radius = 4 if series.style in ("points", "marked") else 0
     parts += [_spot(series, chart, i, *spots[i], radius) for i in _spread(shown)]
     return "".join(parts)
 

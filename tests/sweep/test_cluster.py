@@ -1,0 +1,169 @@
+"""A sweep on a real Dask cluster: a scheduler and workers on loopback, some of them killed in the middle."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from regrax.cli import main
+from regrax.sweep import read_sweep, run_sweep, table
+
+pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+
+GRID = """
+model = "linear"
+actions = 2
+horizon = 5
+steps = 1500
+batch = 1024
+seeds = 64
+sequences = 2000
+"""
+PATIENCE = 120
+
+
+class Cluster:
+    """Processes on 127.0.0.1, in folders of their own: they share no files with the command."""
+
+    def __init__(self, folder):
+        self.folder, self.processes = folder, []
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
+        port = self.address.rpartition(":")[2]
+        self.scheduler = self.start("scheduler", "--host", "127.0.0.1", "--port", port)
+
+    def worker(self):
+        alone = ("--host", "127.0.0.1", "--nthreads", "1", "--no-nanny", "--death-timeout", "60")
+        return self.start("worker", self.address, *alone)
+
+    def start(self, kind, *arguments):
+        code = f"from distributed.cli import dask_{kind} as c; c.main()"
+        home = self.folder / f"{kind}-{len(self.processes)}"
+        home.mkdir()
+        log = (home / "log").open("w")
+        command = [sys.executable, "-c", code, *arguments, "--no-dashboard"]
+        process = subprocess.Popen(command, cwd=home, stdout=log, stderr=log)
+        self.processes.append(process)
+        return process
+
+    def close(self):
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = []
+
+    def start():
+        made.append(Cluster(tmp_path / f"cluster-{len(made)}"))
+        return made[-1]
+
+    for place in range(3):
+        (tmp_path / f"cluster-{place}").mkdir()
+    yield start
+    for one in made:
+        one.close()
+
+
+def begun(file, out, address):
+    command = [sys.executable, "-m", "regrax", "sweep", str(file), "--out", str(out), "--json"]
+    return subprocess.Popen(
+        [*command, "--dask", address], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def kept(out):
+    return {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+
+
+def wait_for(condition, process):
+    limit = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_killed_workers_and_a_killed_scheduler_lose_nothing_and_repeat_nothing(cluster, tmp_path):
+    file, out = tmp_path / "grid.toml", tmp_path / "out"
+    file.write_text(GRID)
+    first = cluster()
+    victim, _ = first.worker(), first.worker()
+    command = begun(file, out, first.address)
+    wait_for(lambda: len(kept(out)) >= 8, command)
+    os.kill(victim.pid, signal.SIGKILL)
+    wait_for(lambda: len(kept(out)) >= 24, command)
+    os.kill(first.scheduler.pid, signal.SIGKILL)
+    ended = time.monotonic()
+    printed, told = command.communicate(timeout=60)
+    assert time.monotonic() - ended < 45
+    assert command.returncode == 2
+    assert (
+        f"the Dask scheduler at {first.address} was lost; every cell that was finished is kept"
+        in told
+    )
+    assert told.count("\n") == 1
+    assert printed == ""
+    before = kept(out)
+    assert 24 <= len(before) < 64
+    assert len(table(out)) == len(before)
+    first.close()
+
+    second = cluster()
+    second.worker()
+    command = begun(file, out, second.address)
+    printed, told = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 0, told
+    rows = json.loads(printed)["rows"]
+    assert [row["seed"] for row in rows] == list(range(64))
+    assert before.items() <= kept(out).items()
+    assert len(kept(out)) == 64
+
+
+def test_the_numbers_are_those_of_a_run_without_a_cluster(cluster, tmp_path):
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID.replace("1500", "20").replace("64", "3"))
+    one = cluster()
+    one.worker()
+    command = begun(file, tmp_path / "there", one.address)
+    printed, told = command.communicate(timeout=PATIENCE)
+    assert command.returncode == 0, told
+    here = run_sweep(read_sweep(file), tmp_path / "here").rows
+    for mine, theirs in zip(here, json.loads(printed)["rows"], strict=True):
+        assert mine["seed"] == theirs["seed"]
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-5)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"])
+def test_an_address_where_nobody_answers_is_an_error(
+    address, tmp_path, capsys, monkeypatch, as_users_run_it
+):
+    monkeypatch.setattr("regrax.sweep.cluster.PATIENCE", 0.5)
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", str(file), "--out", str(tmp_path / "out"), "--dask", address, "--json"])
+    told = capsys.readouterr().err
+    assert f"no Dask scheduler answers at {address}" in told
+    assert told.count("\n") == 1
+
+
+def test_without_the_extra_the_command_says_what_to_install(
+    tmp_path, capsys, monkeypatch, as_users_run_it
+):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    file = tmp_path / "grid.toml"
+    file.write_text(GRID)
+    with pytest.raises(SystemExit, match="2"):
+        main(["sweep", str(file), "--out", str(tmp_path / "out"), "--dask", "tcp://127.0.0.1:9"])
+    assert "pip install 'regrax[dask]'" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""The page of a sweep: every figure drawn in a browser, light, dark and narrow; honest where nothing is known."""
+
+import random
+
+import pytest
+
+from regrax import theory
+from regrax.report.sweep import sweep_page
+from regrax.sweep.summary import groups, summary
+
+KINDS = {
+    ("linear", 2, 32): 1.0,
+    ("swap", 2, 32): 1.1,
+    ("transformer", 1, 16): 0.7,
+    ("transformer", 2, 8): 0.5,
+    ("transformer", 2, 16): 0.4,
+    ("transformer", 4, 16): 0.3,
+}
+
+
+def made(actions=(2, 3), horizons=(10, 20, 40), **more):
+    """Rows as a sweep would give them, with gaps that are known."""
+    drawn = random.Random(0)
+    rows = []
+    for d in actions:
+        for T in horizons:
+            least, step = theory.optimal_loss(d, T), theory.step_size(d, T)
+            level = theory.loss(step, d, T)
+            for (model, layers, width), gap in KINDS.items():
+                for seed in range(2):
+                    numbers = {
+                        "loss": least + gap * (level - least),
+                        "optimal_loss": least,
+                        "exact_step_loss": level,
+                        "exact_step": step,
+                        "step_size": step * drawn.uniform(0.97, 1.03),
+                        "operations": 10**6 * T * d * layers * width,
+                        "seconds": 1.0,
+                    }
+                    settings = {"actions": d, "horizon": T, "seed": seed, "model": model}
+                    rows.append({**settings, "layers": layers, "width": width, **numbers, **more})
+    return rows
+
+
+def test_groups_recover_the_gaps_and_tell_settings_apart():
+    rows = made()
+    for group in groups(rows):
+        key = (group.row["model"], group.row["layers"], group.row["width"])
+        assert group.mean["gap"] == pytest.approx(KINDS[key])
+        assert group.seeds == 2
+    labels = {group.label for group in groups(rows)}
+    assert labels == {
+        "linear",
+        "swap",
+        "transformer 1x16",
+        "transformer 2x8",
+        "transformer 2x16",
+        "transformer 4x16",
+    }
+    both = groups([*made(rate=0.1), *made(rate=0.2)])
+    assert {"linear, rate 0.1", "linear, rate 0.2"} <= {group.label for group in both}
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"),
+    [((1200, 4400), False), ((1200, 4400), True), ((500, 8000), False)],
+    ids=["light", "dark", "phone"],
+)  # fmt: skip
+def test_a_browser_draws_every_figure(browse, size, dark):
+    failed = {
+        "linear-d2-T10-s0-0123456789ab": "TrainingDiverged: the loss must be a finite number, " * 3
+    }
+    page = sweep_page(made(), failed, "architectures")
+    shown = browse(page, f"sweep-{size[0]}-{'dark' if dark else 'light'}", size=size, dark=dark)
+    names = {name for name, *_ in shown.figures}
+    steps = {f"step-{place}" for place in range(len(KINDS))}
+    assert names == steps | {
+        "limit-actions-2",
+        "limit-actions-3",
+        "gap-width",
+        "gap-layers",
+        "gap-compute",
+    }
+    for name, width, height, marks in shown.figures:
+        assert width > 200 and height > 150 and marks >= 5, name  # noqa: PT018
+    assert shown.overflow <= 0
+    assert shown.console == []
+
+
+def test_one_size_alone_still_makes_a_page():
+    page = sweep_page(made(actions=(2,), horizons=(10,)), {}, "one")
+    assert "limit-actions-2" in page
+    page = sweep_page(made(actions=(2, 3, 5), horizons=(10,)), {}, "over actions")
+    assert "limit-horizon-10" in page
+
+
+def test_where_no_limit_is_known_the_page_says_so_and_shows_the_table():
+    rows = made(optimal_loss=None, exact_step_loss=None, exact_step=None, distribution="laplace")
+    page = sweep_page(rows, {}, "laplace")
+    assert "<svg" not in page
+    assert "cells of other kinds are in the table only" in page
+    assert "transformer 4x16" in page
+
+
+def test_nothing_finished_is_a_page_too():
+    page = sweep_page([], {"cell": "ValueError: no"}, "nothing")
+    assert "No cell is finished yet" in page
+    assert "ValueError: no" in page
+
+
+def test_the_printed_table_leaves_blank_what_is_not_known():
+    rows = made(optimal_loss=None, exact_step_loss=None, exact_step=None, operations=None)
+    columns, lines = summary(rows, str)
+    assert all(len(line) == len(columns) for line in lines)
+    assert lines[0][columns.index("gap")] == lines[0][columns.index("operations")] == ""
