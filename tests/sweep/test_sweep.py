@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
+import regrax
 from regrax import theory
 from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model
@@ -266,7 +268,8 @@ def test_kill_9_in_the_middle_then_the_same_command_finishes(file, tmp_path):
     many = tmp_path / "many.toml"
     many.write_text(TEXT.replace("seeds = 2", "seeds = 40").replace("steps = 30", "steps = 400"))
     command = [sys.executable, "-m", "regrax", "sweep", str(many), "--out", str(out), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    here = {**os.environ, "PYTHONPATH": str(Path(regrax.__file__).parents[1])}
+    process = subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL)
     limit = time.monotonic() + 120
     while len(list(out.glob("cells/*.json"))) < 3:
         assert process.poll() is None
@@ -275,7 +278,7 @@ def test_kill_9_in_the_middle_then_the_same_command_finishes(file, tmp_path):
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     before = {name: at for name, at in stamps(out).items() if name.endswith(".json")}
-    finished = subprocess.run(command, capture_output=True, timeout=300, check=True)
+    finished = subprocess.run(command, env=here, capture_output=True, timeout=300, check=True)
     assert json.loads(finished.stdout)["finished"] == 80
     assert before.items() <= stamps(out).items()
     assert not list(out.glob("cells/.*"))
