@@ -82,7 +82,7 @@ def test_cells_that_differ_in_seed_and_rate_share_a_batch():
         (GRID + "rate = []", "rate must have at least one value, but its list is empty"),
         (GRID + "rate = [0.1, 0.1]", "rate must list each value once, but has 0.1 twice"),
         (GRID + 'rate = "high"', "rate must be a number, or a list of such, but is 'high'"),
-        (GRID + "rate = -1.0", "rate must be above 0, but is -1.0, in the cell model = 'linear', actions = 2"),
+        (GRID + "rate = -1.0", "rate must be above 0, but is -1.0 .in the cell model = 'linear', actions = 2"),
         (GRID + "steps = 1.5", "steps must be a whole number, or a list of such, but is 1.5"),
         (GRID + "steps = true", "steps must be a whole number, or a list of such, but is True"),
         (GRID + "steps = 0", "steps must be a whole number of at least 1, but is 0"),

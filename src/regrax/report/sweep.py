@@ -82,7 +82,7 @@ def _limit(known: list[Group]) -> list[Section]:
             for place, label in enumerate(_labels(known))
             if _of(here, label)
         ]
-        series += _reference(here, axis)
+        series += _reference(here, axis, _labels(known))
         title, name = f"{AXES[other][1]} = {value}", f"limit-{other}-{value}"
         caption = "Mean over seeds, bands: one SD. Zero, which a log axis does not have, is the best possible policy."
         y_label = "% above the least loss"
@@ -94,15 +94,18 @@ def _limit(known: list[Group]) -> list[Section]:
     return [Section("limit", "How far from the optimum", text, charts)]
 
 
-def _reference(here: list[Group], axis: str) -> list[Series]:
-    """Hedge at the exact step, for one copy of each kind of objective among the groups."""
+def _reference(here: list[Group], axis: str, labels: list[str]) -> list[Series]:
+    """Hedge at the exact step: alone, and as the heads of the swap architecture, in its colour."""
     found = []
     for swap in (False, True):
-        mine = {g.row[axis]: g.row for g in here if (g.row["model"] == "swap") == swap}
+        mine = [g for g in here if (g.row["model"] == "swap") == swap]
         if mine:
-            levels = [percent_above(row, "exact_step_loss") or 0.0 for row in mine.values()]
+            levels = {g.row[axis]: percent_above(g.row, "exact_step_loss") or 0.0 for g in mine}
+            xs = sorted(levels)
             label = "Hedge at k*" + (", d heads" if swap else "")
-            found.append(Series(label, list(mine), levels, style="dashed", color=6))
+            color = labels.index(mine[0].label) % COLORS if swap else 6
+            ys = [levels[x] for x in xs]
+            found.append(Series(label, xs, ys, style="dashed", color=color))
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from regrax import __version__
 from regrax.sweep.cells import Cell
+from regrax.sweep.run import ClusterLost
 from regrax.sweep.work import Done, work
 
 PATIENCE = 15.0  # seconds that a scheduler may be out of reach before it counts as lost
@@ -47,9 +48,9 @@ class Cluster:
         workers = len(self.client.scheduler_info()["workers"])
         return f"{workers} worker{'s' if workers > 1 else ''}" if workers else "waiting for workers"
 
-    def lost(self) -> ConnectionError:
+    def lost(self) -> ClusterLost:
         """The error when the scheduler has gone."""
-        return ConnectionError(
+        return ClusterLost(
             f"the Dask scheduler at {self.address} was lost; every cell that was finished is kept, and the same "
             "command does the rest"
         )
@@ -69,18 +70,21 @@ def _quiet() -> None:
 class _Remote:
     """A batch on the cluster."""
 
-    def __init__(self, future: Any, lost: Callable[[], ConnectionError]) -> None:
+    def __init__(self, future: Any, lost: Callable[[], ClusterLost]) -> None:
         self.future, self.lost = future, lost
 
     def done(self) -> bool:
         return self.future.done()
 
     def result(self) -> list[Done]:
-        from distributed.client import FutureCancelledError
-
+        """What the batch gave, or its own error; anything else that keeps it from coming is the cluster's."""
+        if self.future.status == "error":
+            raise self.future.exception(timeout=PATIENCE)
+        if self.future.status != "finished":
+            raise self.lost()
         try:
             return self.future.result(timeout=PATIENCE)
-        except (FutureCancelledError, OSError):
+        except Exception:
             raise self.lost() from None
         finally:
             self.future.release()

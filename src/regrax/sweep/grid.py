@@ -129,21 +129,21 @@ def _expanded(grid: Grid) -> dict[str, Cell]:
     seeds, sequences = grid.pop("seeds", [0]), grid.pop("sequences", [SEQUENCES])
     found: dict[str, Cell] = {}
     for values in itertools.product(*grid.values()):
-        training = _training(dict(zip(grid, values, strict=True)))
+        training = _training(dict(zip(grid, values, strict=True)), grid)
         for seed, count in itertools.product(seeds, sequences):
             cell = Cell(training, seed, count)
             found[cell.name] = cell
     return found
 
 
-def _training(settings: dict[str, Any]) -> Training:
+def _training(settings: dict[str, Any], grid: Grid) -> Training:
     try:
         return completed(Training(**settings))
     except ValueError as error:
         which = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
-        raise ValueError(
-            f"{error}, in the cell {which} (what does not go together belongs in [[cells]] tables of its own)"
-        ) from None
+        several = any(len(values) > 1 for values in grid.values())
+        hint = "; what does not go together belongs in [[cells]] tables of its own"
+        raise ValueError(f"{error} (in the cell {which}{hint if several else ''})") from None
 
 
 def _add(found: dict[str, Cell], more: dict[str, Cell], place: str) -> None:

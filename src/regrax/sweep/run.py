@@ -37,6 +37,10 @@ class Finished(NamedTuple):
     done_before: int  # cells that were there already
 
 
+class ClusterLost(ConnectionError):
+    """Nothing can come back any more from where the batches run."""
+
+
 @runtime_checkable
 class Pool(Protocol):
     """Where batches run."""
@@ -45,7 +49,7 @@ class Pool(Protocol):
         """Begin a batch; what comes back has `done()` and `result()`."""
 
     def look(self) -> str:
-        """A word on how it goes; raises ConnectionError when nothing can come back any more."""
+        """A word on how it goes; raises ClusterLost when nothing can come back any more."""
         ...
 
     def close(self) -> None:
@@ -81,7 +85,7 @@ def run_sweep(
         kept.note(cells, {})
         try:
             if missing:
-                run.all(_cluster(dask) if dask else _Here())
+                run.all(_Here() if dask is None else _cluster(dask))
         finally:
             kept.note(cells, run.failed)
             kept.write_results()
@@ -138,7 +142,7 @@ class _Run:
         self.finished += weight(batch)
         try:
             results = future.result()
-        except (KeyboardInterrupt, ConnectionError):
+        except ClusterLost:
             raise
         except Exception as error:
             if len(batch) > 1 or tries < self.retries:
@@ -152,7 +156,7 @@ class _Run:
         return []
 
     def _tell(self, note: str) -> None:
-        under_way = sum(share * weight(batch) for batch, share in self.shares.items())
+        under_way = sum(share * weight(batch) for batch, share in self.shares.items() if share)
         share = (self.finished + under_way) / self.total
         done = len(self.cells) - self.left - len(self.failed)
         self.heard(Progress(share, done, len(self.failed), len(self.cells), note))
