@@ -29,8 +29,8 @@ class Cell:
     >>> cell = Cell(completed(Training("linear", actions=3, horizon=20)), seed=1)
     >>> cell.settings["steps"], cell.settings["objective"]
     (1000, 'regret')
-    >>> cell.name[:18]
-    'linear-d3-T20-s1-5'
+    >>> cell.name[:16]
+    'linear-d3-T20-s1'
     """
 
     training: Training  # of one seed, the first: the cell's own is beside it

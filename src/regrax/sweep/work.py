@@ -40,7 +40,7 @@ def work(
     >>> small = completed(Training("linear", actions=2, horizon=5, steps=10, batch=64))
     >>> first, second = work([Cell(small, seed, sequences=200) for seed in (0, 1)])
     >>> sorted(first.numbers)[:5]
-    ['excess', 'exact_step', 'exact_step_loss', 'loss', 'loss_error']
+    ['exact_step', 'exact_step_loss', 'excess', 'loss', 'loss_error']
     """
     if asked != __version__:
         raise RuntimeError(
