@@ -1,9 +1,10 @@
 """What sharing a step costs: `python -m benchmarks.sharding [--repeats N]`.
 
-One worker process has one device, the other two (forced host devices); both may use the same cores and do the same
-total work, turn about. A ratio is the median over neighbouring measurements of two devices' time over one's, in wall
-time and in CPU time, beside one device's operations a CPU second. One device already uses all threads where that pays,
-so a ratio above 1 is the overhead of sharing. Then two processes on loopback measure an all-reduce by its size.
+A process with two forced host devices does the same total work on one of them and on both, turn about, and a process
+with one device does it too. A ratio is the median over neighbouring measurements, in wall time: both devices over one
+of them is what sharing costs, both over the process with one device what it costs together with forcing a CPU to be two
+devices. One device may use all threads too. Last comes one device's number of operations a CPU second. Then two
+processes on loopback measure an all-reduce by its size.
 """
 
 import argparse
@@ -21,16 +22,16 @@ OVERHEAD = 1.15  # the ratio that must not be passed
 SIZES = (1, 100, 16_740, 1_000_000, 10_000_000)  # numbers in an all-reduce
 
 
-def serve(devices: int) -> None:
-    """Answer a line `case steps` with the wall and CPU seconds of that many steps."""
+def serve() -> None:
+    """Answer a line `case steps devices` with the wall and CPU seconds of that many steps."""
     import jax
 
     from regrax.training import fit
 
-    shared = jax.devices()[:devices] if devices > 1 else None
     for line in sys.stdin:
-        name, steps = line.split()
+        name, steps, count = line.split()
         model, objective = CASES[name].made()
+        shared = jax.devices()[:2] if count == "2" else None
         wall, cpu = time.perf_counter(), time.process_time()
         sizes = {"steps": int(steps), "every": int(steps), "batch": BATCH[name]}
         fitted = fit(model, objective, key=jax.random.key(0), devices=shared, **sizes)
@@ -68,32 +69,34 @@ def worker(*arguments: object, devices: int = 1) -> subprocess.Popen:
     return subprocess.Popen(command, env=environment, **pipes)
 
 
-def ask(process: subprocess.Popen, name: str, steps: int) -> tuple[float, float]:
-    process.stdin.write(f"{name} {steps}\n")
+def ask(process: subprocess.Popen, name: str, count: int) -> tuple[float, float]:
+    process.stdin.write(f"{name} {CASES[name].steps} {count}\n")
     process.stdin.flush()
     wall, cpu = json.loads(process.stdout.readline())
-    return wall, cpu
+    return wall / CASES[name].steps, cpu / CASES[name].steps
 
 
 def overhead(repeats: int, names: list[str]) -> None:
     """Print a line a case."""
-    one, two = (worker("--serve", devices, devices=devices) for devices in (1, 2))
-    print(f"{'':14}{'one, ms':>10}{'two, ms':>10}{'wall':>8}{'CPU':>8}{'Mops/s':>8}")
+    single, forced = (worker("--serve", devices=devices) for devices in (1, 2))
+    ways = ((single, 1), (forced, 1), (forced, 2))
+    print(
+        f"{'ms a step':14}{'alone':>9}{'1 of 2':>9}{'both':>9}{'sharing':>9}{'+ forcing':>10}{'Mops/s':>8}"
+    )
     try:
         for name in names:
-            steps = CASES[name].steps
-            for process in (one, two):
-                ask(process, name, steps)  # compiles
-            pairs = [(ask(one, name, steps), ask(two, name, steps)) for _ in range(repeats)]
-            wall, cpu = (median(b[i] / a[i] for a, b in pairs) for i in (0, 1))
-            times = [1e3 * median(pair[i][0] for pair in pairs) / steps for i in (0, 1)]
-            done = BATCH[name] * steps * (CASES[name].products + CASES[name].rest)
-            speed = 1e-6 * done / median(a[1] for a, _ in pairs)
-            verdict = "" if wall < OVERHEAD else "  above the target of 1.15"
-            row = f"{times[0]:10.2f}{times[1]:10.2f}{wall:8.2f}{cpu:8.2f}{speed:8.0f}{verdict}"
-            print(f"{name:14}{row}", flush=True)
+            for process, count in ways:
+                ask(process, name, count)  # compiles
+            rounds = [[ask(process, name, n) for process, n in ways] for _ in range(repeats)]
+            alone, one, both = (1e3 * median(r[i][0] for r in rounds) for i in range(3))
+            sharing, forcing = (median(r[2][0] / r[i][0] for r in rounds) for i in (1, 0))
+            done = BATCH[name] * (CASES[name].products + CASES[name].rest)
+            speed = 1e-6 * done / median(r[0][1] for r in rounds)
+            verdict = "" if sharing < OVERHEAD else "  above the target of 1.15"
+            times = f"{alone:9.2f}{one:9.2f}{both:9.2f}{sharing:9.2f}{forcing:10.2f}{speed:8.0f}"
+            print(f"{name:14}{times}{verdict}", flush=True)
     finally:
-        for process in (one, two):
+        for process in (single, forced):
             process.stdin.close()
             process.wait(30)
 
@@ -113,11 +116,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", nargs="*", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--reduce", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        return serve(options.serve)
+        return serve()
     if options.reduce:
         return reduce(options.reduce[0], int(options.reduce[1]))
     overhead(options.repeats, options.only)
