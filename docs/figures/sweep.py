@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from regrax import theory
 from regrax.plots import COLORS
@@ -25,12 +26,12 @@ def steps(found: list[Group]) -> Figure:
         for color, d in zip(COLORS, _sizes(found, "actions"), strict=False):
             mine = _of(found, kind, actions=d)
             xs = [group.row["horizon"] for group in mine]
-            grid = list(range(min(xs), max(xs) + 1, 2))
+            grid = range(min(xs), max(xs) + 1)
             axes.plot(
                 grid, [theory.step_size(d, T) for T in grid], color=color, label=f"k*, d = {d}"
             )
             _points(axes, mine, "step_size", color, marker="o", linestyle="none")
-        _dress(axes, kind, "rounds T", "step" if kind == KINDS[0] else "")
+        _dress(axes, kind, "rounds T", "step")
     figure.axes[0].legend(frameon=False)
     return figure
 
@@ -43,7 +44,7 @@ def gaps(found: list[Group]) -> Figure:
         axes.axhline(1.0, color="0.3", linestyle="--", label="Hedge at k*")
         for color, kind in zip(COLORS, KINDS, strict=False):
             _points(axes, _of(found, kind, actions=d), "gap", color, marker="o", label=kind)
-        _dress(axes, f"d = {d}", "rounds T", "gap" if d == sizes[0] else "")
+        _dress(axes, f"d = {d}", "rounds T", "gap")
     figure.axes[0].legend(frameon=False, fontsize=8)
     return figure
 
@@ -64,7 +65,7 @@ def sizes(found: list[Group]) -> Figure:
             label = words.format(value).replace("1 layers", "1 layer")
             _points(axes, mine, "gap", color, size=size, marker="o", label=label)
         axes.axhline(1.0, color="0.3", linestyle="--", label="Hedge at k*")
-        _dress(axes, "", size, "gap" if size == "width" else "")
+        _dress(axes, "", size, "gap")
         axes.legend(frameon=False, fontsize=8)
     return figure
 
@@ -87,6 +88,13 @@ def _sizes(found: list[Group], name: str) -> list[int]:
 
 def _dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set(title=title, xlabel=x, ylabel=y, xscale="log", yscale="log")
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    if x != "operations":
+        axes.set_xticks({"rounds T": [5, 10, 20], "width": [8, 16, 32], "layers": [1, 2, 4]}[x])
+        axes.xaxis.set_major_formatter(plain)
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain if y == "step" else NullFormatter())
     axes.grid(alpha=0.25, which="both", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -29,12 +29,14 @@ def _lead(rows: Sequence[Row], found: list[Group], known: list[Group]) -> list[s
     over = ", ".join(f"{AXES[a][1]} = {_listed(s)}" for a, s in zip(AXES, sizes, strict=True))
     text = [f"{len(rows)} cells of {len(_labels(found))} kinds, over {over}."] if rows else []
     text = text or ["No cell is finished yet."]
-    if known:
-        means = sorted((_mean_gap(known, label), label) for label in _labels(known))
-        best = "; ".join(f"{label} {number(gap)}" for gap, label in means)
+    shared = _shared([_of(known, label) for label in _labels(known)])
+    if shared:
+        means = sorted((_mean(_of(known, label), shared, "gap"), label) for label in _labels(known))
+        gaps = "; ".join(f"{label} {number(gap)}" for gap, label in means)
+        pairs = ", ".join(f"({d}, {T})" for d, T in sorted(shared))
         text.append(
             "Of the distance from Hedge at the exact step k* (1) to the best possible policy (0) there remains, "
-            f"as a mean over d, T and seeds: {best}."
+            f"as a mean over seeds and the pairs (d, T) that all kinds share, {pairs}: {gaps}."
         )
     if len(known) < len(found):
         text.append(
@@ -48,15 +50,19 @@ def _steps(known: list[Group]) -> list[Section]:
     if not known:
         return []
     axis, other = _axes(known)
+    colors = {value: place % COLORS for place, value in enumerate(_by(known, other))}
+    lengths = {label: len(_by(_of(known, label), axis)) for label in _labels(known)}
+    curves = [label for label, length in lengths.items() if length > 1]  # one point is no curve
     charts = []
-    for place, label in enumerate(_labels(known)):
+    for place, label in enumerate(curves or lengths):
         series = []
-        for color, (value, mine) in enumerate(_by(_of(known, label), other).items()):
+        for value, mine in _by(_of(known, label), other).items():
+            mine = sorted(mine, key=lambda group: group.row[axis])
             xs = [group.row[axis] for group in mine]
             exact = [group.row["exact_step"] for group in mine]
-            name = f"{AXES[other][1]} = {value}"
-            color %= COLORS
-            series.append(Series(f"k*, {name}", xs, exact, color=color))
+            name, color = f"{AXES[other][1]} = {value}", colors[value]
+            style = "line" if len(mine) > 1 else "marked"
+            series.append(Series(f"k*, {name}", xs, exact, style=style, color=color))
             series.append(_series(f"learned, {name}", mine, axis, "step_size", color, "points"))
         caption = "Lines: the exact step. Points: the step of the FTRL nearest to the model, mean over seeds; bars: SD."
         title = f"Learned step, {label}"
@@ -65,7 +71,7 @@ def _steps(known: list[Group]) -> list[Section]:
         )
     text = [
         "Each model is compared with smoothed fictitious play, softmax(-k S), on fresh Gaussian losses, at the k that "
-        "plays most like it. One layer can come to rest only at k*. A deeper model is not confined to a constant step: "
+        "plays most like it. One linear layer can come to rest only at k*. A transformer is not confined to a constant step: "
         "where it plays better than k*, its nearest step describes it only roughly."
     ]
     return [Section("steps", "The step that training finds", text, charts)]
@@ -127,7 +133,7 @@ def _against(deep: list[Group], size: str, rest: str, word: str) -> list[Chart]:
     series = []
     for value, mine in _by(deep, rest).items():
         by_size = _by(mine, size)
-        shared = set.intersection(*({_sizes(g) for g in part} for part in by_size.values()))
+        shared = _shared(list(by_size.values()))
         if len(by_size) < 2 or not shared:
             continue
         means = [_mean(part, shared, "gap") for part in by_size.values()]
@@ -223,8 +229,10 @@ def _mean(found: list[Group], among: set[tuple[int, int]], name: str) -> float:
     return statistics.fmean(g.mean[name] or 0.0 for g in found if _sizes(g) in among)
 
 
-def _mean_gap(known: list[Group], label: str) -> float:
-    return statistics.fmean(group.mean["gap"] or 0.0 for group in _of(known, label))
+def _shared(parts: Sequence[list[Group]]) -> set[tuple[int, int]]:
+    """The pairs (d, T) that every part has."""
+    pairs = [{_sizes(group) for group in part} for part in parts]
+    return set.intersection(*pairs) if pairs else set()
 
 
 def _listed(values: Sequence[int]) -> str:
