@@ -39,7 +39,7 @@ def settings(quick: bool) -> dict[str, Any]:
     """The horizons, and how many sequences of each family."""
     return {
         "horizons": [HORIZON] if quick else [5, HORIZON, 100],
-        "sequences": 500 if quick else 4000,
+        "sequences": 2000 if quick else 4000,
         "seed": 17,
     }
 

@@ -43,9 +43,9 @@ FULL: Mapping[str, Training] = {
 
 QUICK: Mapping[str, Training] = {
     "linear": _training("linear", steps=250),
-    "linear-hindsight": _training("linear", objective="hindsight", steps=150),
+    "linear-hindsight": _training("linear", objective="hindsight", steps=100),
     "ball": _training("linear", operator="ball", steps=150),
-    "swap": _training("swap", steps=150),
+    "swap": _training("swap", steps=100),
     "swap-closed": _training("swap", objective="swap-closed", steps=100, batch=256),
     "transformer-2": _training("transformer", layers=2, steps=500, batch=64),
     "transformer-4": _training("transformer", layers=4, steps=400, batch=64),

@@ -39,7 +39,10 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
     }
     return {
         name: {
-            "steps": [fit_step_size(m, HORIZON, key=key).step for m in models[name]],
+            "steps": [
+                fit_step_size(m, HORIZON, key=key, sequences=settings["held_out"]).step
+                for m in models[name]
+            ],
             "theory": steps[name],
             "difference": _difference(name, steps[name], settings["compared"]),
         }

@@ -71,8 +71,8 @@ def _steps(known: list[Group]) -> list[Section]:
         )
     text = [
         "Each model is compared with smoothed fictitious play, softmax(-k S), on fresh Gaussian losses, at the k that "
-        "plays most like it. One linear layer can come to rest only at k*. A transformer is not confined to a constant step: "
-        "where it plays better than k*, its nearest step describes it only roughly."
+        "plays most like it. One linear layer can come to rest only at k*. A transformer is not confined to a constant "
+        "step: where it plays better than k*, its nearest step describes it only roughly."
     ]
     return [Section("steps", "The step that training finds", text, charts)]
 
