@@ -92,7 +92,9 @@ def _dress(axes: Axes, title: str, x: str, y: str) -> None:
     if x != "operations":
         axes.set_xticks({"rounds T": [5, 10, 20], "width": [8, 16, 32], "layers": [1, 2, 4]}[x])
         axes.xaxis.set_major_formatter(plain)
-        axes.xaxis.set_minor_formatter(NullFormatter())
+    if y == "gap":
+        axes.set_yticks([0.5, 1, 2, 5])
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.yaxis.set_major_formatter(plain)
     axes.yaxis.set_minor_formatter(plain if y == "step" else NullFormatter())
     axes.grid(alpha=0.25, which="both", linewidth=0.5)
