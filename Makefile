@@ -6,6 +6,8 @@ INSTALLED := .venv/.installed
 EXTRAS := .venv-extras
 # the quick tests compile a thousand small programs once each: most of their time is XLA's, so let it optimise less
 QUICKLY := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
+# the long ones also compute for long: as commands do it
+LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
 .PHONY: help demo test test-slow test-extras lint format bench clean
 .DEFAULT_GOAL := help
@@ -26,7 +28,7 @@ test: lint ## check style, types and the order of rooms, then run the tests
 	$(QUICKLY) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
-	$(BIN)/pytest --quiet --numprocesses 2 -m slow
+	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow
 
 $(EXTRAS)/.installed: pyproject.toml
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)
