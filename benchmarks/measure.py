@@ -45,7 +45,9 @@ class Result:
     @property
     def best(self) -> str | None:
         """The fastest of the others."""
-        others = {s: m.ratio for s, m in self.sides.items() if s != OURS and not m.error}
+        others = {
+            s: m.ratio for s, m in self.sides.items() if not s.startswith(OURS) and not m.error
+        }
         return min(others, key=lambda side: others[side]) if others else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,7 +63,10 @@ def measure(row: Row, repeats: int) -> Result:
         first = {name: side.prepare(row.task, **row.asked(name)) for name, side in sides.items()}
         _check(row, first)
         good = [name for name in sides if "error" not in first[name]]
-        turns = [{name: sides[name].run() for name in good} for _ in range(row.repeats or repeats)]
+        turns = [
+            {name: first[name] if name in row.once else sides[name].run() for name in good}
+            for _ in range(repeats)
+        ]
     for name in sides:
         result.sides[name] = _summary(row, name, first[name], turns)
     return result

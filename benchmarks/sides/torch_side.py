@@ -115,6 +115,8 @@ def to_quality(step: float, rate: float, batch: int, limit: float) -> Callable[[
                 train_step(model, optimizer, regret_loss, (batch, 20, 3))
             with torch.no_grad():
                 distance = float((model(held_out) - target).abs().sum(-1).mean() / 2)
+        if distance > 0.004:
+            raise RuntimeError(f"at {100 * distance:.1f} % after {limit:.0f} s of 0.4 % asked for")
         return [distance]
 
     return run
