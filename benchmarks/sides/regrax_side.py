@@ -98,10 +98,14 @@ def steps(
     model = jax.vmap(makers[kind])(keys) if seeds > 1 else makers[kind](KEY)
     objective = (SwapRegretObjective if kind == "swap" else rx.RegretObjective)(actions, rounds)
     optimizer = adam(0.003, count)
+    chunk = (
+        16 if kind == "deep" else None
+    )  # what a transformer keeps of so many sequences fits into the cache
 
     def run() -> list:
         fitted = fit(
-            model, objective, key=keys if seeds > 1 else KEY, steps=count, every=count, batch=batch, optimizer=optimizer
+            model, objective, key=keys if seeds > 1 else KEY, steps=count, every=count, batch=batch, chunk=chunk,
+            optimizer=optimizer,
         )  # fmt: skip
         jax.block_until_ready(fitted.model)
         return []
