@@ -62,6 +62,8 @@ def measure(row: Row, repeats: int) -> Result:
         sides = {name: stack.enter_context(Side(name.split(",")[0])) for name in row.sides}
         first = {name: side.prepare(row.task, **row.asked(name)) for name, side in sides.items()}
         _check(row, first)
+        if "error" in first[OURS]:
+            raise RuntimeError(f"{row.name}: regrax itself fails: {first[OURS]['error']}")
         good = [name for name in sides if "error" not in first[name]]
         turns = [
             {name: first[name] if name in row.once else sides[name].run() for name in good}

@@ -113,28 +113,29 @@ def steps(
     return run
 
 
-def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[[], list]:
+def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[[], Any]:
     """The linear layer from random parameters to convergence; gives its step and its distance to FTRL."""
     aims = {
         "plain": rx.RegretObjective(3, 20),
         "conditional": rx.HindsightObjective(3, 20, conditional=True),
     }
     model, optimizer = rx.LinearAttention(3, key=KEY), adam(rate, count)
-    trained = []
 
-    def run() -> list:
+    def run() -> Callable[[], list]:
         fitted = fit(
             model, aims[objective], key=KEY, steps=count, every=count, batch=batch, optimizer=optimizer, tail=0.3
         )  # fmt: skip
-        trained[:] = [jax.block_until_ready(fitted.model)]
-        return []
+        trained = jax.block_until_ready(fitted.model)
+        return lambda: _checked(trained)
 
-    run()
-    found = rx.fit_step_size(trained[0], 20, key=jax.random.key(1))
-    exact = rx.step_size(3, 20)
+    return run
+
+
+def _checked(model: Any) -> list:
+    found, exact = rx.fit_step_size(model, 20, key=jax.random.key(1)), rx.theory.step_size(3, 20)
     if found.total_variation > 0.004 or abs(found.step / exact - 1) > 0.005:
         raise RuntimeError(f"the quality asked for is not reached: {found}")
-    return run
+    return [found.step, found.total_variation]
 
 
 def exact_step(actions: int, horizon: int) -> Callable[[], list]:
@@ -145,7 +146,7 @@ def exact_step(actions: int, horizon: int) -> Callable[[], list]:
     def run() -> list:
         _scaled_step.cache_clear()
         round_nodes.cache_clear()
-        return [rx.step_size(actions, horizon)]
+        return [rx.theory.step_size(actions, horizon)]
 
     return run
 

@@ -28,7 +28,10 @@ def serve(tasks: Mapping[str, Task]) -> None:
                 run = tasks[request.pop("task")](**request)
             answer = _timed(run)
             if request:
-                answer["gave"] = answer.pop("result")
+                gave = answer.pop("result")
+                answer["gave"] = (
+                    gave() if callable(gave) else gave
+                )  # a check of its own is not timed
             else:
                 del answer["result"]
         except Exception as error:
