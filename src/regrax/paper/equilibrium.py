@@ -72,7 +72,7 @@ def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
 def _pairs(seeds: Sequence[Learner]) -> dict[str, list[list[float]]]:
     """Running gaps of every ordered pair of checkpoints: row player by column player."""
     ordered = [(row_model, column_model) for row_model in seeds for column_model in seeds]
-    return _listed(_curves(jax.tree.map(lambda *leaves: jnp.stack(leaves), *ordered), HORIZON))
+    return _listed(_curves(_stacked(ordered), HORIZON))
 
 
 def _single(learner: Learner) -> dict[str, list[float]]:
@@ -88,15 +88,22 @@ def _long(horizons: Sequence[int], fixed: float, apart: float) -> dict[str, Any]
     ends = np.arange(len(horizons)), np.asarray(horizons) - 1
     own = [theory.step_size(ACTIONS, horizon) for horizon in horizons]
     with jax.enable_x64(True):
-        for suffix, steps in (("", np.array(own)), ("_fixed", np.full(len(own), fixed))):
-            one, two = jnp.asarray(steps), jnp.asarray(apart * steps)
-            hedge = _curves((Hedge(one), Hedge(two)), max(horizons))
-            heads = (BlumMansour(Hedge(ACTIONS * step)) for step in (one, two))
-            heads = _curves(tuple(heads), max(horizons))
+        for suffix, steps in (("", own), ("_fixed", [fixed] * len(own))):
+            pairs = [(Hedge(step), Hedge(apart * step)) for step in steps]
+            hedge = _curves(_stacked(pairs), max(horizons))
+            pairs = [
+                tuple(BlumMansour(Hedge(ACTIONS * one.step)) for one in pair) for pair in pairs
+            ]
+            heads = _curves(_stacked(pairs), max(horizons))
             found[f"cce{suffix}"] = np.asarray(hedge["cce_gap"])[ends].tolist()
             found[f"ce{suffix}"] = np.asarray(heads["ce_gap"])[ends].tolist()
             found[f"swap{suffix}"] = np.asarray(heads["swap_gap"])[ends].tolist()
     return found
+
+
+def _stacked(pairs: Sequence[tuple]) -> Any:
+    """Pairs of learners as one pair whose arrays have a leading axis."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *pairs)
 
 
 @partial(jax.jit, static_argnames="rounds")
