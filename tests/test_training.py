@@ -189,7 +189,7 @@ OTHER_LOSSES = {
 def test_on_other_losses_it_becomes_hedge_with_the_step_for_them(name):
     """No exact step is known here: it is compared with the best Hedge on common draws."""
     objective = RegretObjective(3, 20, **OTHER_LOSSES[name])
-    model = fit(LinearAttention(3, key=KEY), objective, key=KEY).model
+    model = fit(LinearAttention(3, key=KEY), objective, key=KEY, steps=500).model
     found = fit_step_size(model, 20, key=KEY)
     assert found.total_variation < 0.005
     regrets = jax.jit(lambda learner, data: objective.regrets(learner, data))

@@ -381,11 +381,11 @@ def test_numbers_that_json_does_not_allow_are_bad_rows_among_good_ones(tmp_path,
 @pytest.mark.slow
 def test_ten_thousand_fuzzed_logs_are_audited_to_the_end(capsys, tmp_path):
     rng, path, audited = np.random.default_rng(2), tmp_path / "log.jsonl", 0
-    for trial in range(12_000):
+    for trial in range(10_000):
         log = check_fuzzed(path, rng)
-        if log.rows and trial % 20 == 0:
+        if log.rows and trial % 40 == 0:
             main(["audit", str(path), "--html", str(tmp_path / "page.html")])
             main(["audit", str(path), "--json"])
             audited += 1
-    assert audited > 300
+    assert audited > 125
     capsys.readouterr()
