@@ -79,6 +79,6 @@ def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: i
     linear = 2 * d * d + 2 * d + (EXP + 8) * d
     layer = (
         2 * 8 * width**2 + 2 * 2 * rounds * width + 4 * rounds * EXP
-    )  # maps and two layers' MLP, scores, softmax
+    )  # maps and MLP, scores, softmax
     forward = {"linear": linear, "swap": d * linear, "deep": 2 * layer + 4 * d * width}[kind]
     return seconds(batch * (NORMAL * numbers + 3 * rounds * forward), 0)

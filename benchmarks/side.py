@@ -15,11 +15,8 @@ from typing import Any
 HERE = Path(__file__).parent
 PEERS = Path(os.environ.get("REGRAX_BENCH_PYTHON", HERE.parent / ".venv-bench/bin/python"))
 OURS = "regrax"
-# as `benchmarks/__init__.py` settles it for this process: one thread, and freed memory is kept
+# one thread and one core are inherited from this process; that freed memory is kept is not
 SETTLED = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
 }

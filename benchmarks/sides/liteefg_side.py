@@ -36,7 +36,6 @@ def hedge(actions: int, rounds: int, step: float, bits: int = 32) -> Callable[[]
         pyspiel.create_matrix_game(first.tolist(), second.tolist()), regenerate=True
     )
     tree.set_graph(graph)
-    played: list = []
     for _ in range(COMPARED):
         tree.update(graph.strategy)
     played = leg.FileEnv.get_strategy(tree, 1, graph.strategy)[0][1]

@@ -1,11 +1,7 @@
 """regrax itself."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import jax
 import jax.numpy as jnp
