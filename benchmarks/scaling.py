@@ -169,7 +169,7 @@ PIECES = 4  # of a batch, as the recipes have it
 COUNTS = (1, 2, 8, 32, 128, 512, 1000)
 ETHERNET, FABRIC = Network(50e-6, 1e9), Network(5e-6, 2e10)
 # operations a second that steps like these reach: a core here with either model, and an accelerator, assumed
-CORE, MATRIX_CORE, CHIP = Machine(2.7e9, ETHERNET), Machine(1.5e10, ETHERNET), Machine(1e12, FABRIC)
+CORE, MATRIX_CORE, CHIP = Machine(2.2e9, ETHERNET), Machine(2.1e10, ETHERNET), Machine(1e12, FABRIC)
 LARGE = Case(10, 100, 512, 8, 0)
 PREDICTED: dict[str, tuple[Case, int, Machine, bool]] = {
     "linear, B = 4,096 in all, cores": (CASES["linear"], 4096, CORE, False),
