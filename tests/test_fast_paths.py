@@ -5,9 +5,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax import BlumMansour, FollowTheLeader, Hedge, games, play, power_iteration, stationary
+from regrax import (
+    BlumMansour,
+    FollowTheLeader,
+    Hedge,
+    InverseSqrt,
+    games,
+    play,
+    power_iteration,
+    stationary,
+)
 from regrax.games.play import _block, _scan_in_blocks
 from regrax.learners.blum_mansour import Heads
+from regrax.learners.hedge import Cumulative
 
 ROUNDING = 1e-12
 
@@ -78,3 +88,54 @@ def test_a_batch_eliminates_the_chains_that_need_it(x64):
     )
     np.testing.assert_allclose(found[needy], exact[needy], rtol=ROUNDING)
     assert float(jnp.abs(jnp.einsum("nij,nj->ni", matrices, found) - found).sum(1).max()) <= 1e-10
+
+
+@pytest.mark.parametrize("d", [2, 7, 16, 17])
+def test_chains_in_a_batch_end_where_each_ends_alone(x64, d):
+    matrices = jax.nn.softmax(2 * jax.random.normal(jax.random.key(d), (3, 4, d, d)), axis=-2)
+    starts = jax.nn.softmax(jax.random.normal(jax.random.key(0), (3, 4, d)))
+    near = jax.vmap(jax.vmap(lambda p, start: stationary(p, start, tolerance=1e-5)))
+    alone = [
+        [stationary(p, start, tolerance=1e-5) for p, start in zip(*row, strict=True)]
+        for row in zip(matrices, starts, strict=True)
+    ]
+    np.testing.assert_allclose(near(matrices, starts), np.asarray(alone), rtol=ROUNDING)
+    # one start for all, or one chain from many starts
+    shared = jax.vmap(lambda p: stationary(p, starts[0, 0], tolerance=1e-5))(matrices[0])
+    for found, p in zip(shared, matrices[0], strict=True):
+        np.testing.assert_allclose(
+            found, stationary(p, starts[0, 0], tolerance=1e-5), rtol=ROUNDING
+        )
+    shared = jax.vmap(lambda start: stationary(matrices[0, 0], start, tolerance=1e-5))(starts[0])
+    for found, start in zip(shared, starts[0], strict=True):
+        np.testing.assert_allclose(
+            found, stationary(matrices[0, 0], start, tolerance=1e-5), rtol=ROUNDING
+        )
+
+
+def test_gradients_of_a_batch_are_those_of_each_chain(x64):
+    matrices = jax.nn.softmax(jax.random.normal(jax.random.key(1), (5, 4, 4)), axis=-2)
+    start, weights = jnp.full(4, 0.25), jnp.arange(4.0)
+    value = lambda p: stationary(p, start, tolerance=1e-12) @ weights  # noqa: E731
+    batch = jax.grad(lambda all_of_them: jax.vmap(value)(all_of_them).sum())(matrices)
+    np.testing.assert_allclose(jax.vmap(jax.grad(value))(matrices), batch, rtol=1e-9)
+    for found, p in zip(batch, matrices, strict=True):
+        np.testing.assert_allclose(found, jax.grad(value)(p), rtol=1e-9)
+
+
+@pytest.mark.parametrize("d", [3, 10, 40])
+def test_copies_of_hedge_play_as_each_does_alone(x64, d):
+    learner = Hedge(InverseSqrt(1.5))
+    totals = 10 * jax.random.normal(jax.random.key(d), (d, d))
+    states = Cumulative(totals, jnp.arange(d))
+    each = jnp.stack(
+        [learner.policy(Cumulative(t, i)) for t, i in zip(totals, states.round, strict=True)]
+    )
+    np.testing.assert_allclose(learner.policies_of(states), each, rtol=ROUNDING)
+    slope = lambda play: jax.grad(lambda t: (play(Cumulative(t, states.round)) ** 2).sum())  # noqa: E731
+    np.testing.assert_allclose(
+        slope(learner.policies_of)(totals),
+        slope(jax.vmap(learner.policy))(totals),
+        rtol=1e-9,
+        atol=1e-15,
+    )

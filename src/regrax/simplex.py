@@ -4,15 +4,20 @@ A matrix $P$ is column-stochastic when column $i$ is the distribution that actio
 distribution solves $\pi = P\pi$. See `docs/conventions.md`.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int
 
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
+
+
+SMALL = 16  # states up to which many chains are stepped side by side
 
 
 class PowerIteration(NamedTuple):
@@ -75,19 +80,41 @@ def _exact_jvp(primals: tuple, tangents: tuple) -> tuple:
 def _warm(
     matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
 ) -> Float[Array, "d"]:
-    found = power_iteration(matrix, start, tolerance=tolerance, max_iterations=max_iterations)
+    near = partial(_near, tolerance=tolerance, max_iterations=max_iterations)
+    one = custom_vmap(near)
+
+    @one.def_vmap
+    def many(count: int, mapped: list[bool], matrix: Array, start: Array) -> tuple[Array, bool]:
+        """Small chains side by side: on the last axis, where XLA works on whole vectors of them."""
+        if not mapped[0] or matrix.shape[-1] > SMALL:
+            axes = [0 if is_mapped else None for is_mapped in mapped]
+            return jax.vmap(near, axes, axis_size=count)(matrix, start), True
+        starts = start if mapped[1] else jnp.broadcast_to(start, (count, *start.shape))
+        return near(jnp.moveaxis(matrix, 0, 2), starts.T).T, True
+
+    return one(matrix, start)
+
+
+def _near(
+    matrix: Float[Array, "d d *n"],
+    start: Float[Array, "d *n"],
+    tolerance: float,
+    max_iterations: int,
+) -> Float[Array, "d *n"]:
+    found = _powers(matrix, start, tolerance, max_iterations)
+    eliminate = _eliminate if matrix.ndim == 2 else jax.vmap(_eliminate, -1, -1)
 
     # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged,
     # where `cond` would turn into a select and eliminate every time.
     def unfinished(carry: tuple) -> Bool[Array, ""]:
-        return carry[1] > tolerance
+        return (carry[1] > tolerance).any()
 
-    def eliminate(carry: tuple) -> tuple:
+    def mend(carry: tuple) -> tuple:
         # XLA would move work that does not change out of the loop, and so do it every time: tie it to the carry
         residual, tied = lax.optimization_barrier((carry[1], matrix))
-        return _eliminate(tied), jnp.zeros_like(residual)
+        return jnp.where(residual > tolerance, eliminate(tied), carry[0]), jnp.zeros_like(residual)
 
-    return lax.while_loop(unfinished, eliminate, (found.distribution, found.residual))[0]
+    return lax.while_loop(unfinished, mend, (found.distribution, found.residual))[0]
 
 
 @_warm.defjvp
@@ -146,20 +173,44 @@ def power_iteration(
     """
     d = matrix.shape[0]
     start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
-    # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
-    rows = matrix.T
+    found = _powers(matrix, start, tolerance, max_iterations)
+    return found._replace(residual=found.residual[0])
+
+
+def _powers(
+    matrix: Float[Array, "d d *n"],
+    start: Float[Array, "d *n"],
+    tolerance: float,
+    max_iterations: int,
+) -> PowerIteration:
+    """Of one chain, or of several on the last axis, each of which rests once it has arrived."""
+    product = _product(matrix)
 
     def unfinished(carry: PowerIteration) -> Bool[Array, ""]:
-        return (carry.residual > tolerance) & (carry.iterations < max_iterations)
+        return (carry.residual > tolerance).any() & (carry.iterations < max_iterations)
 
     def step(carry: PowerIteration) -> PowerIteration:
-        moved = carry.distribution @ rows
-        residual = jnp.abs(moved - carry.distribution).sum()
-        return PowerIteration(moved, residual, carry.iterations + 1)
+        moved = product(carry.distribution)
+        residual = jnp.abs(moved - carry.distribution).sum(0, keepdims=True)
+        going = carry.residual > tolerance if matrix.ndim > 2 else True
+        return PowerIteration(
+            jnp.where(going, moved, carry.distribution),
+            jnp.where(going, residual, carry.residual),
+            carry.iterations + 1,
+        )
 
-    first = PowerIteration(start, jnp.full((), jnp.inf, matrix.dtype), jnp.zeros((), int))
-    found = lax.while_loop(unfinished, step, first)
-    return found._replace(distribution=found.distribution / found.distribution.sum())
+    residual = jnp.full((1, *start.shape[1:]), jnp.inf, matrix.dtype)
+    found = lax.while_loop(unfinished, step, PowerIteration(start, residual, jnp.zeros((), int)))
+    pi = found.distribution
+    return found._replace(distribution=pi / pi.sum(0, keepdims=True))
+
+
+def _product(matrix: Float[Array, "d d *n"]) -> Callable[[Array], Array]:
+    if matrix.ndim == 2:
+        # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
+        rows = matrix.T
+        return lambda pi: pi @ rows
+    return lambda pi: jnp.asarray(sum(pi[i : i + 1] * matrix[:, i] for i in range(len(pi))))
 
 
 @jax.jit

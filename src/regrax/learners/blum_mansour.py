@@ -84,4 +84,4 @@ class BlumMansour(Learner):
         return None if head is None else actions * head
 
     def _columns(self, heads: State) -> Float[Array, "d d"]:
-        return jax.vmap(self.base.policy)(heads).T
+        return self.base.policies_of(heads).T

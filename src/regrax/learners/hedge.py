@@ -5,10 +5,13 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax.learners.base import Learner
 from regrax.learners.steps import Step, all_steps, check_step, step_at
+
+SHORT = 32  # actions up to which many copies take their exponentials together
 
 
 class Cumulative(NamedTuple):
@@ -63,7 +66,13 @@ class Hedge(Learner):
         return Cumulative.start(actions)
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        return jax.nn.softmax(-step_at(self.step, state.round) * state.total)
+        return jax.nn.softmax(self._exponents(state))
+
+    def policies_of(self, states: Cumulative) -> Float[Array, "n d"]:
+        return _softmax_of_rows(jax.vmap(self._exponents)(states))
+
+    def _exponents(self, state: Cumulative) -> Float[Array, "d"]:
+        return -step_at(self.step, state.round) * state.total
 
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
@@ -76,3 +85,12 @@ class Hedge(Learner):
         if np.any(np.diff(steps) > 0):
             return None
         return float(np.log(actions) / steps[-1] + width**2 / 8 * steps.sum())
+
+
+def _softmax_of_rows(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """As `jax.nn.softmax`; exponentials of short rows in one long loop, since a row would not fill the lanes."""
+    if rows.shape[1] > SHORT:
+        return jax.nn.softmax(rows)
+    shifted = rows - lax.stop_gradient(rows.max(1, keepdims=True))
+    weights = jnp.exp(lax.optimization_barrier(shifted.ravel())).reshape(rows.shape)
+    return weights / weights.sum(1, keepdims=True)

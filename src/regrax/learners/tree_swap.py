@@ -63,7 +63,7 @@ class TreeSwap(Learner):
         )
 
     def policy(self, state: Levels) -> Float[Array, "d"]:
-        return jax.vmap(self.base.policy)(state.levels).mean(0)
+        return self.base.policies_of(state.levels).mean(0)
 
     def update(self, state: Levels, feedback: Float[Array, "d"]) -> Levels:
         lengths, round_ = jnp.array(self._lengths()), state.round + 1
