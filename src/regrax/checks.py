@@ -32,9 +32,9 @@ def finite(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be numbers, but came as {_short(value)}")
     if np.issubdtype(array.dtype, np.complexfloating):
         raise ValueError(f"{name} must be real numbers, but came as {_short(value)}")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        where = tuple(int(i) for i in bad[0])
+    good = np.isfinite(array)
+    if not good.all():
+        where = tuple(int(i) for i in np.argwhere(~good)[0])
         place = f"entry {where} " if where else ""
         raise ValueError(f"{name} must be finite numbers, but {place}is {array[where]}")
 

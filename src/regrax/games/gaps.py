@@ -98,7 +98,7 @@ def deviation_gains(joint: Float[Array, "*d"], game: Game, player: int) -> Float
     >>> deviation_gains(jnp.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies(), 1).tolist()
     [[0.0, 2.0], [0.0, 0.0]]
     """
-    told = _unfolded(joint, player) @ game.own(player).T
+    told = _told(joint, game, player)
     return told - jnp.diag(told)[:, None]
 
 
@@ -141,12 +141,12 @@ def _reduced(gaps: Any, joint: Float[Array, "*d"], game: Game, reduce: Reduce) -
     return _found(_checked(joint, game), game, gaps, reduce)
 
 
-def _checked(joint: Float[Array, "*d"], game: Game) -> Float[Array, "*d"]:
+def _checked(joint: Any, game: Game) -> Array | np.ndarray:
     fits = jnp.shape(joint) == game.sizes
     checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
     if checks.is_concrete(joint):
         checks.distributions("joint", np.ravel(np.asarray(joint)))
-    return jnp.asarray(joint, float)
+    return joint if isinstance(joint, jax.Array) else np.asarray(joint)
 
 
 @partial(jax.jit, static_argnames=("gaps", "reduce"))
@@ -157,12 +157,12 @@ def _found(joint: Float[Array, "*d"], game: Game, gaps: Any, reduce: Reduce) -> 
 
 @jax.jit
 def _all(joint: Float[Array, "*d"], game: Game) -> dict[str, Float[Array, ""]]:
-    gains = [deviation_gains(joint, game, n) for n in range(joint.ndim)]
+    replaced = [_replaced(joint, game, n) for n in range(joint.ndim)]
     found = {
         "nash_gap": _nash(joint, game),
-        "cce_gap": jnp.stack([gain.sum(0).max() for gain in gains]),
-        "ce_gap": jnp.stack([gain.max() for gain in gains]),
-        "swap_gap": jnp.stack([gain.max(1).sum() for gain in gains]),
+        "cce_gap": _cce(joint, game),
+        "ce_gap": jnp.stack([gains.max() for gains in replaced]),
+        "swap_gap": jnp.stack([gains.sum() for gains in replaced]),
     }
     return {name: per_player.max() for name, per_player in found.items()}
 
@@ -184,19 +184,30 @@ def _nash_of_product(marginals: Sequence[Float[Array, "_"]], game: Game) -> Floa
 def _cce(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
     def gap(player: int) -> Float[Array, ""]:
         own, rows = game.own(player), _unfolded(joint, player)
-        return (own @ rows.sum(0)).max() - jnp.sum(own * rows)
+        return (own @ rows.sum(0)).max() - jnp.vdot(own, rows)
 
     return jnp.stack([gap(n) for n in range(joint.ndim)])
 
 
 def _ce(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    return jnp.stack([deviation_gains(joint, game, n).max() for n in range(joint.ndim)])
+    return jnp.stack([_replaced(joint, game, n).max() for n in range(joint.ndim)])
 
 
 def _swap(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    return jnp.stack([deviation_gains(joint, game, n).max(1).sum() for n in range(joint.ndim)])
+    return jnp.stack([_replaced(joint, game, n).sum() for n in range(joint.ndim)])
+
+
+def _replaced(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d"]:
+    r"""$\max_j G_n[i, j]$: the gain of the best replacement of each action."""
+    told = _told(joint, game, player)
+    return told.max(1) - jnp.diag(told)
+
+
+def _told(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d d"]:
+    """What a player told action i is paid, in sum, for playing j."""
+    return _unfolded(joint, player) @ game.own(player).T
 
 
 def _unfolded(joint: Float[Array, "*d"], player: int) -> Float[Array, "d others"]:
-    moved = jnp.moveaxis(joint, player, 0)
+    moved = jnp.moveaxis(jnp.asarray(joint, float), player, 0)
     return moved.reshape(moved.shape[0], -1)
