@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.side import OURS, Side
 
-ROUNDS = {"rounds": 200, "step": 0.1}
+ROUNDS = {"rounds": 2000, "step": 0.1}
 TRAINING = {"kind": "linear", "count": 20, "batch": 1024}
 CURVES: Mapping[str, tuple[str, str, Sequence[int], Mapping[str, Any]]] = {
     "Hedge, a round, by actions d": ("hedge", "actions", (10, 30, 100, 300, 1000), ROUNDS),

@@ -90,7 +90,7 @@ def rows() -> list[Row]:
         _blum_mansour(10, 5000, {}, 64),
         _blum_mansour(100, 1000, {}, 64),
         _many("hedge", "Hedge", 1000, 1, limit.hedge(10, games=64), numpy=4),
-        _many("blum_mansour", "Blum-Mansour", 250, 10, limit.blum_mansour(10, games=64)),
+        _many("blum_mansour", "Blum-Mansour", 250, 10, limit.blum_mansour(10, games=64), numpy=4),
         Row("Hedge, 3 players of 10", "hedge_of_many", three, {OURS: {}, "numpy": {}},
             limit=limit.hedge(10, players=3)),
         Row("regret matching, 3 players of 10", "regret_matching",
