@@ -2,7 +2,8 @@ r"""The limit of a row: its operations over the rate this core sustains, or its 
 
 Rates are measured by `limit.c` in the same run, compiled with the machine's C compiler at its best. Operations are
 those of the mathematics: a multiply-add counts 2, an exponential 10, a normal number 30. Bytes are what one round must
-read again: tables of payoffs and heads, at the bandwidth of a buffer as large as they are.
+read again: tables of payoffs and heads, at the bandwidth of a buffer as large as they are. Of whole computations (time
+to quality, k*) the operations are counted in what is computed.
 """
 
 import ctypes
@@ -11,8 +12,16 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from statistics import median
+from typing import Any
+from unittest.mock import patch
 
+import jax
 import numpy as np
+
+from regrax import HindsightObjective, LinearAttention
+from regrax.sweep.operations import operations
+from regrax.theory import integrals, step_size
+from regrax.theory.step import _scaled_step
 
 EXP, NORMAL = 10, 30
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
@@ -82,3 +91,34 @@ def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: i
     )  # maps and MLP, scores, softmax
     forward = {"linear": linear, "swap": d * linear, "deep": 2 * layer + 4 * d * width}[kind]
     return seconds(batch * (NORMAL * numbers + 3 * rounds * forward), 0)
+
+
+def to_quality(batch: int, count: int, actions: int = 3, rounds: int = 20) -> float:
+    """All steps with the conditional mean: draws, and what the program of loss and gradient asks for."""
+    objective = HindsightObjective(actions, rounds, conditional=True)
+    model, data = (
+        LinearAttention(actions, key=jax.random.key(0)),
+        objective.draw(batch, key=jax.random.key(1)),
+    )
+    asked = operations(jax.value_and_grad(objective.loss), model, data)
+    assert asked is not None
+    return seconds(count * (NORMAL * batch * rounds * actions + asked), 0)
+
+
+def exact_step(actions: int, horizon: int) -> float:
+    """Products and exponentials of the quadrature, counted as it runs, in double precision."""
+    counts = []
+
+    def counted(function: Any, each: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            counts.append(each(*arguments))
+            return function(*arguments)
+
+        return call
+
+    product = counted(integrals.product, lambda a, b: 2 * a.size * (b.size // len(b)))
+    decay = counted(integrals._decay, lambda q, _: 2 * EXP * q.size)  # q, and exp(-q)
+    _scaled_step.cache_clear()
+    with patch.object(integrals, "product", product), patch.object(integrals, "_decay", decay):
+        step_size(actions, horizon)
+    return seconds(2 * sum(counts), 0)

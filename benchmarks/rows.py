@@ -121,6 +121,7 @@ def _quality() -> Row:
         {},
         {**ours, **rates},
         dict.fromkeys(rates, 50.0),
+        limit.to_quality(64, 150),
         tolerance=None,
         once=frozenset(rates),
     )

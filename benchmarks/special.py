@@ -4,6 +4,7 @@ import sys
 from statistics import median, stdev
 from typing import Any
 
+from benchmarks import limit
 from benchmarks.measure import Measured, Result
 from benchmarks.side import OURS, PEERS, Side, command_seconds
 
@@ -36,7 +37,7 @@ def exact_against_monte_carlo(repeats: int) -> Result:
             median(b / a for a, b in zip(fast, slow, strict=True)), turns[-1][1]["peak_mb"],
         ),
     }  # fmt: skip
-    return Result("k*(3, 20) to 1e-6", None, {"Monte Carlo": 1000}, sides)
+    return Result("k*(3, 20) to 1e-6", limit.exact_step(3, 20), {"Monte Carlo": 1000}, sides)
 
 
 def start_up(repeats: int) -> dict[str, Any]:

@@ -58,6 +58,9 @@ def test_limits_grow_with_the_work() -> None:
     assert 0 < limit.hedge(10) < limit.hedge(100) < limit.hedge(1000)
     assert limit.blum_mansour(100) > limit.hedge(100)
     assert limit.training("deep", 64) > limit.training("linear", 64)
+    assert limit.to_quality(64, 10) == pytest.approx(10 * limit.to_quality(64, 1))
+    assert limit.to_quality(64, 1) > limit.training("linear", 64)  # a conditional mean costs more
+    assert 0 < limit.exact_step(2, 3) < limit.exact_step(2, 9)
 
 
 @pytest.mark.parametrize(

@@ -81,15 +81,15 @@ def differences(found, expected):
     }
 
 
-def test_eight_devices_give_the_numbers_of_one():
-    one, many = worked("linear,matches", "none", 8, devices=8)
-    assert max(differences(many, one).values()) < DOUBLE
+def test_three_and_eight_devices_give_the_numbers_of_one():
+    one, *many = worked("linear,matches", "none", 3, 8, devices=8)
+    assert max(max(differences(numbers, one).values()) for numbers in many) < DOUBLE
 
 
 @pytest.mark.slow
 def test_the_table_of_equality_in_the_docs_holds():
-    one, two, three, eight = worked("all", "none", 2, 3, 8, devices=8)
-    found = {"2 devices": two, "3 devices": three, "8 devices": eight}
+    one, two, eight = worked("all", "none", 2, 8, devices=8)
+    found = {"2 devices": two, "8 devices": eight}
     found |= {f"{count} processes": worked_together("all", count) for count in (2, 4)}
     measured = {name: differences(numbers, one) for name, numbers in found.items()}
     print(json.dumps(measured, indent=1))

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.games import weighted_rps
@@ -279,6 +280,14 @@ def test_fair_distributions_have_their_moments(distribution, variance):
     error = drawn.std() / drawn.size**0.5
     assert abs(drawn.mean() - distribution.mean) < LARGEST_Z * error
     np.testing.assert_allclose(drawn.var(), variance, rtol=0.03)
+
+
+@pytest.mark.parametrize("freedom", [2.5, 5.0, 40.0])
+def test_student_losses_have_their_law(freedom):
+    drawn = np.ravel(StudentT(freedom).draw(T, D, 5_000, key=KEY))
+    assert stats.kstest(drawn, stats.t(freedom).cdf).pvalue > 1e-3
+    ends = np.quantile(np.abs(drawn), [0.99, 0.999])  # the tails, which that test hardly sees
+    np.testing.assert_allclose(stats.t(freedom).sf(ends), [0.005, 0.0005], rtol=0.2)
 
 
 @pytest.mark.parametrize("distribution", UNFAIR, ids=lambda d: d.name)

@@ -144,11 +144,14 @@ class Laplace(Distribution):
 class StudentT(Distribution):
     r"""$\ell_{t,j}$ Student's t with `freedom` degrees of freedom, independent: heavy tails.
 
-    Squared regret has a finite mean only above 2 degrees of freedom, its gradient a finite variance above 4.
+    Squared regret has a finite mean only above 2 degrees of freedom, its gradient a finite variance above 4. Drawn in
+    polar form, $\sqrt{\nu (U^{-2/\nu} - 1)} \cos 2\pi V$ with $U, V$ uniform.
 
     >>> import jax
     >>> StudentT(5.0).draw(20, 3, 100, key=jax.random.key(0)).shape
     (20, 3, 100)
+
+    Reference: Bailey (1994), Polar generation of random variates with the t-distribution.
     """
 
     name: ClassVar[str] = "student-t"
@@ -163,7 +166,11 @@ class StudentT(Distribution):
         return 0.0
 
     def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
-        return jax.random.t(key, self.freedom, (rounds, actions, count))
+        for_radius, for_angle = jax.random.split(key)
+        shape = (rounds, actions, count)
+        log_u = jnp.log1p(-jax.random.uniform(for_radius, shape))  # of U in (0, 1]
+        radius = jnp.sqrt(self.freedom * jnp.expm1(-2 / self.freedom * log_u))
+        return radius * jnp.cos(2 * jnp.pi * jax.random.uniform(for_angle, shape))
 
 
 class Alternating(Distribution):
