@@ -86,9 +86,8 @@ def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: i
     d = actions
     numbers = rounds * d * (d if kind == "swap" else 1)
     linear = 2 * d * d + 2 * d + (EXP + 8) * d
-    layer = (
-        2 * 8 * width**2 + 2 * 2 * rounds * width + 4 * rounds * EXP
-    )  # maps and MLP, scores, softmax
+    # maps and MLP, scores, softmax
+    layer = 2 * 8 * width**2 + 2 * 2 * rounds * width + 4 * rounds * EXP
     forward = {"linear": linear, "swap": d * linear, "deep": 2 * layer + 4 * d * width}[kind]
     return seconds(batch * (NORMAL * numbers + 3 * rounds * forward), 0)
 
@@ -96,10 +95,8 @@ def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: i
 def to_quality(batch: int, count: int, actions: int = 3, rounds: int = 20) -> float:
     """All steps with the conditional mean: draws, and what the program of loss and gradient asks for."""
     objective = HindsightObjective(actions, rounds, conditional=True)
-    model, data = (
-        LinearAttention(actions, key=jax.random.key(0)),
-        objective.draw(batch, key=jax.random.key(1)),
-    )
+    model = LinearAttention(actions, key=jax.random.key(0))
+    data = objective.draw(batch, key=jax.random.key(1))
     asked = operations(jax.value_and_grad(objective.loss), model, data)
     assert asked is not None
     return seconds(count * (NORMAL * batch * rounds * actions + asked), 0)

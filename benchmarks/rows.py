@@ -21,9 +21,8 @@ class Row:
     needed: Mapping[str, float] = field(default_factory=dict)  # the ratio asked for, by side
     limit: float | None = None  # seconds of one unit
     tolerance: float | None = 1e-4  # between what the sides give; None: they do not do the same
-    once: frozenset[str] = (
-        frozenset()
-    )  # sides that take long and compile nothing: their first run counts
+    # sides that take long and compile nothing: their first run counts
+    once: frozenset[str] = frozenset()
 
     def asked(self, side: str) -> dict[str, Any]:
         """The arguments of a side."""

@@ -94,9 +94,8 @@ def steps(
     model = jax.vmap(makers[kind])(keys) if seeds > 1 else makers[kind](KEY)
     objective = (SwapRegretObjective if kind == "swap" else rx.RegretObjective)(actions, rounds)
     optimizer = adam(0.003, count)
-    chunk = (
-        16 if kind == "deep" else None
-    )  # what a transformer keeps of so many sequences fits into the cache
+    # what a transformer keeps of 16 sequences fits into the cache
+    chunk = 16 if kind == "deep" else None
 
     def run() -> list:
         fitted = fit(

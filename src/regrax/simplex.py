@@ -101,6 +101,7 @@ def _near(
     tolerance: float,
     max_iterations: int,
 ) -> Float[Array, "d *n"]:
+    """Power steps, and elimination of the chains that they leave above `tolerance`; several are on the last axis."""
     found = _powers(matrix, start, tolerance, max_iterations)
     eliminate = _eliminate if matrix.ndim == 2 else jax.vmap(_eliminate, -1, -1)
 
@@ -206,6 +207,7 @@ def _powers(
 
 
 def _product(matrix: Float[Array, "d d *n"]) -> Callable[[Array], Array]:
+    r"""$\pi \mapsto P\pi$ in the form that XLA is fastest at, for one chain and for several."""
     if matrix.ndim == 2:
         # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
         rows = matrix.T
