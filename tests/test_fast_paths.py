@@ -1,4 +1,4 @@
-"""What is done for speed changes nothing: blocks of rounds, guessed starts, batched fallbacks."""
+"""What is done for speed changes nothing: blocks of rounds, guessed starts, games and chains side by side."""
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,17 @@ from regrax import (
     FollowTheLeader,
     Hedge,
     InverseSqrt,
+    PerRound,
     games,
     play,
     power_iteration,
     stationary,
 )
-from regrax.games.play import _block, _scan_in_blocks
+from regrax.games.rounds import MANY, _block, _scan_in_blocks
 from regrax.learners.blum_mansour import Heads
 from regrax.learners.hedge import Cumulative
+from regrax.simplex import MANY as MANY_CHAINS
+from regrax.simplex import SMALL, TINY
 
 ROUNDING = 1e-12
 
@@ -90,27 +93,49 @@ def test_a_batch_eliminates_the_chains_that_need_it(x64):
     assert float(jnp.abs(jnp.einsum("nij,nj->ni", matrices, found) - found).sum(1).max()) <= 1e-10
 
 
-@pytest.mark.parametrize("d", [2, 7, 16, 17])
+@pytest.mark.parametrize("d", [2, TINY, TINY + 1, SMALL, SMALL + 1])
 def test_chains_in_a_batch_end_where_each_ends_alone(x64, d):
     matrices = jax.nn.softmax(2 * jax.random.normal(jax.random.key(d), (3, 4, d, d)), axis=-2)
     starts = jax.nn.softmax(jax.random.normal(jax.random.key(0), (3, 4, d)))
-    near = jax.vmap(jax.vmap(lambda p, start: stationary(p, start, tolerance=1e-5)))
-    alone = [
-        [stationary(p, start, tolerance=1e-5) for p, start in zip(*row, strict=True)]
-        for row in zip(matrices, starts, strict=True)
-    ]
-    np.testing.assert_allclose(near(matrices, starts), np.asarray(alone), rtol=ROUNDING)
-    # one start for all, or one chain from many starts
-    shared = jax.vmap(lambda p: stationary(p, starts[0, 0], tolerance=1e-5))(matrices[0])
-    for found, p in zip(shared, matrices[0], strict=True):
-        np.testing.assert_allclose(
-            found, stationary(p, starts[0, 0], tolerance=1e-5), rtol=ROUNDING
-        )
-    shared = jax.vmap(lambda start: stationary(matrices[0, 0], start, tolerance=1e-5))(starts[0])
-    for found, start in zip(shared, starts[0], strict=True):
-        np.testing.assert_allclose(
-            found, stationary(matrices[0, 0], start, tolerance=1e-5), rtol=ROUNDING
-        )
+    near = lambda p, start: stationary(p, start, tolerance=1e-5)  # noqa: E731
+    alone = (lambda p, start: stationary(p)) if d <= TINY else near
+
+    def check(found, matrices, starts):
+        for pi, p, start in zip(found, matrices, starts, strict=True):
+            np.testing.assert_allclose(pi, alone(p, start), rtol=ROUNDING)
+
+    for i, found in enumerate(jax.vmap(jax.vmap(near))(matrices, starts)):
+        check(found, matrices[i], starts[i])
+    # one start for all
+    check(jax.vmap(near, (0, None))(matrices[0], starts[0, 0]), matrices[0], [starts[0, 0]] * 4)
+    # one chain from many starts takes power steps
+    for found, start in zip(
+        jax.vmap(near, (None, 0))(matrices[0, 0], starts[0]), starts[0], strict=True
+    ):
+        np.testing.assert_allclose(found, near(matrices[0, 0], start), rtol=ROUNDING)
+
+
+def test_many_chains_end_at_their_exact_distribution(x64):
+    matrices = jax.nn.softmax(
+        3 * jax.random.normal(jax.random.key(0), (MANY_CHAINS, 9, 9)), axis=-2
+    )
+    found = jax.vmap(lambda p: stationary(p, jnp.full(9, 1 / 9), tolerance=1e-3))(matrices)
+    exact = jnp.stack([stationary(p) for p in matrices])
+    np.testing.assert_allclose(found, exact, rtol=ROUNDING)
+    np.testing.assert_allclose(jax.vmap(stationary)(matrices), exact, rtol=ROUNDING)
+
+
+def test_chains_side_by_side_that_split_keep_their_accuracy():
+    """Chains that almost split in two, to the last digits; chains that do, to one of their distributions."""
+    leak = np.array([1e-3, 1e-20, 1e-35, 0.0])
+    matrices = np.zeros((4, 3, 3))
+    matrices[:, 0, 1] = matrices[:, 1, 0] = 0.5
+    matrices[:, 2, 0], matrices[:, 0, 2] = leak, leak / 2
+    matrices[:, range(3), range(3)] = 1 - matrices.sum(1)
+    found = jax.vmap(lambda p: stationary(p, jnp.full(3, 1 / 3)))(jnp.asarray(matrices, "float32"))
+    np.testing.assert_allclose(found[:3], [[0.25, 0.25, 0.5]] * 3, rtol=1e-6)
+    np.testing.assert_allclose(matrices[3] @ found[3], found[3], rtol=1e-6)
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
 
 
 def test_gradients_of_a_batch_are_those_of_each_chain(x64):
@@ -139,3 +164,74 @@ def test_copies_of_hedge_play_as_each_does_alone(x64, d):
         rtol=1e-9,
         atol=1e-15,
     )
+
+
+LEARNERS = [Hedge(0.4), Hedge(InverseSqrt(0.8)), BlumMansour(Hedge(1.0))]
+
+
+def random_tables(*sizes, count=MANY):
+    return jax.random.normal(jax.random.key(7), (count, len(sizes), *sizes))
+
+
+def check_each(found, play_one, count=MANY):
+    """That game i of a batch was played as `play_one(i)` plays it, for the first, a middle and the last one."""
+    for i in (0, count // 2, count - 1):
+        jax.tree.map(
+            lambda a, b, i=i: np.testing.assert_allclose(a[i], b, atol=2e-9), found, play_one(i)
+        )
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (2, 2, 3), (3,)])
+def test_many_games_are_played_as_each_alone(x64, learner, sizes):
+    tables = random_tables(*sizes)
+    run = lambda table: play(games.Game(table), learner, 19)  # noqa: E731
+    check_each(jax.vmap(run)(tables), lambda i: run(tables[i]))
+
+
+@pytest.mark.parametrize("rounds", [1, 5, 8, 16])
+def test_many_games_of_any_length(x64, rounds):
+    tables = random_tables(2, 3)
+    run = lambda table: play(games.Game(table), Hedge(0.5), rounds)  # noqa: E731
+    check_each(jax.vmap(run)(tables), lambda i: run(tables[i]))
+
+
+@pytest.mark.parametrize("seat", [Hedge, lambda k: BlumMansour(Hedge(InverseSqrt(k)))])
+def test_many_steps_in_one_game_and_steps_with_games(x64, seat):
+    table, tables, steps = random_tables(3, 2)[0], random_tables(3, 2), jnp.linspace(0.1, 2, MANY)
+    run = lambda table, k: play(games.Game(table), (seat(k), Hedge(0.3)), 11)  # noqa: E731
+    check_each(jax.vmap(run, (None, 0))(table, steps), lambda i: run(table, steps[i]))
+    check_each(jax.vmap(run)(tables, steps), lambda i: run(tables[i], steps[i]))
+
+
+def test_many_schedules_of_steps(x64):
+    game, steps = games.random(3, 3, seed=2), jnp.linspace(0.1, 1, 4 * MANY).reshape(MANY, 4)
+    run = lambda k: play(game, Hedge(PerRound(k)), 9)  # noqa: E731
+    check_each(jax.vmap(run)(steps), lambda i: run(steps[i]))
+
+
+def test_batches_of_batches_of_games(x64):
+    tables = random_tables(2, 3, count=3 * MANY).reshape(3, MANY, 2, 2, 3)
+    run = lambda table: play(games.Game(table), BlumMansour(Hedge(0.5)), 9)  # noqa: E731
+    found = jax.vmap(jax.vmap(run))(tables)
+    for i in range(3):
+        check_each(jax.tree.map(lambda x, i=i: x[i], found), lambda j, i=i: run(tables[i, j]))
+
+
+@pytest.mark.parametrize("learner", [Hedge, lambda k: BlumMansour(Hedge(k))])
+def test_gradients_of_many_games_are_those_of_each(x64, learner):
+    tables = random_tables(2, 3)
+
+    def value(table, k):
+        return (play(games.Game(table), learner(k), 9).losses[0] ** 2).sum()
+
+    by_table, by_step = jax.vmap(jax.grad(value, (0, 1)), (0, None))(tables, 0.5)
+    for i in (0, MANY - 1):
+        one = jax.grad(value, (0, 1))(tables[i], 0.5)
+        np.testing.assert_allclose(by_table[i], one[0], rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(by_step[i], one[1], rtol=1e-7)
+    whole = jax.grad(lambda k: jax.vmap(value, (0, None))(tables, k).sum())(0.5)
+    np.testing.assert_allclose(whole, by_step.sum(), rtol=1e-9)
+    shift = 1e-6
+    low, high = (jax.vmap(value, (0, None))(tables, 0.5 + s).sum() for s in (-shift, shift))
+    np.testing.assert_allclose(whole, (high - low) / (2 * shift), rtol=1e-4)

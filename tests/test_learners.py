@@ -27,6 +27,7 @@ LEARNER = {text: parse_learner(text) for text in EXAMPLES}
 SIMPLEX = [text for text in EXAMPLES if LEARNER[text].plays_on == "simplex"]
 FULL = [text for text in EXAMPLES if LEARNER[text].feedback == "full"]
 BANDIT = [text for text in EXAMPLES if LEARNER[text].feedback == "bandit"]
+SIDE_BY_SIDE = [text for text in EXAMPLES if LEARNER[text].side_by_side]
 BOUNDED = [text for text in EXAMPLES if LEARNER[text].bound(3, 20) is not None]
 REGRET = {"external": external_regret, "internal": internal_regret, "swap": swap_regret}
 
@@ -105,6 +106,19 @@ def test_the_contract(x64, text):
         np.testing.assert_allclose(
             shifted, plain, atol=1e-8, err_msg="a common shift of a round's losses matters"
         )
+
+
+@pytest.mark.parametrize("text", SIDE_BY_SIDE)
+def test_copies_on_a_last_axis_play_as_each_alone(x64, text):
+    learner, losses = LEARNER[text], jax.random.normal(jax.random.key(0), (6, 3, 5))
+    start = lambda _: learner.init(3, 6)  # noqa: E731
+    together, alone = (jax.vmap(start, out_axes=axis)(jnp.arange(5)) for axis in (-1, 0))
+    for loss in losses:
+        np.testing.assert_allclose(
+            learner.policy(together).T, jax.vmap(learner.policy)(alone), atol=ROUNDING
+        )
+        together = learner.update(together, loss)
+        alone = jax.vmap(learner.update)(alone, loss.T)
 
 
 @pytest.mark.parametrize("text", BANDIT)

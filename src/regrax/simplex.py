@@ -17,7 +17,9 @@ from jaxtyping import Array, Bool, Float, Int
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
 
 
-SMALL = 16  # states up to which many chains are stepped side by side
+SMALL = 12  # states up to which many chains are taken side by side
+TINY = 7  # states up to which several chains are eliminated sooner than stepped
+MANY = 48  # chains from which they are
 
 
 class PowerIteration(NamedTuple):
@@ -41,7 +43,8 @@ def stationary(
     Without `start` it is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component keeps
     its relative accuracy even when the chain almost splits in two. With `start` (a policy known to be near) it
     takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64) and
-    eliminates if `max_iterations` of them were not enough (default $4d$, at least 64: about an elimination's cost).
+    eliminates if `max_iterations` of them were not enough (default $4d$, at least 64: about an elimination's cost);
+    a `vmap` over many small matrices eliminates at once, which is faster than steps until the last of them is done.
 
     Differentiation is implicit in both: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
     The diagonal of `matrix` is implied by the rest and is not read by the elimination. A chain with several closed
@@ -86,9 +89,13 @@ def _warm(
     @one.def_vmap
     def many(count: int, mapped: list[bool], matrix: Array, start: Array) -> tuple[Array, bool]:
         """Small chains side by side: on the last axis, where XLA works on whole vectors of them."""
-        if not mapped[0] or matrix.shape[-1] > SMALL:
+        d = matrix.shape[-1]
+        if not mapped[0] or d > SMALL:
             axes = [0 if is_mapped else None for is_mapped in mapped]
             return jax.vmap(near, axes, axis_size=count)(matrix, start), True
+        if d <= TINY or count >= MANY:
+            # power steps would go on until the slowest chain is done
+            return jax.vmap(_eliminate)(matrix), True
         starts = start if mapped[1] else jnp.broadcast_to(start, (count, *start.shape))
         return near(jnp.moveaxis(matrix, 0, 2), starts.T).T, True
 
@@ -103,7 +110,8 @@ def _near(
 ) -> Float[Array, "d *n"]:
     """Power steps, and elimination of the chains that they leave above `tolerance`; several are on the last axis."""
     found = _powers(matrix, start, tolerance, max_iterations)
-    eliminate = _eliminate if matrix.ndim == 2 else jax.vmap(_eliminate, -1, -1)
+    # rarely run, so in the form that is quick to compile
+    eliminate = _eliminate_one if matrix.ndim == 2 else jax.vmap(_eliminate_one, -1, -1)
 
     # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged,
     # where `cond` would turn into a select and eliminate every time.
@@ -132,7 +140,21 @@ def _implicit_tangent(
     return jnp.linalg.solve(jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, ones), moved)
 
 
+@custom_vmap
 def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+    return _eliminate_one(matrix)
+
+
+@_eliminate.def_vmap
+def _eliminate_batch(
+    count: int, mapped: list[bool], matrices: Float[Array, "n d d"]
+) -> tuple[Float[Array, "n d"], bool]:
+    if matrices.shape[1] <= SMALL:
+        return _eliminate_many(jnp.moveaxis(matrices, 0, 2)).T, True
+    return jax.vmap(_eliminate_one)(matrices), True
+
+
+def _eliminate_one(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     """Censor the chain to ever fewer states, then build the distribution back up, one state at a time."""
     states = jnp.arange(matrix.shape[0])
 
@@ -153,6 +175,25 @@ def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     _, censored = lax.scan(censor, matrix, states[1:], reverse=True)
     start = (states == 0).astype(matrix.dtype)
     return lax.scan(grow, start, (states[1:], *censored))[0]
+
+
+def _eliminate_many(matrix: Float[Array, "d d n"]) -> Float[Array, "d n"]:
+    """The same for chains on the last axis, where XLA works on whole vectors of them, in steps written out."""
+    censored = []
+    for last in range(len(matrix) - 1, 0, -1):
+        out, into = matrix[:last, last], matrix[last, :last]
+        leaving = out.sum(0, keepdims=True)
+        censored.append((into, leaving))
+        share = out / jnp.where(leaving > 0, leaving, 1)
+        matrix = matrix[:last, :last] + share[:, None] * into[None]
+    pi = jnp.ones_like(matrix[0])
+    for into, leaving in reversed(censored):
+        arriving = (into * pi).sum(0, keepdims=True)
+        # a state without ways to and from those before it stays empty
+        closed = leaving + arriving == 0
+        grown = jnp.concatenate([jnp.where(closed, 1, leaving) * pi, arriving])
+        pi = grown / jnp.where(closed, 1, leaving + arriving)
+    return pi
 
 
 @partial(jax.jit, static_argnames=("tolerance", "max_iterations"))

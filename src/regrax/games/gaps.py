@@ -24,7 +24,8 @@ from jaxtyping import Array, Float
 
 from regrax import checks
 from regrax.games.game import Game
-from regrax.games.play import Trajectory, outer
+from regrax.games.play import Trajectory
+from regrax.games.rounds import outer
 from regrax.regret import (
     running_external_regret,
     running_internal_regret,

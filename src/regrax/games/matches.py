@@ -19,7 +19,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from regrax.devices import over_rows
-from regrax.games.play import outer
+from regrax.games.rounds import outer
 from regrax.learners import Learner
 from regrax.learners.base import State
 from regrax.learners.rounds import draw, observe

@@ -38,6 +38,11 @@ class Learner(eqx.Module):
         """Where its policies live: only learners on the simplex take a seat in a game."""
         return "simplex"
 
+    @property
+    def side_by_side(self) -> bool:
+        """Whether `policy` and `update` also take many copies at once: a last axis of states, numbers and losses."""
+        return False
+
     @abstractmethod
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
@@ -48,7 +53,7 @@ class Learner(eqx.Module):
     def policy(self, state: State) -> Float[Array, "d"]:
         """The distribution played this round."""
 
-    def policies_of(self, states: State) -> Float[Array, "n d"]:
+    def policies_of(self, states: State) -> Float[Array, "m d *n"]:
         """`policy` of many states, stacked; for learners that know a faster way than `vmap`."""
         return jax.vmap(self.policy)(states)
 

@@ -1,5 +1,6 @@
 """Blum-Mansour: any external-regret learner becomes a swap-regret learner, one copy an action."""
 
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -16,10 +17,10 @@ class Heads(NamedTuple):
     """State of Blum-Mansour: the copies, and the policy their fixed point gives."""
 
     heads: State  # d base states, stacked
-    policy: Float[Array, "d"]
-    before: Float[Array, "2 d"]  # the two policies before it, the later one first
+    policy: Float[Array, "d *n"]
+    before: Float[Array, "2 d *n"]  # the two policies before it, the later one first
 
-    def guess(self) -> Float[Array, "d"]:
+    def guess(self) -> Float[Array, "d *n"]:
         r"""The next policy if play goes on smoothly: $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$, the parabola through three."""
         return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
@@ -66,12 +67,20 @@ class BlumMansour(Learner):
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
 
-    def policy(self, state: Heads) -> Float[Array, "d"]:
+    @property
+    def side_by_side(self) -> bool:
+        return self.base.side_by_side
+
+    def policy(self, state: Heads) -> Float[Array, "d *n"]:
         return state.policy
 
-    def update(self, state: Heads, feedback: Float[Array, "d"]) -> Heads:
-        heads = jax.vmap(self.base.update)(state.heads, jnp.outer(state.policy, feedback))
-        policy = stationary(self._columns(heads), state.guess(), tolerance=self.tolerance)
+    def update(self, state: Heads, feedback: Float[Array, "d *n"]) -> Heads:
+        shares = state.policy[:, None] * feedback[None]
+        heads = jax.vmap(self.base.update)(state.heads, shares)
+        fixed_point = partial(stationary, tolerance=self.tolerance)
+        if feedback.ndim > 1:
+            fixed_point = jax.vmap(fixed_point, -1, -1)
+        policy = fixed_point(self._columns(heads), state.guess())
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(
@@ -83,5 +92,5 @@ class BlumMansour(Learner):
         head = self.base.bound(actions, rounds, width / actions**0.5, largest or width)
         return None if head is None else actions * head
 
-    def _columns(self, heads: State) -> Float[Array, "d d"]:
-        return self.base.policies_of(heads).T
+    def _columns(self, heads: State) -> Float[Array, "d d *n"]:
+        return self.base.policies_of(heads).swapaxes(0, 1)

@@ -17,15 +17,15 @@ SHORT = 32  # actions up to which many copies take their exponentials together
 class Cumulative(NamedTuple):
     """State of learners that look at the sum of past losses only."""
 
-    total: Float[Array, "d"]  # S_{t-1}, or what differs from it by a constant
-    round: Int[Array, ""]  # t - 1
+    total: Float[Array, "d *n"]  # S_{t-1}, or what differs from it by a constant
+    round: Int[Array, "*n"]  # t - 1
 
     @classmethod
     def start(cls, actions: int) -> "Cumulative":
         """No loss seen yet."""
         return cls(jnp.zeros(actions), jnp.zeros((), int))
 
-    def add(self, loss: Float[Array, "d"]) -> "Cumulative":
+    def add(self, loss: Float[Array, "d *n"]) -> "Cumulative":
         """One more round."""
         return Cumulative(self.total + loss, self.round + 1)
 
@@ -65,18 +65,25 @@ class Hedge(Learner):
     ) -> Cumulative:
         return Cumulative.start(actions)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        return jax.nn.softmax(self._exponents(state))
+    @property
+    def side_by_side(self) -> bool:
+        return True
 
-    def policies_of(self, states: Cumulative) -> Float[Array, "n d"]:
+    def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
+        return jax.nn.softmax(self._exponents(state), axis=0)
+
+    def policies_of(self, states: Cumulative) -> Float[Array, "m d *n"]:
+        if states.total.ndim > 2:
+            return super().policies_of(states)
         return _softmax_of_rows(jax.vmap(self._exponents)(states))
 
-    def _exponents(self, state: Cumulative) -> Float[Array, "d"]:
-        return -step_at(self.step, state.round) * state.total
+    def _exponents(self, state: Cumulative) -> Float[Array, "d *n"]:
+        step = jnp.broadcast_to(step_at(self.step, state.round), state.round.shape)
+        return -step[None] * state.total
 
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
         # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
-        return state.add(feedback - feedback[0])
+        return state.add(feedback - feedback[:1])
 
     def bound(
         self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None

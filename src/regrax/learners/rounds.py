@@ -18,7 +18,7 @@ def draw(key: PRNGKeyArray, policy: Float[Array, "d"]) -> Int[Array, ""]:
 
 
 def observe(
-    learner: Learner, loss: Float[Array, "d"], action: Int[Array, ""] | None = None
+    learner: Learner, loss: Float[Array, "d *n"], action: Int[Array, ""] | None = None
 ) -> Feedback:
     """What `learner` is shown of a round: the loss vector, or the action it drew and the loss of that action."""
     return loss if learner.feedback == "full" else (action, loss[action])

@@ -78,7 +78,9 @@ def check_step(step: Step) -> None:
         checks.positive("step", step)
 
 
-def step_at(step: Step, round_: Int[Array, "*T"]) -> Scalar | Float[Array, "*T"]:
+def step_at(
+    step: Step | Float[Array, "*T"], round_: Int[Array, "*T"]
+) -> Scalar | Float[Array, "*T"]:
     """The step of a round counted from 0."""
     return step(round_) if isinstance(step, Schedule) else step
 
