@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments = sys.argv[1:] if arguments is None else arguments
     if list(arguments) == ["--version"]:
         return print(f"regrax {__version__}")
-    command = _parse(arguments)
     try:
+        command = _parse(arguments)
         with prepared():
             command.run()
         sys.stdout.flush()
