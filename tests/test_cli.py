@@ -149,6 +149,14 @@ def test_help_does_not_import_jax():
     assert fresh(code).endswith("False\n")
 
 
+@pytest.mark.parametrize("arguments", [("train", "--help"), ("learners",)])
+def test_a_reader_that_leaves_early_is_no_error(arguments):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-m", "regrax", *arguments], **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
 def test_importing_regrax_is_lazy_and_sets_nothing():
     code = "import sys, regrax; print('jax' in sys.modules); regrax.Hedge(0.4)"
     code += "; import jax; print(jax.config.jax_enable_x64)"
@@ -204,7 +212,10 @@ def test_a_complaint_without_a_frame_is_one_line_too():
     [
         (("--by", "hedge(1)"), "--by and --rounds come together"),
         (("--rounds", "5"), "--by and --rounds come together"),
-        (("--by", "hedge(1)", "--rounds", "5", "--objective", "any"), "dynamics have no objective"),
+        (
+            ("--by", "hedge(1)", "--rounds", "5", "--objective", "welfare"),
+            "dynamics have no objective",
+        ),
         (("--concept", "stable"), "--concept"),
         (("--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
         (("--by", "hedge(1)", "--rounds", "0"), "rounds must be a whole number of at least 1"),

@@ -29,7 +29,7 @@ class Solve:
     """A game's spec or file."""
     concept: Literal["nash", "ce", "cce"] = "ce"
     """Nash, correlated or coarse correlated equilibrium."""
-    objective: Literal["any", "welfare", "minimum", "entropy"] | None = None
+    objective: Literal["any", "welfare", "minimum", "entropy"] = "any"
     """Which one: any, the largest sum of payoffs, the largest payoff of whoever gets least, or most entropy."""
     by: str | None = None
     """Approach it by dynamics: the spec of a learner to put in every seat."""
@@ -49,7 +49,7 @@ class Solve:
 
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
-        if self.by is not None and self.objective is not None:
+        if self.by is not None and self.objective != "any":
             raise ValueError(f"dynamics have no objective, but --objective is {self.objective}")
         if self.seed is not None:
             checks.at_least("seed", self.seed, 0)
@@ -66,7 +66,7 @@ class Solve:
     def _exact(self, game: "Game") -> "Correlated":
         from regrax.games import solve
 
-        return solve(game, self.concept, self.objective or "any")
+        return solve(game, self.concept, self.objective)
 
     def _played(self, game: "Game") -> "Correlated":
         """Joint play; for Nash the product of its marginals."""
@@ -86,7 +86,7 @@ class Solve:
         return {
             "game": str(profile.game),
             "concept": self.concept,
-            "objective": (self.objective or "any") if self.by is None else None,
+            "objective": self.objective if self.by is None else None,
             "by": self.by,
             "rounds": self.rounds,
             "seed": self.seed,
