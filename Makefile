@@ -4,9 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
-# the quick tests compile a thousand small programs once each: most of their time is XLA's, so let it optimise less
-QUICKLY := XLA_FLAGS='--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true'
-# the long ones also compute for long: as commands do it
+# long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
 .PHONY: help demo test test-slow test-extras lint format bench clean
@@ -25,7 +23,7 @@ demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/dem
 	$(BIN)/regrax reproduce --quick --out out/demo
 
 test: lint ## check style, types and the order of rooms, then run the tests
-	$(QUICKLY) $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
+	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow
@@ -37,7 +35,7 @@ $(EXTRAS)/.installed: pyproject.toml
 	touch $@
 
 test-extras: $(EXTRAS)/.installed ## install OpenSpiel, Gambit and PyTorch into an environment of their own and compare with them
-	$(QUICKLY) $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
+	XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
 
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.xla_flags import quick_flags
 
 from regrax.checkpoints import load_model
 from regrax.cli import main
@@ -19,7 +20,6 @@ from regrax.runs import Training, train
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scaling.md"
-QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 DOUBLE, SINGLE = 1e-10, 1e-5  # largest relative difference
 LOST = 3  # exit code
 BOUND = 40.0  # seconds until the survivors of a loss have left: a heartbeat's 20 and some air
@@ -30,7 +30,7 @@ SETTINGS = Training("linear", actions=2, horizon=5, steps=300, batch=512)
 
 
 def environment(devices=1):
-    flags = f"--xla_force_host_platform_device_count={devices} {QUICKLY}"
+    flags = f"--xla_force_host_platform_device_count={devices} {quick_flags()}"
     source = str(HERE.parent / "src")
     return {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": source, "JAX_PLATFORMS": "cpu"}
 
