@@ -93,7 +93,7 @@ def test_a_batch_eliminates_the_chains_that_need_it(x64):
     assert float(jnp.abs(jnp.einsum("nij,nj->ni", matrices, found) - found).sum(1).max()) <= 1e-10
 
 
-@pytest.mark.parametrize("d", [2, TINY, TINY + 1, SMALL, SMALL + 1])
+@pytest.mark.parametrize("d", [TINY, SMALL, SMALL + 1])
 def test_chains_in_a_batch_end_where_each_ends_alone(x64, d):
     matrices = jax.nn.softmax(2 * jax.random.normal(jax.random.key(d), (3, 4, d, d)), axis=-2)
     starts = jax.nn.softmax(jax.random.normal(jax.random.key(0), (3, 4, d)))
@@ -166,7 +166,7 @@ def test_copies_of_hedge_play_as_each_does_alone(x64, d):
     )
 
 
-LEARNERS = [Hedge(0.4), Hedge(InverseSqrt(0.8)), BlumMansour(Hedge(1.0))]
+LEARNERS = [Hedge(InverseSqrt(0.8)), BlumMansour(Hedge(1.0))]
 
 
 def random_tables(*sizes, count=MANY):
@@ -189,7 +189,7 @@ def test_many_games_are_played_as_each_alone(x64, learner, sizes):
     check_each(jax.vmap(run)(tables), lambda i: run(tables[i]))
 
 
-@pytest.mark.parametrize("rounds", [1, 5, 8, 16])
+@pytest.mark.parametrize("rounds", [1, 8])
 def test_many_games_of_any_length(x64, rounds):
     tables = random_tables(2, 3)
     run = lambda table: play(games.Game(table), Hedge(0.5), rounds)  # noqa: E731
@@ -218,20 +218,18 @@ def test_batches_of_batches_of_games(x64):
         check_each(jax.tree.map(lambda x, i=i: x[i], found), lambda j, i=i: run(tables[i, j]))
 
 
-@pytest.mark.parametrize("learner", [Hedge, lambda k: BlumMansour(Hedge(k))])
-def test_gradients_of_many_games_are_those_of_each(x64, learner):
-    tables = random_tables(2, 3)
+def test_gradients_of_many_games_are_slopes_of_their_values(x64):
+    tables, directions = random_tables(2, 3), random_tables(2, 3)[::-1]
 
-    def value(table, k):
-        return (play(games.Game(table), learner(k), 9).losses[0] ** 2).sum()
+    @jax.jit
+    def value(shift, k):
+        seated = (BlumMansour(Hedge(k)), Hedge(k))
+        run = lambda table: (play(games.Game(table), seated, 9).losses[0] ** 2).sum()  # noqa: E731
+        return jax.vmap(run)(tables + shift * directions).sum()
 
-    by_table, by_step = jax.vmap(jax.grad(value, (0, 1)), (0, None))(tables, 0.5)
-    for i in (0, MANY - 1):
-        one = jax.grad(value, (0, 1))(tables[i], 0.5)
-        np.testing.assert_allclose(by_table[i], one[0], rtol=1e-7, atol=1e-10)
-        np.testing.assert_allclose(by_step[i], one[1], rtol=1e-7)
-    whole = jax.grad(lambda k: jax.vmap(value, (0, None))(tables, k).sum())(0.5)
-    np.testing.assert_allclose(whole, by_step.sum(), rtol=1e-9)
-    shift = 1e-6
-    low, high = (jax.vmap(value, (0, None))(tables, 0.5 + s).sum() for s in (-shift, shift))
-    np.testing.assert_allclose(whole, (high - low) / (2 * shift), rtol=1e-4)
+    found, small = jax.jit(jax.grad(value, (0, 1)))(0.0, 0.5), 1e-5
+    slopes = [
+        (value(small, 0.5) - value(-small, 0.5)) / (2 * small),
+        (value(0.0, 0.5 + small) - value(0.0, 0.5 - small)) / (2 * small),
+    ]
+    np.testing.assert_allclose(found, slopes, rtol=1e-6)

@@ -116,6 +116,7 @@ def _expected(
     return rows(tables, learners)
 
 
+# `custom_vmap` has no derivatives in reverse: they are those of one game, by `vmap`
 @_expected.defjvp
 def _expected_jvp(rounds: int, primals: tuple, tangents: tuple) -> tuple[Rows, Rows]:
     return jax.jvp(partial(_one_game, rounds=rounds), primals, tangents)
