@@ -202,6 +202,8 @@ def test_many_steps_in_one_game_and_steps_with_games(x64, seat):
     run = lambda table, k: play(games.Game(table), (seat(k), Hedge(0.3)), 11)  # noqa: E731
     check_each(jax.vmap(run, (None, 0))(table, steps), lambda i: run(table, steps[i]))
     check_each(jax.vmap(run)(tables, steps), lambda i: run(tables[i], steps[i]))
+    alone = lambda k: play(games.Game(table[:1, :, 0]), seat(k), 9)  # noqa: E731
+    check_each(jax.vmap(alone)(steps), lambda i: alone(steps[i]))
 
 
 def test_many_schedules_of_steps(x64):

@@ -49,7 +49,7 @@ def update_of(learner: Learner, state: State, feedback: Feedback) -> State:
 
 
 def round_of(
-    tables: Sequence[Float[Array, "_ _ *#n"]],
+    tables: Sequence[Float[Array, "_ _ *n"]],
     learners: tuple[Learner, ...],
     policy: Callable = policy_of,
     update: Callable = update_of,
@@ -128,10 +128,7 @@ def _many_games(
     """The rows of `count` games, which are on the last axis of everything until their rows are put in place."""
     begin = partial(start, rounds=rounds, keys=[None] * len(learners))
     states = jax.vmap(begin, axes, -1, axis_size=count)(tables, learners)
-    wide = [
-        table[..., None] if axis is None else jnp.moveaxis(table, 0, -1)
-        for table, axis in zip(tables, axes[0], strict=True)
-    ]
+    wide = jax.vmap(lambda tables: tables, axes[:1], -1, axis_size=count)(tables)
     play_round = round_of(wide, learners)
     row = jax.eval_shape(play_round, states, None)[1]
     block = min(rounds, BLOCK)
@@ -152,7 +149,7 @@ def _many_games(
     return carry[1]
 
 
-def _product(table: Float[Array, "d m *#n"], others: Sequence[Float[Array, "_ *#n"]]) -> Array:
+def _product(table: Float[Array, "d m *n"], others: Sequence[Float[Array, "_ *n"]]) -> Array:
     """A player's losses against the policies of the others, in the form that XLA is fastest at."""
     if table.ndim == 2:
         return table @ outer(others)
