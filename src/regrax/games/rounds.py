@@ -13,6 +13,7 @@ from regrax.games.game import Game
 from regrax.learners import Learner
 from regrax.learners.base import Feedback, State
 from regrax.learners.rounds import draw, observe
+from regrax.simplex import products
 
 SMALL = 512  # bytes: if no buffer of a loop body is larger, XLA on a CPU runs its parts in turn, unscheduled
 MANY = 48  # games from which playing them side by side is faster
@@ -153,8 +154,7 @@ def _product(table: Float[Array, "d m *n"], others: Sequence[Float[Array, "_ *n"
     """A player's losses against the policies of the others, in the form that XLA is fastest at."""
     if table.ndim == 2:
         return table @ outer(others)
-    met = outer(others) if others else jnp.ones((1, 1))
-    return jnp.asarray(sum(table[:, j] * met[j : j + 1] for j in range(len(met))))
+    return products(table, outer(others) if others else jnp.ones((1, 1)))
 
 
 def outer(vectors: Sequence[Float[Array, "_ *n"]]) -> Float[Array, "all *n"]:
