@@ -19,9 +19,10 @@ import jax
 import numpy as np
 
 from regrax import HindsightObjective, LinearAttention
-from regrax.sweep.operations import operations
-from regrax.theory import integrals, step_size
-from regrax.theory.step import _scaled_step
+from regrax.sweep._operations import operations
+from regrax.theory import _integrals as integrals
+from regrax.theory import step_size
+from regrax.theory._step_size import _scaled_step
 
 EXP, NORMAL = 10, 30
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")

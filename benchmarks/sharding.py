@@ -44,10 +44,10 @@ def reduce(address: str, own: int) -> None:
     import jax
     import jax.numpy as jnp
 
-    from regrax import processes
-    from regrax.devices import everywhere, mesh_of, total
+    from regrax import distributed
+    from regrax.sharding import everywhere, mesh_of, total
 
-    processes.join(address, 2, own)
+    distributed.join(address, 2, own)
     mesh = mesh_of(jax.devices())
     for size in SIZES:
         data = everywhere(jnp.ones(size), mesh)

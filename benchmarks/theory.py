@@ -4,8 +4,8 @@ import math
 import time
 
 from regrax import theory
-from regrax.theory.rounds import round_nodes
-from regrax.theory.step import _scaled_step
+from regrax.theory._quadrature import round_nodes
+from regrax.theory._step_size import _scaled_step
 
 ACTIONS = (2, 3, 10, 100, 1000, 10**4, 10**6)
 HORIZONS = (2, 20, 100, 1000, 10**6, math.inf)

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from regrax import certify, games, learners, processes, tournament
+from regrax import certify, distributed, games, learners, tournament
 from regrax.attention import LinearAttention, Transformer
 from regrax.training import Rademacher, RegretObjective, evaluate, fit
 
@@ -104,14 +104,14 @@ WORK = {
 
 def main(names, counts, coordinator=None, number=None, own=None):
     if coordinator is not None:
-        processes.join(coordinator, int(number), int(own))
+        distributed.join(coordinator, int(number), int(own))
     names = list(WORK) if names == "all" else names.split(",")
-    with processes.guard(), jax.enable_x64(True):
+    with distributed.guard(), jax.enable_x64(True):
         for count in counts.split(","):
             every = {"none": None, "all": jax.devices()}
             devices = every[count] if count in every else jax.devices()[: int(count)]
             found = {name: np.asarray(WORK[name](devices), float).tolist() for name in names}
-            if processes.is_first():
+            if distributed.is_first():
                 print(json.dumps(found), flush=True)
 
 

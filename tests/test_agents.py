@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from regrax.agents import ChatAgent, outside_agent
-from regrax.agents.answers import read_answer
-from regrax.agents.http import LARGEST
+from regrax.agents._answers import read_answer
+from regrax.agents._http import LARGEST
 from regrax.audit import audit_log
 from regrax.cli import main
 from regrax.games import matching_pennies, play

@@ -28,8 +28,8 @@ from regrax.learners import (
     TreeSwap,
     rollout,
 )
-from regrax.learners.internal import balanced
-from regrax.learners.tsallis import tsallis_leader
+from regrax.learners._internal import balanced
+from regrax.learners._tsallis import tsallis_leader
 from regrax.regret import external_regret, swap_regret
 from regrax.specs import LEARNERS, parse_learner
 from regrax.theory import optimal_policy

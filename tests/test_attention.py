@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
-from regrax.attention.layer import check_operator
+from regrax.attention._layer import check_operator
 from regrax.games import play, weighted_rps
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, rollout
 from regrax.simplex import project_simplex, stationary

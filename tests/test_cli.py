@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regrax.cli import main
-from regrax.cli.entry import _one_line
+from regrax.cli._entry import _one_line
 from regrax.games import FORMATS, random
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

@@ -19,7 +19,7 @@ from regrax.games import (
     solve,
     zero_sum_equilibrium,
 )
-from regrax.games.programs import incentives
+from regrax.games._linear_programs import incentives
 from regrax.learners import Hedge
 
 ROUNDING = 1e-12
@@ -358,6 +358,6 @@ def test_a_failed_solve_gives_the_solvers_reason(monkeypatch):
             SolverError, match=r"not solved in 300 seconds; .* \(regrax solve --by\)"
         ):
             solve(games.chicken(), "ce", "welfare")
-    monkeypatch.setattr("regrax.games.entropy.STEPS", 3)
+    monkeypatch.setattr("regrax.games._max_entropy.STEPS", 3)
     with pytest.raises(SolverError, match="not certified to 1e-09 in 3 steps: deviations still"):
         solve(games.chicken(), "ce", "entropy")

@@ -16,9 +16,9 @@ from regrax import (
     power_iteration,
     stationary,
 )
-from regrax.games.rounds import MANY, _block, _scan_in_blocks
-from regrax.learners.blum_mansour import Heads
-from regrax.learners.hedge import Cumulative
+from regrax.games._rounds import MANY, _block, _scan_in_blocks
+from regrax.learners._blum_mansour import Heads
+from regrax.learners._hedge import Cumulative
 from regrax.simplex import MANY as MANY_CHAINS
 from regrax.simplex import SMALL, TINY
 

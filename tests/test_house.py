@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -11,30 +12,57 @@ import regrax
 
 SOURCE = Path(regrax.__file__).parent
 DOCS = SOURCE.parent.parent / "docs"
-PUBLIC = [(room, name) for room, names in regrax._EXPORTS.items() for name in names]
+STUB = ast.parse(Path(regrax.__file__).with_suffix(".pyi").read_text())
+IMPORTS = [
+    (node.module, alias.name)
+    for node in STUB.body
+    if isinstance(node, ast.ImportFrom)
+    for alias in node.names
+]
+PACKAGES = [(home, name) for home, name in IMPORTS if home in (None, "show")]
+PUBLIC = [(home, name) for home, name in IMPORTS if home not in (None, "show")]
 NO_EXAMPLE = {"Learner", "Model", "Trajectory"}  # abstract, or only made by others
+PRIVATE = re.compile(r"^\s*(?:from|import) (regrax(?:\.\w+)*?)\._\w+", re.M)
 
 
-def test_every_exported_name_is_where_it_says():
-    for room, name in PUBLIC:
-        assert getattr(regrax, name) is getattr(import_module(f"regrax.{room}"), name)
-    assert set(regrax.__all__) <= set(dir(regrax))
-    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+def test_typed_and_run_time_names_are_the_same():
+    names = [name for _, name in IMPORTS]
+    assert len(names) == len(set(names))
+    assert set(dir(regrax)) - {"__version__"} == set(regrax.__all__) == set(names)
+    with pytest.raises(AttributeError, match="No regrax attribute nope"):
         _ = regrax.nope
 
 
-def test_no_name_is_exported_twice():
-    names = [name for _, name in PUBLIC]
-    assert len(names) == len(set(names))
+@pytest.mark.parametrize(("home", "name"), PACKAGES)
+def test_every_package_of_the_front_door_opens(home, name):
+    assert getattr(regrax, name) is import_module(
+        f"regrax.{home}.{name}" if home else f"regrax.{name}"
+    )
 
 
-@pytest.mark.parametrize("room", sorted(regrax._EXPORTS))
-def test_exports_come_from_the_rooms_own_list(room):
-    assert set(regrax._EXPORTS[room]) <= set(import_module(f"regrax.{room}").__all__)
+@pytest.mark.parametrize(("home", "name"), PUBLIC)
+def test_every_exported_name_comes_from_the_door_of_its_package(home, name):
+    package = import_module(f"regrax.{home}")
+    assert name in package.__all__
+    assert getattr(regrax, name) is getattr(package, name)
 
 
-@pytest.mark.parametrize(("room", "name"), PUBLIC)
-def test_every_public_name_has_a_docstring_with_an_example(room, name):
+def test_packages_import_each_other_only_by_their_doors():
+    for path in SOURCE.rglob("*.py"):
+        own = ".".join(["regrax", *path.relative_to(SOURCE).parent.parts])
+        for package in PRIVATE.findall(path.read_text()):
+            assert package in ("regrax", own) or own.startswith(f"{package}."), (path, package)
+
+
+def test_no_function_shadows_a_module():
+    for path in SOURCE.rglob("*.py"):
+        package = ".".join(["regrax", *path.relative_to(SOURCE).parent.parts])
+        door = import_module(package)
+        assert path.stem == "__init__" or inspect.ismodule(getattr(door, path.stem, door)), path
+
+
+@pytest.mark.parametrize(("home", "name"), PUBLIC)
+def test_every_public_name_has_a_docstring_with_an_example(home, name):
     doc = inspect.getdoc(getattr(regrax, name))
     assert doc
     assert ">>>" in doc or name in NO_EXAMPLE
@@ -51,12 +79,12 @@ def test_every_module_introduces_itself():
         assert ast.get_docstring(ast.parse(path.read_text())), path
 
 
-def test_core_rooms_do_no_input_or_output():
+def test_the_core_does_no_input_or_output():
     pure = (
         "simplex.py",
         "regret.py",
-        "checks.py",
-        "devices.py",
+        "_checks.py",
+        "sharding.py",
         "learners",
         "games",
         "theory",

@@ -16,8 +16,8 @@ from regrax.learners import (
     Uniform,
     rollout,
 )
-from regrax.learners.base import Learner
-from regrax.learners.rounds import observe
+from regrax.learners._base import Learner
+from regrax.learners._rounds import observe
 from regrax.regret import external_regret, internal_regret, swap_regret
 from regrax.specs import LEARNERS, parse_learner
 

@@ -7,9 +7,9 @@ import pytest
 from regrax import games
 from regrax.games import play
 from regrax.learners import BlumMansour, Exp3, Hedge, Uniform
-from regrax.plots import plot_gaps, plot_play
-from regrax.plots.panels import CORNERS
-from regrax.plots.style import POINTS, shown_rounds
+from regrax.show.plots import plot_gaps, plot_play
+from regrax.show.plots._panels import CORNERS
+from regrax.show.plots._style import POINTS, shown_rounds
 
 
 def panels(game, learners, rounds, key=None):

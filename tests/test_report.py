@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regrax.report import Chart, Section, Series, Table, Ternary, architecture, draw, render
+from regrax.show.report import Chart, Section, Series, Table, Ternary, architecture, draw, render
 
 CHART = Chart(
     "gaps",

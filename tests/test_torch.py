@@ -71,7 +71,7 @@ def test_losses_equal_the_training_objectives(x64, monkeypatch, name, make):
     data = (data, data) if name == "regret_loss" else data
 
     def loss(p):
-        for module in (objectives, sys.modules["regrax.training.hindsight"]):
+        for module in (objectives, sys.modules["regrax.training._hindsight"]):
             monkeypatch.setattr(module, "policies", lambda *_: jnp.moveaxis(p, 0, -1))
         return objective.loss(model, data)
 

@@ -9,7 +9,7 @@ import pytest
 from regrax import games
 from regrax.cli import main
 from regrax.games import Correlated, Game, play
-from regrax.games.matches import swap_matrices
+from regrax.games._batched_play import swap_matrices
 from regrax.learners import (
     Agent,
     BestResponse,
@@ -20,8 +20,8 @@ from regrax.learners import (
     RegretMatchingPlus,
     Uniform,
 )
-from regrax.plots import plot_tournament
 from regrax.regret import swap_matrix, swap_regret
+from regrax.show.plots import plot_tournament
 from regrax.tournament import MEASURES, draw_games, interval, round_robin
 
 ROUNDING = 1e-10

@@ -11,7 +11,7 @@ from worker import serve
 
 import regrax as rx
 from regrax.training import SwapRegretObjective, fit
-from regrax.training.recipes import adam
+from regrax.training._defaults import adam
 
 KEY = jax.random.key(0)
 
@@ -135,8 +135,8 @@ def _checked(model: Any) -> list:
 
 def exact_step(actions: int, horizon: int) -> Callable[[], list]:
     """k*, with nothing remembered from the call before."""
-    from regrax.theory.rounds import round_nodes
-    from regrax.theory.step import _scaled_step
+    from regrax.theory._quadrature import round_nodes
+    from regrax.theory._step_size import _scaled_step
 
     def run() -> list:
         _scaled_step.cache_clear()

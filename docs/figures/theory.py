@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from regrax import theory
-from regrax.plots import COLORS
+from regrax.show.plots import COLORS
 
 HERE = Path(__file__).parent
 BLUE, RED, GREEN, PINK, *_ = COLORS

@@ -20,8 +20,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from regrax._atomic_write import write_whole
 from regrax.attention import MODELS, Model, SwapAttention
-from regrax.files import write_whole
 from regrax.learners import Learner
 
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]

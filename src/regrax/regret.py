@@ -20,7 +20,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from regrax import checks
+from regrax import _checks as checks
 
 __all__ = [
     "best_action",

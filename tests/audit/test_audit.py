@@ -8,7 +8,7 @@ import pytest
 
 from regrax import rollout
 from regrax.audit import audit_log
-from regrax.audit.walk import FEW
+from regrax.audit._accumulate import FEW
 from regrax.cli import main
 from regrax.learners import BlumMansour, Hedge, Uniform
 from regrax.regret import (
@@ -115,8 +115,8 @@ def test_a_long_log_walks_through_pieces_and_the_disk(tmp_path, monkeypatch, x64
     played, losses = rng.dirichlet(np.ones(2), (2, 3000)), rng.random((2, 3000, 2))
     path = write(tmp_path / "log.jsonl", played, losses)
     whole = audit_log(path).agents[0]
-    monkeypatch.setattr("regrax.audit.walk.BATCH", 512)
-    monkeypatch.setattr("regrax.audit.log.Spool.__init__.__defaults__", (20_000,))
+    monkeypatch.setattr("regrax.audit._accumulate.BATCH", 512)
+    monkeypatch.setattr("regrax.audit._log.Spool.__init__.__defaults__", (20_000,))
     pieces = audit_log(path).agents[0]
     for kind in ("external", "internal", "swap", "dynamic"):
         assert pieces.regret[kind].total == pytest.approx(whole.regret[kind].total, rel=1e-10)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit.bandit import Received, Weighted, against_interval, regret_interval
+from regrax.audit._bandit import Received, Weighted, against_interval, regret_interval
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 TRIALS, ROUNDS = 1000, 1000

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit.learning import Bins, block_length, judge, score
-from regrax.audit.trends import all_tests, regression
+from regrax.audit._published_tests import all_tests, regression
+from regrax.audit._verdict import Bins, block_length, judge, score
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -153,8 +153,8 @@ def test_a_long_episode_is_judged_by_its_start_too(tmp_path):
 @pytest.mark.parametrize(("episodes", "trials"), [(1, 150), (3, 150), (12, 400)])
 def test_false_alarms_stay_below_the_level(monkeypatch, episodes, trials):
     """Agents with linear regret that are called learning: at most 5 %, with room for the trials' chance."""
-    monkeypatch.setattr("regrax.audit.learning.CURVES", 1)  # the published tests are not looked at
-    monkeypatch.setattr("regrax.audit.learning.DRAWS", 400)
+    monkeypatch.setattr("regrax.audit._verdict.CURVES", 1)  # the published tests are not looked at
+    monkeypatch.setattr("regrax.audit._verdict.DRAWS", 400)
     rng = np.random.default_rng(episodes)
     agents = {
         "uniform": lambda l: drawn(rng, uniform(l)),

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit.alike import Alike
-from regrax.audit.formats import LONGEST, read_rows
-from regrax.audit.log import read_log
+from regrax.audit._fast_jsonl import Alike
+from regrax.audit._formats import LONGEST, read_rows
+from regrax.audit._log import read_log
 from regrax.cli import main
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -360,7 +360,7 @@ def test_reading_tables_and_reading_rows_are_the_same(tmp_path, monkeypatch):
         fast = read_log(path)
         tables += any(isinstance(chunk[0], Alike) for chunk in read_rows(path))
         with monkeypatch.context() as patch:
-            patch.setattr("regrax.audit.formats.read_alike", lambda *_: None)
+            patch.setattr("regrax.audit._formats.read_alike", lambda *_: None)
             slow = read_log(path)
         assert found(fast) == found(slow)
     assert 60 < tables < 240  # both ways were taken

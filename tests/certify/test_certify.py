@@ -17,8 +17,8 @@ from regrax.certify import (
     monte_carlo_steps,
     numerical_step,
 )
-from regrax.certify.gradients import Block
-from regrax.certify.landscape import Curvature
+from regrax.certify._gradients import Block
+from regrax.certify._landscape import Curvature
 from regrax.training import BiasedGaussian, Gaussian
 
 KEY = jax.random.key(0)

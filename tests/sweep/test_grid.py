@@ -5,7 +5,7 @@ import pytest
 from regrax.cli import main
 from regrax.runs import Training
 from regrax.sweep import Cell, read_sweep
-from regrax.sweep.cells import batches, completed
+from regrax.sweep._grid_cell import batches, completed
 
 GRID = 'model = "linear"\nactions = [2, 3]\nhorizon = [5, 10]\nseeds = 3\n'
 

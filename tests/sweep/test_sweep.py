@@ -20,10 +20,11 @@ from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model
 from regrax.cli import main
 from regrax.runs import Training, train
-from regrax.sweep import Cell, failures, read_sweep, run, run_sweep, table
-from regrax.sweep.cells import completed
-from regrax.sweep.operations import operations
-from regrax.sweep.work import Done, work
+from regrax.sweep import Cell, failures, read_sweep, run_sweep, table
+from regrax.sweep import _run as run
+from regrax.sweep._grid_cell import completed
+from regrax.sweep._operations import operations
+from regrax.sweep._train import Done, work
 
 TEXT = """
 model = "linear"
@@ -219,7 +220,7 @@ def test_progress_rises_to_all(fake, tmp_path):
 
 
 def test_two_commands_in_one_folder_are_refused(fake, tmp_path):
-    from regrax.sweep.kept import Folder
+    from regrax.sweep._store import Folder
 
     with Folder(tmp_path).held(), pytest.raises(ValueError, match="another sweep is running in"):
         run_sweep(CELLS, tmp_path)

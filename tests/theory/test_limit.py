@@ -10,11 +10,11 @@ from scipy.special import ndtr
 
 from regrax import theory
 from regrax.learners import FollowTheLeader, Hedge, PerRound, Uniform, rollout
-from regrax.learners.perturbed import perturbed_leader
+from regrax.learners._perturbed import perturbed_leader
 from regrax.specs import parse_learner
 from regrax.theory import Optimal, optimal_policy
-from regrax.theory.integrals import collision, foresight
-from regrax.theory.schedule import _best_step
+from regrax.theory._integrals import collision, foresight
+from regrax.theory._schedule import _best_step
 
 ROUNDING = {"float32": 4e-7, "float64": 2e-15}
 

@@ -3,8 +3,8 @@
 They run on the host and do input and output; what they give `Agent` is a plain function of past losses.
 """
 
-from regrax.agents.chat import ChatAgent
-from regrax.agents.functions import FunctionAgent
+from regrax.agents._chat import ChatAgent
+from regrax.agents._functions import FunctionAgent
 from regrax.learners import Agent
 
 __all__ = ["ChatAgent", "FunctionAgent", "outside_agent"]

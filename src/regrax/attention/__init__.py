@@ -1,9 +1,9 @@
 """Attention models: linear self-attention, the swap architecture and deep transformers, all learners."""
 
-from regrax.attention.base import Model
-from regrax.attention.linear import FullLinearAttention, LinearAttention
-from regrax.attention.swap import SwapAttention
-from regrax.attention.transformer import Transformer
+from regrax.attention._base import Model
+from regrax.attention._linear import FullLinearAttention, LinearAttention
+from regrax.attention._swap import SwapAttention
+from regrax.attention._transformer import Transformer
 
 MODELS: dict[str, type[Model]] = {
     model.name: model

@@ -1,7 +1,19 @@
 """The audit room: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
 
-from regrax.audit.agent import AgentAudit, Measure, Swap
-from regrax.audit.audit import Audit, Gaps, audit_log
-from regrax.audit.learning import Learning, Published
+from regrax.audit._agent import AgentAudit, Measure, Swap
+from regrax.audit._audit import Audit, Gaps, audit_log
+from regrax.audit._text import counted, shown
+from regrax.audit._verdict import Learning, Published
 
-__all__ = ["AgentAudit", "Audit", "Gaps", "Learning", "Measure", "Published", "Swap", "audit_log"]
+__all__ = [
+    "AgentAudit",
+    "Audit",
+    "Gaps",
+    "Learning",
+    "Measure",
+    "Published",
+    "Swap",
+    "audit_log",
+    "counted",
+    "shown",
+]

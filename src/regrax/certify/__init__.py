@@ -1,11 +1,11 @@
 """Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
 
-from regrax.certify.expectations import Identity, check_expectations
-from regrax.certify.gradients import Block, gradient_blocks
-from regrax.certify.landscape import Curvature, Family, curvature, family
-from regrax.certify.lemmas import LEMMAS, Finding, Lemma, check_lemmas
-from regrax.certify.monte_carlo import ESTIMATORS, monte_carlo_steps
-from regrax.certify.other_losses import RandomHorizon, Rescaled, StepInterval, numerical_step
+from regrax.certify._expectations import Identity, check_expectations
+from regrax.certify._gradients import Block, gradient_blocks
+from regrax.certify._landscape import Curvature, Family, curvature, family
+from regrax.certify._lemmas import LEMMAS, Finding, Lemma, check_lemmas
+from regrax.certify._monte_carlo import ESTIMATORS, monte_carlo_steps
+from regrax.certify._numerical_step import RandomHorizon, Rescaled, StepInterval, numerical_step
 
 __all__ = [
     "ESTIMATORS",

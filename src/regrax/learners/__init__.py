@@ -1,27 +1,27 @@
 """Learners: the interface, the classical algorithms, and `rollout`, which plays one on a loss sequence."""
 
-from regrax.learners.adaptive import AdaHedge, DoublingHedge
-from regrax.learners.agent import Agent
-from regrax.learners.bandit import Exp3, Exp3IX, ImportanceWeighted
-from regrax.learners.base import Learner
-from regrax.learners.blum_mansour import BlumMansour
-from regrax.learners.delayed import Delayed
-from regrax.learners.euclidean import EuclideanFTRL, OnlineGradientDescent
-from regrax.learners.hedge import Hedge
-from regrax.learners.internal import InternalRegretMatching, StoltzLugosi
-from regrax.learners.optimistic import OptimisticHedge
-from regrax.learners.perturbed import FollowThePerturbedLeader
-from regrax.learners.regret_matching import (
+from regrax.learners._adaptive import AdaHedge, DoublingHedge
+from regrax.learners._agent import Agent
+from regrax.learners._bandit import Exp3, Exp3IX, ImportanceWeighted
+from regrax.learners._base import Feedback, Learner, State
+from regrax.learners._blum_mansour import BlumMansour
+from regrax.learners._delayed import Delayed
+from regrax.learners._euclidean import EuclideanFTRL, OnlineGradientDescent
+from regrax.learners._hedge import Cumulative, Hedge
+from regrax.learners._internal import InternalRegretMatching, StoltzLugosi
+from regrax.learners._optimistic import OptimisticHedge
+from regrax.learners._perturbed import FollowThePerturbedLeader, perturbed_leader
+from regrax.learners._regret_matching import (
     DiscountedRegretMatching,
     PredictiveRegretMatchingPlus,
     RegretMatching,
     RegretMatchingPlus,
 )
-from regrax.learners.rounds import rollout
-from regrax.learners.simple import BestResponse, FollowTheLeader, Uniform
-from regrax.learners.steps import InverseSqrt, PerRound, Schedule
-from regrax.learners.tree_swap import TreeSwap
-from regrax.learners.tsallis import TsallisINF
+from regrax.learners._rounds import check_key, check_on_host, draw, observe, rollout
+from regrax.learners._simple import BestResponse, FollowTheLeader, Uniform
+from regrax.learners._steps import InverseSqrt, PerRound, Scalar, Schedule
+from regrax.learners._tree_swap import TreeSwap
+from regrax.learners._tsallis import TsallisINF
 
 LEARNERS: dict[str, type[Learner]] = {
     learner.name: learner
@@ -64,12 +64,14 @@ __all__ = [
     "Agent",
     "BestResponse",
     "BlumMansour",
+    "Cumulative",
     "Delayed",
     "DiscountedRegretMatching",
     "DoublingHedge",
     "EuclideanFTRL",
     "Exp3",
     "Exp3IX",
+    "Feedback",
     "FollowTheLeader",
     "FollowThePerturbedLeader",
     "Hedge",
@@ -83,9 +85,17 @@ __all__ = [
     "PredictiveRegretMatchingPlus",
     "RegretMatching",
     "RegretMatchingPlus",
+    "Scalar",
+    "Schedule",
+    "State",
     "StoltzLugosi",
     "TreeSwap",
     "TsallisINF",
     "Uniform",
+    "check_key",
+    "check_on_host",
+    "draw",
+    "observe",
+    "perturbed_leader",
     "rollout",
 ]

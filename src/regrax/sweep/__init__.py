@@ -1,8 +1,22 @@
 """Sweeps: a grid of trainings from a file, run here or on a Dask cluster, kept cell by cell, as one tidy table."""
 
-from regrax.sweep.cells import Cell
-from regrax.sweep.grid import read_sweep
-from regrax.sweep.kept import failures, table
-from regrax.sweep.run import Finished, Progress, run_sweep
+from regrax.sweep._grid import read_sweep
+from regrax.sweep._grid_cell import Cell
+from regrax.sweep._run import Finished, Progress, run_sweep
+from regrax.sweep._store import Row, failures, table
+from regrax.sweep._summary import Group, groups, percent_above, summary
 
-__all__ = ["Cell", "Finished", "Progress", "failures", "read_sweep", "run_sweep", "table"]
+__all__ = [
+    "Cell",
+    "Finished",
+    "Group",
+    "Progress",
+    "Row",
+    "failures",
+    "groups",
+    "percent_above",
+    "read_sweep",
+    "run_sweep",
+    "summary",
+    "table",
+]

@@ -1,7 +1,7 @@
 """Exact numbers for the theory, no models: the stationary step, the limit of any model, the best possible policy."""
 
-from regrax.theory.gaussian import minimum_moment, stability
-from regrax.theory.loss import (
+from regrax.theory._gaussian import minimum_moment, stability
+from regrax.theory._loss import (
     LossParts,
     loss,
     loss_derivative,
@@ -9,9 +9,9 @@ from regrax.theory.loss import (
     optimal_loss,
     uniform_loss,
 )
-from regrax.theory.optimal import Optimal, optimal_policy
-from regrax.theory.schedule import StepSchedule, step_schedule
-from regrax.theory.step import Estimate, step_size, step_size_with_error
+from regrax.theory._optimal import Optimal, optimal_policy
+from regrax.theory._schedule import StepSchedule, step_schedule
+from regrax.theory._step_size import Estimate, step_size, step_size_with_error
 
 __all__ = [
     "Estimate",

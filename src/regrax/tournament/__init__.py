@@ -1,7 +1,7 @@
 """Tournaments: every learner against every learner over a set of games."""
 
-from regrax.tournament.results import MEASURES, Failure, Interval, Tournament, interval
-from regrax.tournament.robin import draw_games, round_robin
+from regrax.tournament._results import MEASURES, Failure, Interval, Tournament, interval
+from regrax.tournament._round_robin import draw_games, round_robin
 
 __all__ = [
     "MEASURES",

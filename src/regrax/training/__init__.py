@@ -1,7 +1,9 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
-from regrax.training.distributions import (
+from regrax.training._defaults import Recipe, adam, recipe
+from regrax.training._distributions import (
     Alternating,
+    Batch,
     BiasedGaussian,
     Distribution,
     Drifting,
@@ -13,23 +15,24 @@ from regrax.training.distributions import (
     StudentT,
     UniformLosses,
 )
-from regrax.training.evaluation import Evaluation, StepFit, evaluate, fit_step_size, least_loss
-from regrax.training.fitting import Fitted, Report, TrainingDiverged, TrainingState, fit
-from regrax.training.hindsight import HindsightObjective
-from regrax.training.objectives import (
+from regrax.training._evaluation import Evaluation, StepFit, evaluate, fit_step_size, least_loss
+from regrax.training._fit import Fitted, Report, TrainingDiverged, TrainingState, fit, start
+from regrax.training._hindsight import HindsightObjective
+from regrax.training._objectives import (
     ClosedLoopSwapObjective,
     Objective,
     RegretObjective,
     SwapRegretObjective,
+    policies,
 )
-from regrax.training.recipes import Recipe, recipe
-from regrax.training.surrogates import SURROGATES
-from regrax.training.surroundings import BanditFeedback, DelayedFeedback, Feedback, InGame
+from regrax.training._surrogates import SURROGATES
+from regrax.training._surroundings import BanditFeedback, DelayedFeedback, Feedback, InGame
 
 __all__ = [
     "SURROGATES",
     "Alternating",
     "BanditFeedback",
+    "Batch",
     "BiasedGaussian",
     "ClosedLoopSwapObjective",
     "DelayedFeedback",
@@ -55,9 +58,12 @@ __all__ = [
     "TrainingDiverged",
     "TrainingState",
     "UniformLosses",
+    "adam",
     "evaluate",
     "fit",
     "fit_step_size",
     "least_loss",
+    "policies",
     "recipe",
+    "start",
 ]

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from regrax.games.formats.arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
-from regrax.games.formats.nfg import game_from_nfg, game_to_nfg
-from regrax.games.game import Game
+from regrax.games._game import Game
+from regrax.games.formats._arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
+from regrax.games.formats._nfg import game_from_nfg, game_to_nfg
 
 
 class Format(NamedTuple):

@@ -4,19 +4,27 @@ import inspect
 from collections.abc import Callable
 from typing import NamedTuple
 
-from regrax.games.game import Game
-from regrax.games.zoo import bargains, classics, contests, crowds, draws, markets, poker
-from regrax.games.zoo.bargains import *
-from regrax.games.zoo.classics import *
-from regrax.games.zoo.contests import *
-from regrax.games.zoo.crowds import *
-from regrax.games.zoo.draws import *
-from regrax.games.zoo.markets import *
-from regrax.games.zoo.poker import *
+from regrax.games._game import Game
+from regrax.games.zoo import (
+    _bargaining,
+    _classics,
+    _markets,
+    _n_player,
+    _poker,
+    _random_games,
+    _zero_sum,
+)
+from regrax.games.zoo._bargaining import *
+from regrax.games.zoo._classics import *
+from regrax.games.zoo._markets import *
+from regrax.games.zoo._n_player import *
+from regrax.games.zoo._poker import *
+from regrax.games.zoo._random_games import *
+from regrax.games.zoo._zero_sum import *
 
 ZOO = {
     name.replace("_", "-"): getattr(family, name)
-    for family in (classics, bargains, contests, poker, markets, crowds, draws)
+    for family in (_classics, _bargaining, _zero_sum, _poker, _markets, _n_player, _random_games)
     for name in family.__all__
 }
 """Name to function; the `repr` of a game starts with its name here."""
@@ -59,10 +67,10 @@ def _parameters(make: Callable[..., Game]) -> str:
 
 
 __all__ = ["ZOO", "About", "about"]
-__all__ += bargains.__all__
-__all__ += classics.__all__
-__all__ += contests.__all__
-__all__ += crowds.__all__
-__all__ += draws.__all__
-__all__ += markets.__all__
-__all__ += poker.__all__
+__all__ += _bargaining.__all__
+__all__ += _classics.__all__
+__all__ += _zero_sum.__all__
+__all__ += _n_player.__all__
+__all__ += _random_games.__all__
+__all__ += _markets.__all__
+__all__ += _poker.__all__

@@ -1,0 +1,208 @@
+r"""A causal transformer as a learner: pre-norm, softmax attention, a learned start token, no positions.
+
+Token 0 is learned, token $t$ is the embedded loss $\ell_t$; the output at token $t - 1$ is the logits of $\pi_t$:
+
+    x <- x + O softmax_causal(Q y (K y)^T / sqrt(e)) V y,    y = norm(x)
+    x <- x + B relu(A norm(x) + b),                          L times
+    pi = softmax(R norm(x) + r)
+
+Arrays hold features first and the batch last, so that every linear map is one matrix product. In play each layer keeps
+the keys and values of past tokens, so a round costs one token.
+"""
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.attention._base import Model
+
+
+class Block(eqx.Module):
+    """The weights of one layer."""
+
+    queries: Float[Array, "w w"]  # Q, heads stacked along the rows
+    keys: Float[Array, "w w"]  # K
+    values: Float[Array, "w w"]  # V
+    output: Float[Array, "w w"]  # O
+    expand: Float[Array, "h w"]  # A
+    expand_bias: Float[Array, "h"]  # b
+    contract: Float[Array, "w h"]  # B
+
+    def __init__(self, width: int, hidden: int, layers: int, *, key: PRNGKeyArray) -> None:
+        keys = jax.random.split(key, 6)
+        shapes = ((width, width),) * 4 + ((hidden, width), (width, hidden))
+        weights = [_weights(k, shape) for k, shape in zip(keys, shapes, strict=True)]
+        self.queries, self.keys, self.values, self.output, self.expand, self.contract = weights
+        # each layer writes twice to the residual stream: keep its size independent of the depth
+        self.output, self.contract = (w / (2 * layers) ** 0.5 for w in (self.output, self.contract))
+        self.expand_bias = jnp.zeros(hidden)
+
+
+class Cache(NamedTuple):
+    """State in play: what each layer keeps of the tokens so far, and the policy they give."""
+
+    keys: Float[Array, "L w T"]
+    values: Float[Array, "L w T"]
+    tokens: Int[Array, ""]
+    policy: Float[Array, "d"]
+
+
+class Transformer(Model):
+    r"""$L$ layers of causal softmax attention over a start token and the losses so far; the last output is the policy.
+
+    It knows no positions: softmax attention averages, and the start token's share of an average tells how many
+    losses there were. `hidden` defaults to `2 * width`. To play it needs `rounds`, the size of its cache.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> model = Transformer(3, layers=2, key=jax.random.key(0))
+    >>> rollout(model, jnp.zeros((5, 3))).shape
+    (5, 3)
+
+    Reference: Vaswani et al. (2017), Attention is all you need; Xiong et al. (2020), On layer normalization.
+    """
+
+    name: ClassVar[str] = "transformer"
+    about: ClassVar[str] = "a causal softmax transformer"
+    examples: ClassVar[tuple[str, ...]] = ()
+    start: Float[Array, "w"]
+    embed: Float[Array, "w d"]
+    blocks: tuple[Block, ...]
+    readout: Float[Array, "d w"]  # R
+    readout_bias: Float[Array, "d"]  # r
+    heads: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        actions: int,
+        *,
+        key: PRNGKeyArray,
+        layers: int = 2,
+        heads: int = 4,
+        width: int = 32,
+        hidden: int | None = None,
+    ) -> None:
+        sizes = {"actions": actions, "layers": layers, "heads": heads, "width": width}
+        for name, value in sizes.items():
+            checks.at_least(name, value, 1)
+        if width % heads:
+            raise ValueError(f"width must be a multiple of heads = {heads}, but is {width}")
+        ends, *inner = jax.random.split(key, layers + 1)
+        start, embed, readout = jax.random.split(ends, 3)
+        self.start = _weights(start, (width, 1))[:, 0]
+        self.embed = _weights(embed, (width, actions))
+        self.blocks = tuple(Block(width, hidden or 2 * width, layers, key=k) for k in inner)
+        self.readout = 0.1 * _weights(readout, (actions, width))
+        self.readout_bias = jnp.zeros(actions)
+        self.heads = heads
+
+    @property
+    def actions(self) -> int:
+        return self.readout.shape[-2]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        hidden, width = self.blocks[0].expand.shape[-2:]
+        sizes = {"actions": self.actions, "layers": len(self.blocks), "heads": self.heads}
+        return {**sizes, "width": width, "hidden": hidden}
+
+    def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+        rounds, _, count = losses.shape
+        start = jnp.broadcast_to(self.start[:, None, None], (self.start.size, 1, count))
+        seen = jnp.tensordot(self.embed, losses[:-1], ((1,), (1,)))
+        x = jnp.concatenate([start, seen], axis=1)
+        causal = jnp.tril(jnp.ones((rounds, rounds), bool))
+        for block in self.blocks:
+            y = _norm(x)
+            keys, values = _product(block.keys, y), _product(block.values, y)
+            x = _layer(block, x, y, keys, values, causal, self.heads)
+        return jnp.moveaxis(self._readout(x), 1, 0)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Cache:
+        self.check_actions(actions)
+        if rounds is None:
+            raise ValueError("a transformer needs rounds, the size of its cache, but got None")
+        checks.at_least("rounds", rounds, 1)
+        # one token more than rounds: the update after the last round still reads its loss
+        empty = jnp.zeros((len(self.blocks), self.start.size, rounds + 1))
+        blank = Cache(empty, empty, jnp.zeros((), int), jnp.zeros(actions))
+        return self._read(blank, self.start)
+
+    def policy(self, state: Cache) -> Float[Array, "d"]:
+        return state.policy
+
+    def update(self, state: Cache, feedback: Float[Array, "d"]) -> Cache:
+        return self._read(state, self.embed @ feedback)
+
+    def _read(self, cache: Cache, token: Float[Array, "w"]) -> Cache:
+        x, kept = token[:, None], []
+        seen = jnp.arange(cache.keys.shape[2])[None, :] <= cache.tokens
+        for block, *past in zip(self.blocks, cache.keys, cache.values, strict=True):
+            y = _norm(x)
+            new = _product(block.keys, y), _product(block.values, y)
+            keys, values = (
+                old.at[:, cache.tokens].set(now[:, 0]) for old, now in zip(past, new, strict=True)
+            )
+            x = _layer(block, x, y, keys, values, seen, self.heads)
+            kept.append((keys, values))
+        keys, values = (jnp.stack(arrays) for arrays in zip(*kept, strict=True))
+        return Cache(keys, values, cache.tokens + 1, self._readout(x)[:, 0])
+
+    def _readout(self, x: Float[Array, "w t *n"]) -> Float[Array, "d t *n"]:
+        return jax.nn.softmax(_product(self.readout, _norm(x), self.readout_bias), axis=0)
+
+
+def _layer(
+    block: Block,
+    x: Float[Array, "w t *n"],
+    y: Float[Array, "w t *n"],
+    keys: Float[Array, "w s *n"],
+    values: Float[Array, "w s *n"],
+    visible: Bool[Array, "t s"],
+    heads: int,
+) -> Float[Array, "w t *n"]:
+    """Tokens `t` look at the keys and values of the tokens `s` visible to them, then pass the perceptron."""
+    attended = _attention(_product(block.queries, y), keys, values, visible, heads)
+    x = x + _product(block.output, attended)
+    hidden = jax.nn.relu(_product(block.expand, _norm(x), block.expand_bias))
+    return x + _product(block.contract, hidden)
+
+
+def _attention(
+    queries: Float[Array, "w t *n"],
+    keys: Float[Array, "w s *n"],
+    values: Float[Array, "w s *n"],
+    visible: Bool[Array, "t s"],
+    heads: int,
+) -> Float[Array, "w t *n"]:
+    q, k, v = (array.reshape(heads, -1, *array.shape[1:]) for array in (queries, keys, values))
+    scores = jnp.einsum("het...,hes...->hts...", q, k) / q.shape[1] ** 0.5
+    hidden = ~jnp.expand_dims(visible, (0, *range(3, scores.ndim)))
+    shares = jax.nn.softmax(jnp.where(hidden, -jnp.inf, scores), axis=2)
+    return jnp.einsum("hts...,hes...->het...", shares, v).reshape(queries.shape)
+
+
+def _norm(x: Float[Array, "w t *n"]) -> Float[Array, "w t *n"]:
+    """Layer normalisation over the features; gain and shift belong to the linear map that follows."""
+    centred = x - x.mean(0, keepdims=True)
+    return centred * jax.lax.rsqrt((centred**2).mean(0, keepdims=True) + 1e-5)
+
+
+def _product(
+    weights: Float[Array, "out w"],
+    x: Float[Array, "w t *n"],
+    bias: Float[Array, "out"] | None = None,
+) -> Float[Array, "out t *n"]:
+    product = jnp.tensordot(weights, x, 1)
+    return product if bias is None else product + bias.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+def _weights(key: PRNGKeyArray, shape: tuple[int, int]) -> Float[Array, "out w"]:
+    return jax.random.normal(key, shape) / shape[1] ** 0.5

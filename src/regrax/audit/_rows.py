@@ -1,0 +1,260 @@
+r"""Rows to numbers: what a log's row may say, checked for many rows at once.
+
+A row of full feedback gives `losses` (or `payoffs`, their negative) of every action and what was played: `action`, or
+`policy` where no action was drawn. A row of bandit feedback gives the `loss` (or `payoff`) of the `action` played and
+the probability it was played with: `propensity`, or its entry of `policy`. Vectors are lists, or mappings from the
+names of actions. `episode` is 0, `agent` is "agent" and `round` is one more than the last if they are not there.
+
+`read_block` reads rows of one agent and episode together and raises at the first thing that is wrong;
+`regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules serves speed and reasons.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from regrax import _checks as checks
+
+ACTIONS = 1000  # of one agent
+LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
+RAREST = 1e-9  # propensity
+LAST = 1 << 53  # round
+
+Rows = Sequence[dict[str, Any]] | dict[str, np.ndarray]
+"""Rows one by one, or numbers already in columns."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What an agent's first good row fixes for all others: its feedback, and the names of its actions."""
+
+    feedback: Literal["full", "bandit"]
+    actions: tuple[str, ...]
+    named: bool  # vectors are mappings from names, actions are names
+    mixed: bool  # bandit rows come with whole policies
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a round is kept as."""
+        if self.feedback == "full":
+            return 2 * len(self.actions)
+        return 3 + (len(self.actions) if self.mixed else 0)
+
+
+def read_block(
+    rows: Rows, seat: Seat | None, after: int
+) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
+    """The rows as numbers, the round first; `seat` is what came before, `after` the last round.
+
+    Full feedback: `round, played..., losses...`. Bandit: `round, action, loss, propensity, policy...`.
+
+    >>> read_block([{"policy": [0.5, 0.5], "losses": [0, 1]}], None, 0)[1].tolist()
+    [[1.0, 0.5, 0.5, 0.0, 1.0]]
+    """
+    count = len(rows) if isinstance(rows, Sequence) else len(next(iter(rows.values())))
+    rounds = _rounds(_column(rows, "round"), count, after)
+    given = [n for n in ("losses", "payoffs", "loss", "payoff") if _column(rows, n) is not None]
+    if len(given) != 1:
+        came = " and ".join(given) or "none"
+        raise ValueError(
+            f"a row must give one of losses, payoffs, loss and payoff, but gives {came}"
+        )
+    feedback = "full" if given[0] in ("losses", "payoffs") else "bandit"
+    if seat is not None and seat.feedback != feedback:
+        was = "losses of every action" if seat.feedback == "full" else "only the loss received"
+        raise ValueError(f"earlier rows of this agent give {was}, but this one gives {given[0]}")
+    sign = -1.0 if given[0].startswith("payoff") else 1.0
+    read = _full if feedback == "full" else _bandit
+    seat, numbers = read(rows, given[0], sign, seat)
+    return seat, np.column_stack([rounds, numbers])
+
+
+def _full(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+    column = _column(rows, name)
+    named, actions = _names(name, column, seat)
+    seat = seat or Seat("full", actions, named, True)
+    losses = sign * _vectors(name, column, seat)
+    policy, action = _column(rows, "policy"), _column(rows, "action")
+    if policy is None and action is None:
+        raise ValueError("a row must give the action or the policy that was played, but has none")
+    mixed = np.zeros((0, 0)) if policy is None else _policies(policy, seat)
+    # an action that was drawn is what was played, and what regret counts
+    played = mixed if action is None else np.eye(len(actions))[_indices(action, seat)]
+    return seat, np.hstack([played, losses])
+
+
+def _bandit(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+    policy, action = _column(rows, "policy"), _column(rows, "action")
+    if action is None:
+        raise ValueError(f"a row with {name} alone must give the action that received it, but none")
+    if seat is not None and seat.mixed != (policy is not None):
+        raise ValueError("either every row of a bandit agent gives its policy, or none does")
+    if policy is None:
+        seat, played = _discovered(action, seat)
+        policies = np.zeros((len(rows), 0))
+    else:
+        named, actions = _names("policy", policy, seat)
+        seat = seat or Seat("bandit", actions, named, True)
+        policies, played = _policies(policy, seat), _indices(action, seat)
+    loss = sign * _finite(name, _column(rows, name))
+    chance = _propensities(_column(rows, "propensity"), policies, played)
+    return seat, np.column_stack([played, loss, chance, policies])
+
+
+def _column(rows: Rows, name: str) -> Any:
+    """A field of every row, or None if no row has it."""
+    if isinstance(rows, dict):
+        return rows.get(name)
+    column = [row.get(name) for row in rows]
+    missing = column.count(None) if column[0] is None else sum(v is None for v in column)
+    if missing == len(column):
+        return None
+    if missing:
+        raise ValueError(f"{name} is missing")
+    return column
+
+
+def _rounds(column: Any, count: int, after: int) -> np.ndarray:
+    if column is None:
+        return np.arange(count) + max(after, 0) + 1.0
+    if not _are_whole(column, LAST):
+        raise ValueError(f"round must be a whole number of at least 0, but is {short(column[0])}")
+    rounds = np.array(column, float)
+    if after >= rounds[0] or np.any(np.diff(rounds) <= 0):
+        raise ValueError(
+            f"round must rise within an episode and agent, but {rounds[0]:.0f} comes after {after}"
+        )
+    return rounds
+
+
+def _names(name: str, column: Any, seat: Seat | None) -> tuple[bool, tuple[str, ...]]:
+    """Whether vectors are mappings, and the actions' names."""
+    if seat is not None:
+        return seat.named, seat.actions
+    first = column[0].tolist() if isinstance(column, np.ndarray) else column[0]
+    if not isinstance(first, list | dict):
+        raise ValueError(f"{name} must be a list or a mapping of numbers, but is {short(first)}")
+    names = first if isinstance(first, dict) else range(len(first))
+    if not 1 <= len(first) <= ACTIONS:
+        raise ValueError(f"{name} must be of 1 to {ACTIONS} actions, but has {len(first)} entries")
+    return isinstance(first, dict), tuple(str(n) for n in names)
+
+
+def _vectors(name: str, column: Any, seat: Seat) -> np.ndarray:
+    kind, d = (dict if seat.named else list), len(seat.actions)
+    if isinstance(column, np.ndarray) and not seat.named and column.shape[1] == d:
+        return _finite(name, column)
+    for value in column:
+        if type(value) is not kind:
+            form = f"a mapping from {short(list(seat.actions))}" if seat.named else "a list"
+            raise ValueError(
+                f"{name} must be {form} as in this agent's first row, but is {short(value)}"
+            )
+        if len(value) != d:
+            raise ValueError(
+                f"{name} must have {d} entries as in this agent's first row, but has {len(value)}"
+            )
+    if seat.named:
+        column = [_by_name(name, value, seat) for value in column]
+    return _finite(name, list(chain.from_iterable(column))).reshape(-1, d)
+
+
+def _by_name(name: str, value: dict[str, Any], seat: Seat) -> list[Any]:
+    try:
+        return [value[action] for action in seat.actions]
+    except KeyError as missing:
+        raise ValueError(
+            f"{name} must name action {short(missing.args[0])}, but does not"
+        ) from None
+
+
+def _policies(column: Any, seat: Seat) -> np.ndarray:
+    policies = _vectors("policy", column, seat)
+    checks.distributions("policy", policies)
+    return policies
+
+
+def _finite(name: str, values: Any) -> np.ndarray:
+    if not isinstance(values, np.ndarray) and not set(map(type, values)) <= {int, float}:
+        odd = next(v for v in values if type(v) not in (int, float))
+        raise ValueError(f"{name} must be numbers, but one is {short(odd)}")
+    try:
+        numbers = np.array(values, float)
+    except OverflowError:
+        numbers = np.array([np.inf])
+    if not np.all(np.abs(numbers) <= LARGEST):  # also false for nan
+        raise ValueError(
+            f"{name} must be finite numbers of size at most {LARGEST:g}, but one is not"
+        )
+    return numbers
+
+
+def _indices(column: Any, seat: Seat) -> np.ndarray:
+    if seat.named:
+        places = {name: place for place, name in enumerate(seat.actions)}
+        fits = all(isinstance(value, str) and value in places for value in column)
+        known = f"one of {short(list(seat.actions))}"
+    else:
+        places, d = None, len(seat.actions)
+        fits = _are_whole(column, d)
+        known = f"a whole number from 0 to {d - 1}"
+    if not fits:
+        raise ValueError(f"action must be {known}, but is {short(column[0])}")
+    return np.array([places[v] for v in column] if places else column, int)
+
+
+def _discovered(column: Any, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+    """Actions known only from being played: names in the order of their first appearance."""
+    places = {name: place for place, name in enumerate(seat.actions if seat else ())}
+    column = column.tolist() if isinstance(column, np.ndarray) else column
+    for value in column:
+        if not isinstance(value, str) and not _is_whole(value):
+            raise ValueError(f"action must be a name or a whole number, but is {short(value)}")
+    names = [value if isinstance(value, str) else str(int(value)) for value in column]
+    played = [places.setdefault(name, len(places)) for name in names]
+    if len(places) > ACTIONS:
+        raise ValueError(
+            f"an agent must have at most {ACTIONS} actions, but {short(names[0])} is one more"
+        )
+    found = Seat("bandit", tuple(places), True, False) if seat is None else seat
+    return replace(found, actions=tuple(places)), np.array(played)
+
+
+def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.ndarray:
+    """The probability with which each action was played, given or read off the policy; both must agree."""
+    mixed = policies.shape[1] > 0
+    if column is None and not mixed:
+        raise ValueError(
+            "a row with one action's loss must give its propensity or policy, but has none"
+        )
+    of_policy = policies[np.arange(len(played)), played] if mixed else None
+    chance = of_policy if column is None else _finite("propensity", column)
+    assert chance is not None
+    if not np.all((chance >= RAREST) & (chance <= 1 + checks.TOLERANCE)):
+        raise ValueError(f"propensity must be from {RAREST:g} to 1, but is {chance[0]:g}")
+    if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
+        raise ValueError(
+            f"propensity must be the policy's {of_policy[0]:g} of that action, but is {chance[0]:g}"
+        )
+    return np.minimum(chance, 1.0)
+
+
+def _are_whole(column: Any, end: int) -> bool:
+    """Whether all are whole numbers from 0 to below `end`."""
+    if isinstance(column, np.ndarray):
+        return bool(np.all((column >= 0) & (column < end) & (column == np.floor(column))))
+    return all(_is_whole(value) and 0 <= value < end for value in column)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int or (type(value) is float and value.is_integer())
+
+
+def short(value: Any) -> str:
+    """A value as an error shows it: printable, on one line, of bounded length."""
+    text = repr(value)[:200].encode("ascii", "backslashreplace").decode()
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,117 @@
+r"""Identities of the proofs that hold in expectation, each tested by the mean of samples whose mean should be zero."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import theory
+from regrax.certify._monte_carlo import suffered
+from regrax.learners import Scalar
+from regrax.sharding import Devices, everywhere, mesh_of, split, together
+
+DOUBT = 4.0  # standard errors
+
+
+class Identity(NamedTuple):
+    """An identity, the mean difference of its sides, and the standard error of that mean."""
+
+    name: str
+    statement: str
+    difference: float
+    error: float
+
+    @property
+    def z(self) -> float:
+        """Difference over standard error."""
+        return self.difference / self.error
+
+    @property
+    def holds(self) -> bool:
+        """Whether the difference is explained by noise."""
+        return abs(self.z) <= DOUBT
+
+
+STATEMENTS = {
+    "conditional expectation": "E[S_{t-1,J*}] = (t-1)/T E[min_j S_{T,j}], summed over t",
+    "derivative identity": "dE[R^2]/dk = -2 Sigma_1 + 2 Sigma_2",
+    "regret does not depend on the step": "d E[R(k)] / dk = 0",
+    "softmax expectation": "E<J_0 X, pi> = -(a k / d) E[1 - ||pi||^2], X ~ N(0, a I)",
+    "swap decomposition": "E[(sum_i R_i)^2] = d L(k) + d (d-1) E[R]^2",
+    "hindsight identity": "E[R^2] = sum_t E||pi_t - e_J*||^2 + T E[m^2] - T",
+}
+
+
+def check_expectations(
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 100_000,
+    devices: Devices | None = None,
+) -> list[Identity]:
+    r"""Test every identity at half the stationary step, where none of its sides vanishes.
+
+    `devices` share the sequences.
+
+    >>> import jax
+    >>> [i.holds for i in check_expectations(3, 8, key=jax.random.key(0), sequences=20_000)]
+    [True, True, True, True, True, True]
+    """
+    step = theory.step_size(actions, horizon) / 2
+    exact = theory.loss(step, actions, horizon)
+    least = theory.minimum_moment(actions, 1), theory.minimum_moment(actions, 2)
+    count = actions * (sequences // actions)
+    with jax.enable_x64(True):
+        mesh = mesh_of(devices, pieces=1)
+        shape = (horizon, actions, count)
+        samples = _samples(everywhere(key, mesh), step, exact, *least, shape=shape, mesh=mesh)
+    return [
+        Identity(
+            name, STATEMENTS[name], float(np.mean(s)), float(np.std(s, ddof=1) / len(s) ** 0.5)
+        )
+        for name, s in jax.tree.map(np.asarray, samples).items()
+    ]
+
+
+@partial(jax.jit, static_argnames=("shape", "mesh"))
+def _samples(
+    key: PRNGKeyArray,
+    step: Scalar,
+    exact: Scalar,
+    mean_least: Scalar,
+    square_least: Scalar,
+    shape: tuple[int, int, int],
+    mesh: Mesh | None,
+) -> dict[str, Float[Array, "_"]]:
+    rounds, d, _ = shape
+    losses = split(jax.random.normal(key, shape), mesh)
+    total, before = losses.sum(0), jnp.cumsum(losses, 0) - losses
+    best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
+    policies = jax.nn.softmax(-step * before, axis=1)
+    # J S for every round, J the Jacobian of softmax at the logits
+    moved = policies * (before - jnp.sum(policies * before, 1, keepdims=True))
+    step = jnp.asarray(step, float)
+    regret, slope = jax.jvp(
+        lambda k: suffered(k, losses) - total.min(0), (step,), (jnp.ones_like(step),)
+    )
+    identity = 2 * jnp.sum(moved * (best[None] - policies), (0, 1))
+    forecast = jnp.sum((policies - best[None]) ** 2, (0, 1))
+    shares = jnp.arange(rounds).astype(losses.dtype) / rounds
+    last, spread = before[-1], rounds - 1
+    inner = jnp.sum((last - last.mean(0, keepdims=True)) * policies[-1], 0) / d
+    heads = regret.reshape(d, -1).sum(0)
+    found = {
+        "conditional expectation": jnp.sum(before * best[None], (0, 1))
+        - shares.sum() * total.min(0),
+        "derivative identity": 2 * regret * slope - identity,
+        "regret does not depend on the step": slope,
+        "softmax expectation": inner + spread * step / d * (1 - jnp.sum(policies[-1] ** 2, 0)),
+        "swap decomposition": heads**2 - d * exact - d * (d - 1) * rounds * mean_least**2,
+        "hindsight identity": regret**2 - forecast - rounds * (square_least - 1),
+    }
+    return together(found, mesh)

@@ -1,0 +1,91 @@
+"""`regrax audit`: regret of the agents in a log, their worst mistake, and whether they learn."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tyro.conf import Positional
+
+from regrax.cli._output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.audit import AgentAudit, Audit, Measure
+
+
+@dataclass(frozen=True)
+class AuditLog:
+    """Audit a log of what agents played and lost, a row a round.
+
+    regrax audit log.jsonl --html report.html
+    """
+
+    log: Positional[Path]
+    """JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one."""
+    json: bool = False
+    """Print one JSON object."""
+    html: Path | None = None
+    """Write a report into this file."""
+
+    def run(self) -> None:
+        """Read, audit, write, print."""
+        from regrax._atomic_write import write_whole
+        from regrax.audit import audit_log
+        from regrax.show.report import audit_page
+
+        audit = audit_log(self.log)
+        if self.html:
+            write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
+        print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
+
+
+def _print(audit: "Audit") -> None:
+    from regrax.audit import counted
+
+    for agent in audit.agents:
+        _print_agent(agent)
+    if audit.gaps is not None:
+        gaps = audit.gaps
+        rows = [
+            ["CCE", number(gaps.cce_gap)],
+            ["CE, pairwise", number(gaps.ce_gap)],
+            ["swap", number(gaps.swap_gap)],
+        ]
+        print_table(
+            ("gap", "a round"), rows, "If they are the players of one game, their joint play"
+        )
+    print(f"{counted(audit.rows, 'row')} read, {counted(audit.bad_rows, 'bad row')} left out")
+    if audit.bad:
+        print_table(("line", "why it was left out"), [[b["lines"], b["reason"]] for b in audit.bad])
+
+
+def _print_agent(agent: "AgentAudit") -> None:
+    from regrax.audit import counted, shown
+
+    played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
+    about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
+    title = f"{shown(agent.agent)}: {played}, {about}"
+    rows = [[kind, *_cells(measure)] for kind, measure in agent.regret.items()]
+    rows += [[f"against {shown(a)}", *_cells(measure)] for a, measure in agent.against.items()]
+    print_table(("regret", "an episode", "a round", "95 % interval"), rows, title)
+    print(agent.learning.words)
+    if agent.worst_swap is not None:
+        print(f"worst swap: {shown(agent.worst_swap.words)}")
+    if agent.rivals:
+        columns = ("on the same losses", "loss a round", "external", "swap")
+        kinds = ("loss_per_round", "external", "swap")
+        own = [number(agent.loss_per_round), *(number(agent.regret[k].total) for k in kinds[1:])]
+        others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.rivals.items()]
+        print_table(columns, [["this agent", *own], *others])
+    if agent.learning.tests:
+        tests = agent.learning.tests.items()
+        print_table(
+            ("published test", "p-value", "false alarms at 5 %"),
+            [[n, f"{t.p_value:.3g}", f"{t.false_alarms:.0%}"] for n, t in tests],
+        )
+    for note in agent.notes:
+        print(f"note: {shown(note)}")
+
+
+def _cells(measure: "Measure") -> list[str]:
+    ends = "" if measure.low is None else f"{measure.low:.5g} to {measure.high:.5g}"
+    return [number(measure.total), number(measure.per_round), ends]

@@ -1,0 +1,136 @@
+"""`regrax certify`: the paper's stationarity claims at one (d, T), each with a z-score and a verdict."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+from regrax.cli._distributed_options import Cluster
+from regrax.cli._output import print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.sharding import Devices
+
+
+@dataclass(frozen=True)
+class Certify:
+    """Check the theorems by Monte Carlo and exact integrals: gradients block by block, signs, curvature, identities."""
+
+    cluster: tyro.conf.OmitArgPrefixes[Cluster]
+    actions: int
+    """The number of actions d."""
+    horizon: int
+    """The number of rounds T."""
+    architecture: Literal["single", "swap"] = "single"
+    """One softmax head, or the multi-head swap architecture."""
+    step: float | None = None
+    """Certify the gradients at this step instead of the stationary one."""
+    sequences: int = 100_000
+    """Random sequences for the gradients."""
+    lemmas: bool = False
+    """Also try to break the paper's lemmas, one by one."""
+    seed: int = 0
+    """Seed of the random sequences."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def run(self) -> None:
+        """Check, then print a table of claims: in the first process, if there are several."""
+        from regrax.distributed import is_first
+
+        with self.cluster.joined() as devices:
+            claims = [*self._gradients(devices), *self._landscape(devices)]
+            claims += self._expectations(devices)
+            claims += self._lemmas() if self.lemmas else []
+            if is_first():
+                self._print(claims)
+
+    def _print(self, claims: list[dict[str, Any]]) -> None:
+        result = {
+            "actions": self.actions,
+            "horizon": self.horizon,
+            "architecture": self.architecture,
+            "claims": claims,
+            "holds": all(claim["holds"] for claim in claims),
+        }
+        if self.json:
+            return print_json(result)
+        rows = [
+            [c["claim"], c["measured"], "holds" if c["holds"] else "does not hold"] for c in claims
+        ]
+        title = f"{self.architecture}, {self.actions} actions, horizon {self.horizon}"
+        return print_table(("claim", "measured", "verdict"), rows, title)
+
+    def _key(self) -> Any:
+        import jax
+
+        return jax.random.key(self.seed)
+
+    def _gradients(self, devices: "Devices | None") -> list[dict[str, Any]]:
+        from regrax.certify import gradient_blocks
+
+        blocks = gradient_blocks(
+            self.actions,
+            self.horizon,
+            key=self._key(),
+            architecture=self.architecture,
+            step=self.step,
+            sequences=self.sequences,
+            devices=devices,
+        )
+        return [
+            {
+                "claim": f"gradient of {b.name} is {'alpha (I - 11^T/d)' if b.expected.any() else 'zero'}",
+                "measured": f"largest |z| {abs(b.z).max():.2f} of {b.z.size}, p = {b.p_value:.3f}",
+                "z": float(abs(b.z).max()),
+                "p_value": b.p_value,
+                "holds": b.holds,
+            }
+            for b in blocks
+        ]
+
+    def _landscape(self, devices: "Devices | None") -> list[dict[str, Any]]:
+        from regrax.certify import curvature, family
+
+        along = family(self.actions, self.horizon, points=25)
+        low, high, points = along.scanned
+        claims = [
+            _claim("L'(k) < 0 below k* and > 0 above", f"{along.slopes['half']:.4g} at k*/2, "
+                   f"{along.slopes['twice']:.4g} at 2k*", along.slopes["half"] < 0 < along.slopes["twice"]),
+            _claim("k* is a local minimum in the family", f"L''(k*) = {along.curvature:.4g}", along.curvature > 0),
+            _claim("k* is the only root", f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}",
+                   along.roots == 1),
+        ]  # fmt: skip
+        if self.architecture == "single":
+            found = curvature(self.actions, self.horizon, key=self._key(), devices=devices)
+            smallest = (
+                f"{found.eigenvalues[found.flat]:.4g}"
+                if found.flat < len(found.eigenvalues)
+                else "none"
+            )
+            text = f"{found.flat} flat, the smallest other eigenvalue is {smallest}"
+            claims.append(_claim(f"the Hessian has {found.expected_flat} flat directions, all others go up", text,
+                                 found.is_minimum))  # fmt: skip
+        return claims
+
+    def _expectations(self, devices: "Devices | None") -> list[dict[str, Any]]:
+        from regrax.certify import check_expectations
+
+        found = check_expectations(self.actions, self.horizon, key=self._key(), devices=devices)
+        return [{**_claim(i.statement, f"z = {i.z:.2f}", i.holds), "z": i.z} for i in found]
+
+    def _lemmas(self) -> list[dict[str, Any]]:
+        from regrax.certify import check_lemmas
+
+        return [
+            _claim(
+                f"{f.lemma.statement} ({f.lemma.form})",
+                f"worst ratio {f.worst:.4g} at d = {f.actions}",
+                f.holds,
+            )
+            for f in check_lemmas(key=self._key())
+        ]
+
+
+def _claim(claim: str, measured: str, holds: bool) -> dict[str, Any]:
+    return {"claim": claim, "measured": measured, "holds": bool(holds)}

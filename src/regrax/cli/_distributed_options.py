@@ -1,0 +1,74 @@
+"""The options of commands that run on many devices and hosts, and the run that they describe."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regrax.sharding import Devices
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where a command runs."""
+
+    devices: str | None = None
+    """Share the work among all devices, or among this many of each process: all, 1, 2, ..."""
+    coordinator: str | None = None
+    """On several hosts: HOST:PORT of process 0, or auto where SLURM, Open MPI, Kubernetes or a TPU pod tell."""
+    processes: int | None = None
+    """With a coordinator: how many processes there are; start this command once for each."""
+    process_id: int | None = None
+    """With a coordinator: which of them this is, from 0; process 0 writes files and prints."""
+
+    @contextlib.contextmanager
+    def joined(self) -> "Iterator[Devices | None]":
+        """The devices to share the work among, None for the usual one; leaves if another process is lost."""
+        coordinator = self.coordinator or ("auto" if _launched_together() else None)
+        if coordinator is None:
+            if self.processes is not None or self.process_id is not None:
+                raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
+            yield self._chosen()
+            return
+        self._count()
+        from regrax.distributed import from_first, guard, join
+
+        join(coordinator, self.processes, self.process_id)
+        with guard():
+            yield self._chosen()
+            from_first(lambda: b"done")  # the others wait until the first has written and printed
+
+    def _count(self) -> int | None:
+        """How many devices of each process, None for all."""
+        if self.devices in (None, "all"):
+            return None
+        if not self.devices.isdigit() or not int(self.devices):
+            raise ValueError(f"--devices must be all or a number above 0, but is {self.devices}")
+        return int(self.devices)
+
+    def _chosen(self) -> "Devices | None":
+        count = self._count()
+        import jax
+
+        if self.devices is None and jax.process_count() == 1:
+            return None
+        own = len(jax.local_devices())
+        if count is not None and count > own:
+            more = f"; XLA_FLAGS=--xla_force_host_platform_device_count={count} makes a CPU as many"
+            more = more if jax.default_backend() == "cpu" else ""
+            raise ValueError(f"--devices asks for {count} devices, but there are {own} here{more}")
+        held: dict[int, int] = {}
+        chosen = []
+        for device in jax.devices():
+            place = held[device.process_index] = held.get(device.process_index, 0) + 1
+            if count is None or place <= count:
+                chosen.append(device)
+        return chosen
+
+
+def _launched_together() -> bool:
+    """Whether srun or mpirun started several processes of this command."""
+    sizes = (os.environ.get(name, "") for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"))
+    return any(size.isdigit() and int(size) > 1 for size in sizes)

@@ -1,0 +1,140 @@
+"""`regrax games`: the zoo, or one game in full."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tyro.conf import Positional
+
+from regrax.cli._output import print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.games import Game, Known
+
+SHOWN = 200  # joint actions printed in full
+NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
+
+
+@dataclass(frozen=True)
+class Games:
+    """List the games, or show one with its payoffs, known equilibria and source.
+
+    regrax games kuhn-poker --save kuhn.nfg
+    """
+
+    game: Positional[str | None] = None
+    """A game's spec or file, to see its payoffs."""
+    save: Path | None = None
+    """Write the game to this .json, .npz or .nfg file."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def run(self) -> None:
+        """Print the zoo or the one game."""
+        if self.game is None and self.save is not None:
+            raise ValueError(
+                "--save needs a game to write, as in regrax games chicken --save chicken.nfg"
+            )
+        if self.game is None:
+            _list(self.json)
+        else:
+            _show(self.game, self.save, self.json)
+
+
+def _list(as_json: bool) -> None:
+    from regrax.games.zoo import ZOO, about
+
+    told = {name: about(name) for name in ZOO}
+    if as_json:
+        print_json({name: one.summary for name, one in told.items()})
+        return
+    rows = [[name, f"{one.summary} {one.parameters}".strip()] for name, one in told.items()]
+    print_table(("game", "what it is"), rows)
+
+
+def _show(text: str, save: Path | None, as_json: bool) -> None:
+    from regrax.games.zoo import About, about
+    from regrax.specs import load_game
+
+    game = load_game(text)
+    told = about(game.name) if game.title and not Path(text).is_file() else About("", "", "", "")
+    if save is not None:
+        _save(game, save)
+    if as_json:
+        print_json(_described(game, told))
+        return
+    _print(game, told)
+
+
+def _save(game: "Game", path: Path) -> None:
+    from regrax._atomic_write import write_whole
+    from regrax.games import FORMATS
+
+    form = FORMATS.get(path.suffix.lower())
+    if form is None:
+        raise ValueError(f"a game file must end in {', '.join(FORMATS)}, but is {path}")
+    write_whole(path, form.write(game))
+
+
+def _described(game: "Game", told: Any) -> dict[str, Any]:
+    import numpy as np
+
+    labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
+    known = [
+        {
+            "concept": one.concept,
+            "about": one.about,
+            "profile": one.joint(game.sizes).tolist(),
+        }
+        for one in game.equilibria
+    ]
+    payoffs = np.asarray(game.payoffs).tolist()
+    return {**labels, **told._asdict(), "payoffs": payoffs, "equilibria": known}
+
+
+def _print(game: "Game", told: Any) -> None:
+    rows = _rows(game)
+    print_table((*game.players, "payoffs"), rows[:SHOWN], str(game))
+    if len(rows) > SHOWN:
+        print(f"{len(rows) - SHOWN} more joint actions; --json prints all")
+    for text in (told.summary, told.rule, game.comment):
+        if text:
+            print(text)
+    if game.equilibria:
+        known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
+        print_table(("equilibrium", "", "played"), known)
+    if told.reference:
+        print(f"Reference: {told.reference}")
+
+
+def _strategies(game: "Game", known: "Known") -> str:
+    """Each player's mixed strategy for Nash; the joint actions for the others."""
+    from regrax.games import Correlated
+
+    if known.concept != "nash":
+        return ", ".join(
+            f"{weight:.4g} ({', '.join(game.actions[n][a] for n, a in enumerate(joint))})"
+            for joint, weight in known.weights
+        )
+    sides = []
+    for labels, strategy in zip(
+        game.actions, Correlated(known.joint(game.sizes), game).marginals, strict=True
+    ):
+        played = [(label, float(p)) for label, p in zip(labels, strategy, strict=True) if p > 0]
+        sides.append(
+            played[0][0]
+            if len(played) == 1
+            else ", ".join(f"{p:.4g} {label}" for label, p in played)
+        )
+    return " | ".join(sides)
+
+
+def _rows(game: "Game") -> list[list[str]]:
+    import numpy as np
+
+    payoffs = np.asarray(game.payoffs)
+    return [
+        [game.actions[n][a] for n, a in enumerate(joint)]
+        + [" ".join(f"{float(paid):.6g}" for paid in payoffs[(slice(None), *joint)])]
+        for joint in np.ndindex(*game.sizes)
+    ]

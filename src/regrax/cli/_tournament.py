@@ -1,0 +1,200 @@
+"""`regrax tournament`: every learner against every learner over a set of games."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+from regrax.cli._distributed_options import Cluster
+from regrax.cli._output import print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.sharding import Devices
+    from regrax.tournament import Interval
+    from regrax.tournament import Tournament as Results
+
+LEARNERS = (
+    "hedge(inverse_sqrt(1.0))",
+    "optimistic_hedge(0.3)",
+    "ada_hedge()",
+    "regret_matching_plus()",
+    "predictive_regret_matching_plus()",
+    "blum_mansour(ada_hedge())",
+    "internal_regret_matching()",
+    "fictitious_play()",
+    "uniform()",
+)
+GAMES = (
+    "weighted-rps",
+    "shapley",
+    "chicken",
+    "jordan",
+    "random(5, 5)",
+    "random-zero-sum(5, 5)",
+)
+ACROSS = 9  # learners whose pairings fit on a terminal
+COLUMNS = {
+    "regret": "regret",
+    "swap_regret": "swap regret",
+    "payoff": "payoff",
+    "cce_gap": "CCE gap",
+    "ce_gap": "CE gap",
+}
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Play every learner against every learner in every game, and rank them.
+
+    Payoffs are scaled to span 1 for every player; regrets are per round, of losses so scaled. Intervals are at 95 %,
+    over seeds: those of random games, such as random(5, 5), and of sampled actions.
+
+    regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
+    """
+
+    cluster: tyro.conf.OmitArgPrefixes[Cluster]
+    learners: tuple[str, ...] = LEARNERS
+    """Specs of the learners."""
+    games: tuple[str, ...] = GAMES
+    """Specs or files of the games; a random family without a seed is drawn anew for every seed."""
+    rounds: int = 1000
+    """How many rounds every match lasts."""
+    seeds: int = 5
+    """How many times what is random is drawn."""
+    sampled: bool = False
+    """Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback."""
+    rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret"
+    """What learners are ranked by."""
+    plot: Path | None = None
+    """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
+    json: bool = False
+    """Print one JSON object."""
+
+    def run(self) -> None:
+        """Play in float64, draw, print: in the first process, if there are several."""
+        import jax
+
+        from regrax import _checks as checks
+        from regrax.distributed import is_first
+        from regrax.show.plots import check_suffix
+
+        checks.at_least("seeds", self.seeds, 1)
+        if self.plot:
+            check_suffix(self.plot)
+        with self.cluster.joined() as devices, jax.enable_x64(True):
+            found = self._played(devices)
+            if is_first():
+                self._show(found)
+
+    def _show(self, found: "Results") -> None:
+        if self.plot:
+            from regrax.show.plots import plot_tournament
+
+            plot_tournament(found, self.rank).savefig(self.plot, dpi=160)
+        print_json(_result(found, self.rank)) if self.json else _print(found, self.rank)
+
+    def _played(self, devices: "Devices | None") -> "Results":
+        import jax
+
+        from regrax.cli._progress import Bars
+        from regrax.distributed import is_first
+        from regrax.specs import parse_learner
+        from regrax.tournament import draw_games, round_robin
+
+        learners = [parse_learner(text) for text in self.learners]
+        games = {text: draw_games(text, self.seeds) for text in self.games}
+        sampled = self.sampled or any(learner.feedback == "bandit" for learner in learners)
+        key = jax.random.key(0) if sampled else None
+        bars = Bars(hidden=self.json or not is_first())
+
+        def heard(done: int, total: int) -> None:
+            bars.progress.start()  # not before the input has been found good
+            bars.show("games played", done, total)
+
+        try:
+            return round_robin(
+                learners,
+                games,
+                self.rounds,
+                seeds=self.seeds,
+                key=key,
+                heard=heard,
+                devices=devices,
+            )
+        finally:
+            if bars.tasks:
+                bars.progress.stop()
+
+
+def _result(found: "Results", rank: str) -> dict[str, Any]:
+    def means(game: str | None) -> dict[str, Any]:
+        return {
+            "overall": {m: [_plain(one) for one in found.overall(m, game)] for m in COLUMNS},
+            "pairings": {
+                m: [[_plain(one) for one in row] for row in found.pairings(m, game)]
+                for m in COLUMNS
+            },
+        }
+
+    return {
+        "learners": list(found.learners),
+        "games": list(found.games),
+        "rounds": found.rounds,
+        "seeds": found.seeds,
+        "sampled": found.sampled,
+        "ranked_by": rank,
+        "ranking": [found.learners[i] for i in found.ranking(rank)],
+        **means(None),
+        "by_game": {game: means(game) for game in found.games},
+        "failures": [failure._asdict() for failure in found.failures],
+    }
+
+
+def _plain(found: "Interval") -> dict[str, float | None]:
+    """What could not be measured is null."""
+    return {
+        name: value if math.isfinite(value) else None for name, value in found._asdict().items()
+    }
+
+
+def _print(found: "Results", rank: str) -> None:
+    feedback = "sampled actions" if found.sampled else "expected losses"
+    games, seeds = len(found.games), found.seeds
+    title = (
+        f"{len(found.learners)} learners, {games} game{'s' * (games > 1)}, {found.rounds} rounds, "
+        f"{seeds} seed{'s' * (seeds > 1)}, {feedback}; by {COLUMNS[rank]}"
+    )
+    measured = {m: found.overall(m) for m in COLUMNS}
+    rows = [
+        [str(place + 1), found.learners[i], *(_text(measured[m][i]) for m in COLUMNS)]
+        for place, i in enumerate(found.ranking(rank))
+    ]
+    print_table(("", "learner", *COLUMNS.values()), rows, title)
+    _print_pairings(found, rank)
+    for failure in found.failures:
+        print(f"failed: {' against '.join(failure.learners)} in {failure.game}: {failure.reason}")
+
+
+def _print_pairings(found: "Results", rank: str) -> None:
+    """The mean of every pairing, opponents by their place in the ranking."""
+    if len(found.learners) > ACROSS:
+        print(f"every pairing {COLUMNS[rank]}: --json and --plot")
+        return
+    order, cells = found.ranking(rank), found.pairings(rank)
+    rows = [
+        [str(place + 1), *(_mean(cells[i][j], 3) for j in order)] for place, i in enumerate(order)
+    ]
+    columns = ("", *(str(place + 1) for place in range(len(order))))
+    print_table(columns, rows, f"{COLUMNS[rank]} against each")
+
+
+def _mean(found: "Interval", digits: int = 4) -> str:
+    return "-" if math.isnan(found.mean) else f"{round(found.mean, digits) + 0.0:.{digits}f}"
+
+
+def _text(found: "Interval") -> str:
+    """The mean, and its interval where there is one."""
+    width = "" if math.isnan(found.half) else f"\n±{found.half:.4f}"
+    return _mean(found) + width

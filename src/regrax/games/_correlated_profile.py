@@ -1,0 +1,165 @@
+r"""A correlated profile: a joint distribution with its game, and whether anyone would rather leave it.
+
+A mediator draws the joint action $a \sim \mu$ and tells every player its own part. With $G_n$ the deviation gains of
+`regrax.games._gaps`, the profile is, up to a tolerance,
+
+    CE      if no player gains by playing j whenever told i           max_nij G_n[i, j] <= tolerance
+    CCE     if no player gains by playing j whatever it is told       max_nj sum_i G_n[i, j] <= tolerance
+    Nash    if it is a product of independent mixed strategies and a CCE
+
+Everything here is computed in double precision on the host.
+"""
+
+from functools import reduce
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Array, Float
+
+from regrax import _checks as checks
+from regrax.games._game import Game
+
+Concept = Literal["nash", "ce", "cce"]
+CONCEPTS = ("nash", "ce", "cce")
+SHOWN = 6  # joint actions that `repr` prints
+
+
+class Deviation(NamedTuple):
+    """What a player gains by playing `instead` whenever told `told`, or always if `told` is None."""
+
+    player: int
+    told: int | None
+    instead: int
+    gain: float
+
+
+class Correlated(eqx.Module):
+    r"""A distribution $\mu$ over the joint actions of a game.
+
+    >>> from regrax.games import chicken
+    >>> third = Correlated([[1 / 3, 1 / 3], [1 / 3, 0]], chicken())
+    >>> third
+    chicken: 0.3333 (swerve, swerve), 0.3333 (swerve, dare), 0.3333 (dare, swerve)
+    >>> third.payoffs.tolist(), third.check("ce", 1e-12), third.check("nash", 1e-12)
+    ([5.0, 5.0], True, False)
+
+    Reference: Aumann (1974), Subjectivity and correlation in randomized strategies.
+    """
+
+    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
+    game: Game
+
+    def __init__(self, joint: Any, game: Game) -> None:
+        joint = np.array(joint, float)
+        checks.shape(
+            "joint", joint, f"{game.sizes}, the sizes of {game}", joint.shape == game.sizes
+        )
+        checks.distributions("joint", joint.ravel())
+        joint.setflags(write=False)
+        self.joint, self.game = joint, game
+
+    @property
+    def payoffs(self) -> Float[np.ndarray, "N"]:
+        r"""$\sum_a \mu(a) u_n(a)$ for every player."""
+        axes = self.joint.ndim
+        return np.tensordot(np.asarray(self.game.payoffs, float), np.asarray(self.joint), axes)
+
+    @property
+    def welfare(self) -> float:
+        """The sum of the players' payoffs."""
+        return float(self.payoffs.sum())
+
+    @property
+    def marginals(self) -> tuple[Float[np.ndarray, "_"], ...]:
+        """How often each player plays each of its actions."""
+        players = range(self.joint.ndim)
+        return tuple(
+            np.asarray(self.joint).sum(tuple(m for m in players if m != n)) for n in players
+        )
+
+    @property
+    def product(self) -> "Correlated":
+        """The profile in which every player draws from its marginal on its own."""
+        return Correlated(reduce(np.multiply.outer, self.marginals), self.game)
+
+    def worst_deviation(self, concept: Concept = "ce") -> Deviation:
+        """The deviation that gains most: from one action for `"ce"`, from all for `"cce"` and `"nash"`.
+
+        >>> from regrax.games import chicken
+        >>> Correlated([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
+        Deviation(player=0, told=0, instead=1, gain=1.0)
+        """
+        check_concept(concept)
+        profile = self.product if concept == "nash" else self
+        players = range(len(self.game.sizes))
+        return max((_worst(profile, n, concept) for n in players), key=lambda found: found.gain)
+
+    def gap(self, concept: Concept = "ce") -> float:
+        """What the worst deviation gains: `ce_gap`, `cce_gap` or `nash_gap` in double precision.
+
+        >>> from regrax.games import weighted_rps
+        >>> Correlated([[1 / 9] * 3] * 3, weighted_rps()).gap("cce")
+        0.1111
+        """
+        return self.worst_deviation(concept).gain
+
+    def check(self, concept: Concept = "ce", tolerance: float = 1e-9) -> bool:
+        """Whether this is an equilibrium up to `tolerance`, in units of payoff.
+
+        A Nash profile must also be the product of its marginals, up to `tolerance` in total variation.
+        """
+        apart = np.abs(self.joint - self.product.joint).sum() / 2 if concept == "nash" else 0.0
+        return bool(max(apart, self.gap(concept)) <= tolerance)
+
+    def explain(self, deviation: Deviation) -> str:
+        """A deviation in words, with the game's labels.
+
+        >>> from regrax.games import chicken
+        >>> certain = Correlated([[1, 0], [0, 0]], chicken())
+        >>> certain.explain(certain.worst_deviation("cce"))
+        'player 1 gains 1 by always playing dare'
+        """
+        player, told, instead, gain = deviation
+        labels = self.game.actions[player]
+        how = (
+            f"always playing {labels[instead]}"
+            if told is None
+            else f"playing {labels[instead]} whenever told {labels[told]}"
+        )
+        return f"{self.game.players[player]} gains {gain:.6g} by {how}"
+
+    def __repr__(self) -> str:
+        flat = np.ravel(self.joint)
+        played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
+        shown = [f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:SHOWN]]
+        return f"{self.game}: {', '.join(shown)}{', ...' if len(played) > SHOWN else ''}"
+
+    def _labels(self, flat: int) -> list[str]:
+        actions = np.unravel_index(flat, self.game.sizes)
+        return [labels[a] for labels, a in zip(self.game.actions, actions, strict=True)]
+
+
+def check_concept(concept: str) -> None:
+    """Raise unless `concept` names an equilibrium."""
+    if concept not in CONCEPTS:
+        raise ValueError(f'concept must be "nash", "ce" or "cce", but is {concept!r}')
+
+
+def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:
+    gains = _gains(profile, player)
+    if concept == "ce":
+        told, instead = divmod(int(gains.argmax()), gains.shape[1])
+        return Deviation(player, told, instead, float(gains[told, instead]))
+    always = gains.sum(0)
+    return Deviation(player, None, int(always.argmax()), float(always.max()))
+
+
+def _gains(profile: Correlated, player: int) -> Float[np.ndarray, "d d"]:
+    """`deviation_gains` in NumPy: nothing to compile for each new size of game."""
+    own, rows = (
+        np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)
+        for table in (profile.game.payoffs[player], profile.joint)
+    )
+    told = rows @ own.T
+    return told - np.diag(told)[:, None]

@@ -1,0 +1,68 @@
+"""Games from and to OpenSpiel and Gambit, optional extras: `regrax[openspiel]` and `regrax[gambit]`."""
+
+import io
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from regrax.games._game import Game
+from regrax.games.formats import game_from_nfg, game_to_nfg
+
+
+def to_openspiel(game: Game) -> Any:
+    """An OpenSpiel matrix game for two players, a tensor game for another number of them.
+
+    With OpenSpiel installed, `to_openspiel(chicken()).row_utilities()` is the first player's matrix. OpenSpiel names
+    actions, not players, and holds doubles.
+    """
+    pyspiel = _optional("pyspiel", "openspiel")
+    payoffs, names = np.asarray(game.payoffs, float), [list(labels) for labels in game.actions]
+    if len(payoffs) == 2:
+        tables = [table.tolist() for table in payoffs]
+        return pyspiel.create_matrix_game(game.name, game.name, *names, *tables)
+    tables = [table.ravel().tolist() for table in payoffs]
+    return pyspiel.create_tensor_game(game.name, game.name, names, tables)
+
+
+def from_openspiel(game: Any) -> Game:
+    """The game that an OpenSpiel matrix or tensor game is; other games go through `pyspiel.load_matrix_game` first."""
+    pyspiel = _optional("pyspiel", "openspiel")
+    if isinstance(game, pyspiel.MatrixGame):
+        sizes, label = (game.num_rows(), game.num_cols()), _matrix_label
+    elif isinstance(game, pyspiel.TensorGame):
+        sizes, label = tuple(game.shape()), lambda game, n, a: game.action_name(n, a)
+    else:
+        raise ValueError(
+            f"an OpenSpiel matrix or tensor game was expected, but a {type(game).__name__} came; "
+            "pyspiel.extensive_to_matrix_game and extensive_to_tensor_game make one of it"
+        )
+    payoffs = np.stack([game.player_utilities(n) for n in range(len(sizes))])
+    actions = [[label(game, n, a) for a in range(size)] for n, size in enumerate(sizes)]
+    return Game(payoffs, name=game.get_type().short_name, actions=actions)
+
+
+def _matrix_label(game: Any, player: int, action: int) -> str:
+    return game.col_action_name(action) if player else game.row_action_name(action)
+
+
+def to_gambit(game: Game) -> Any:
+    """A Gambit game with the same names and exact payoffs (Gambit makes names that repeat different)."""
+    return _optional("pygambit", "gambit").read_nfg(io.BytesIO(game_to_nfg(game)))
+
+
+def from_gambit(game: Any) -> Game:
+    """The strategic form of a Gambit game: names kept, rational payoffs exact."""
+    _optional("pygambit", "gambit")
+    if not hasattr(game, "to_nfg"):
+        raise ValueError(f"a Gambit game was expected, but a {type(game).__name__} came")
+    return game_from_nfg(game.to_nfg().encode())
+
+
+def _optional(module: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise ImportError(
+            f"{module} is not installed; pip install 'regrax[{extra}]' installs it"
+        ) from None

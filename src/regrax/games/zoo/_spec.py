@@ -1,0 +1,82 @@
+"""What the games of the zoo are made with: grids of joint actions, and names that are specs."""
+
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from regrax import _checks as checks
+
+LARGEST = 50_000_000
+"""Payoffs that a game of the zoo may have: 400 megabytes."""
+
+
+def check_sizes(*sizes: int) -> None:
+    """Raise unless every size is a whole number of at least 1 and the payoff tensor fits in memory."""
+    if not sizes:
+        raise ValueError(
+            "a game needs the number of actions of each player, as in random(10, 10), but got none"
+        )
+    for size in sizes:
+        checks.at_least("actions", size, 1)
+    if len(sizes) * prod(sizes) > LARGEST or len(sizes) > 26:
+        raise ValueError(
+            f"a game may have at most 26 players and {LARGEST:,} payoffs, but sizes are {_short(sizes)}"
+        )
+
+
+def _short(sizes: Sequence[int]) -> str:
+    return str(list(sizes)) if len(sizes) <= 8 else f"{len(sizes)} players of {sizes[0]} actions"
+
+
+def choices(*sizes: int) -> Int[np.ndarray, "N *d"]:
+    """`choices(...)[n]` is player `n`'s action at every joint action.
+
+    >>> choices(2, 2).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    check_sizes(*sizes)
+    return np.indices(sizes)
+
+
+def split_prize(
+    scores: Float[np.ndarray, "N *d"] | Int[np.ndarray, "N *d"],
+) -> Float[np.ndarray, "N *d"]:
+    """One, shared among the players with the highest score.
+
+    >>> import numpy as np
+    >>> split_prize(np.array([[1, 2], [1, 5]])).tolist()
+    [[0.5, 0.0], [0.5, 1.0]]
+    """
+    best = scores == scores.max(0)
+    return best / best.sum(0)
+
+
+def named(make: Callable[..., Any], **arguments: Any) -> str:
+    """The spec of a call: parameters without a default in order, the others by keyword where they differ from it.
+
+    >>> from regrax.games import random
+    >>> named(random, sizes=(2, 3), seed=7)
+    'random(2, 3, seed=7)'
+    """
+    texts = []
+    for parameter in inspect.signature(make).parameters.values():
+        value = arguments[parameter.name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            texts += [_text(one) for one in value]
+        elif parameter.default is parameter.empty:
+            texts.append(_text(value))
+        elif value != parameter.default:
+            texts.append(f"{parameter.name}={_text(value)}")
+    name = make.__name__.replace("_", "-")
+    return f"{name}({', '.join(texts)})" if texts else name
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool | str):
+        return json.dumps(value)
+    return repr(value.item() if isinstance(value, np.generic) else value)

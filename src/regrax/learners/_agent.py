@@ -1,0 +1,72 @@
+"""An outside agent as a learner: any Python function from past losses to a distribution."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.learners._base import Learner
+from regrax.learners._rounds import check_on_host
+
+
+class Agent(Learner):
+    r"""$\pi_t = f(\ell_1, \dots, \ell_{t-1})$ for any Python function $f$.
+
+    It may ask a model behind an API, a person or another library. `function` is called once a round with the past
+    losses, an array of shape `(t - 1, d)` in double precision, and gives $d$ probabilities back; what it gives is
+    checked. It runs in Python and not in jax: `rollout` and `play` loop over the rounds, and `jit`, `vmap` and `grad`
+    cannot pass through it.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> def tit_for_tat(losses):
+    ...     return [1.0, 0.0] if len(losses) == 0 else losses[-1] == losses[-1].min()
+    >>> rollout(Agent(tit_for_tat), jnp.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    """
+
+    name: ClassVar[str] = "agent"
+    about: ClassVar[str] = "a Python function from past losses to a distribution"
+    examples: ClassVar[tuple[str, ...]] = ()
+    host: ClassVar[bool] = True
+    function: Callable[[np.ndarray], Any] = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        if not callable(self.function):
+            raise ValueError(
+                f"function must be callable with past losses, but is {self.function!r}"
+            )
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Float[np.ndarray, "past d"]:
+        return np.zeros((0, actions))
+
+    def policy(self, state: Float[np.ndarray, "past d"]) -> Float[Array, "d"]:
+        past, actions = state.shape
+        name = f"the policy of {self} in round {past + 1}"
+        answer = _numbers(name, self.function(state.copy()))
+        checks.shape(name, answer, f"({actions},)", answer.shape == (actions,))
+        checks.distributions(name, answer)
+        policy = np.maximum(answer, 0)
+        return jnp.asarray(policy / policy.sum(), float)
+
+    def update(
+        self, state: Float[np.ndarray, "past d"], feedback: Float[Array | np.ndarray, "d"]
+    ) -> Float[np.ndarray, "after d"]:
+        check_on_host(self, feedback)
+        return np.vstack([state, np.asarray(feedback, float)])
+
+    def __repr__(self) -> str:
+        return f"{self.name}({getattr(self.function, '__name__', type(self.function).__name__)})"
+
+
+def _numbers(name: str, answer: Any) -> np.ndarray:
+    try:
+        return np.asarray(answer, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a list of numbers, but is {answer!r}") from None

@@ -1,0 +1,8 @@
+"""Figures from numbers: each function takes results and gives a matplotlib figure; the caller saves it."""
+
+from regrax.show.plots._curves import plot_gaps
+from regrax.show.plots._play import plot_play
+from regrax.show.plots._style import COLORS, SUFFIXES, check_suffix
+from regrax.show.plots._tournament import plot_tournament
+
+__all__ = ["COLORS", "SUFFIXES", "check_suffix", "plot_gaps", "plot_play", "plot_tournament"]

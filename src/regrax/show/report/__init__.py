@@ -1,0 +1,23 @@
+"""The report room: figures as interactive SVG, and the self-contained HTML page around them."""
+
+from regrax.show.report._architecture import architecture
+from regrax.show.report._audit import audit_page
+from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary
+from regrax.show.report._page import Section, Table, render
+from regrax.show.report._svg import draw
+from regrax.show.report._sweep import sweep_page
+
+__all__ = [
+    "Chart",
+    "Figure",
+    "Section",
+    "Series",
+    "Style",
+    "Table",
+    "Ternary",
+    "architecture",
+    "audit_page",
+    "draw",
+    "render",
+    "sweep_page",
+]

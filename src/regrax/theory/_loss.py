@@ -1,0 +1,178 @@
+r"""The exact expected squared regret on standard Gaussian losses: of smoothed fictitious play, of uniform play, and
+the least that any policy can have.
+
+By the hindsight identity (`docs/theory.md`), for every policy that looks at the past only
+
+$$L(\pi) = E[\mathrm{Regret}^2] = T\, E[m^2] - T + \sum_t E\|\pi_t - e_{J^*}\|^2, \qquad
+J^* = \arg\min_j (S_T)_j, \quad m = \min_j G_j.$$
+
+A horizon of `math.inf` is the limit: the step is then the scaled $k\sqrt{T}$, a loss is the limit of $L/T$, and
+derivatives are in the scaled step.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from regrax import _checks as checks
+from regrax.theory._ball import ball_loss, ball_optimal_loss
+from regrax.theory._gaussian import minimum_moment, stability
+from regrax.theory._integrals import Term, collision, foresight
+from regrax.theory._quadrature import round_nodes
+
+MOST_ACTIONS = 10**6
+LARGEST_SCALED_STEP = 1000.0
+
+
+class LossParts(NamedTuple):
+    r"""$L'(k) = -2\Sigma_1 + 2\Sigma_2$: the learner's response and what hindsight asks of it."""
+
+    sigma_1: float
+    sigma_2: float
+
+
+def loss(
+    step: int | float,
+    actions: int,
+    horizon: int | float,
+    *,
+    operator: str = "softmax",
+    radius: int | float = 1.0,
+) -> float:
+    r"""$L(k) = T\,E[m^2] + \sum_t E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$ with $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
+
+    `operator="ball"` is $\pi_t = -k S_{t-1}$ against the L2 ball of radius $R$ (`regrax.theory._ball`).
+
+    >>> loss(0.4479, 3, 20), loss(0.1189, 3, 20, operator="ball")
+    (14.7940792, 51.936)
+    """
+    check_size(actions, horizon)
+    scaled = check_step(step, horizon)
+    if check_operator(operator, radius) == "ball":
+        return _rounds(horizon) * ball_loss(scaled, actions, horizon, radius)
+
+    def of_round(tau: float) -> float:
+        return collision(scaled, tau, actions).value - 2 * foresight(scaled, tau, actions).value
+
+    per_round = minimum_moment(actions, 2) + mean_over_rounds(of_round, actions, horizon)
+    return _rounds(horizon) * per_round
+
+
+def loss_derivative(step: int | float, actions: int, horizon: int | float) -> float:
+    r"""$L'(k) = -2\Sigma_1 + 2\Sigma_2$, zero at `step_size`.
+
+    >>> loss_derivative(0.2, 3, 20), loss_derivative(0.8, 3, 20)
+    (-8.5465, 1.9003)
+    """
+    parts = loss_parts(step, actions, horizon)
+    return -2 * parts.sigma_1 + 2 * parts.sigma_2
+
+
+def loss_parts(step: int | float, actions: int, horizon: int | float) -> LossParts:
+    r"""$\Sigma_1 = \sum_t E\langle J_t S_{t-1}, \pi_t\rangle$; $\Sigma_2$ has $e_{J^*}$ in place of $\pi_t$.
+
+    $J_t = \mathrm{diag}(\pi_t) - \pi_t\pi_t^\top$ is the softmax Jacobian, $d\pi_t/dk = -J_t S_{t-1}$; so $\Sigma_1$ is
+    $-\frac12$ the derivative of $\sum_t E\|\pi_t\|^2$ and $\Sigma_2$ is $-$ that of $\sum_t E[\pi_{t,J^*}]$.
+
+    >>> loss_parts(0.2, 3, 20)
+    LossParts(sigma_1=-5.4055, sigma_2=-9.6788)
+    """
+    check_size(actions, horizon)
+    scaled = check_step(step, horizon)
+    unit = _rounds(horizon) * scale(horizon)  # dL/dk = sqrt(T) dL/dK
+    response = _mean_slope(collision, scaled, actions, horizon)
+    hindsight = _mean_slope(foresight, scaled, actions, horizon)
+    return LossParts(-unit * response / 2, -unit * hindsight)
+
+
+def uniform_loss(actions: int, horizon: int | float) -> float:
+    r"""$T\,(E[m^2] - 1/d)$: the loss of $\pi_t = 1/d$.
+
+    >>> uniform_loss(3, 20)
+    18.8466223
+    """
+    check_size(actions, horizon)
+    return _rounds(horizon) * (minimum_moment(actions, 2) - 1 / actions)
+
+
+def optimal_loss(
+    actions: int, horizon: int | float, *, operator: str = "softmax", radius: int | float = 1.0
+) -> float:
+    r"""$L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$: what no policy can beat; `Optimal` attains it.
+
+    `operator="ball"` is the same limit when the comparator is the best point of the L2 ball of radius $R$.
+
+    >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
+    (14.6276164, 51.4255)
+    """
+    check_size(actions, horizon)
+    if check_operator(operator, radius) == "ball":
+        return _rounds(horizon) * ball_optimal_loss(actions, horizon, radius)
+
+    def stable(tau: float) -> float:
+        return stability(tau, actions)
+
+    best = mean_over_rounds(stable, actions, horizon)
+    return _rounds(horizon) * (minimum_moment(actions, 2) - best)
+
+
+def mean_over_rounds(
+    of_round: Callable[[float], float], actions: int, horizon: int | float, fineness: float = 1.0
+) -> float:
+    r"""$\frac1T \sum_t f((t-1)/T)$, or $\int_0^1 f(\tau)\, d\tau$ when the horizon is infinite."""
+    theta, weight = round_nodes(horizon, node_count(actions, horizon, fineness))
+    return float(weight @ [of_round(tau) for tau in np.sin(theta) ** 2])
+
+
+def node_count(actions: int, horizon: int | float, fineness: float = 1.0) -> int:
+    """How many rounds stand for all of them."""
+    size = math.log(actions)
+    return math.ceil(fineness * min(19 + 1.5 * size, 5 + (0.4 + 0.04 * size) * horizon))
+
+
+def scale(horizon: int | float) -> float:
+    r"""$\sqrt{T}$, the factor from a step to a scaled step; 1 for an infinite horizon."""
+    return 1.0 if math.isinf(horizon) else math.sqrt(horizon)
+
+
+def check_size(actions: int, horizon: int | float) -> None:
+    """Raise unless there are 2 to a million actions and at least 2 rounds, or infinitely many."""
+    checks.at_least("actions", actions, 2)
+    if actions > MOST_ACTIONS:
+        raise ValueError(f"actions must be at most {MOST_ACTIONS}, but is {actions}")
+    if not (isinstance(horizon, float) and horizon == math.inf):
+        checks.at_least("horizon", horizon, 2)
+
+
+def check_operator(operator: str, radius: int | float) -> str:
+    """The operator, or an error when it is unknown or a radius came where none belongs."""
+    checks.positive("radius", radius)
+    if operator not in ("softmax", "ball"):
+        raise ValueError(f"operator must be 'softmax' or 'ball', but is {operator!r}")
+    if operator == "softmax" and radius != 1:
+        raise ValueError(f"radius belongs to operator='ball', but came as {radius} with softmax")
+    return operator
+
+
+def check_step(step: int | float, horizon: int | float) -> float:
+    r"""The scaled step $k\sqrt{T}$, or an error when it is not above 0 or too large to integrate."""
+    checks.positive("step", step)
+    scaled = float(step) * scale(horizon)
+    if scaled > LARGEST_SCALED_STEP:
+        raise ValueError(
+            f"step times the root of the horizon must be at most {LARGEST_SCALED_STEP:g}, where play is "
+            f"already that of follow-the-leader, but is {scaled:g}"
+        )
+    return scaled
+
+
+def _mean_slope(
+    term: Callable[[float, float, int], Term], scaled: float, actions: int, horizon: int | float
+) -> float:
+    return mean_over_rounds(lambda tau: term(scaled, tau, actions).slope, actions, horizon)
+
+
+def _rounds(horizon: int | float) -> float:
+    return 1.0 if math.isinf(horizon) else float(horizon)

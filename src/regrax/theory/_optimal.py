@@ -1,0 +1,69 @@
+r"""The best possible policy against standard Gaussian losses, as a learner.
+
+By the hindsight identity squared regret is, up to a constant, $\sum_t E\|\pi_t - e_{J^*}\|^2$ with $J^*$ the action
+that ends best; the best forecast of $e_{J^*}$ from the past is its conditional mean. Given $S_{t-1}$ the final sum is
+$S_{t-1} + \sqrt{T-t+1}\,G$, so that mean is follow-the-perturbed-leader with the noise of the rounds that remain. Its
+loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
+"""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.learners import Cumulative, Learner, perturbed_leader
+
+
+@jax.jit
+def optimal_policy(
+    total: Float[Array, "*batch d"],
+    remaining: int | float | Float[Array, "..."] | Int[Array, "..."],
+) -> Float[Array, "*batch d"]:
+    r"""$\pi^*_j(S) = P\bigl(\arg\min_i (S_i + \sqrt{n}\,G_i) = j\bigr)$ with $n$ rounds `remaining`, this one included.
+
+    It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$. With $n \le 0$ the game is over: the leader, ties shared.
+
+    >>> import jax.numpy as jnp
+    >>> optimal_policy(jnp.array([0.0, 1.0, 1.0]), 4).tolist()
+    [0.4826, 0.2587, 0.2587]
+    """
+    rounds = jnp.broadcast_to(jnp.asarray(remaining, total.dtype), total.shape[:-1])
+    over = rounds <= 0
+    ahead = perturbed_leader(total, jnp.sqrt(jnp.where(over, 1, rounds)))
+    leaders = (total == total.min(-1, keepdims=True)).astype(total.dtype)
+    return jnp.where(over[..., None], leaders / leaders.sum(-1, keepdims=True), ahead)
+
+
+class Optimal(Learner):
+    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
+
+    Best in expected squared regret against i.i.d. standard Gaussian losses over `horizon` rounds; after that it
+    follows the leader.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(Optimal(2), jnp.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.2398, 0.7602], [0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "optimal"
+    about: ClassVar[str] = "the best possible policy against Gaussian losses over a known horizon"
+    examples: ClassVar[tuple[str, ...]] = ("optimal(20)",)
+    horizon: int | float | Int[Array, ""] | Float[Array, ""]
+
+    def __check_init__(self) -> None:
+        checks.positive("horizon", self.horizon)
+
+    def init(
+        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+    ) -> Cumulative:
+        return Cumulative.start(actions)
+
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        left = jnp.asarray(self.horizon, state.total.dtype) - state.round.astype(state.total.dtype)
+        return optimal_policy(state.total, left)
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+        return state.add(feedback)

@@ -1,0 +1,168 @@
+"""The matches of games of one shape: who sits where, played together where jax can, one by one where it cannot."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Float, PRNGKeyArray
+
+from regrax.games import Game, Seating, play, swap_matrices
+from regrax.learners import Learner, observe
+from regrax.regret import swap_matrix
+from regrax.sharding import everywhere
+
+Scores = dict[Seating, dict[str, Float[np.ndarray, "N"]]]
+"""Every measure of every seat of a seating."""
+LARGEST = 200_000_000
+"""Numbers that matches played together may hold: 1.6 gigabytes."""
+
+
+class Job(NamedTuple):
+    """One drawn game, and where its results go."""
+
+    game: int
+    seed: int
+    drawn: Game
+    key: PRNGKeyArray | None
+
+
+class Outcome(NamedTuple):
+    """Scores, and why learners or seatings of them failed."""
+
+    scores: Scores
+    failed: list[tuple[Seating, str]]
+
+
+def groups(jobs: list[Job], learners: int) -> Iterator[list[Job]]:
+    """Games of one shape are played together, as many as memory holds."""
+    for sizes in dict.fromkeys(job.drawn.sizes for job in jobs):
+        same = [job for job in jobs if job.drawn.sizes == sizes]
+        needed = len(seatings(range(learners), len(sizes))) * sum(d * d for d in sizes)
+        together = LARGEST // needed
+        if together < 1:
+            raise ValueError(
+                f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} numbers at once, "
+                f"more than {LARGEST:,}; take fewer learners or a smaller game"
+            )
+        for start in range(0, len(same), together):
+            yield same[start : start + together]
+
+
+def seating(i: int, j: int, seat: int, seats: int) -> Seating:
+    """Learner `i` in one seat, `j` in all the others."""
+    return tuple(i if n == seat else j for n in range(seats))
+
+
+def seatings(learners: Sequence[int], seats: int) -> list[Seating]:
+    """All pairs of learners in all seats; each seating once.
+
+    >>> seatings([0, 1], 2)
+    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    """
+    pairs = [(i, j) for i in learners for j in learners]
+    return list(dict.fromkeys(seating(i, j, s, seats) for i, j in pairs for s in range(seats)))
+
+
+def play_group(
+    jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
+) -> list[Outcome]:
+    """All matches of games of one shape, an outcome a job; on a mesh the games are shared out."""
+    reasons = {k: _reason(learner, jobs[0], rounds) for k, learner in enumerate(learners)}
+    failed = [((k,), reason) for k, reason in reasons.items() if reason is not None]
+    able = [k for k, reason in reasons.items() if reason is None]
+    outcomes = [Outcome({}, list(failed)) for _ in jobs]
+    wanted = seatings(able, len(jobs[0].drawn.sizes))
+    traced = [s for s in wanted if not any(learners[k].host for k in s)]
+    if traced:
+        scores = _together(jobs, learners, traced, rounds, mesh)
+        for outcome, found in zip(outcomes, scores, strict=True):
+            outcome.scores.update(found)
+    for each in wanted:
+        if each not in traced:
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                _alone(outcome, job, learners, each, rounds)
+    return outcomes
+
+
+def _reason(learner: Learner, job: Job, rounds: int) -> str | None:
+    """Why a learner cannot play games of these sizes, found without playing; None if it can."""
+    if learner.plays_on != "simplex":
+        return f"it plays on the {learner.plays_on}"
+    if learner.host:
+        return None
+
+    def one_round(actions: int) -> Any:
+        state = learner.init(actions, rounds, key=job.key)
+        loss = jnp.zeros(actions)
+        return learner.policy(state), learner.update(state, observe(learner, loss, jnp.array(0)))
+
+    try:
+        for actions in set(job.drawn.sizes):
+            jax.eval_shape(lambda d=actions: one_round(d))
+    except Exception as error:  # a learner may be anybody's: whatever it raises is told
+        return _line(error)
+    return None
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _together(
+    jobs: list[Job],
+    learners: Sequence[Learner],
+    wanted: list[Seating],
+    rounds: int,
+    mesh: Mesh | None,
+) -> Iterator[Scores]:
+    present = sorted({k for each in wanted for k in each})
+    places = tuple(tuple(present.index(k) for k in each) for each in wanted)
+    payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
+    keys = [job.key for job in jobs if job.key is not None]
+    seated = tuple(learners[k] for k in present)
+    payoffs, seated, drawn = everywhere((payoffs, seated, jnp.stack(keys) if keys else None), mesh)
+    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh)
+    for j in range(len(jobs)):
+        yield _scores(wanted, [np.asarray(seat)[j].astype(float) / rounds for seat in found])
+
+
+def _alone(
+    outcome: Outcome, job: Job, learners: Sequence[Learner], seated: Seating, rounds: int
+) -> None:
+    """One match with a learner that runs in Python."""
+    try:
+        played = play(Game(_scaled(job.drawn)), [learners[k] for k in seated], rounds, key=job.key)
+    except Exception as error:
+        outcome.failed.append((tuple(dict.fromkeys(seated)), _line(error)))
+        return
+    rows = zip(played.played, played.losses, strict=True)
+    matrices = [np.asarray(swap_matrix(p, l), float)[None] / rounds for p, l in rows]
+    outcome.scores.update(_scores([seated], matrices))
+
+
+def _scaled(game: Game) -> Float[np.ndarray, "N *d"]:
+    """Payoffs between -1 and 0; those of a player to whom nothing matters are 0."""
+    flat = np.asarray(game.payoffs, float).reshape(len(game.sizes), -1)
+    flat = flat / np.maximum(np.abs(flat).max(1, keepdims=True), np.finfo(float).tiny)
+    span = np.ptp(flat, axis=1, keepdims=True)
+    scaled = (flat - flat.max(1, keepdims=True)) / np.where(span > 0, span, 1)
+    return scaled.reshape(game.payoffs.shape)
+
+
+def _scores(seated: list[Seating], matrices: list[Any]) -> Scores:
+    """The measures from the matrices of every seat, per round, seatings first."""
+    suffered = [np.trace(matrix, axis1=1, axis2=2) for matrix in matrices]
+    gains = [np.einsum("mii->mi", matrix)[:, :, None] - matrix for matrix in matrices]
+    regret = np.stack([gain.sum(1).max(1) for gain in gains], 1)
+    internal = np.stack([gain.max((1, 2)) for gain in gains], 1)
+    measures = {
+        "regret": regret,
+        "swap_regret": np.stack([gain.max(2).sum(1) for gain in gains], 1),
+        "payoff": 1 - np.stack(suffered, 1),
+        "cce_gap": np.broadcast_to(regret.max(1, keepdims=True), regret.shape),
+        "ce_gap": np.broadcast_to(internal.max(1, keepdims=True), internal.shape),
+    }
+    return {each: {name: v[m] for name, v in measures.items()} for m, each in enumerate(seated)}

@@ -1,0 +1,276 @@
+r"""Where loss sequences come from: distributions over `losses[t, j, n]`, sequence last.
+
+`mean` is what makes plain regret training cheap: when every action's loss has the same known mean in every round,
+whatever came before, the expected regret is the same for every policy (see `regrax.training._objectives`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import _checks as checks
+
+Batch = Float[Array, "T d n"]
+
+
+class Distribution(eqx.Module):
+    """Draws loss sequences; the same key gives the same sequences."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        """`count` sequences of `rounds` losses for `actions` actions."""
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of every action's loss given all earlier rounds, if it is the same for all; else None."""
+        return None
+
+
+class Gaussian(Distribution):
+    r"""$\ell_t \sim N(0, C)$ i.i.d. over rounds; $C = I$ unless `covariance` is given.
+
+    >>> import jax
+    >>> Gaussian().draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "gaussian"
+    covariance: Float[np.ndarray, "d d"] | None
+
+    def __init__(self, covariance: Any = None) -> None:
+        self.covariance = None if covariance is None else np.array(covariance, float)
+        if self.covariance is not None:
+            _check_covariance(self.covariance)
+
+    @property
+    def mean(self) -> float:
+        return 0.0
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        noise = jax.random.normal(key, (rounds, actions, count))
+        if self.covariance is None:
+            return noise
+        fits = self.covariance.shape == (actions, actions)
+        checks.shape("covariance", self.covariance, f"{(actions, actions)}", fits)
+        root = jnp.asarray(np.linalg.cholesky(self.covariance), float)
+        return jnp.einsum("ij,tjn->tin", root, noise)
+
+
+class BiasedGaussian(Distribution):
+    r"""$\ell_t = m + \epsilon_t$ with $m \sim N(0, s^2 I)$ once a sequence and $\epsilon_t \sim N(0, I)$.
+
+    >>> import jax
+    >>> BiasedGaussian().draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "biased-gaussian"
+    spread: float = 0.35
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        bias, noise = jax.random.split(key)
+        means = self.spread * jax.random.normal(bias, (1, actions, count))
+        return jnp.broadcast_to(means, (rounds, actions, count)) + jax.random.normal(
+            noise, (rounds, actions, count)
+        )
+
+
+class UniformLosses(Distribution):
+    r"""$\ell_{t,j}$ uniform between `low` and `high`, independent.
+
+    >>> import jax
+    >>> bool((abs(UniformLosses().draw(20, 3, 100, key=jax.random.key(0))) <= 1).all())
+    True
+    """
+
+    name: ClassVar[str] = "uniform"
+    low: float = -1.0
+    high: float = 1.0
+
+    @property
+    def mean(self) -> float:
+        return (self.low + self.high) / 2
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        shape = (rounds, actions, count)
+        return jax.random.uniform(key, shape, minval=self.low, maxval=self.high)
+
+
+class Rademacher(Distribution):
+    r"""$\ell_{t,j} = \pm 1$ with equal chances, independent.
+
+    >>> import jax
+    >>> bool((abs(Rademacher().draw(20, 3, 100, key=jax.random.key(0))) == 1).all())
+    True
+    """
+
+    name: ClassVar[str] = "rademacher"
+
+    @property
+    def mean(self) -> float:
+        return 0.0
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        return jax.random.rademacher(key, (rounds, actions, count), jnp.zeros(()).dtype)
+
+
+class Laplace(Distribution):
+    r"""$\ell_{t,j}$ Laplace with variance 1: density $e^{-\sqrt2 |x|} / \sqrt2$, independent.
+
+    >>> import jax
+    >>> Laplace().draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "laplace"
+
+    @property
+    def mean(self) -> float:
+        return 0.0
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        return jax.random.laplace(key, (rounds, actions, count)) / 2**0.5
+
+
+class StudentT(Distribution):
+    r"""$\ell_{t,j}$ Student's t with `freedom` degrees of freedom, independent: heavy tails.
+
+    Squared regret has a finite mean only above 2 degrees of freedom, its gradient a finite variance above 4. Drawn in
+    polar form, $\sqrt{\nu (U^{-2/\nu} - 1)} \cos 2\pi V$ with $U, V$ uniform.
+
+    >>> import jax
+    >>> StudentT(5.0).draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+
+    Reference: Bailey (1994), Polar generation of random variates with the t-distribution.
+    """
+
+    name: ClassVar[str] = "student-t"
+    freedom: float = 5.0
+
+    def __check_init__(self) -> None:
+        if checks.is_concrete(self.freedom) and not self.freedom > 2:
+            raise ValueError(f"freedom must be above 2, but is {self.freedom}")
+
+    @property
+    def mean(self) -> float:
+        return 0.0
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        for_radius, for_angle = jax.random.split(key)
+        shape = (rounds, actions, count)
+        log_u = jnp.log1p(-jax.random.uniform(for_radius, shape))  # of U in (0, 1]
+        radius = jnp.sqrt(self.freedom * jnp.expm1(-2 / self.freedom * log_u))
+        return radius * jnp.cos(2 * jnp.pi * jax.random.uniform(for_angle, shape))
+
+
+class Alternating(Distribution):
+    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once a sequence: what follow-the-leader loses to.
+
+    >>> import jax
+    >>> losses = Alternating(noise=0.0).draw(2, 3, 5, key=jax.random.key(0))
+    >>> bool((losses[0] == -losses[1]).all())
+    True
+    """
+
+    name: ClassVar[str] = "alternating"
+    noise: float = 0.1
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        direction, jitter = jax.random.split(key)
+        signs = jnp.where(jnp.arange(rounds) % 2 == 0, -1.0, 1.0)
+        swing = jnp.einsum("t,jn->tjn", signs, jax.random.normal(direction, (actions, count)))
+        return swing + self.noise * jax.random.normal(jitter, (rounds, actions, count))
+
+
+class Drifting(Distribution):
+    r"""$\ell_t = m_t + \epsilon_t$ with a random walk $m_t = m_{t-1} + s\,\eta_t$, $m_0 = 0$: the best action changes.
+
+    >>> import jax
+    >>> Drifting().draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "drifting"
+    drift: float = 0.2
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        walk, noise = jax.random.split(key)
+        steps = self.drift * jax.random.normal(walk, (rounds, actions, count))
+        return jnp.cumsum(steps, 0) + jax.random.normal(noise, (rounds, actions, count))
+
+
+class FromKey(Distribution):
+    """Any function of a key: `function(key)` gives one sequence, `(T, d)`.
+
+    >>> import jax
+    >>> spikes = FromKey(lambda key: jax.random.exponential(key, (20, 3)))
+    >>> spikes.draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "from-key"
+    function: Callable[[PRNGKeyArray], Float[Array, "T d"]] = eqx.field(static=True)
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        drawn = jax.vmap(self.function, out_axes=-1)(jax.random.split(key, count))
+        fits = drawn.shape == (rounds, actions, count)
+        checks.shape("each sequence", drawn[..., 0], f"{(rounds, actions)}", fits)
+        return jnp.asarray(drawn, float)
+
+
+class Mixture(Distribution):
+    """Each sequence comes from one of several distributions, chosen with `weights` (equal unless given).
+
+    >>> import jax
+    >>> mixed = Mixture((Gaussian(), Rademacher()), (0.9, 0.1))
+    >>> mixed.draw(20, 3, 100, key=jax.random.key(0)).shape
+    (20, 3, 100)
+    """
+
+    name: ClassVar[str] = "mixture"
+    parts: tuple[Distribution, ...]
+    weights: tuple[float, ...] = eqx.field(static=True)
+
+    def __init__(self, parts: Sequence[Distribution], weights: Sequence[float] | None = None):
+        self.parts = tuple(parts)
+        self.weights = tuple(weights or [1 / len(self.parts)] * len(self.parts))
+        checks.shape(
+            "weights", self.weights, f"({len(self.parts)},)", len(self.weights) == len(self.parts)
+        )
+        checks.distributions("weights", self.weights)
+
+    @property
+    def mean(self) -> float | None:
+        means = {part.mean for part in self.parts}
+        return means.pop() if len(means) == 1 else None
+
+    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+        choice, *keys = jax.random.split(key, len(self.parts) + 1)
+        chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=(count,))
+        drawn = [
+            part.draw(rounds, actions, count, key=k)
+            for part, k in zip(self.parts, keys, strict=True)
+        ]
+        which = jnp.broadcast_to(chosen, (rounds, actions, count))
+        return lax.select_n(which, *drawn)
+
+
+def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
+    square = covariance.ndim == 2 and covariance.shape[0] == covariance.shape[1]
+    checks.shape("covariance", covariance, "(d, d)", square)
+    checks.finite("covariance", covariance)
+    lowest = np.linalg.eigvalsh(covariance).min()
+    if not np.allclose(covariance, covariance.T) or lowest <= 0:
+        raise ValueError(
+            f"covariance must be symmetric with eigenvalues above 0, but the lowest is {lowest:.6g}"
+        )

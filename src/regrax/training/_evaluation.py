@@ -1,0 +1,196 @@
+r"""How good a trained model is: its population loss, and the step of the algorithm it has become."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.attention import Model, SwapAttention
+from regrax.learners import Learner
+from regrax.sharding import Devices, each, everywhere, mesh_of
+from regrax.theory import optimal_loss
+from regrax.training._distributions import Batch, Gaussian
+from regrax.training._hindsight import HindsightObjective, best_loss, by_action
+from regrax.training._objectives import (
+    Objective,
+    RegretObjective,
+    SwapRegretObjective,
+    columns,
+    draw_blocks,
+    policies,
+)
+
+CHUNK = 1000  # sequences evaluated at a time
+LARGEST_STEP = 5.0
+
+
+class Evaluation(NamedTuple):
+    """A population loss, its standard error, and the least that any policy can have, where that is known."""
+
+    loss: float
+    error: float
+    optimal_loss: float | None
+
+
+class StepFit(NamedTuple):
+    """The step of the algorithm nearest to a model, and how near: averages over sequences, rounds and actions."""
+
+    step: float
+    mse: float
+    l1: float  # mean over rounds of the sum over actions
+    total_variation: float  # half of it
+    per_action: float  # its share for one action
+
+
+def evaluate(
+    model: Learner,
+    objective: Objective,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 100_000,
+    devices: Devices | None = None,
+) -> Evaluation:
+    r"""The population loss of `model` on fresh sequences.
+
+    For squared regret on standard Gaussian losses it is $L^* + \sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$, whose noise is
+    a hundredth of the plain average's; for any other objective the plain average. `devices` share the sequences.
+
+    >>> import jax
+    >>> from regrax.learners import Hedge
+    >>> from regrax.training import RegretObjective
+    >>> evaluate(Hedge(0.4479049), RegretObjective(3, 20), key=jax.random.key(0), sequences=2000).loss
+    14.79
+    """
+    checks.at_least("sequences", sequences, 2)
+    exact = _exact(model, objective)
+    measured = objective if exact is None else exact
+    chunk = min(CHUNK, sequences // 2)
+    mesh = mesh_of(devices)
+    placed = everywhere((model, measured, key), mesh)
+    parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
+    error = float(parts.std(ddof=1) / len(parts) ** 0.5)
+    return Evaluation(float(parts.mean()), error, least_loss(model, objective))
+
+
+def least_loss(model: Learner, objective: Objective) -> float | None:
+    """The least population loss that any policy on the model's set can have, where it is known exactly, else None.
+
+    >>> from regrax.learners import Hedge
+    >>> from regrax.training import RegretObjective
+    >>> least_loss(Hedge(0.4), RegretObjective(3, 20))
+    14.6276164
+    """
+    if not _is_standard(objective):
+        return None
+    if model.plays_on == "simplex":
+        return best_loss(
+            objective.actions, objective.horizon, objective.actions if _is_swap(objective) else 1
+        )
+    radius = getattr(model, "radius", None)
+    own = getattr(model, "projection", None) is not None
+    if radius is None or own or not isinstance(objective, RegretObjective):
+        return None
+    return optimal_loss(objective.actions, objective.horizon, operator="ball", radius=float(radius))
+
+
+def _exact(model: Learner, objective: Objective) -> HindsightObjective | None:
+    """The conditional-mean form of an objective, if it is squared regret on standard Gaussian losses."""
+    if model.plays_on != "simplex" or not _is_standard(objective):
+        return None
+    swap = _is_swap(objective)
+    return HindsightObjective(objective.actions, objective.horizon, conditional=True, swap=swap)
+
+
+def _is_swap(objective: Objective) -> bool:
+    return isinstance(objective, SwapRegretObjective) or getattr(objective, "swap", False)
+
+
+def _is_standard(objective: Objective) -> bool:
+    """Whether it is, in expectation, squared regret on standard Gaussian losses seen in full."""
+    standard = eqx.tree_equal(getattr(objective, "distribution", Gaussian()), Gaussian())
+    plain = {
+        RegretObjective: lambda o: o.h == "square" and o.feedback is None and o.sequences == 1,
+        SwapRegretObjective: lambda o: o.h == "square",
+        HindsightObjective: lambda o: True,
+    }.get(type(objective), lambda o: False)
+    return bool(standard) and plain(objective)
+
+
+@eqx.filter_jit
+def _evaluate(
+    model: Learner,
+    objective: Objective,
+    key: PRNGKeyArray,
+    chunks: int,
+    chunk: int,
+    mesh: Mesh | None,
+) -> Float[Array, "chunks"]:
+    def loss(shared: tuple, index: Int[Array, ""]) -> Float[Array, ""]:
+        model, objective, key = shared
+        return objective.loss(model, objective.draw(chunk, key=jax.random.fold_in(key, index)))
+
+    return each(loss, (model, objective, key), chunks, mesh)
+
+
+def fit_step_size(
+    model: Model, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
+) -> StepFit:
+    r"""The step $k$ in $[0, 5]$ of the FTRL nearest to a model: least mean of $\|\pi_t - \pi_t(k)\|^2$.
+
+    The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$; on the ball
+    $-k S_{t-1}$, what training sees. For the swap architecture every head is compared with its own block's sum.
+
+    >>> import jax
+    >>> from regrax.attention import LinearAttention
+    >>> fit_step_size(LinearAttention.hedge(2, 0.3), 5, key=jax.random.key(0), sequences=64).step
+    0.3000
+    """
+    checks.at_least("horizon", horizon, 1)
+    checks.at_least("sequences", sequences, 1)
+    step, *errors = _fit_step(model, horizon, key, sequences)
+    mse, l1 = (float(error) for error in errors)
+    return StepFit(float(step), mse, l1, l1 / 2, l1 / model.actions)
+
+
+@eqx.filter_jit
+def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
+    played, losses = _held_out(model, horizon, key, sequences)
+    before = jnp.cumsum(losses, 0) - losses
+    respond = _response(model)
+
+    def gap(step: Float[Array, ""]) -> Float[Array, "T d m"]:
+        return respond(-step * before) - played
+
+    def improve(step: Float[Array, ""], _: None) -> tuple:  # Gauss-Newton: the residual is small
+        residual, slope = jax.jvp(gap, (step,), (jnp.ones_like(step),))
+        moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
+        return jnp.clip(moved, 0, LARGEST_STEP), None
+
+    grid = jnp.linspace(0, LARGEST_STEP, 101)
+    start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step) ** 2), grid))]
+    step, _ = lax.scan(improve, start, None, 20)
+    error = gap(step)
+    return step, jnp.mean(error**2), jnp.abs(error).sum(1).mean()
+
+
+def _held_out(
+    model: Model, horizon: int, key: PRNGKeyArray, sequences: int
+) -> tuple[Float[Array, "T d m"], Float[Array, "T d m"]]:
+    """What a model plays on fresh Gaussian losses, and the losses."""
+    if isinstance(model, SwapAttention):
+        blocks = draw_blocks(horizon, model.actions, sequences, key)
+        return by_action(columns(model, blocks)), by_action(blocks)
+    losses: Batch = Gaussian().draw(horizon, model.actions, sequences, key=key)
+    return policies(model, losses), losses
+
+
+def _response(model: Model):
+    if model.plays_on == "simplex":
+        return lambda logits: jax.nn.softmax(logits, axis=1)
+    return lambda logits: logits

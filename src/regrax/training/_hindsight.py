@@ -1,0 +1,121 @@
+r"""The hindsight loss: squared regret on Gaussian losses is regression onto the action that will turn out best.
+
+For i.i.d. losses $\ell_t \sim N(0, C)$, any policy that depends on the past only, and
+$x^\star(S) = \arg\min_x \langle S, x \rangle$,
+
+    E[R^2] = E[ sum_t ||pi_t - x*(S_T)||_C^2 - T ||x*(S_T)||_C^2 + <S_T, x*(S_T)>^2 ],      ||x||_C^2 = <x, C x>
+
+since $\sum_t \langle \ell_t, \pi_t \rangle$ is a martingale and Stein's lemma gives the cross term. On Gaussian
+blocks the same holds for swap regret, summed over heads, with the sum of $\langle S_{i,T}, x^\star(S_{i,T}) \rangle$
+squared. The expected gradient is that of the regret loss. Replacing $x^\star(S_T)$ by its mean given $S_{t-1}$, the
+best possible policy, changes the loss by a constant and leaves little noise; but then the answer is in the question.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.learners import Learner
+from regrax.theory import minimum_moment, optimal_loss, optimal_policy
+from regrax.training._distributions import Batch, Distribution, Gaussian
+from regrax.training._objectives import Objective, best_points, columns, draw_blocks, policies
+
+
+class HindsightObjective(Objective):
+    r"""$\sum_t E\|\pi_t - x^\star(S_T)\|^2 + \mathrm{const} = E[R^2]$: forecast the action that ends best.
+
+    Only for i.i.d. Gaussian losses; other distributions are refused. `conditional` takes the mean of $x^\star(S_T)$
+    given the past instead, which is the known optimum: never evidence of emergence. `swap` does the same for the heads
+    of a `SwapAttention` on Gaussian blocks.
+
+    >>> HindsightObjective(actions=3, horizon=20).optimum
+    14.6276164
+    """
+
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    distribution: Distribution = Gaussian()
+    conditional: bool = eqx.field(static=True, default=False)
+    swap: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self) -> None:
+        checks.at_least("actions", self.actions, 1)
+        checks.at_least("horizon", self.horizon, 1)
+        if not isinstance(self.distribution, Gaussian):
+            raise ValueError(
+                "the hindsight loss is a fact about i.i.d. Gaussian losses, but the distribution is "
+                f"{self.distribution.name}"
+            )
+        if self.distribution.covariance is not None and (self.conditional or self.swap):
+            raise ValueError(
+                "the conditional mean and swap blocks take standard Gaussian losses, but a covariance was given"
+            )
+
+    @property
+    def effort(self) -> int:
+        return 1 if self.conditional else 2
+
+    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch | Float[Array, "T d d n"]:
+        if self.swap:
+            return draw_blocks(self.horizon, self.actions, count, key)
+        return self.distribution.draw(self.horizon, self.actions, count, key=key)
+
+    def loss(self, model: Learner, data: Batch | Float[Array, "T d d n"]) -> Float[Array, ""]:
+        played = columns(model, data) if self.swap else policies(model, data)
+        played, losses = by_action(played), by_action(data)
+        count = data.shape[-1]
+        if self.conditional:
+            _check_simplex(model)
+            return self.optimum + excess(played, losses).sum() / count
+        totals = losses.sum(0)
+        best = best_points(model, totals)
+        errors = (
+            self._norms(played - best[None]).sum() - self.horizon * self._norms(best[None]).sum()
+        )
+        least = jnp.sum(totals * best, 0).reshape(-1, count).sum(0)
+        return errors / count + jnp.mean(least**2)
+
+    @property
+    def optimum(self) -> float:
+        """The least loss that any policy on the simplex can have."""
+        return best_loss(self.actions, self.horizon, self.actions if self.swap else 1)
+
+    def _norms(self, points: Float[Array, "t d m"]) -> Float[Array, "t m"]:
+        covariance = self.distribution.covariance  # pyright: ignore[reportAttributeAccessIssue]
+        if covariance is None:
+            return jnp.sum(points**2, 1)
+        return jnp.einsum("tim,ij,tjm->tm", points, jnp.asarray(covariance, float), points)
+
+
+def by_action(array: Float[Array, "T *b d n"]) -> Float[Array, "T d m"]:
+    """Blocks put beside the sequences, `(T, d, blocks * n)`; without blocks, the array itself."""
+    if array.ndim == 3:
+        return array
+    rounds, _, d, _ = array.shape
+    return jnp.moveaxis(array, 2, 1).reshape(rounds, d, -1)
+
+
+def excess(played: Float[Array, "T d m"], losses: Float[Array, "T d m"]) -> Float[Array, "m"]:
+    r"""$\sum_t \|\pi_t - \pi^*_t(S_{t-1})\|^2$: what each sequence loses beyond the best possible policy."""
+    before = jnp.moveaxis(jnp.cumsum(losses, 0) - losses, 1, 2)
+    remaining = jnp.arange(losses.shape[0], 0, -1)[:, None]
+    best = optimal_policy(before, jnp.broadcast_to(remaining, before.shape[:2]))
+    return jnp.sum((jnp.moveaxis(played, 1, 2) - best) ** 2, (0, 2))
+
+
+def best_loss(actions: int, rounds: int, blocks: int = 1) -> float:
+    r"""$L^*$, the least that any policy can have; over $b$ independent blocks $b L^* + b (b - 1) T (E m)^2$.
+
+    >>> best_loss(3, 20), best_loss(3, 20, blocks=3)
+    (14.6276164, 129.826)
+    """
+    apart = blocks * (blocks - 1) * rounds * minimum_moment(actions, 1) ** 2
+    return blocks * optimal_loss(actions, rounds) + apart
+
+
+def _check_simplex(model: Learner) -> None:
+    if model.plays_on != "simplex":
+        raise ValueError(
+            f"the conditional mean is known on the simplex, but {model} plays on the {model.plays_on}"
+        )

@@ -1,0 +1,228 @@
+r"""What training minimises: functions of the regret of a model on drawn loss sequences.
+
+An objective draws data from a key and gives the loss of a model on it. The plain regret loss $E[h(R)]$ sees losses and
+policies only. On losses whose mean is the same for all actions its gradient is taken against a baseline
+(`regrax.training._surrogates`), which changes the noise and nothing else.
+"""
+
+import warnings
+from abc import abstractmethod
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from regrax import _checks as checks
+from regrax.attention import Model, SwapAttention
+from regrax.learners import Learner, rollout
+from regrax.training._distributions import Batch, Distribution, Gaussian
+from regrax.training._surrogates import (
+    Surrogate,
+    Weight,
+    baselined,
+    exponential,
+    grouped,
+    surrogate,
+)
+from regrax.training._surroundings import Feedback
+
+
+class Objective(eqx.Module):
+    """Data drawn from a key, and the loss of a model on it."""
+
+    actions: eqx.AbstractVar[int]
+    horizon: eqx.AbstractVar[int]
+
+    @property
+    def effort(self) -> int:
+        """How many times a recipe's batch the noise of its gradient asks for."""
+        return 1
+
+    @abstractmethod
+    def draw(self, count: int, *, key: PRNGKeyArray) -> PyTree:
+        """The data of `count` sequences."""
+
+    @abstractmethod
+    def loss(self, model: Learner, data: PyTree) -> Float[Array, ""]:
+        """The mean loss over the data; its gradient is what training follows."""
+
+
+class RegretObjective(Objective):
+    r"""$E[h(R)]$, $R = \sum_t \langle \ell_t, \pi_t \rangle - \min_x \langle S_T, x \rangle$: the regret loss.
+
+    The minimum is over the model's own set, the simplex or the ball. `h` is `"square"`, `"positive"`,
+    `"positive-square"`, `"softplus"`, `"identity"` or a function. With `sequences` $= N > 1$ it is the weighting of
+    Park et al. over groups of $N$, with `weight` $f$ and `sharpness` $k$. `feedback` is what the model sees of the
+    losses: everything, or `DelayedFeedback(rounds)`, or `BanditFeedback()`. `baseline` lowers the noise of the
+    gradient where that is exact: when all actions' losses have the same known mean.
+
+    >>> import jax
+    >>> from regrax.attention import LinearAttention
+    >>> objective = RegretObjective(actions=3, horizon=20)
+    >>> data = objective.draw(100_000, key=jax.random.key(0))
+    >>> round(float(jax.jit(objective.loss)(LinearAttention.hedge(3, 0.4479), data)), 1)
+    14.8
+
+    Reference: Park, Liu, Ozdaglar, Zhang (2024), Do LLM agents have regret?
+    """
+
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    distribution: Distribution = Gaussian()
+    h: str | Surrogate = eqx.field(static=True, default="square")
+    feedback: Feedback | None = None
+    sequences: int = eqx.field(static=True, default=1)
+    weight: Weight = eqx.field(static=True, default=exponential)
+    sharpness: float = 1.0
+    baseline: bool = eqx.field(static=True, default=True)
+
+    def __check_init__(self) -> None:
+        _check_sizes(self.actions, self.horizon, self.h)
+        checks.at_least("sequences", self.sequences, 1)
+        _warn_flat(self.h, self.distribution)
+
+    def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
+        """The losses, and what the model sees of them."""
+        if count % self.sequences:
+            raise ValueError(
+                f"a batch must be groups of {self.sequences}, but has {count} sequences"
+            )
+        nature, sight = jax.random.split(key)
+        losses = self.distribution.draw(self.horizon, self.actions, count, key=nature)
+        seen = losses if self.feedback is None else self.feedback.observe(losses, key=sight)
+        return losses, seen
+
+    def regrets(self, model: Learner, data: tuple[Batch, Batch]) -> Float[Array, "n"]:
+        """The regret of the model on every sequence."""
+        losses, seen = data
+        return external_regrets(model, policies(model, seen), losses)
+
+    def loss(self, model: Learner, data: tuple[Batch, Batch]) -> Float[Array, ""]:
+        regrets = self.regrets(model, data)
+
+        def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
+            return grouped(values, surrogate(self.h), self.sequences, self.weight, self.sharpness)
+
+        fair = self.baseline and is_fair(self.distribution, model)
+        if fair and regrets.size > self.sequences:
+            return baselined(aggregate, regrets, self.sequences)
+        return aggregate(regrets)
+
+
+class SwapRegretObjective(Objective):
+    r"""$E[h(\sum_i (\sum_t \langle x_{i,t}, p_{i,t} \rangle - \min_j \sum_t x_{i,t,j}))]$ on Gaussian blocks $x_{i,t}$.
+
+    The heads of a `SwapAttention` answer blocks $X \sim N(0, I_{d^2 T})$ of full scale: train, then play
+    `model.calibrated()`.
+
+    >>> import jax
+    >>> SwapRegretObjective(actions=2, horizon=5).draw(100, key=jax.random.key(0)).shape
+    (5, 2, 2, 100)
+    """
+
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    h: str | Surrogate = eqx.field(static=True, default="square")
+    baseline: bool = eqx.field(static=True, default=True)
+
+    def __check_init__(self) -> None:
+        _check_sizes(self.actions, self.horizon, self.h)
+        _warn_flat(self.h, Gaussian())
+
+    def draw(self, count: int, *, key: PRNGKeyArray) -> Float[Array, "T d d n"]:
+        return draw_blocks(self.horizon, self.actions, count, key)
+
+    def regrets(self, model: Learner, data: Float[Array, "T d d n"]) -> Float[Array, "n"]:
+        """The swap regret of the heads' columns on every sequence."""
+        suffered = jnp.sum(columns(model, data) * data, (0, 1, 2))
+        return suffered - data.sum(0).min(1).sum(0)
+
+    def loss(self, model: Learner, data: Float[Array, "T d d n"]) -> Float[Array, ""]:
+        regrets = self.regrets(model, data)
+
+        def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
+            return surrogate(self.h)(values).mean()
+
+        return baselined(aggregate, regrets, 1) if self.baseline else aggregate(regrets)
+
+
+class ClosedLoopSwapObjective(Objective):
+    r"""$E[h(\mathrm{Swap})]$ of real play: $x_{i,t} = \pi_{t,i} \ell_t$, differentiated through the fixed points.
+
+    The model meets in training what it meets in play, so it needs no calibration.
+
+    >>> import jax
+    >>> ClosedLoopSwapObjective(actions=2, horizon=5).draw(8, key=jax.random.key(0)).shape
+    (5, 2, 8)
+    """
+
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+    distribution: Distribution = Gaussian()
+    h: str | Surrogate = eqx.field(static=True, default="square")
+
+    def __check_init__(self) -> None:
+        _check_sizes(self.actions, self.horizon, self.h)
+
+    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
+        return self.distribution.draw(self.horizon, self.actions, count, key=key)
+
+    def loss(self, model: Learner, data: Batch) -> Float[Array, ""]:
+        suffered = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
+        kept = jnp.einsum("iin->n", suffered)
+        return surrogate(self.h)(kept - suffered.min(1).sum(0)).mean()
+
+
+def policies(model: Learner, losses: Batch) -> Batch:
+    """Every round's policy on every sequence: a model's training form, or the play of any other learner."""
+    if isinstance(model, Model):
+        return model.policies(losses)
+    return jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses)
+
+
+def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
+    """What the heads of a swap model answer to blocks."""
+    if not isinstance(model, SwapAttention):
+        raise ValueError(f"an objective on blocks trains a SwapAttention, but came with {model}")
+    return model.columns(blocks)
+
+
+def draw_blocks(
+    horizon: int, actions: int, count: int, key: PRNGKeyArray
+) -> Float[Array, "T d d n"]:
+    """Gaussian blocks: entry `[t, i, :, n]` is $x_{i,t}$."""
+    return jax.random.normal(key, (horizon, actions, actions, count))
+
+
+def best_points(model: Learner, totals: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+    r"""$x^\star(S) = \arg\min_x \langle S, x \rangle$ over the set the model plays on, actions first."""
+    if model.plays_on == "simplex":
+        return jax.nn.one_hot(totals.argmin(0), totals.shape[0], axis=0, dtype=totals.dtype)
+    return -model.radius * totals / jnp.linalg.norm(totals, axis=0, keepdims=True)  # pyright: ignore
+
+
+def external_regrets(model: Learner, played: Batch, losses: Batch) -> Float[Array, "n"]:
+    """Regret of what was played against the best point in hindsight, per sequence."""
+    totals = losses.sum(0)
+    return jnp.sum(played * losses, (0, 1)) - jnp.sum(totals * best_points(model, totals), 0)
+
+
+def is_fair(distribution: Distribution, model: Learner) -> bool:
+    """Whether expected regret is the same for every policy of the model."""
+    mean = distribution.mean
+    return mean is not None and (model.plays_on == "simplex" or mean == 0)
+
+
+def _check_sizes(actions: int, horizon: int, h: str | Surrogate) -> None:
+    checks.at_least("actions", actions, 1)
+    checks.at_least("horizon", horizon, 1)
+    surrogate(h)
+
+
+def _warn_flat(h: str | Surrogate, distribution: Distribution) -> None:
+    if h == "identity" and distribution.mean is not None:
+        warnings.warn(
+            "h = identity has no gradient on these losses: expected regret is the same for every policy",
+            stacklevel=3,
+        )
