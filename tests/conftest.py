@@ -1,5 +1,6 @@
-"""Pages as a browser shows them."""
+"""What tests share: pages as a browser shows them, and a count of compilations."""
 
+import contextlib
 import html
 import json
 import re
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
 import pytest
 
 MEASURE = """<pre id="measured"></pre><script>
@@ -61,3 +63,23 @@ def _browse(chromium, folder, page, name, *, size=(1200, 2400), dark=False):
 
 def _run(command):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+
+
+@pytest.fixture
+def compilations():
+    """A context manager that counts the programs jax compiles inside its block: `[count]`, final when it ends."""
+    return _compilations
+
+
+@contextlib.contextmanager
+def _compilations():
+    count = [0]
+
+    def listen(event, *_, **__):
+        count[0] += event == "/jax/core/compile/backend_compile_duration"
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield count
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)

@@ -14,9 +14,9 @@ from regrax.agents._answers import read_answer
 from regrax.agents._http import LARGEST
 from regrax.audit import audit_log
 from regrax.cli import main
+from regrax.cli._specs import read_learner
 from regrax.games import matching_pennies, play
 from regrax.learners import Hedge
-from regrax.specs import parse_learner
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 SECRET = "sk-do-not-print-me-1234"
@@ -266,7 +266,7 @@ def test_a_key_never_leaves_over_plain_http(monkeypatch):
 )
 def test_bad_specs_teach(spec, message):
     with pytest.raises(ValueError, match=message):
-        parse_learner(spec)
+        read_learner(spec)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_bad_specs_teach(spec, message):
     ],
 )
 def test_specs_are_what_repr_prints(spec):
-    assert repr(parse_learner(spec)) == spec
+    assert repr(read_learner(spec)) == spec
 
 
 def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeypatch):
@@ -339,14 +339,25 @@ def test_python_agents_play_and_their_errors_name_the_round(tmp_path, monkeypatc
         "def wrong(losses):\n    return [0.5, 0.6]\n"
     )
     monkeypatch.chdir(tmp_path)
-    played = play(matching_pennies(), parse_learner('agent("python:my_agents:good")'), 3)
+    played = play(matching_pennies(), read_learner('agent("python:my_agents:good")'), 3)
     assert played.policies[0].argmax(1).tolist() == [0, 1, 0]
     for name, message in (
         ("bad", "in round 1: the answer is neither"),
         ("wrong", "in round 1: a distribution must"),
     ):
         with pytest.raises(ValueError, match=message):
-            play(matching_pennies(), parse_learner(f'agent("python:my_agents:{name}")'), 3)
+            play(matching_pennies(), read_learner(f'agent("python:my_agents:{name}")'), 3)
     (tmp_path / "my_agents.py").write_text("")
     with pytest.raises(ValueError, match=r"math:sqrt in round 1 failed: TypeError"):
-        play(matching_pennies(), parse_learner('agent("python:math:sqrt")'), 3)
+        play(matching_pennies(), read_learner('agent("python:math:sqrt")'), 3)
+
+
+@pytest.mark.parametrize(
+    "inner", ["\n" * 5_000, "\n " * 200_000, "`" * 400_000, "json\n" * 100_000, "[" * 400_000]
+)
+@pytest.mark.parametrize("fence", ["```", "```json\n", ""])
+def test_reading_an_answer_is_linear_in_its_length(fence, inner):
+    started = time.process_time()
+    with pytest.raises(ValueError, match="neither an action nor a distribution"):
+        read_answer(fence + inner, 3)
+    assert time.process_time() - started < 2  # a backtracking reader took minutes

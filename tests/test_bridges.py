@@ -20,7 +20,7 @@ from regrax.games import (
     to_gambit,
     to_openspiel,
 )
-from regrax.specs import load_game
+from regrax.specs import parse_game
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 TWO = [games.chicken(), games.shapley(), games.random(4, 3, seed=1)]
@@ -199,7 +199,7 @@ ZERO_SUM = (
 @pytest.mark.extras
 @pytest.mark.parametrize("spec", ZERO_SUM)
 def test_values_agree_with_gambit(gambit, spec):
-    game = load_game(spec)
+    game = parse_game(spec)
     theirs = gambit.nash.lp_solve(to_gambit(game), rational=False).equilibrium
     first = next(iter(game.players))
     assert solve(game, "nash").payoffs[0] == pytest.approx(float(theirs.payoffs[first]), abs=1e-9)
@@ -208,7 +208,7 @@ def test_values_agree_with_gambit(gambit, spec):
 @pytest.mark.extras
 @pytest.mark.parametrize("spec", ["chicken", "shapley", "jordan", *ZERO_SUM[:2], "random(2, 3, 2)"])
 def test_pure_equilibria_and_known_ones_agree_with_gambit(gambit, spec):
-    game = load_game(spec)
+    game = parse_game(spec)
     there = to_gambit(game)
     pure = {
         tuple(

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from regrax import games
-from regrax.specs import load_game, parse_game, parse_learner
+from regrax.cli._specs import read_game, read_games, read_learner
+from regrax.specs import parse_distribution, parse_game, parse_learner
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -108,10 +109,41 @@ def test_a_game_may_be_a_file(tmp_path):
     for suffix in games.FORMATS:
         path = tmp_path / f"mine{suffix}"
         path.write_bytes(games.FORMATS[suffix].write(games.chicken()))
-        assert repr(load_game(str(path))) == "chicken"
+        assert repr(read_game(str(path))) == "chicken"
     other = tmp_path / "mine.txt"
     other.write_text("")
     with pytest.raises(ValueError, match=r"a game file must end in .json, .nfg, .npz, but"):
-        load_game(str(other))
+        read_game(str(other))
     with pytest.raises(FileNotFoundError):
-        load_game(str(tmp_path / "none.json"))
+        read_game(str(tmp_path / "none.json"))
+    assert len(read_games(str(tmp_path / "mine.json"), 3)) == 1
+
+
+EVIL = 'agent("python:evil:play")'
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        EVIL,
+        f"blum_mansour({EVIL})",
+        f"delayed({EVIL}, 1)",
+        'checkpoint("model")',
+        'agent("http://127.0.0.1:9")',
+    ],
+)
+def test_a_spec_in_data_reaches_no_agent_module_or_file(tmp_path, monkeypatch, learner):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
+    (tmp_path / "mine.json").write_bytes(games.game_to_json(games.chicken()))
+    with pytest.raises(ValueError, match="no learner is named"):
+        parse_learner(learner)
+    quoted = learner.replace('"', '\\"')
+    with pytest.raises(ValueError, match="no learner is named"):
+        parse_distribution(f'in-game("weighted-rps", "{quoted}")')
+    with pytest.raises(ValueError, match=r"no game is named|expected"):
+        parse_distribution('in-game("mine.json", "uniform")')
+
+
+def test_the_command_line_knows_agents():
+    assert repr(read_learner('agent("python:numpy:argmin")')) == 'agent("python:numpy:argmin")'

@@ -22,7 +22,8 @@ from regrax.learners import (
 )
 from regrax.regret import swap_matrix, swap_regret
 from regrax.show.plots import plot_tournament
-from regrax.tournament import MEASURES, draw_games, interval, round_robin
+from regrax.specs import draw_games
+from regrax.tournament import MEASURES, interval, round_robin
 
 ROUNDING = 1e-10
 PENNIES = {"pennies": [games.matching_pennies()]}
@@ -106,11 +107,9 @@ def test_intervals(x64):
     assert sampled.overall("payoff")[0].half > 0
 
 
-def test_a_seed_in_the_spec_or_a_file_is_one_game(tmp_path):
+def test_a_seed_in_the_spec_is_one_game():
     assert len(draw_games("random(2, 2, seed=0)", 3)) == 1
-    file = tmp_path / "it.json"
-    file.write_bytes(games.game_to_json(games.random(2, 2)))
-    assert len(draw_games(str(file), 3)) == 1
+    assert len(draw_games("random-zero-sum(2, 2)", 3)) == 3
 
 
 def test_bandits_learn_from_what_they_draw(x64):

@@ -154,7 +154,7 @@ def test_covariant_games_reach_from_zero_sum_to_shared():
 
 
 def test_fractions_of_the_zoo_are_exact():
-    assert games.weighted_rps().exact.values[1].as_integer_ratio() == (-1, 3)
+    assert games.weighted_rps().exact[1].as_integer_ratio() == (-1, 3)
     assert b"1/3" in games.game_to_nfg(games.weighted_rps())
 
 

@@ -4,7 +4,8 @@ r"""Learners and games as text, the text that `repr` prints: parsed, never evalu
     argument = [ keyword "=" ] ( number | true | false | "text" | spec )
 
 as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
-and `_` are the same. Where a game is wanted, the path of a file that holds one will do as well.
+and `_` are the same. What a spec names is data: learners, games, distributions of losses and kinds of feedback. No spec
+read here reaches an agent, a module or a file; the command line adds those to what it passes as `more`.
 """
 
 import difflib
@@ -12,13 +13,10 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from regrax import training
-from regrax.agents import outside_agent
-from regrax.checkpoints import Checkpoint
-from regrax.games import FORMATS, ZOO, Game
+from regrax.games import ZOO, Game
 from regrax.learners import ALIASES, SCHEDULES, Learner
 from regrax.learners import LEARNERS as CLASSICAL
 from regrax.theory import Optimal
@@ -29,7 +27,7 @@ __all__ = [
     "FEEDBACKS",
     "GRAMMAR",
     "LEARNERS",
-    "load_game",
+    "draw_games",
     "parse_distribution",
     "parse_feedback",
     "parse_game",
@@ -40,8 +38,8 @@ GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, 
 LEARNERS: dict[str, type[Learner]] = {
     **CLASSICAL,
     Optimal.name: Optimal,
-    Checkpoint.name: Checkpoint,
 }
+GAME = "random(10, 10, seed=3)"  # an example of a game's spec
 DEPTH = 20  # specs within specs
 LONGEST = 40  # characters of a number
 
@@ -142,14 +140,14 @@ class _Parser:
         )
 
 
-def parse_learner(text: str) -> Learner:
-    """The learner that a spec names.
+def parse_learner(text: str, more: Mapping[str, Callable[..., Learner]] | None = None) -> Learner:
+    """The learner that a spec names; `more` are names that are known besides the learners that are data.
 
     >>> parse_learner("blum-mansour(hedge(0.9944))")
     blum_mansour(hedge(0.9944))
     """
     example = "blum_mansour(hedge(0.9944))"
-    known = {**LEARNERS, **ALIASES, **SCHEDULES, "agent": outside_agent}
+    known = {**LEARNERS, **ALIASES, **SCHEDULES, **(more or {})}
     built = _build(_Parser(text, example).whole(), known, "learner", example)
     if not isinstance(built, Learner):
         raise ValueError(f"expected a learner, as in {example}, but {text} is a step schedule")
@@ -162,9 +160,27 @@ def parse_game(text: str) -> Game:
     >>> parse_game("random(2, 3, seed=7)")
     random(2, 3, seed=7)
     """
-    example = "random(10, 10, seed=3)"
-    zoo = {_canonical(name): make for name, make in ZOO.items()}
-    return _build(_Parser(text, example).whole(), zoo, "game", example)
+    return _build(_Parser(text, GAME).whole(), _zoo(), "game", GAME)
+
+
+def draw_games(text: str, seeds: int) -> list[Game]:
+    """The games that a spec stands for: of a random family without a seed one per seed, else the one game.
+
+    >>> draw_games("random(2, 2)", 3)
+    [random(2, 2), random(2, 2, seed=1), random(2, 2, seed=2)]
+    >>> draw_games("chicken", 3)
+    [chicken]
+    """
+    call, zoo = _Parser(text, GAME).whole(), _zoo()
+    make = zoo.get(call.name)
+    if not make or "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
+        return [_build(call, zoo, "game", GAME)]
+    seeded = [call._replace(keywords={**call.keywords, "seed": seed}) for seed in range(seeds)]
+    return [_build(one, zoo, "game", GAME) for one in seeded]
+
+
+def _zoo() -> dict[str, Callable[..., Game]]:
+    return {_canonical(name): make for name, make in ZOO.items()}
 
 
 def parse_distribution(text: str) -> Distribution:
@@ -187,23 +203,6 @@ def parse_feedback(text: str) -> Feedback:
     """
     example = "delayed(2)"
     return _build(_Parser(text, example).whole(), FEEDBACKS, "feedback", example)
-
-
-def load_game(text: str) -> Game:
-    """The game in the file at this path if there is one, else the game that the spec names.
-
-    >>> load_game("weighted-rps")
-    weighted-rps
-    """
-    path = Path(text)
-    if path.suffix.lower() in FORMATS:
-        return FORMATS[path.suffix.lower()].read(path.read_bytes())
-    if path.is_file():
-        known = ", ".join(FORMATS)
-        raise ValueError(
-            f"a game file must end in {known}, but {text} ends in {path.suffix or 'nothing'}"
-        )
-    return parse_game(text)
 
 
 def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, example: str) -> Any:
@@ -262,7 +261,7 @@ def _mixture(*parts: Distribution) -> Distribution:
 
 
 def _in_game(game: str, *learners: str, seat: int = 0) -> Distribution:
-    return training.InGame(load_game(game), tuple(map(parse_learner, learners)), seat)
+    return training.InGame(parse_game(game), tuple(map(parse_learner, learners)), seat)
 
 
 def _by_name(classes: tuple[Any, ...]) -> dict[str, Callable[..., Any]]:

@@ -9,14 +9,13 @@ ones do, and are scaled. Anything else is no answer: it is never searched for so
 """
 
 import json
-import re
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 ROUNDING = 0.02
-_FENCE = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*", re.DOTALL)
+FENCE = "```"
 
 
 def read_answer(text: str, actions: int) -> Float[np.ndarray, "d"]:
@@ -28,12 +27,23 @@ def read_answer(text: str, actions: int) -> Float[np.ndarray, "d"]:
     Traceback (most recent call last):
     ValueError: the answer is neither an action nor a distribution
     """
-    fenced = _FENCE.fullmatch(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
+        value = json.loads(_unfenced(text))
     except (ValueError, RecursionError):
         raise ValueError("the answer is neither an action nor a distribution") from None
     return read_value(value, actions)
+
+
+def _unfenced(text: str) -> str:
+    """What stands between the fences of a block, or the text itself; linear in its length, whatever it holds.
+
+    >>> _unfenced("```json\\n2\\n```"), _unfenced("2")
+    ('2\\n', '2')
+    """
+    body = text.strip()
+    opens, closes = body.startswith(FENCE), body.endswith(FENCE) and len(body) >= 2 * len(FENCE)
+    kind, line_end, inner = body[len(FENCE) : -len(FENCE)].partition("\n")
+    return inner if opens and closes and line_end and kind.strip() in ("", "json") else text
 
 
 def read_value(value: Any, actions: int) -> Float[np.ndarray, "d"]:

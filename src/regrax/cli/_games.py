@@ -53,11 +53,13 @@ def _list(as_json: bool) -> None:
 
 
 def _show(text: str, save: Path | None, as_json: bool) -> None:
+    from regrax.cli._specs import read_game
     from regrax.games.zoo import About, about
-    from regrax.specs import load_game
 
-    game = load_game(text)
-    told = about(game.name) if game.title and not Path(text).is_file() else About("", "", "", "")
+    game = read_game(text)
+    told = (
+        about(game.name) if game.labels.name and not Path(text).is_file() else About("", "", "", "")
+    )
     if save is not None:
         _save(game, save)
     if as_json:

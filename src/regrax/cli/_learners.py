@@ -14,11 +14,14 @@ class Learners:
 
     def run(self) -> None:
         """Print the registry."""
+        from regrax.checkpoints import Checkpoint
         from regrax.specs import LEARNERS
+
+        known = {**LEARNERS, Checkpoint.name: Checkpoint}
 
         if self.json:
             facts = ("about", "examples", "feedback", "regret")
-            print_json({name: {f: getattr(l, f) for f in facts} for name, l in LEARNERS.items()})
+            print_json({name: {f: getattr(l, f) for f in facts} for name, l in known.items()})
         else:
-            rows = [["\n".join(l.examples), l.about] for l in LEARNERS.values()]
+            rows = [["\n".join(l.examples), l.about] for l in known.values()]
             print_table(("learner", "what it plays"), rows)

@@ -55,13 +55,13 @@ class Play:
     def _run(self) -> None:
         import jax
 
+        from regrax.cli._specs import read_game, read_learner
         from regrax.games import play
-        from regrax.specs import load_game, parse_learner
 
-        game = load_game(self.game)
+        game = read_game(self.game)
         # a seat of its own for each: an outside agent keeps what was said to it
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
-        learners = [parse_learner(text) for text in texts]
+        learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
         if self.log and any(learner.host for learner in learners):
             trajectory = _play_and_log(self.log, game, learners, self.rounds, key)

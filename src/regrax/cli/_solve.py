@@ -45,7 +45,7 @@ class Solve:
         import jax
 
         from regrax import _checks as checks
-        from regrax.specs import load_game
+        from regrax.cli._specs import read_game
 
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
@@ -58,7 +58,7 @@ class Solve:
                     "--seed is for dynamics (--by), but an exact solution was asked for"
                 )
         with jax.enable_x64(True):
-            game = load_game(self.game)
+            game = read_game(self.game)
             profile = self._exact(game) if self.by is None else self._played(game)
             result = self._result(profile)
         print_json(result) if self.json else _print(result, profile, self.concept)
@@ -72,11 +72,11 @@ class Solve:
         """Joint play; for Nash the product of its marginals."""
         import jax
 
+        from regrax.cli._specs import read_learner
         from regrax.games import Correlated, play
-        from regrax.specs import parse_learner
 
         key = None if self.seed is None else jax.random.key(self.seed)
-        trajectory = play(game, parse_learner(self.by or ""), self.rounds or 0, key=key)
+        trajectory = play(game, read_learner(self.by or ""), self.rounds or 0, key=key)
         profile = Correlated(trajectory.joint, game)
         return profile.product if self.concept == "nash" else profile
 

@@ -99,12 +99,12 @@ class Tournament:
         import jax
 
         from regrax.cli._progress import Bars
+        from regrax.cli._specs import read_games, read_learner
         from regrax.distributed import is_first
-        from regrax.specs import parse_learner
-        from regrax.tournament import draw_games, round_robin
+        from regrax.tournament import round_robin
 
-        learners = [parse_learner(text) for text in self.learners]
-        games = {text: draw_games(text, self.seeds) for text in self.games}
+        learners = [read_learner(text) for text in self.learners]
+        games = {text: read_games(text, self.seeds) for text in self.games}
         sampled = self.sampled or any(learner.feedback == "bandit" for learner in learners)
         key = jax.random.key(0) if sampled else None
         bars = Bars(hidden=self.json or not is_first())

@@ -3,7 +3,6 @@ r"""Normal-form games of $N$ players: a frozen payoff tensor $u[n, a_1, \dots, a
 from fractions import Fraction
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,16 +10,27 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.games._known_equilibria import Known
+from regrax.games._labels import Labels, check_labels
 
 Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
 
 
-class Game(eqx.Module):
+@jax.tree_util.register_pytree_node_class
+class Game:
     r"""A finite game: player $n$ is paid $u[n, a_1, \dots, a_N]$ when the players choose $a_1, \dots, a_N$.
 
     Payoffs given as lists or NumPy arrays are kept in double precision and never change; computations follow jax's
-    default float. Fractions that no double equals are rounded for computing and kept in `exact`. `name` is how the game
-    prints; `players` and `actions` are labels, `comment` a text; `equilibria` are those that theory knows.
+    default float. Fractions that no double equals are rounded for computing and kept in `exact`. As a pytree a game
+    is its payoffs alone: `jit`, `vmap` and stacking see numbers, so games of one shape share a program whatever they
+    are called, and what comes out of a transformation has no labels.
+
+    Args:
+        payoffs: a tensor of shape `(N, d_1, ..., d_N)`, one table per player.
+        name: how the game prints; by default its sizes, as in `game(2, 2)`.
+        players: a label per player; by default `player 1`, `player 2`, ...
+        actions: for each player a label per action; by default `1`, `2`, ...
+        comment: a text kept with the game and written to files.
+        equilibria: equilibria known from theory, shown beside computed ones.
 
     >>> game = Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], name="pennies")
     >>> game, game.sizes
@@ -28,12 +38,7 @@ class Game(eqx.Module):
     """
 
     payoffs: Payoffs
-    name: str = eqx.field(static=True)
-    players: tuple[str, ...] = eqx.field(static=True)
-    actions: tuple[tuple[str, ...], ...] = eqx.field(static=True)
-    comment: str = eqx.field(static=True)
-    exact: "Exact | None" = eqx.field(static=True)
-    equilibria: tuple[Known, ...] = eqx.field(static=True)
+    labels: Labels
 
     def __init__(
         self,
@@ -45,76 +50,75 @@ class Game(eqx.Module):
         comment: str = "",
         equilibria: tuple[Known, ...] = (),
     ) -> None:
-        self.payoffs, self.exact = (
+        payoffs, exact = (
             (payoffs, None) if isinstance(payoffs, jax.Array) else _frozen_and_exact(payoffs)
         )
-        _check_payoffs(self.payoffs)
-        self.equilibria = tuple(equilibria)
-        self.comment = _names("comment", [comment])[0]
-        sizes = self.payoffs.shape[1:]
-        players = players or [f"player {n + 1}" for n in range(len(sizes))]
-        actions = actions or [[str(a + 1) for a in range(d)] for d in sizes]
-        self.players = _names("players", players)
-        self.actions = tuple(
-            _names("actions of a player", labels) for labels in _list("actions", actions)
+        _check_payoffs(payoffs)
+        given = Labels(name, players or (), actions or (), comment, exact, tuple(equilibria))
+        check_labels(given, payoffs.shape[1:])
+        labels = given._replace(
+            players=tuple(given.players), actions=tuple(map(tuple, given.actions))
         )
-        self.name = _names("name", [name])[0] or _default_name(sizes)
-        if len(self.players) != len(sizes):
-            raise ValueError(
-                f"players must name {len(sizes)} players, but names {len(self.players)}"
-            )
-        if tuple(map(len, self.actions)) != sizes:
-            counts = tuple(map(len, self.actions))
-            raise ValueError(f"actions must name {sizes} actions per player, but names {counts}")
+        self.__dict__.update(payoffs=payoffs, labels=labels)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a game never changes: {name} cannot be set")
+
+    def tree_flatten(self) -> tuple[tuple[Payoffs], None]:
+        """The payoffs, and nothing else that a program would be compiled for."""
+        return (self.payoffs,), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, children: tuple[Any]) -> "Game":
+        """A game without labels, whatever stands for its payoffs."""
+        game = object.__new__(cls)
+        game.__dict__.update(payoffs=children[0], labels=Labels())
+        return game
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many actions each player has."""
         return tuple(self.payoffs.shape[1:])
 
+    @property
+    def name(self) -> str:
+        """The name it was given, or its sizes."""
+        return self.labels.name or f"game({', '.join(map(str, self.sizes))})"
+
+    @property
+    def players(self) -> tuple[str, ...]:
+        """A label per player."""
+        return self.labels.players or tuple(f"player {n + 1}" for n in range(len(self.sizes)))
+
+    @property
+    def actions(self) -> tuple[tuple[str, ...], ...]:
+        """For each player a label per action."""
+        return self.labels.actions or tuple(
+            tuple(str(a + 1) for a in range(size)) for size in self.sizes
+        )
+
+    @property
+    def exact(self) -> tuple[Fraction, ...] | None:
+        """The payoffs as fractions, flattened, if some are not doubles."""
+        return self.labels.exact
+
+    @property
+    def comment(self) -> str:
+        """A text kept with the game."""
+        return self.labels.comment
+
+    @property
+    def equilibria(self) -> tuple[Known, ...]:
+        """Equilibria known from theory."""
+        return self.labels.equilibria
+
     def own(self, player: int) -> Float[Array, "d others"]:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
         tensor = jnp.moveaxis(jnp.asarray(self.payoffs[player], float), player, 0)
         return tensor.reshape(tensor.shape[0], -1)
 
-    @property
-    def title(self) -> str:
-        """The name it was given, empty if it was given none."""
-        return "" if self.name == _default_name(self.sizes) else self.name
-
     def __repr__(self) -> str:
         return self.name
-
-
-class Exact:
-    """Payoffs as fractions, flattened like the payoff tensor; hashed once, as jax asks for it at every call."""
-
-    def __init__(self, values: tuple[Fraction, ...]) -> None:
-        self.values = values
-        self._hash = hash(values)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Exact) and self.values == other.values)
-
-
-def _default_name(sizes: tuple[int, ...]) -> str:
-    return f"game({', '.join(map(str, sizes))})"
-
-
-def _list(what: str, value: Any) -> Any:
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{what} must be a list, but is {value!r}")
-    return value
-
-
-def _names(what: str, value: Any) -> tuple[str, ...]:
-    for label in _list(what, value):
-        if not isinstance(label, str):
-            raise ValueError(f"{what} must be text, but one is {label!r}")
-    return tuple(value)
 
 
 def _frozen(payoffs: Any) -> Float[np.ndarray, "*any"]:
@@ -126,13 +130,15 @@ def _frozen(payoffs: Any) -> Float[np.ndarray, "*any"]:
     return array
 
 
-def _frozen_and_exact(payoffs: Any) -> tuple[Float[np.ndarray, "*any"], Exact | None]:
+def _frozen_and_exact(
+    payoffs: Any,
+) -> tuple[Float[np.ndarray, "*any"], tuple[Fraction, ...] | None]:
     """Doubles, and the fractions they round if some are not doubles; `float` of a fraction rounds correctly."""
     array = _frozen(payoffs)
     if not isinstance(payoffs, np.ndarray) or payoffs.dtype == object:
         given = np.array(payoffs, object).ravel()
         if any(isinstance(value, Fraction) and value != float(value) for value in given):
-            return array, Exact(tuple(_fraction(value) for value in given))
+            return array, tuple(_fraction(value) for value in given)
     return array, None
 
 

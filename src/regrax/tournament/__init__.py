@@ -1,14 +1,13 @@
 """Tournaments: every learner against every learner over a set of games."""
 
 from regrax.tournament._results import MEASURES, Failure, Interval, Tournament, interval
-from regrax.tournament._round_robin import draw_games, round_robin
+from regrax.tournament._round_robin import round_robin
 
 __all__ = [
     "MEASURES",
     "Failure",
     "Interval",
     "Tournament",
-    "draw_games",
     "interval",
     "round_robin",
 ]

@@ -15,7 +15,6 @@ is random the interval has no width.
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -23,10 +22,9 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.games import FORMATS, Game, Seating
+from regrax.games import Game, Seating
 from regrax.learners import Learner, check_key
 from regrax.sharding import Devices, mesh_of
-from regrax.specs import load_game
 from regrax.tournament._results import MEASURES, Failure, Tournament
 from regrax.tournament._schedule import Job, Scores, groups, play_group, seating
 
@@ -121,18 +119,3 @@ def _jobs(
         for r in range(1 if key is None and len(drawn) == 1 else seeds):
             own = None if key is None else jax.random.fold_in(jax.random.fold_in(key, g), r)
             yield Job(g, r, drawn[r % len(drawn)], own)
-
-
-def draw_games(text: str, seeds: int) -> list[Game]:
-    """The games that a spec stands for: of a random family without a seed one for every seed, else the one game.
-
-    >>> draw_games("random(2, 2)", 3)
-    [random(2, 2), random(2, 2, seed=1), random(2, 2, seed=2)]
-    >>> draw_games("chicken", 3)
-    [chicken]
-    """
-    game = load_game(text)
-    family = game.name.startswith("random") and Path(text).suffix.lower() not in FORMATS
-    if not family or "seed" in text:
-        return [game]
-    return [load_game(f"{game.name[:-1]}, seed={seed})") for seed in range(seeds)]
