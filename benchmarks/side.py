@@ -25,12 +25,14 @@ SETTLED = {
 class Side:
     """`benchmarks/sides/NAME_side.py`, on the core of this process.
 
-    A side that cannot start, or fails a task, answers with an `error`, which is reported, not hidden.
+    A side that cannot start, or fails a task, answers with an `error`, which is reported, not hidden. With a `tree`,
+    another checkout of the project, the side and what it imports of the project are that tree's.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, tree: Path | None = None) -> None:
         python = sys.executable if name == OURS else str(PEERS)
-        command = [python, str(HERE / "sides" / f"{name}_side.py")]
+        benchmarks = HERE if tree is None else tree / "benchmarks"
+        command = [python, str(benchmarks / "sides" / f"{name}_side.py")]
         pipe = subprocess.PIPE
         self.name = name
         self.process = subprocess.Popen(
@@ -39,7 +41,7 @@ class Side:
             stdout=pipe,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **SETTLED},
+            env={**(os.environ if tree is None else environment_of(tree)), **SETTLED},
         )
 
     def prepare(self, task: str, **arguments: Any) -> dict[str, Any]:
@@ -69,6 +71,11 @@ class Side:
             with suppress(BrokenPipeError):  # it died with a request unread
                 stream.close()
         self.process.wait(60)
+
+
+def environment_of(tree: Path) -> dict[str, str]:
+    """The environment in which regrax is imported from a tree, whatever is installed."""
+    return {**os.environ, "PYTHONPATH": str(tree / "src")}
 
 
 def command_seconds(*command: str) -> float:

@@ -1,10 +1,11 @@
 """The benchmarks measure what they say: sides in their own processes, compared before they are timed."""
 
+import math
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import limit, side
+from benchmarks import against, limit, side
 from benchmarks.measure import measure
 from benchmarks.page import line, page, time
 from benchmarks.rows import Row, rows
@@ -68,3 +69,22 @@ def test_limits_grow_with_the_work() -> None:
 )
 def test_times_have_the_unit_that_suits(seconds: float, text: str) -> None:
     assert time(seconds) == text
+
+
+def test_a_tree_is_compared_with_itself() -> None:
+    tree = side.HERE.parent
+    against.check_imports(tree)
+    task = against.Task("Hedge 3x3", "hedge", SMALL)
+    compared = against.compare(task, tree, tree, 1)
+    assert compared.error == ""
+    assert compared.apart == 0
+    assert compared.ratio == pytest.approx(compared.old / compared.new)
+
+
+def test_a_tree_that_is_slower_or_fails_is_said() -> None:
+    assert not against.summary("row", [(0.95, 1.0), (0.1, 1.0), (2.0, 1.0)], 0.0).failed
+    slower = against.summary("row", [(0.8, 1.0)] * 3, 0.0)
+    assert slower.failed
+    assert "0.80 BELOW" in str(slower)
+    assert against.Compared("row", error="new: ValueError: no").failed
+    assert math.isnan(against.largest_difference([1.0], []))
