@@ -7,9 +7,12 @@ import pytest
 from jax.test_util import check_grads
 from scipy.optimize import brentq
 
+from regrax._registry import LEARNERS
+from regrax.domains import Simplex
 from regrax.games import play, weighted_rps
 from regrax.learners import (
     AdaHedge,
+    BanditLearner,
     BestResponse,
     BlumMansour,
     Delayed,
@@ -31,7 +34,7 @@ from regrax.learners import (
 from regrax.learners._internal import balanced
 from regrax.learners._tsallis import tsallis_leader
 from regrax.regret import external_regret, swap_regret
-from regrax.specs import LEARNERS, parse_learner
+from regrax.specs import parse_learner
 from regrax.theory import optimal_policy
 
 ROUNDING = 1e-10
@@ -275,8 +278,8 @@ EXTERNAL = [
     text
     for learner in LEARNERS.values()
     for text in learner.examples
-    if parse_learner(text).feedback == "full"
-    and parse_learner(text).plays_on == "simplex"
+    if not isinstance(parse_learner(text), BanditLearner)
+    and isinstance(parse_learner(text).domain, Simplex)
     and learner.name not in ("blum_mansour", "tree_swap")
 ]
 

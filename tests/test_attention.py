@@ -8,6 +8,7 @@ import pytest
 
 from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
 from regrax.attention._layer import check_operator
+from regrax.domains import Ball
 from regrax.games import play, weighted_rps
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, rollout
 from regrax.simplex import project_simplex, stationary
@@ -92,7 +93,7 @@ def test_any_common_bias_is_still_hedge(x64):
 def test_stationary_parameters_on_the_ball_are_lazy_descent(x64):
     losses = draws(30, D)
     model = LinearAttention.hedge(D, 0.3, operator="ball")
-    classical = rollout(EuclideanFTRL(0.3, "ball"), losses)
+    classical = rollout(EuclideanFTRL(0.3, Ball()), losses)
     np.testing.assert_allclose(rollout(model, losses), classical, rtol=0, atol=ROUNDING)
 
 

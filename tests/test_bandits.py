@@ -60,14 +60,14 @@ def test_bandit_bounds_by_hand():
 def test_tsallis_inf_learns_quickly_when_losses_are_drawn_alike():
     """Stochastic losses with a gap: regret grows like ln T, far below the square root of the bound."""
     means = jnp.array([0.3, 0.6, 0.6, 0.6])
-    keys = jax.random.split(KEY, 8)
+    keys = jax.random.split(KEY, 32)
 
     def regret(key):
         losses = (jax.random.uniform(key, (1000, 4)) < means[None]).astype(float)
         policies = rollout(TsallisINF(), losses, key=jax.random.fold_in(key, 1))
         return jnp.sum(policies @ means - means[0])
 
-    assert float(jax.vmap(regret)(keys).mean()) < 0.25 * TsallisINF().bound(4, 1000)
+    assert float(jax.vmap(regret)(keys).mean()) < 0.3 * TsallisINF().bound(4, 1000)
 
 
 def test_in_a_game_a_bandit_sees_the_loss_of_its_own_action(x64):
@@ -96,13 +96,13 @@ def test_full_information_and_bandit_share_a_table():
         (lambda: rollout(Exp3(0.1), jnp.ones((3, 2))), r"exp3\(0.1\) .* needs a key \(a seed\)"),
         (lambda: play(matching_pennies(), [Hedge(0.1), TsallisINF()], 5), "needs a key"),
         (lambda: Exp3(0.1, 1.5), "exploration must be between 0 and 1, but is 1.5"),
-        (lambda: Exp3(-0.1), "step must be above 0"),
+        (lambda: Exp3(-0.1), "step_size must be above 0"),
         (lambda: Exp3IX(0.1, 0.0), "gamma must be above 0"),
         (lambda: TsallisINF(-1.0), "scale must be above 0"),
         (lambda: ImportanceWeighted(Exp3(0.1)), "base must learn from loss vectors, but exp3"),
         (lambda: ImportanceWeighted(Hedge(0.1), -1), "exploration must be between 0 and 1"),
         (lambda: BlumMansour(Exp3(0.1)), "base must learn from loss vectors"),
-        (lambda: Delayed(Hedge(0.1), 0), "rounds must be a whole number of at least 1, but is 0"),
+        (lambda: Delayed(Hedge(0.1), 0), "delay must be a whole number of at least 1, but is 0"),
         (lambda: Delayed(TsallisINF(), 2), "base must learn from loss vectors"),
         (lambda: TreeSwap(Hedge(0.1), 0, 4), "depth must be a whole number of at least 1"),
         (lambda: TreeSwap(Hedge(0.1), 2, 1), "branching must be a whole number of at least 2"),

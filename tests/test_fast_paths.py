@@ -1,5 +1,7 @@
 """What is done for speed changes nothing: blocks of rounds, guessed starts, games and chains side by side."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,33 +18,33 @@ from regrax import (
     power_iteration,
     stationary,
 )
-from regrax.games._rounds import MANY, _block, _scan_in_blocks
+from regrax._fast_paths import MAX_BATCHED_STATES as SMALL
+from regrax._fast_paths import MAX_ELIMINATED_STATES as TINY
+from regrax._fast_paths import MIN_BATCHED_GAMES as MANY
+from regrax._fast_paths import MIN_ELIMINATED_CHAINS as MANY_CHAINS
+from regrax.learners import Cumulative, block_of, given_losses, init_seats, scan_rounds
 from regrax.learners._blum_mansour import Heads
-from regrax.learners._hedge import Cumulative
-from regrax.simplex import MANY as MANY_CHAINS
-from regrax.simplex import SMALL, TINY
+from regrax.learners._hedge import stacked_policies
 
 ROUNDING = 1e-12
 
 
-@pytest.mark.parametrize(("block", "matrix"), [(1, False), (3, False), (4, False), (12, True)])
-def test_blocks_stack_what_one_scan_stacks(x64, block, matrix):
-    keys = jax.random.split(jax.random.key(0), 12)
-    start = [jnp.eye(3)] if matrix else [jnp.ones(3)]
-
-    def step(states, key):
-        moved = [0.5 * states[0] + jax.random.normal(key, states[0].shape)]
-        return moved, (states[0], moved[0].sum())
-
-    expected = jax.lax.scan(step, start, keys)[1]
-    found = _scan_in_blocks(step, start, keys, 12, block)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=ROUNDING), found, expected)
+def test_blocks_keep_buffers_small():
+    small, large = Hedge(0.3).init(10), Hedge(0.3).init(1000)
+    assert [block_of((state,)) for state in (small, large)] == [8, 1]
+    assert block_of((BlumMansour(Hedge(0.3)).init(10),)) == 8
+    assert block_of((BlumMansour(Hedge(0.3)).init(20),)) == 1
 
 
-def test_a_block_divides_the_rounds_and_keeps_buffers_small():
-    small, large = [jnp.zeros((10, 10)), jnp.zeros((9, 10))], [jnp.zeros((10, 100))]
-    assert [_block(rounds, small) for rounds in (1, 7, 13, 20, 25, 1000)] == [1, 7, 1, 10, 5, 10]
-    assert _block(1000, large) == 1
+@pytest.mark.parametrize("rounds", [1, 7, 12, 16])
+def test_blocks_stack_what_a_plain_loop_stacks(x64, rounds):
+    learner, losses = Hedge(0.3), jax.random.normal(jax.random.key(0), (rounds, 3))
+    seats = init_seats((learner,), (3,), rounds, None)
+    _, rows = scan_rounds((learner,), given_losses, seats, rounds, losses)
+    state = learner.init(3)
+    for t in range(rounds):
+        np.testing.assert_allclose(rows.policies[0][t], learner.policy(state), rtol=ROUNDING)
+        state = learner.update(state, losses[t])
 
 
 @pytest.mark.parametrize("learner", [Hedge(0.3), BlumMansour(Hedge(1.0))])
@@ -152,14 +154,20 @@ def test_gradients_of_a_batch_are_those_of_each_chain(x64):
 def test_copies_of_hedge_play_as_each_does_alone(x64, d):
     learner = Hedge(InverseSqrt(1.5))
     totals = 10 * jax.random.normal(jax.random.key(d), (d, d))
-    states = Cumulative(totals, jnp.arange(d))
+    states = Cumulative(Sum(totals, 0 * totals), jnp.arange(d))
     each = jnp.stack(
-        [learner.policy(Cumulative(t, i)) for t, i in zip(totals, states.round, strict=True)]
+        [
+            learner.policy(Cumulative(Sum(t, 0 * t), i))
+            for t, i in zip(totals, states.round, strict=True)
+        ]
     )
-    np.testing.assert_allclose(learner.policies_of(states), each, rtol=ROUNDING)
-    slope = lambda play: jax.grad(lambda t: (play(Cumulative(t, states.round)) ** 2).sum())  # noqa: E731
+    np.testing.assert_allclose(stacked_policies(learner, states), each, rtol=ROUNDING)
+
+    def slope(play):
+        return jax.grad(lambda t: (play(Cumulative(Sum(t, 0 * t), states.round)) ** 2).sum())
+
     np.testing.assert_allclose(
-        slope(learner.policies_of)(totals),
+        slope(partial(stacked_policies, learner))(totals),
         slope(jax.vmap(learner.policy))(totals),
         rtol=1e-9,
         atol=1e-15,

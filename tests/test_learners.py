@@ -5,29 +5,33 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from regrax._registry import LEARNERS
+from regrax.domains import Simplex
+from regrax.games._side_by_side import on_last_axis
 from regrax.learners import (
     AdaHedge,
+    BanditLearner,
     BlumMansour,
     Hedge,
     ImportanceWeighted,
     InverseSqrt,
+    Learner,
     PerRound,
     RegretMatching,
+    SumLearner,
     Uniform,
     rollout,
 )
-from regrax.learners._base import Learner
-from regrax.learners._rounds import observe
 from regrax.regret import external_regret, internal_regret, swap_regret
-from regrax.specs import LEARNERS, parse_learner
+from regrax.specs import parse_learner
 
 ROUNDING = 1e-9
 EXAMPLES = [text for learner in LEARNERS.values() for text in learner.examples]
 LEARNER = {text: parse_learner(text) for text in EXAMPLES}
-SIMPLEX = [text for text in EXAMPLES if LEARNER[text].plays_on == "simplex"]
-FULL = [text for text in EXAMPLES if LEARNER[text].feedback == "full"]
-BANDIT = [text for text in EXAMPLES if LEARNER[text].feedback == "bandit"]
-SIDE_BY_SIDE = [text for text in EXAMPLES if LEARNER[text].side_by_side]
+SIMPLEX = [text for text in EXAMPLES if isinstance(LEARNER[text].domain, Simplex)]
+FULL = [text for text in EXAMPLES if not isinstance(LEARNER[text], BanditLearner)]
+BANDIT = [text for text in EXAMPLES if isinstance(LEARNER[text], BanditLearner)]
+SIDE_BY_SIDE = [text for text in EXAMPLES if on_last_axis(LEARNER[text])]
 BOUNDED = [text for text in EXAMPLES if LEARNER[text].bound(3, 20) is not None]
 REGRET = {"external": external_regret, "internal": internal_regret, "swap": swap_regret}
 
@@ -49,7 +53,7 @@ def sequence_variants():
 
 
 def key_for(learner, seed=0):
-    return jax.random.key(seed) if learner.feedback == "bandit" else None
+    return jax.random.key(seed) if isinstance(learner, BanditLearner) else None
 
 
 def run(learner, losses):
@@ -58,9 +62,12 @@ def run(learner, losses):
 
 def draws(learner, rounds):
     """The keys with which `rollout` draws the actions of a bandit learner."""
-    if learner.feedback == "full":
+    if not isinstance(learner, BanditLearner):
         return [None] * rounds
-    return jax.random.split(jax.random.split(key_for(learner))[1], rounds)
+    return [
+        jax.random.split(k, 1)[0]
+        for k in jax.random.split(jax.random.split(key_for(learner))[1], rounds)
+    ]
 
 
 def stepper(learner):
@@ -68,7 +75,7 @@ def stepper(learner):
 
     def step(state, loss, key):
         policy = learner.policy(state)
-        if learner.feedback == "full":
+        if not isinstance(learner, BanditLearner):
             return policy, learner.update(state, loss)
         action = jax.random.categorical(key, jnp.log(policy))
         return policy, learner.update(state, (action, loss[action]))
@@ -155,7 +162,7 @@ def test_float32_by_default_with_finite_gradients(text):
 def test_repr_is_the_spec_and_reads_back(text):
     assert repr(LEARNER[text]) == text
     assert repr(parse_learner(repr(LEARNER[text]))) == text
-    assert LEARNER[text].about
+    assert LEARNERS[text.split("(")[0]].about
 
 
 def sequences(rounds, actions):
@@ -175,7 +182,7 @@ def played(learner, rounds, actions, seeds=1, width=1.0):
             worst = jax.nn.one_hot(jnp.argmax(policy), actions, dtype=policy.dtype)
             loss = width * jnp.where(adversarial, worst, loss)
             action = jax.random.categorical(round_key, jnp.log(policy))
-            return learner.update(state, observe(learner, loss, action)), (policy, loss)
+            return learner.update(state, learner.observe(loss, action)), (policy, loss)
 
         keys = jax.random.split(key, rounds)
         return jax.lax.scan(play_round, learner.init(actions, rounds), (losses, keys))[1]
@@ -188,7 +195,7 @@ def played(learner, rounds, actions, seeds=1, width=1.0):
 
 def worst_regrets(learner, rounds, actions, width=1.0):
     """Regret on each sequence; for bandit learners the largest over comparators of its mean over seeds."""
-    bandit = learner.feedback == "bandit"
+    bandit = isinstance(learner, BanditLearner)
     policies, losses = played(learner, rounds, actions, 64 if bandit else 1, width)
     if bandit:
         lost = (policies * losses).sum((2, 3))
@@ -282,6 +289,9 @@ def test_blum_mansour_keeps_its_residual(x64):
 
 
 def test_every_learner_is_final():
-    for learner in LEARNERS.values():
-        assert learner.__bases__ == (Learner,)
+    for entry in LEARNERS.values():
+        learner = entry.load()
+        assert learner.__bases__[0] in (Learner, BanditLearner, SumLearner)
         assert not learner.__subclasses__()
+        assert issubclass(learner, BanditLearner) == (entry.feedback == "bandit")
+        assert learner.regret == entry.regret

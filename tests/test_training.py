@@ -98,7 +98,7 @@ def test_any_optimizer_and_any_learner():
     import optax
 
     fitted = fit(Hedge(0.2), RegretObjective(3, 20), key=KEY, steps=150, optimizer=optax.adam(0.02))
-    np.testing.assert_allclose(fitted.model.step, step_size(3, 20), rtol=0.03)
+    np.testing.assert_allclose(fitted.model.step_size, step_size(3, 20), rtol=0.03)
 
 
 def test_bad_sizes_are_refused():

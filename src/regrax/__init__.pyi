@@ -6,6 +6,7 @@ from . import audit as audit
 from . import certify as certify
 from . import checkpoints as checkpoints
 from . import distributed as distributed
+from . import domains as domains
 from . import games as games
 from . import learners as learners
 from . import regret as regret
@@ -50,11 +51,20 @@ from .checkpoints import (
 from .checkpoints import (
     save_model as save_model,
 )
+from .domains import (
+    Ball as Ball,
+)
+from .domains import (
+    Simplex as Simplex,
+)
 from .games import (
     Correlated as Correlated,
 )
 from .games import (
     Game as Game,
+)
+from .games import (
+    Summary as Summary,
 )
 from .games import (
     Trajectory as Trajectory,
@@ -105,6 +115,9 @@ from .learners import (
     Agent as Agent,
 )
 from .learners import (
+    BanditLearner as BanditLearner,
+)
+from .learners import (
     BestResponse as BestResponse,
 )
 from .learners import (
@@ -136,6 +149,9 @@ from .learners import (
 )
 from .learners import (
     Hedge as Hedge,
+)
+from .learners import (
+    HostLearner as HostLearner,
 )
 from .learners import (
     ImportanceWeighted as ImportanceWeighted,

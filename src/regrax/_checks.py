@@ -6,6 +6,8 @@ shapes are always known and are always checked.
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -16,6 +18,21 @@ TOLERANCE = 1e-4
 def is_concrete(value: Any) -> bool:
     """Whether `value` has values to look at (it is not a tracer)."""
     return not isinstance(value, Tracer)
+
+
+def are_concrete(*values: Any) -> bool:
+    """Whether every array in these pytrees has values to look at."""
+    return all(is_concrete(leaf) for leaf in jax.tree.leaves(values))
+
+
+def as_numpy(tree: Any) -> Any:
+    """The arrays of a pytree as numpy's, without a copy where they are on the CPU; tracers stay what they are."""
+    return jax.tree.map(lambda x: np.asarray(x) if is_concrete(x) else x, tree)
+
+
+def as_floats(value: Any) -> Any:
+    """An array to compute with: numpy's doubles where there are values, jax's default float where they are traced."""
+    return np.asarray(value, float) if is_concrete(value) else jnp.asarray(value, float)
 
 
 def finite(name: str, value: Any) -> None:
@@ -93,3 +110,8 @@ def distributions(name: str, value: Any) -> None:
     worst = sums.flat[np.argmax(np.abs(sums - 1))]
     if abs(worst - 1) > TOLERANCE:
         raise ValueError(f"{name} must sum to 1 along its last axis, but sums to {worst:.6g}")
+
+
+def as_float(value: Any) -> Any:
+    """An integer as a float, so that both share a compiled program; anything else as it is."""
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value

@@ -22,6 +22,7 @@ from safetensors.numpy import load, save
 
 from regrax._atomic_write import write_whole
 from regrax.attention import MODELS, Model, SwapAttention
+from regrax.domains import Domain
 from regrax.learners import Learner
 
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]
@@ -110,8 +111,8 @@ class Checkpoint(Learner):
         self.model = _calibrated(path) if calibrated else load_model(path).model
 
     @property
-    def plays_on(self) -> str:
-        return self.model.plays_on
+    def domain(self) -> Domain:
+        return self.model.domain
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None

@@ -7,17 +7,16 @@ $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
     internal   max_ij (M_ii - M_ij)                     one action replaced by another, wherever it was played
     swap       sum_i (M_ii - min_j M_ij)                every action replaced by its own best other
 
-`running_*` gives the regret of every prefix. Each function takes one sequence; use `vmap` for many. Computations are in
-jax's default float.
+All three follow from the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
+`internal_of` and `swap_of` are the one place where they do, for arrays of numpy and of jax, many matrices on leading
+axes. `running_*` gives the regret of every prefix. Each function takes one sequence; use `vmap` for many. Numbers are
+numpy's, in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
 """
 
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
@@ -26,19 +25,52 @@ __all__ = [
     "best_action",
     "best_pair",
     "best_swap",
+    "external_of",
     "external_regret",
+    "gains_of",
+    "internal_of",
     "internal_regret",
     "running_external_regret",
     "running_internal_regret",
     "running_swap_regret",
     "swap_matrix",
+    "swap_of",
     "swap_regret",
 ]
 
 Rows = Array | np.ndarray
+Scalar = Float[Array, ""] | np.floating
+Index = Int[Array, ""] | np.integer
+MAX_RUNNING_NUMBERS = 1 << 20
+"""Numbers of matrices of prefixes that are held at once."""
 
 
-def external_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Array, ""]:
+def gains_of(matrix: Any) -> Any:
+    r"""$G_{ij} = M_{ii} - M_{ij}$: what playing $j$ wherever $i$ was played would have saved.
+
+    >>> import numpy as np
+    >>> gains_of(np.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
+    [[0.0, 1.0], [5.0, 0.0]]
+    """
+    return matrix.diagonal(0, -2, -1)[..., None] - matrix
+
+
+def external_of(gains: Any) -> Any:
+    r"""$\max_j \sum_i G_{ij}$: the gain of the best fixed action."""
+    return gains.sum(-2).max(-1)
+
+
+def internal_of(gains: Any) -> Any:
+    r"""$\max_{ij} G_{ij}$: the gain of the best replacement of one action by another."""
+    return gains.max((-2, -1))
+
+
+def swap_of(gains: Any) -> Any:
+    r"""$\sum_i \max_j G_{ij}$: the gain of the best map of actions to actions."""
+    return gains.max(-1).sum(-1)
+
+
+def external_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
     r"""$\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$: regret against the best fixed action.
 
     >>> import jax.numpy as jnp
@@ -46,10 +78,10 @@ def external_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) ->
     1.0
     """
     policies, losses = _checked(policies, losses)
-    return jnp.sum(policies * losses) - losses.sum(0).min()
+    return (policies * losses).sum() - losses.sum(0).min()
 
 
-def swap_matrix(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Array, "d d"]:
+def swap_matrix(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Rows, "d d"]:
     r"""$M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$: what action $i$'s play would have lost had it been action $j$.
 
     >>> import jax.numpy as jnp
@@ -60,27 +92,27 @@ def swap_matrix(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Flo
     return policies.T @ losses
 
 
-def internal_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Array, ""]:
+def internal_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
     r"""$\max_{i,j} (M_{ii} - M_{ij})$: regret against replacing one action $i$ by one action $j$.
 
     >>> import jax.numpy as jnp
     >>> float(internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     5.0
     """
-    return _largest(_gains(swap_matrix(policies, losses)))
+    return internal_of(gains_of(swap_matrix(policies, losses)))
 
 
-def swap_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Array, ""]:
+def swap_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
     r"""$\sum_i (M_{ii} - \min_j M_{ij})$: regret against the best map of actions to actions.
 
     >>> import jax.numpy as jnp
     >>> float(swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     6.0
     """
-    return _largest_per_row(_gains(swap_matrix(policies, losses)))
+    return swap_of(gains_of(swap_matrix(policies, losses)))
 
 
-def best_action(losses: Float[Rows, "T d"]) -> Int[Array, ""]:
+def best_action(losses: Float[Rows, "T d"]) -> Index:
     r"""$\arg\min_j \sum_t \ell_{t,j}$: the fixed action that external regret compares with.
 
     >>> import jax.numpy as jnp
@@ -88,37 +120,36 @@ def best_action(losses: Float[Rows, "T d"]) -> Int[Array, ""]:
     0
     """
     checks.finite("losses", losses)
-    return jnp.argmin(jnp.sum(losses, 0))
+    return checks.as_floats(losses).sum(0).argmin()
 
 
-def best_pair(
-    policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> tuple[Int[Array, ""], Int[Array, ""]]:
+def best_pair(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> tuple[Index, Index]:
     r"""The pair $(i, j)$ that internal regret compares with: playing $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
     >>> [int(a) for a in best_pair(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]]))]
     [1, 0]
     """
-    gains = _gains(swap_matrix(policies, losses))
-    played, instead = jnp.divmod(jnp.argmax(gains), gains.shape[1])
-    return played, instead
+    gains = gains_of(swap_matrix(policies, losses))
+    best = gains.argmax()
+    return best // gains.shape[1], best % gains.shape[1]
 
 
-def best_swap(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Int[Array, "d"]:
+def best_swap(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Int[Rows, "d"]:
     r"""$\sigma(i) = \arg\min_j M_{ij}$: the map that swap regret compares with (an action never played keeps itself).
 
     >>> import jax.numpy as jnp
     >>> best_swap(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1, 0]
     """
-    gains = _gains(swap_matrix(policies, losses))
-    return jnp.where(gains.max(1) > 0, jnp.argmax(gains, 1), jnp.arange(gains.shape[0]))
+    gains = gains_of(swap_matrix(policies, losses))
+    improves = gains.max(1) > 0
+    return improves * gains.argmax(1) + ~improves * np.arange(len(gains))
 
 
 def running_external_regret(
     policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Array, "T"]:
+) -> Float[Rows, "T"]:
     """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
 
     >>> import jax.numpy as jnp
@@ -126,68 +157,51 @@ def running_external_regret(
     [0.5, 0.0]
     """
     policies, losses = _checked(policies, losses)
-    suffered = jnp.cumsum(jnp.sum(policies * losses, 1))
-    return suffered - jnp.cumsum(losses, 0).min(1)
+    return (policies * losses).sum(1).cumsum() - losses.cumsum(0).min(1)
 
 
 def running_internal_regret(
     policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Array, "T"]:
+) -> Float[Rows, "T"]:
     """Internal regret of every prefix.
 
     >>> import jax.numpy as jnp
     >>> running_internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 5.0]
     """
-    return _running(*_checked(policies, losses), _largest)
+    return _running(*_checked(policies, losses), internal_of)
 
 
 def running_swap_regret(
     policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Array, "T"]:
+) -> Float[Rows, "T"]:
     """Swap regret of every prefix.
 
     >>> import jax.numpy as jnp
     >>> running_swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 6.0]
     """
-    return _running(*_checked(policies, losses), _largest_per_row)
+    return _running(*_checked(policies, losses), swap_of)
 
 
-def _gains(matrix: Float[Array, "d d"]) -> Float[Array, "d d"]:
-    """`gains[i, j]`: what playing `j` wherever `i` was played would have saved."""
-    return jnp.diag(matrix)[:, None] - matrix
+def _running(policies: Any, losses: Any, kind: Any) -> Any:
+    """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some rounds at a time."""
+    rounds, d = losses.shape
+    size = max(MAX_RUNNING_NUMBERS // d**2, 1)
+    total, found = 0, []
+    for first in range(0, rounds, size):
+        part = slice(first, first + size)
+        matrices = total + (policies[part, :, None] * losses[part, None, :]).cumsum(0)
+        total = matrices[-1]
+        found.append(kind(gains_of(matrices)))
+    return losses.__array_namespace__().concatenate(found)
 
 
-def _largest(gains: Float[Array, "d d"]) -> Float[Array, ""]:
-    return gains.max()
-
-
-def _largest_per_row(gains: Float[Array, "d d"]) -> Float[Array, ""]:
-    return gains.max(1).sum()
-
-
-@partial(jax.jit, static_argnames="reduce")
-def _running(
-    policies: Float[Array, "T d"],
-    losses: Float[Array, "T d"],
-    reduce: Callable[[Float[Array, "d d"]], Float[Array, ""]],
-) -> Float[Array, "T"]:
-    """One `d x d` matrix is carried through the rounds, none is kept per round."""
-
-    def add(matrix: Float[Array, "d d"], round_: tuple) -> tuple:
-        matrix = matrix + jnp.outer(*round_)
-        return matrix, reduce(_gains(matrix))
-
-    d = losses.shape[1]
-    return lax.scan(add, jnp.zeros((d, d)), (policies, losses))[1]
-
-
-def _checked(
-    policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> tuple[Float[Array, "T d"], Float[Array, "T d"]]:
-    fits = jnp.ndim(policies) == 2 and jnp.shape(policies) == jnp.shape(losses)
-    checks.shape("losses", losses, f"(T, d), the shape {jnp.shape(policies)} of policies", fits)
+def _checked(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> tuple[Any, Any]:
+    fits = np.ndim(policies) == 2 and np.shape(policies) == np.shape(losses)
+    checks.shape("losses", losses, f"(T, d), the shape {np.shape(policies)} of policies", fits)
     checks.distributions("policies", policies)
     checks.finite("losses", losses)
+    if checks.are_concrete(policies, losses):
+        return np.asarray(policies, float), np.asarray(losses, float)
     return jnp.asarray(policies, float), jnp.asarray(losses, float)

@@ -14,12 +14,9 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Bool, Float, Int
 
+from regrax import _fast_paths as fast_paths
+
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
-
-
-SMALL = 12  # states up to which many chains are taken side by side
-TINY = 7  # states up to which several chains are eliminated sooner than stepped
-MANY = 48  # chains from which they are
 
 
 class PowerIteration(NamedTuple):
@@ -90,10 +87,10 @@ def _warm(
     def many(count: int, mapped: list[bool], matrix: Array, start: Array) -> tuple[Array, bool]:
         """Small chains side by side: on the last axis, where XLA works on whole vectors of them."""
         d = matrix.shape[-1]
-        if not mapped[0] or d > SMALL:
+        if not mapped[0] or d > fast_paths.MAX_BATCHED_STATES:
             axes = [0 if is_mapped else None for is_mapped in mapped]
             return jax.vmap(near, axes, axis_size=count)(matrix, start), True
-        if d <= TINY or count >= MANY:
+        if d <= fast_paths.MAX_ELIMINATED_STATES or count >= fast_paths.MIN_ELIMINATED_CHAINS:
             # power steps would go on until the slowest chain is done
             return jax.vmap(_eliminate)(matrix), True
         starts = start if mapped[1] else jnp.broadcast_to(start, (count, *start.shape))
@@ -150,7 +147,7 @@ def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
 def _eliminate_batch(
     count: int, mapped: list[bool], matrices: Float[Array, "n d d"]
 ) -> tuple[Float[Array, "n d"], bool]:
-    if matrices.shape[1] <= SMALL:
+    if matrices.shape[1] <= fast_paths.MAX_BATCHED_STATES:
         return _eliminate_many(jnp.moveaxis(matrices, 0, 2)).T, True
     return jax.vmap(_eliminate_one)(matrices), True
 

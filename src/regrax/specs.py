@@ -1,7 +1,7 @@
 r"""Learners and games as text, the text that `repr` prints: parsed, never evaluated.
 
     spec     = name [ "(" [ argument { "," argument } ] ")" ]
-    argument = [ keyword "=" ] ( number | true | false | "text" | spec )
+    argument = [ keyword "=" ] ( number | true | false | "text" | spec | "[" [ number { "," number } ] "]" )
 
 as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
 and `_` are the same. What a spec names is data: learners, games, distributions of losses and kinds of feedback. No spec
@@ -13,20 +13,17 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regrax import training
-from regrax.games import ZOO, Game
-from regrax.learners import ALIASES, SCHEDULES, Learner
-from regrax.learners import LEARNERS as CLASSICAL
-from regrax.theory import Optimal
-from regrax.training import Distribution, Feedback
+from regrax import _registry as registry
+
+if TYPE_CHECKING:
+    from regrax.games import Game
+    from regrax.learners import Learner
+    from regrax.training import Distribution, Feedback
 
 __all__ = [
-    "DISTRIBUTIONS",
-    "FEEDBACKS",
     "GRAMMAR",
-    "LEARNERS",
     "draw_games",
     "parse_distribution",
     "parse_feedback",
@@ -35,10 +32,6 @@ __all__ = [
 ]
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
-LEARNERS: dict[str, type[Learner]] = {
-    **CLASSICAL,
-    Optimal.name: Optimal,
-}
 GAME = "random(10, 10, seed=3)"  # an example of a game's spec
 DEPTH = 20  # specs within specs
 LONGEST = 40  # characters of a number
@@ -48,7 +41,7 @@ _TOKEN = re.compile(
         (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
       | (?P<name>[A-Za-z][\w-]*)
       | (?P<text>"(?:[^"\\]|\\.)*")
-      | (?P<mark>[(),=])
+      | (?P<mark>[][(),=])
     )""",
     re.VERBOSE | re.ASCII,
 )
@@ -119,10 +112,21 @@ class _Parser:
             return float(number) if re.search(r"[.eE]", number) else int(number)
         if text := self.take("text"):
             return json.loads(text)
+        if self.take("mark", "["):
+            return self.numbers()
         call = self.spec()
         constants = {"true": True, "false": False}
         bare = call.name in constants and not call.arguments and not call.keywords
         return constants[call.name] if bare else call
+
+    def numbers(self) -> list[float]:
+        """The rest of a list of numbers."""
+        listed: list[float] = []
+        while not self.take("mark", "]"):
+            if listed and not self.take("mark", ","):
+                self.fail("',' or ']'")
+            listed.append(float(self.take("number") or self.fail("a number")))
+        return listed
 
     def take(self, kind: str, wanted: str | None = None) -> str | None:
         """The next token if it is of this kind (and is `wanted`), else None and nothing is read."""
@@ -140,21 +144,25 @@ class _Parser:
         )
 
 
-def parse_learner(text: str, more: Mapping[str, Callable[..., Learner]] | None = None) -> Learner:
+def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -> "Learner":
     """The learner that a spec names; `more` are names that are known besides the learners that are data.
 
     >>> parse_learner("blum-mansour(hedge(0.9944))")
     blum_mansour(hedge(0.9944))
     """
+    from regrax.learners import Learner
+
     example = "blum_mansour(hedge(0.9944))"
-    known = {**LEARNERS, **ALIASES, **SCHEDULES, **(more or {})}
+    aliases = {name: registry.LEARNERS[meant] for name, meant in registry.ALIASES.items()}
+    data = {name: one for name, one in registry.LEARNERS.items() if name != "checkpoint"}
+    known = {**data, **aliases, **registry.PARTS, **(more or {})}
     built = _build(_Parser(text, example).whole(), known, "learner", example)
     if not isinstance(built, Learner):
-        raise ValueError(f"expected a learner, as in {example}, but {text} is a step schedule")
+        raise ValueError(f"expected a learner, as in {example}, but {text} is none")
     return built
 
 
-def parse_game(text: str) -> Game:
+def parse_game(text: str) -> "Game":
     """The game that a spec names.
 
     >>> parse_game("random(2, 3, seed=7)")
@@ -163,7 +171,7 @@ def parse_game(text: str) -> Game:
     return _build(_Parser(text, GAME).whole(), _zoo(), "game", GAME)
 
 
-def draw_games(text: str, seeds: int) -> list[Game]:
+def draw_games(text: str, seeds: int) -> "list[Game]":
     """The games that a spec stands for: of a random family without a seed one per seed, else the one game.
 
     >>> draw_games("random(2, 2)", 3)
@@ -172,18 +180,18 @@ def draw_games(text: str, seeds: int) -> list[Game]:
     [chicken]
     """
     call, zoo = _Parser(text, GAME).whole(), _zoo()
-    make = zoo.get(call.name)
-    if not make or "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
+    entry = zoo.get(call.name)
+    if not entry or "seed=" not in entry.parameters or "seed" in call.keywords:
         return [_build(call, zoo, "game", GAME)]
     seeded = [call._replace(keywords={**call.keywords, "seed": seed}) for seed in range(seeds)]
     return [_build(one, zoo, "game", GAME) for one in seeded]
 
 
-def _zoo() -> dict[str, Callable[..., Game]]:
-    return {_canonical(name): make for name, make in ZOO.items()}
+def _zoo() -> dict[str, registry.About]:
+    return {_canonical(name): entry for name, entry in registry.games().items()}
 
 
-def parse_distribution(text: str) -> Distribution:
+def parse_distribution(text: str) -> "Distribution":
     """The distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
 
     >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
@@ -192,20 +200,21 @@ def parse_distribution(text: str) -> Distribution:
     'InGame'
     """
     example = "student-t(5.0)"
-    return _build(_Parser(text, example).whole(), DISTRIBUTIONS, "distribution", example)
+    known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game}
+    return _build(_Parser(text, example).whole(), known, "distribution", example)
 
 
-def parse_feedback(text: str) -> Feedback:
+def parse_feedback(text: str) -> "Feedback":
     """What a model sees of the losses, as a spec names it.
 
     >>> parse_feedback("delayed(2)").delay
     2
     """
     example = "delayed(2)"
-    return _build(_Parser(text, example).whole(), FEEDBACKS, "feedback", example)
+    return _build(_Parser(text, example).whole(), registry.FEEDBACKS, "feedback", example)
 
 
-def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, example: str) -> Any:
+def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any:
     if call.name not in known:
         nearest = difflib.get_close_matches(call.name, known, 1, 0.5)
         hint = f"; the nearest is {_spelled(nearest[0], known)}" if nearest else ""
@@ -217,7 +226,8 @@ def _build(call: Call, known: Mapping[str, Callable[..., Any]], kind: str, examp
     def built(value: Any) -> Any:
         return _build(value, known, kind, example) if isinstance(value, Call) else value
 
-    make = known[call.name]
+    entry = known[call.name]
+    make = entry.load() if hasattr(entry, "load") else entry
     arguments = [built(value) for value in call.arguments]
     keywords = {name: built(value) for name, value in call.keywords.items()}
     try:
@@ -249,41 +259,20 @@ def _canonical(name: str) -> str:
 
 
 def _spelled(name: str, known: Mapping[str, Any]) -> str:
-    return name.replace("_", "-") if name.replace("_", "-") in ZOO else name
+    return name.replace("_", "-") if name.replace("_", "-") in registry.games() else name
 
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
 
 
-def _mixture(*parts: Distribution) -> Distribution:
-    return training.Mixture(parts)
+def _mixture(*parts: "Distribution") -> "Distribution":
+    from regrax.training import Mixture
+
+    return Mixture(parts)
 
 
-def _in_game(game: str, *learners: str, seat: int = 0) -> Distribution:
-    return training.InGame(parse_game(game), tuple(map(parse_learner, learners)), seat)
+def _in_game(game: str, *learners: str, seat: int = 0) -> "Distribution":
+    from regrax.training import InGame
 
-
-def _by_name(classes: tuple[Any, ...]) -> dict[str, Callable[..., Any]]:
-    return {_canonical(kind.name): kind for kind in classes}
-
-
-DISTRIBUTIONS: dict[str, Callable[..., Distribution]] = {
-    **_by_name(
-        (
-            training.Gaussian,
-            training.BiasedGaussian,
-            training.UniformLosses,
-            training.Rademacher,
-            training.Laplace,
-            training.StudentT,
-            training.Alternating,
-            training.Drifting,
-        )
-    ),
-    "mixture": _mixture,
-    "in_game": _in_game,
-}
-FEEDBACKS: dict[str, Callable[..., Feedback]] = _by_name(
-    (training.DelayedFeedback, training.BanditFeedback)
-)
+    return InGame(parse_game(game), tuple(map(parse_learner, learners)), seat)

@@ -1,7 +1,7 @@
 r"""What the objectives of `regrax.training` ask of a learner with trained parameters."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxtyping import Array, Float
 
@@ -15,6 +15,8 @@ class Model(Learner):
     round $t$ of sequence $n$. The training form and the playing form agree to rounding. Every array leaf is a
     trained parameter; everything else is static.
     """
+
+    name: ClassVar[str]  # in checkpoints
 
     @property
     @abstractmethod

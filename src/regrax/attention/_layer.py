@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention._base import Model
-from regrax.learners import Scalar
-from regrax.simplex import project_ball
+from regrax.domains import Ball, Domain, Simplex
+from regrax.learners import Scalar, Sum
 
 Operator = Literal["softmax", "ball"]
 Projection = Callable[[Float[Array, "d"]], Float[Array, "d"]]
@@ -72,8 +72,8 @@ class SingleLayer(Model):
         return {"actions": self.actions, "operator": self.operator, "radius": float(self.radius)}
 
     @property
-    def plays_on(self) -> str:
-        return "simplex" if self.operator == "softmax" else "ball"
+    def domain(self) -> Domain:
+        return Simplex() if self.operator == "softmax" else Ball(self.radius)
 
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
         logits = self.layer.logits(losses)
@@ -81,19 +81,18 @@ class SingleLayer(Model):
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "d"]:
+    ) -> Sum:
         self.check_actions(actions)
-        return jnp.zeros(actions)
+        return Sum.zeros(actions)
 
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
+    def policy(self, state: Sum) -> Float[Array, "d"]:
         if self.operator == "softmax":
-            return jax.nn.softmax(state)
-        if self.projection is not None:
-            return self.projection(state)
-        return project_ball(state, self.radius)
+            return jax.nn.softmax(state.value)
+        project = self.projection or self.domain.project
+        return project(state.value)
 
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
-        return state + self.layer.increment(feedback)
+    def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
+        return state.add(self.layer.increment(feedback))
 
 
 def check_operator(operator: str, radius: Scalar, projection: Projection | None) -> None:

@@ -18,14 +18,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from regrax import _checks as checks
 from regrax.attention._base import Model
 from regrax.attention._layer import Layer
-from regrax.learners import Scalar, rollout
+from regrax.learners import Scalar, Sum, rollout
 from regrax.simplex import stationary
 
 
 class Columns(NamedTuple):
     """State of the swap architecture: the logits of every head, and the policy their columns fix."""
 
-    logits: Float[Array, "d d"]  # a row a head
+    logits: Sum  # a row per head
     policy: Float[Array, "d"]
 
 
@@ -104,18 +104,18 @@ class SwapAttention(Model):
         return jax.nn.softmax(logits, axis=2)
 
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
-        return jax.vmap(lambda sequence: rollout(self, sequence), -1, -1)(losses)
+        return jnp.asarray(jax.vmap(lambda sequence: rollout(self, sequence), -1, -1)(losses))
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
     ) -> Columns:
         self.check_actions(actions)
-        return Columns(jnp.zeros((actions, actions)), jnp.full(actions, 1 / actions))
+        return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions))
 
     def policy(self, state: Columns) -> Float[Array, "d"]:
         return state.policy
 
     def update(self, state: Columns, feedback: Float[Array, "d"]) -> Columns:
         features = jnp.kron(state.policy, feedback)
-        logits = state.logits + jax.vmap(lambda head: head.increment(features))(self.heads)
-        return Columns(logits, stationary(jax.nn.softmax(logits).T, state.policy))
+        logits = state.logits.add(jax.vmap(lambda head: head.increment(features))(self.heads))
+        return Columns(logits, stationary(jax.nn.softmax(logits.value).T, state.policy))

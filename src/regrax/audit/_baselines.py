@@ -10,10 +10,19 @@ from collections.abc import Callable, Iterator
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, PyTree
 
-from regrax.learners import BlumMansour, Hedge, Learner, Uniform
+from regrax.learners import (
+    BlumMansour,
+    Hedge,
+    Learner,
+    Round,
+    Seats,
+    Uniform,
+    given_losses,
+    init_seats,
+    scan_rounds,
+)
 from regrax.theory import Optimal
 
 Pieces = Callable[[], Iterator[Float[np.ndarray, "n t d"]]]
@@ -75,23 +84,20 @@ def policies(
 
 
 def _start(learner: Learner, n: int, d: int) -> PyTree:
-    return jax.vmap(lambda _: learner.init(d))(jnp.zeros(n))
+    return jax.vmap(lambda _: init_seats((learner,), (d,), None, None))(jnp.zeros(n))
 
 
 @jax.jit
 def _advance(
-    learner: Learner, state: PyTree, losses: Float[Array, "n t d"]
-) -> tuple[PyTree, Float[Array, "n t d"]]:
+    learner: Learner, seats: Seats, losses: Float[Array, "n t d"]
+) -> tuple[Seats, Float[Array, "n t d"]]:
     """Play `t` rounds of `n` episodes."""
 
-    # a state as small as a policy is kept for every round, and all policies are found from them at once
-    small = sum(leaf[0].size for leaf in jax.tree.leaves(state)) <= losses.shape[2] + 2
+    def one(seats: Seats, losses: Float[Array, "t d"]) -> tuple[Seats, Round]:
+        return scan_rounds((learner,), given_losses, seats, len(losses), losses)
 
-    def play_round(state: PyTree, loss: Float[Array, "d"]) -> tuple[PyTree, PyTree]:
-        return learner.update(state, loss), state if small else learner.policy(state)
-
-    state, rows = jax.vmap(lambda s, l: lax.scan(play_round, s, l))(state, losses)
-    return state, jax.vmap(jax.vmap(learner.policy))(rows) if small else rows
+    seats, rows = jax.vmap(one)(seats, losses)
+    return seats, rows.policies[0]
 
 
 def _power(count: int) -> int:

@@ -86,7 +86,9 @@ def _swap_printed(z: Vector, transposed: bool) -> Float[Array, ""]:
     maps = [jnp.eye(2)[jnp.array(s)] for s in ((0, 0), (0, 1), (1, 0), (1, 1))]
     values = [jnp.sum(policies * (losses - losses @ (p if transposed else p.T))) for p in maps]
     size = jnp.abs(losses).sum()
-    return _same(jnp.max(jnp.stack(values))[None], swap_regret(policies, losses)[None], size)
+    return _same(
+        jnp.max(jnp.stack(values))[None], jnp.asarray(swap_regret(policies, losses))[None], size
+    )
 
 
 LEMMAS = (

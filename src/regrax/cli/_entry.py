@@ -6,37 +6,33 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any, NoReturn
+from importlib import import_module
+from typing import Annotated, Any, NoReturn, Union
 
 import tyro
 
 from regrax import __version__
-from regrax.cli._audit import AuditLog
-from regrax.cli._certify import Certify
 from regrax.cli._compilation_cache import prepared
-from regrax.cli._games import Games
-from regrax.cli._learners import Learners
-from regrax.cli._play import Play
-from regrax.cli._reproduce import Reproduce
-from regrax.cli._solve import Solve
-from regrax.cli._step_size import StepSize
-from regrax.cli._sweep import Sweep
-from regrax.cli._tournament import Tournament
-from regrax.cli._train import Train
 
-Command = (
-    Annotated[Play, tyro.conf.subcommand("play")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Sweep, tyro.conf.subcommand("sweep")]
-    | Annotated[Solve, tyro.conf.subcommand("solve")]
-    | Annotated[Tournament, tyro.conf.subcommand("tournament")]
-    | Annotated[AuditLog, tyro.conf.subcommand("audit")]
-    | Annotated[Games, tyro.conf.subcommand("games")]
-    | Annotated[Learners, tyro.conf.subcommand("learners")]
-    | Annotated[StepSize, tyro.conf.subcommand("step-size")]
-    | Annotated[Certify, tyro.conf.subcommand("certify")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-)
+COMMANDS = {
+    "play": "_play:Play",
+    "train": "_train:Train",
+    "sweep": "_sweep:Sweep",
+    "solve": "_solve:Solve",
+    "tournament": "_tournament:Tournament",
+    "audit": "_audit:AuditLog",
+    "games": "_games:Games",
+    "learners": "_learners:Learners",
+    "step-size": "_step_size:StepSize",
+    "certify": "_certify:Certify",
+    "reproduce": "_reproduce:Reproduce",
+}
+"""Where each command lives: only the one that is asked for is imported."""
+
+
+def _command(name: str) -> Any:
+    module, kind = COMMANDS[name].split(":")
+    return getattr(import_module(f"regrax.cli.{module}"), kind)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -65,17 +61,22 @@ def _parse(arguments: Sequence[str]) -> Any:
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
-            return tyro.cli(
-                Command,  # pyright: ignore[reportArgumentType]
-                prog="regrax",
-                description="Regret: play learners in games, and measure how far from equilibrium they are.",
-                args=arguments,
-                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName),
-            )
+            return _parsed(arguments)
     except SystemExit as leaving:
         if leaving.code == 2:
             _fail(_one_line(complaint.getvalue()))
         raise
+
+
+def _parsed(arguments: Sequence[str]) -> Any:
+    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName)
+    if arguments and arguments[0] in COMMANDS:
+        name, *rest = arguments
+        return tyro.cli(_command(name), prog=f"regrax {name}", args=rest, config=config)
+    kinds = [Annotated[_command(name), tyro.conf.subcommand(name)] for name in COMMANDS]
+    about = "Regret: play learners in games, and measure how far from equilibrium they are."
+    every: Any = Union[tuple(kinds)]  # noqa: UP007
+    return tyro.cli(every, prog="regrax", description=about, args=arguments, config=config)
 
 
 def _one_line(box: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
+from regrax._registry import About, about_game, games
 from regrax.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -42,9 +43,7 @@ class Games:
 
 
 def _list(as_json: bool) -> None:
-    from regrax.games.zoo import ZOO, about
-
-    told = {name: about(name) for name in ZOO}
+    told = games()
     if as_json:
         print_json({name: one.summary for name, one in told.items()})
         return
@@ -54,12 +53,9 @@ def _list(as_json: bool) -> None:
 
 def _show(text: str, save: Path | None, as_json: bool) -> None:
     from regrax.cli._specs import read_game
-    from regrax.games.zoo import About, about
 
     game = read_game(text)
-    told = (
-        about(game.name) if game.labels.name and not Path(text).is_file() else About("", "", "", "")
-    )
+    told = about_game(game.name) if game.labels.name and not Path(text).is_file() else About()
     if save is not None:
         _save(game, save)
     if as_json:
@@ -91,7 +87,9 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
         for one in game.equilibria
     ]
     payoffs = np.asarray(game.payoffs).tolist()
-    return {**labels, **told._asdict(), "payoffs": payoffs, "equilibria": known}
+    described = told._asdict() | labels
+    described.pop("home")
+    return {**described, "payoffs": payoffs, "equilibria": known}
 
 
 def _print(game: "Game", told: Any) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from regrax._registry import LEARNERS
 from regrax.cli._output import print_json, print_table
 
 
@@ -14,14 +15,11 @@ class Learners:
 
     def run(self) -> None:
         """Print the registry."""
-        from regrax.checkpoints import Checkpoint
-        from regrax.specs import LEARNERS
-
-        known = {**LEARNERS, Checkpoint.name: Checkpoint}
-
         if self.json:
             facts = ("about", "examples", "feedback", "regret")
-            print_json({name: {f: getattr(l, f) for f in facts} for name, l in known.items()})
+            print_json(
+                {name: {f: getattr(one, f) for f in facts} for name, one in LEARNERS.items()}
+            )
         else:
-            rows = [["\n".join(l.examples), l.about] for l in known.values()]
+            rows = [["\n".join(one.examples), one.about] for one in LEARNERS.values()]
             print_table(("learner", "what it plays"), rows)

@@ -12,7 +12,7 @@ from regrax.cli._output import number, print_json, print_table
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from regrax.games import Game, Trajectory
+    from regrax.games import Game, Summary, Trajectory
     from regrax.learners import Learner
 
 
@@ -31,6 +31,8 @@ class Play:
     """How many rounds to play."""
     seed: int | None = None
     """Draw actions with this seed; without it every player sees expected losses."""
+    start: tuple[str, ...] = ()
+    """The policy of round 1, for each seat: probabilities as in 0.2,0.8, an action's name, random, or own."""
     log: Path | None = None
     """Write a JSON line for every round and player to this file."""
     plot: Path | None = None
@@ -43,9 +45,10 @@ class Play:
         import jax
 
         from regrax import _checks as checks
-        from regrax.show.plots import check_suffix
 
         if self.plot:
+            from regrax.show.plots import check_suffix
+
             check_suffix(self.plot)
         if self.seed is not None:
             checks.at_least("seed", self.seed, 0)
@@ -55,7 +58,7 @@ class Play:
     def _run(self) -> None:
         import jax
 
-        from regrax.cli._specs import read_game, read_learner
+        from regrax.cli._specs import read_game, read_learner, read_starts
         from regrax.games import play
 
         game = read_game(self.game)
@@ -63,49 +66,59 @@ class Play:
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
         learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
-        if self.log and any(learner.host for learner in learners):
-            trajectory = _play_and_log(self.log, game, learners, self.rounds, key)
+        start = read_starts(self.start, game, self.seed) if self.start else None
+        if not self.log and not self.plot:
+            summary = play(game, learners, self.rounds, key=key, start=start, keep="summary")
         else:
-            trajectory = play(game, learners, self.rounds, key=key)
+            trajectory = self._kept(game, learners, key, start)
+            summary = trajectory.summary()
+        result = {
+            "game": str(game),
+            "learners": [str(learner) for learner in learners],
+            "rounds": self.rounds,
+            "seed": self.seed,
+            **_gaps(game, summary),
+            "players": _players(game, summary),
+        }
+        print_json(result) if self.json else _print(result)
+
+    def _kept(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Trajectory":
+        """Play with every row kept, and write the log and the plot that are made of them."""
+        from regrax.games import play
+        from regrax.learners import HostLearner
+
+        if self.log and any(isinstance(learner, HostLearner) for learner in learners):
+            trajectory = _play_and_log(self.log, game, learners, self.rounds, key, start)
+        else:
+            trajectory = play(game, learners, self.rounds, key=key, start=start)
             if self.log:
                 _write_log(self.log, game, trajectory)
         if self.plot:
             from regrax.show.plots import plot_play
 
             plot_play(game, learners, trajectory).savefig(self.plot, dpi=160)
-        result = {
-            "game": str(game),
-            "learners": [str(learner) for learner in learners],
-            "rounds": self.rounds,
-            "seed": self.seed,
-            **_gaps(game, trajectory),
-            "players": _players(game, trajectory),
-        }
-        print_json(result) if self.json else _print(result)
+        return trajectory
 
 
-def _gaps(game: "Game", trajectory: "Trajectory") -> dict[str, float]:
+def _gaps(game: "Game", summary: "Summary") -> dict[str, float]:
     from regrax.games import joint_gaps
 
-    found = joint_gaps(trajectory.joint, game)
+    found = joint_gaps(summary.joint, game)
     return {name: float(found[name]) for name in ("nash_gap", "cce_gap", "ce_gap", "swap_gap")}
 
 
-def _players(game: "Game", trajectory: "Trajectory") -> list[dict[str, Any]]:
-    from regrax.regret import external_regret, internal_regret, swap_regret
-
+def _players(game: "Game", summary: "Summary") -> list[dict[str, Any]]:
+    measures = {
+        "payoff": summary.payoffs,
+        "regret": summary.regrets("external"),
+        "internal_regret": summary.regrets("internal"),
+        "swap_regret": summary.regrets("swap"),
+    }
     return [
-        {
-            "player": name,
-            "payoff": -float((played * losses).sum(1).mean()),
-            "regret": float(external_regret(played, losses)),
-            "internal_regret": float(internal_regret(played, losses)),
-            "swap_regret": float(swap_regret(played, losses)),
-            "average": dict(zip(labels, played.mean(0).tolist(), strict=True)),
-        }
-        for name, labels, played, losses in zip(
-            game.players, game.actions, trajectory.played, trajectory.losses, strict=True
-        )
+        {"player": name}
+        | {measure: float(values[n]) for measure, values in measures.items()}
+        | {"average": dict(zip(labels, summary.averages[n].tolist(), strict=True))}
+        for n, (name, labels) in enumerate(zip(game.players, game.actions, strict=True))
     ]
 
 
@@ -118,7 +131,7 @@ def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
 
 
 def _play_and_log(
-    file: Path, game: "Game", learners: "Sequence[Learner]", rounds: int, key: Any
+    file: Path, game: "Game", learners: "Sequence[Learner]", rounds: int, key: Any, start: Any
 ) -> "Trajectory":
     """Play with outside agents: each round is in the log, with what was said, before the next begins."""
     from regrax.games import play
@@ -127,14 +140,14 @@ def _play_and_log(
     done = 0
     with file.open("w", buffering=1) as lines:
 
-        def write(*parts: Any) -> None:
+        def write(played: Any) -> None:
             nonlocal done
             done += 1
-            row = _listed(parts)
+            row = _listed(played)
             lines.writelines(_lines(game, done, *row, said=[kept[-1:] for kept in said]))
 
         try:
-            return play(game, learners, rounds, key=key, heard=write)
+            return play(game, learners, rounds, key=key, start=start, on_round=write)
         except ValueError as error:
             raise ValueError(f"{error} ({file} has the {done} rounds before)") from None
 

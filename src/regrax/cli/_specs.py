@@ -1,20 +1,23 @@
 """Specs as a person types them: learners, and besides them agents, checkpoints and files of games."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from regrax._registry import GAME_FILES, LEARNERS, Entry
 
 if TYPE_CHECKING:
     from regrax.games import Game
     from regrax.learners import Learner
 
 
+AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
+
+
 def read_learner(text: str) -> "Learner":
     """The learner, checkpoint or outside agent that a spec names."""
-    from regrax.agents import outside_agent
-    from regrax.checkpoints import Checkpoint
     from regrax.specs import parse_learner
 
-    return parse_learner(text, {"agent": outside_agent, "checkpoint": Checkpoint})
+    return parse_learner(text, {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"]})
 
 
 def read_game(text: str) -> "Game":
@@ -32,13 +35,42 @@ def read_games(text: str, seeds: int) -> list["Game"]:
     return [game] if game else draw_games(text, seeds)
 
 
-def _read(path: Path) -> "Game | None":
-    from regrax.games import FORMATS
+def read_starts(texts: tuple[str, ...], game: "Game", seed: int | None) -> list[Any]:
+    """The policy of round 1 for each seat, or None where the learner chooses; one text alone is for every seat."""
+    import numpy as np
 
-    kind = FORMATS.get(path.suffix.lower())
-    if kind:
-        return kind.read(path.read_bytes())
+    seats = len(game.sizes)
+    texts = texts * seats if len(texts) == 1 else texts
+    if len(texts) != seats:
+        raise ValueError(
+            f"--start must be one, or one for each of {seats} players, but are {len(texts)}"
+        )
+    rng = np.random.default_rng(seed)
+    return [_start(text, labels, rng) for text, labels in zip(texts, game.actions, strict=True)]
+
+
+def _start(text: str, labels: tuple[str, ...], rng: Any) -> Any:
+    if text == "own":
+        return None
+    if text == "random":
+        return rng.dirichlet([1.0] * len(labels))
+    if text in labels:
+        return [float(label == text) for label in labels]
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        known = ", ".join(labels)
+        raise ValueError(
+            f"--start must be {len(labels)} probabilities as in 0.2,0.8, random, own or one of {known}, but is {text!r}"
+        ) from None
+
+
+def _read(path: Path) -> "Game | None":
+    if path.suffix.lower() in GAME_FILES:
+        from regrax.games import FORMATS
+
+        return FORMATS[path.suffix.lower()].read(path.read_bytes())
     if path.is_file():
-        known, ends = ", ".join(FORMATS), path.suffix or "nothing"
+        known, ends = ", ".join(GAME_FILES), path.suffix or "nothing"
         raise ValueError(f"a game file must end in {known}, but {path} ends in {ends}")
     return None

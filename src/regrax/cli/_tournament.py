@@ -101,11 +101,12 @@ class Tournament:
         from regrax.cli._progress import Bars
         from regrax.cli._specs import read_games, read_learner
         from regrax.distributed import is_first
+        from regrax.learners import BanditLearner
         from regrax.tournament import round_robin
 
         learners = [read_learner(text) for text in self.learners]
         games = {text: read_games(text, self.seeds) for text in self.games}
-        sampled = self.sampled or any(learner.feedback == "bandit" for learner in learners)
+        sampled = self.sampled or any(isinstance(learner, BanditLearner) for learner in learners)
         key = jax.random.key(0) if sampled else None
         bars = Bars(hidden=self.json or not is_first())
 

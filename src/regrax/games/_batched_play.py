@@ -8,23 +8,35 @@ $M = \sum_t \pi_t \ell_t^\top$ of `regrax.regret`, from which payoff, regrets an
     internal   max_ij (M_ii - M_ij)            swap       sum_i (M_ii - min_j M_ij)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, Key, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray
 
-from regrax.games._rounds import outer
-from regrax.learners import Learner, State, draw, observe
+from regrax.games._environment import outer
+from regrax.games._game import unfolded
+from regrax.learners import (
+    Learner,
+    Round,
+    Seats,
+    State,
+    Sum,
+    Vectors,
+    fold_rounds,
+    init_seats,
+    scan_rounds,
+)
 from regrax.sharding import over_rows
 
 Seating = tuple[int, ...]
 """For every seat the number of the learner that takes it."""
 Batch = Float[Array, "M _"]
+ROUNDS_PER_SUM = 16
+"""Rounds whose products are summed at once."""
 
 
 @partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
@@ -58,29 +70,32 @@ def swap_matrices(
 
 
 class _Seat:
-    """One seat in all seatings: which learner sits there in which of them."""
+    """One seat in all seatings, played like a learner: which learner sits there in which of them."""
 
-    def __init__(self, learners: tuple[Learner, ...], sitting: Sequence[int], actions: int) -> None:
+    def __init__(self, learners: tuple[Learner, ...], sitting: Sequence[int]) -> None:
         present = sorted(set(sitting))
         self.learners = [learners[k] for k in present]
         self.where = [jnp.array([m for m, k in enumerate(sitting) if k == p]) for p in present]
         self.back = jnp.argsort(jnp.concatenate(self.where))
-        self.actions = actions
 
-    def start(self, rounds: int, key: PRNGKeyArray | None) -> list[State]:
+    def init(self, actions: int, rounds: int, *, key: PRNGKeyArray | None) -> list[State]:
         keys = None if key is None else jax.random.split(key, len(self.back))
         return [
-            _start(learner, self.actions, rounds, len(where), None if keys is None else keys[where])
+            _start(learner, actions, rounds, len(where), None if keys is None else keys[where])
             for learner, where in zip(self.learners, self.where, strict=True)
         ]
 
-    def policies(self, states: list[State]) -> Batch:
+    def policy(self, states: list[State]) -> Batch:
         parts = [jax.vmap(l.policy)(state) for l, state in zip(self.learners, states, strict=True)]
         return jnp.concatenate(parts)[self.back]
 
-    def update(self, states: list[State], losses: Batch, actions: Array | None) -> list[State]:
+    def observe(self, loss: Batch, action: Int[Array, "M"] | None) -> tuple:
+        return loss, action
+
+    def update(self, states: list[State], feedback: tuple) -> list[State]:
+        losses, actions = feedback
         return [
-            _update(learner)(state, losses[where], None if actions is None else actions[where])
+            _update(learner, state, losses[where], None if actions is None else actions[where])
             for learner, where, state in zip(self.learners, self.where, states, strict=True)
         ]
 
@@ -94,13 +109,11 @@ def _start(
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), alone)
 
 
-def _update(learner: Learner) -> Callable[..., State]:
+def _update(learner: Learner, states: State, losses: Batch, actions: Array | None) -> State:
     def one(state: State, loss: Float[Array, "d"], action: Array | None) -> State:
-        return learner.update(state, observe(learner, loss, action))
+        return learner.update(state, learner.observe(loss, action))
 
-    return lambda states, losses, actions: jax.vmap(
-        one, in_axes=(0, 0, None if actions is None else 0)
-    )(states, losses, actions)
+    return jax.vmap(one, in_axes=(0, 0, None if actions is None else 0))(states, losses, actions)
 
 
 def _matches(
@@ -111,61 +124,31 @@ def _matches(
     key: PRNGKeyArray | None,
 ) -> tuple[Float[Array, "M _ _"], ...]:
     sizes = payoffs.shape[1:]
-    seats = [_Seat(learners, [s[n] for s in seatings], d) for n, d in enumerate(sizes)]
-    tables = [_losses_of(payoffs, n) for n in range(len(sizes))]
-    start_keys, round_keys = _split(key, len(sizes), rounds)
-    states = [seat.start(rounds, k) for seat, k in zip(seats, start_keys, strict=True)]
-    sums = [jnp.zeros((len(seatings), d, d), payoffs.dtype) for d in sizes]
+    seated: Any = [_Seat(learners, [s[n] for s in seatings]) for n in range(len(sizes))]
+    tables = [-unfolded(payoffs[n], n) for n in range(len(sizes))]
+    size = min(rounds, ROUNDS_PER_SUM)
 
-    def play_round(carry: tuple, round_key: PRNGKeyArray | None) -> tuple[tuple, None]:
-        states, sums = carry
-        policies = [seat.policies(state) for seat, state in zip(seats, states, strict=True)]
-        actions = _draw(round_key, policies)
-        shown = policies if round_key is None else _one_hots(actions, policies)
-        losses = [_suffered(table, shown, n) for n, table in enumerate(tables)]
-        sums = [
-            total + rows[:, :, None] * l[:, None, :]
-            for total, rows, l in zip(sums, shown, losses, strict=True)
-        ]
-        seen = zip(seats, states, losses, actions, strict=True)
-        return ([seat.update(state, loss, a) for seat, state, loss, a in seen], sums), None
+    def play_block(seats: Seats, first: Int[Array, ""]) -> tuple[Seats, Round]:
+        return scan_rounds(seated, partial(_suffered, tables), seats, size, first=first)
 
-    (_, sums), _ = lax.scan(play_round, (states, sums), round_keys, rounds)
-    return tuple(sums)
+    def fold(kept: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
+        counts = (first + jnp.arange(size) < rounds).astype(payoffs.dtype)[:, None, None]
+        pairs = zip(kept, rows.played, rows.losses, strict=True)
+        return tuple(total.add(jnp.einsum("tmi,tmj->mij", counts * p, l)) for total, p, l in pairs)
+
+    zeros = [jnp.zeros((len(seatings), d, d), payoffs.dtype) for d in sizes]
+    seats = init_seats(seated, sizes, rounds, key)
+    kept = tuple(Sum(zero, zero) for zero in zeros)
+    return tuple(s.value for s in fold_rounds(play_block, seats, rounds, size, fold, kept)[1])
 
 
-def _losses_of(payoffs: Float[Array, "N *d"], player: int) -> Float[Array, "d others"]:
-    own = jnp.moveaxis(payoffs[player], player, 0)
-    return -own.reshape(own.shape[0], -1)
+def _suffered(tables: list[Float[Array, "_ _"]], shown: Vectors, _: None) -> Vectors:
+    """The losses of every seat in every seating."""
+    seats = range(len(tables))
+    return tuple(_losses(tables[n], [shown[m] for m in seats if m != n], shown[n]) for n in seats)
 
 
-def _suffered(table: Float[Array, "d others"], shown: list[Batch], player: int) -> Batch:
-    others = [rows for n, rows in enumerate(shown) if n != player]
+def _losses(table: Float[Array, "d others"], others: list[Batch], own: Batch) -> Batch:
     if not others:
-        return jnp.broadcast_to(table[:, 0], shown[player].shape)
+        return jnp.broadcast_to(table[:, 0], own.shape)
     return jax.vmap(lambda *rows: table @ outer(rows))(*others)
-
-
-def _split(key: PRNGKeyArray | None, seats: int, rounds: int) -> tuple[Any, Any]:
-    if key is None:
-        return [None] * seats, None
-    start, draws = jax.random.split(key)
-    return jax.random.split(start, seats), jax.random.split(draws, rounds)
-
-
-def _draw(key: PRNGKeyArray | None, policies: list[Batch]) -> list[Any]:
-    """An action for every seat and seating."""
-    if key is None:
-        return [None] * len(policies)
-    keys = jax.random.split(key, len(policies))
-    return [
-        jax.vmap(draw)(jax.random.split(k, len(rows)), rows)
-        for k, rows in zip(keys, policies, strict=True)
-    ]
-
-
-def _one_hots(actions: list[Any], policies: list[Batch]) -> list[Batch]:
-    return [
-        jax.nn.one_hot(a, rows.shape[1], dtype=rows.dtype)
-        for a, rows in zip(actions, policies, strict=True)
-    ]

@@ -4,7 +4,6 @@ from fractions import Fraction
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -112,13 +111,18 @@ class Game:
         """Equilibria known from theory."""
         return self.labels.equilibria
 
-    def own(self, player: int) -> Float[Array, "d others"]:
+    def own(self, player: int) -> Float[Array | np.ndarray, "d others"]:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
-        tensor = jnp.moveaxis(jnp.asarray(self.payoffs[player], float), player, 0)
-        return tensor.reshape(tensor.shape[0], -1)
+        return unfolded(checks.as_floats(self.payoffs)[player], player)
 
     def __repr__(self) -> str:
         return self.name
+
+
+def unfolded(tensor: Any, player: int) -> Any:
+    """A tensor over joint actions as a matrix: the player's own action by the joint action of the others."""
+    others = [n for n in range(tensor.ndim) if n != player]
+    return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
 
 
 def _frozen(payoffs: Any) -> Float[np.ndarray, "*any"]:

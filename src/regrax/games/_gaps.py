@@ -13,30 +13,33 @@ Every gap is the maximum over players unless `reduce` says `"sum"` (as OpenSpiel
 marginals a Nash equilibrium; $\mu$ itself is one only if it is that product.
 """
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.games._game import Game
+from regrax.games._environment import outer
+from regrax.games._game import Game, unfolded
 from regrax.games._play import Trajectory
-from regrax.games._rounds import outer
 from regrax.regret import (
+    external_of,
+    gains_of,
+    internal_of,
     running_external_regret,
     running_internal_regret,
     running_swap_regret,
+    swap_of,
 )
 
 Reduce = Literal["max", "sum", "none"]
-Gaps = Float[Array, ""] | Float[Array, "N"]
+Gaps = Float[Array, "*N"] | Float[np.ndarray, "*N"] | np.floating
+MAX_NUMBERS = 1 << 22
+"""Numbers of product distributions that are held at once."""
 
 
-def nash_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Gaps:
+def nash_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     r"""$\max_j u_n(j, m_{-n}) - u_n(m)$ with $m$ the product of the marginals of $\mu$.
 
     >>> import jax.numpy as jnp
@@ -47,7 +50,7 @@ def nash_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> G
     return _reduced(_nash, joint, game, reduce)
 
 
-def cce_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Gaps:
+def cce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     r"""$\max_j \sum_i G_n[i, j]$: gain of the best fixed action.
 
     >>> import jax.numpy as jnp
@@ -58,7 +61,7 @@ def cce_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Ga
     return _reduced(_cce, joint, game, reduce)
 
 
-def ce_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Gaps:
+def ce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     r"""$\max_{ij} G_n[i, j]$: gain of the best single replacement of one action by another.
 
     >>> import jax.numpy as jnp
@@ -69,7 +72,7 @@ def ce_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Gap
     return _reduced(_ce, joint, game, reduce)
 
 
-def swap_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> Gaps:
+def swap_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     r"""$\sum_i \max_j G_n[i, j]$: gain of the best map of actions to actions.
 
     >>> import jax.numpy as jnp
@@ -80,18 +83,28 @@ def swap_gap(joint: Float[Array, "*d"], game: Game, reduce: Reduce = "max") -> G
     return _reduced(_swap, joint, game, reduce)
 
 
-def joint_gaps(joint: Float[Array, "*d"], game: Game) -> dict[str, Float[Array, ""]]:
-    """All four gaps, max over players, in one program.
+def joint_gaps(joint: Any, game: Game) -> dict[str, Any]:
+    """All four gaps, max over players.
 
     >>> import jax.numpy as jnp
     >>> from regrax.games import weighted_rps
     >>> {name: float(gap) for name, gap in joint_gaps(jnp.full((3, 3), 1 / 9), weighted_rps()).items()}
-    {'cce_gap': 0.1111, 'ce_gap': 0.1111, 'nash_gap': 0.1111, 'swap_gap': 0.1111}
+    {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
     """
-    return _all(_checked(joint, game), game)
+    joint = _checked(joint, game)
+    gains = _gains(joint, game)
+    per_player = {
+        "nash_gap": _nash(joint, game),
+        "cce_gap": [external_of(one) for one in gains],
+        "ce_gap": [internal_of(one) for one in gains],
+        "swap_gap": [swap_of(one) for one in gains],
+    }
+    return {name: _REDUCE["max"](found) for name, found in per_player.items()}
 
 
-def deviation_gains(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d d"]:
+def deviation_gains(
+    joint: Any, game: Game, player: int
+) -> Float[Array, "d d"] | Float[np.ndarray, "d d"]:
     r"""$G_n[i, j]$: what player `player` gains by playing $j$ whenever it would have played $i$.
 
     >>> import jax.numpy as jnp
@@ -99,11 +112,10 @@ def deviation_gains(joint: Float[Array, "*d"], game: Game, player: int) -> Float
     >>> deviation_gains(jnp.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies(), 1).tolist()
     [[0.0, 2.0], [0.0, 0.0]]
     """
-    told = _told(joint, game, player)
-    return told - jnp.diag(told)[:, None]
+    return _gains(_checked(joint, game), game)[player]
 
 
-def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Float[Array, "T"]]:
+def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Any]:
     """All four gaps (max over players) of the first `t` rounds, for every `t`, with no joint tensor per round.
 
     CCE, CE and swap gaps are running regrets divided by `t`; the Nash gap follows the running marginals.
@@ -114,101 +126,87 @@ def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Float[Array, "
     >>> gaps["cce_gap"].tolist()
     [0.1111, 0.1111, 0.1111]
     """
-    return _running_gaps(trajectory, game)
-
-
-@jax.jit
-def _running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Float[Array, "T"]]:
     played = trajectory.played
-    counts = jnp.arange(1, trajectory.rounds + 1).astype(played[0].dtype)
-    means = [jnp.cumsum(rows, 0) / counts[:, None] for rows in played]
+    counts = np.arange(1, trajectory.rounds + 1).astype(played[0].dtype)
+    means = [rows.cumsum(0) / counts[:, None] for rows in played]
 
-    def averaged(running: Any) -> Float[Array, "T"]:
+    def averaged(running: Callable[..., Any]) -> Any:
         per_player = [running(p, l) for p, l in zip(played, trajectory.losses, strict=True)]
-        return jnp.max(jnp.stack(per_player), 0) / counts
+        return _largest(per_player) / counts
 
-    _, nash = jax.lax.scan(lambda _, rows: (None, _nash_of_product(rows, game).max()), None, means)
     return {
-        "nash_gap": nash,
+        "nash_gap": _running_nash(means, game),
         "cce_gap": averaged(running_external_regret),
         "ce_gap": averaged(running_internal_regret),
         "swap_gap": averaged(running_swap_regret),
     }
 
 
-def _reduced(gaps: Any, joint: Float[Array, "*d"], game: Game, reduce: Reduce) -> Gaps:
-    if reduce not in ("max", "sum", "none"):
+def _reduced(
+    kind: Callable[[Any, Game], list[Any]], joint: Any, game: Game, reduce: Reduce
+) -> Gaps:
+    if reduce not in _REDUCE:
         raise ValueError(f'reduce must be "max", "sum" or "none", but is {reduce!r}')
-    return _found(_checked(joint, game), game, gaps, reduce)
+    return _REDUCE[reduce](kind(_checked(joint, game), game))
 
 
-def _checked(joint: Any, game: Game) -> Array | np.ndarray:
-    fits = jnp.shape(joint) == game.sizes
+def _stacked(per_player: Sequence[Any]) -> Any:
+    return per_player[0].__array_namespace__().stack(per_player)
+
+
+def _largest(per_player: Sequence[Any]) -> Any:
+    return _stacked(per_player).max(0)
+
+
+_REDUCE = {"max": _largest, "sum": lambda found: _stacked(found).sum(0), "none": _stacked}
+
+
+def _checked(joint: Any, game: Game) -> Any:
+    fits = np.shape(joint) == game.sizes
     checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
     if checks.is_concrete(joint):
         checks.distributions("joint", np.ravel(np.asarray(joint)))
-    return joint if isinstance(joint, jax.Array) else np.asarray(joint)
+    return checks.as_floats(joint)
 
 
-@partial(jax.jit, static_argnames=("gaps", "reduce"))
-def _found(joint: Float[Array, "*d"], game: Game, gaps: Any, reduce: Reduce) -> Gaps:
-    per_player = gaps(joint, game)
-    return {"max": jnp.max, "sum": jnp.sum, "none": lambda gap: gap}[reduce](per_player)
+def _gains(joint: Any, game: Game) -> list[Any]:
+    """Per player, what playing j whenever told i would gain: `gains_of` the losses that a told player sums up."""
+    return [gains_of(-(unfolded(joint, n) @ game.own(n).T)) for n in range(joint.ndim)]
 
 
-@jax.jit
-def _all(joint: Float[Array, "*d"], game: Game) -> dict[str, Float[Array, ""]]:
-    replaced = [_replaced(joint, game, n) for n in range(joint.ndim)]
-    found = {
-        "nash_gap": _nash(joint, game),
-        "cce_gap": _cce(joint, game),
-        "ce_gap": jnp.stack([gains.max() for gains in replaced]),
-        "swap_gap": jnp.stack([gains.sum() for gains in replaced]),
-    }
-    return {name: per_player.max() for name, per_player in found.items()}
-
-
-def _nash(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    marginals = [_unfolded(joint, n).sum(1) for n in range(joint.ndim)]
+def _nash(joint: Any, game: Game) -> list[Any]:
+    marginals = [unfolded(joint, n).sum(1) for n in range(joint.ndim)]
     return _nash_of_product(marginals, game)
 
 
-def _nash_of_product(marginals: Sequence[Float[Array, "_"]], game: Game) -> Float[Array, "N"]:
-    def gap(player: int) -> Float[Array, ""]:
+def _nash_of_product(marginals: Sequence[Any], game: Game) -> list[Any]:
+    """Per player, $\\max_j u_n(j, m_{-n}) - u_n(m)$; rounds, if there are several, on the last axis."""
+
+    def gap(player: int) -> Any:
         others = outer([m for n, m in enumerate(marginals) if n != player])
         worth = game.own(player) @ others
-        return worth.max() - worth @ marginals[player]
+        return worth.max(0) - (worth * marginals[player]).sum(0)
 
-    return jnp.stack([gap(n) for n in range(len(marginals))])
-
-
-def _cce(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    def gap(player: int) -> Float[Array, ""]:
-        own, rows = game.own(player), _unfolded(joint, player)
-        return (own @ rows.sum(0)).max() - jnp.vdot(own, rows)
-
-    return jnp.stack([gap(n) for n in range(joint.ndim)])
+    return [gap(n) for n in range(len(marginals))]
 
 
-def _ce(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    return jnp.stack([_replaced(joint, game, n).max() for n in range(joint.ndim)])
+def _running_nash(means: list[Any], game: Game) -> Any:
+    """The largest gap over players of each round's mean policies, some rounds at a time."""
+    size = max(MAX_NUMBERS // max(game.payoffs[0].size, 1), 1)
+    parts = [
+        _largest(_nash_of_product([rows[first : first + size].T for rows in means], game))
+        for first in range(0, len(means[0]), size)
+    ]
+    return parts[0].__array_namespace__().concatenate(parts)
 
 
-def _swap(joint: Float[Array, "*d"], game: Game) -> Float[Array, "N"]:
-    return jnp.stack([_replaced(joint, game, n).sum() for n in range(joint.ndim)])
+def _cce(joint: Any, game: Game) -> list[Any]:
+    return [external_of(gains) for gains in _gains(joint, game)]
 
 
-def _replaced(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d"]:
-    r"""$\max_j G_n[i, j]$: the gain of the best replacement of each action."""
-    told = _told(joint, game, player)
-    return told.max(1) - jnp.diag(told)
+def _ce(joint: Any, game: Game) -> list[Any]:
+    return [internal_of(gains) for gains in _gains(joint, game)]
 
 
-def _told(joint: Float[Array, "*d"], game: Game, player: int) -> Float[Array, "d d"]:
-    """What a player told action i is paid, in sum, for playing j."""
-    return _unfolded(joint, player) @ game.own(player).T
-
-
-def _unfolded(joint: Float[Array, "*d"], player: int) -> Float[Array, "d others"]:
-    moved = jnp.moveaxis(jnp.asarray(joint, float), player, 0)
-    return moved.reshape(moved.shape[0], -1)
+def _swap(joint: Any, game: Game) -> list[Any]:
+    return [swap_of(gains) for gains in _gains(joint, game)]

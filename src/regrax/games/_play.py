@@ -1,45 +1,51 @@
-r"""Repeated play: every seat a learner, every round its expected (or sampled) losses, one `lax.scan`."""
+r"""Repeated play: every seat a learner, the game the environment that turns what is played into losses."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from string import ascii_lowercase
+from typing import Any, Literal, overload
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-from jax import lax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
+from regrax.domains import Simplex
+from regrax.games._environment import Tables, game_losses, loss_tables
 from regrax.games._game import Game
-from regrax.games._rounds import (
-    all_rounds,
-    one_hots,
-    policy_of,
-    round_of,
-    split,
-    start,
-    tables_of,
-    update_of,
+from regrax.games._joint_play import ROUNDS_PER_SUM, joint_play
+from regrax.games._side_by_side import all_rounds
+from regrax.games._summary import Summary, add_rows, fold_sums, summary_of
+from regrax.learners import (
+    Key,
+    Learner,
+    Round,
+    Seats,
+    at_most,
+    check_key,
+    fill_rounds,
+    init_seats,
+    on_host,
+    play_on_host,
+    scan_rounds,
+    segments,
 )
-from regrax.learners import Learner, check_key, check_on_host
 
-CHUNK = 256  # rounds whose joint play is held at once
-
-Heard = Callable[[tuple, tuple, tuple | None], None]
+Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
+Keep = Literal["all", "summary"]
 
 
 class Trajectory(eqx.Module):
-    r"""What was played and suffered, a tuple entry a player, and the joint play $\mu_T$ it averages to.
+    r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
 
     `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
     `played` on `losses` divided by `T` is the gap of `joint`, player by player.
     """
 
-    policies: tuple[Float[Array, "T _"], ...]
-    losses: tuple[Float[Array, "T _"], ...]
-    actions: tuple[Int[Array, "T"], ...] | None
-    joint: Float[Array, "*d"]
+    policies: tuple[Rows, ...]
+    losses: tuple[Rows, ...]
+    actions: tuple[Int[Array, "T"] | Int[np.ndarray, "T"], ...] | None
+    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
 
     @property
     def rounds(self) -> int:
@@ -47,27 +53,58 @@ class Trajectory(eqx.Module):
         return self.policies[0].shape[0]
 
     @property
-    def played(self) -> tuple[Float[Array, "T _"], ...]:
+    def played(self) -> tuple[Rows, ...]:
         """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
-        return self.policies if self.actions is None else one_hots(self.actions, self.policies)
+        return self._rows.played
+
+    @property
+    def _rows(self) -> Round:
+        return Round(self.policies, self.losses, self.actions)
+
+    def summary(self) -> Summary:
+        """Payoffs, regrets and averages of the play, in double precision."""
+        return summary_of(add_rows(self._rows), self.rounds)
 
 
+@overload
+def play(
+    game: Game, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["all"] = ...,
+    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
+) -> Trajectory: ...  # fmt: skip
+@overload
+def play(
+    game: Game, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["summary"],
+    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
+) -> Summary: ...  # fmt: skip
 def play(
     game: Game,
     learners: Learner | Sequence[Learner],
     rounds: int,
     *,
-    key: PRNGKeyArray | None = None,
-    heard: Heard | None = None,
-) -> Trajectory:
-    r"""Play `game` for `rounds` rounds; one learner alone fills every seat.
+    key: Key = None,
+    start: Any = None,
+    keep: Keep = "all",
+    on_round: Callable[[Round], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Trajectory | Summary:
+    r"""Play `game` for `rounds` rounds.
 
     Without `key` feedback is expected, $\ell_{n,t} = -u_n(\cdot, \pi_{-n,t})$, and
     $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$. With `key` every player draws an action
     $a_{n,t} \sim \pi_{n,t}$, feedback is $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
-    A bandit learner sees only its own entry of that, so it needs the key. `vmap` it over keys, learners' steps, or
-    payoffs; an `Agent` in a seat runs in Python, and the rounds in a plain loop. So they do with `heard`, which is
-    called with the policies, losses and actions (or None) of all players after every round.
+    Outside of `jit`, `vmap` and `grad` the arrays of the result are numpy's; inside, `vmap` it over keys, step sizes or
+    payoffs.
+
+    Args:
+        game: the game.
+        learners: one learner per seat; one alone fills every seat. A `HostLearner` is played in a plain loop.
+        rounds: how many rounds to play, an integer >= 1.
+        key: to draw actions with; bandit learners need it. By default everyone sees expected losses.
+        start: for each player the policy of round 1, or None for the learner's own choice, which is the default; see
+            `Learner.starting_at`.
+        keep: `"all"` rows, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds.
+        on_round: called with the `Round` after every round, which is then played in a plain loop.
+        on_progress: called with the rounds played so far and `rounds`, from time to time.
 
     >>> from regrax.games import weighted_rps
     >>> from regrax.learners import Uniform
@@ -75,14 +112,31 @@ def play(
     (3, 3)
     """
     checks.at_least("rounds", rounds, 1)
-    seated = _seat(game, learners)
+    if keep not in ("all", "summary"):
+        raise ValueError(f'keep must be "all" or "summary", but is {keep!r}')
+    seated = _started(_seated(game, learners), start)
     check_key(seated, key)
-    if heard is None and not any(learner.host for learner in seated):
-        return _play(game, seated, rounds, key)
-    return _play_on_host(game, seated, rounds, key, heard)
+    tables = loss_tables(game)
+    if on_host(seated, tables, key) or on_round is not None:
+        rows = _play_on_host(tables, seated, rounds, key, on_round)
+    elif not checks.are_concrete(tables, seated, key):
+        rows = _traced(tables, seated, rounds, key)
+    else:
+        parts = _play_in_segments(tables, seated, rounds, key, keep, on_progress)
+        if keep == "summary":
+            return summary_of(
+                jax.tree.map(lambda *sums: sum(np.asarray(s, float) for s in sums), *parts), rounds
+            )
+        rows = jax.tree.map(_joined, *parts)
+    whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
+    return whole if keep == "all" else whole.summary()
 
 
-def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
+def _joined(*parts: Any) -> Any:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _seated(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
     seats = len(game.sizes)
     seated = (learners,) * seats if isinstance(learners, Learner) else tuple(learners)
     seated = seated * seats if len(seated) == 1 else seated
@@ -93,73 +147,84 @@ def _seat(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, .
     for learner in seated:
         if not isinstance(learner, Learner):
             raise ValueError(f"learners must be Learner objects, but one is {learner!r}")
-        if learner.plays_on != "simplex":
+        if not isinstance(learner.domain, Simplex):
             raise ValueError(
-                f"a seat takes learners on the simplex, but {learner} plays on the {learner.plays_on}"
+                f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
             )
     return seated
 
 
+def _started(learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
+    if start is None:
+        return learners
+    if len(start) != len(learners):
+        raise ValueError(
+            f"start must have an entry for each of {len(learners)} players, but has {len(start)}"
+        )
+    pairs = zip(learners, start, strict=True)
+    return tuple(l if policy is None else l.starting_at(policy) for l, policy in pairs)
+
+
 @partial(jax.jit, static_argnames="rounds")
-def _play(
-    game: Game, learners: tuple[Learner, ...], rounds: int, key: PRNGKeyArray | None
-) -> Trajectory:
-    return _trajectory(*all_rounds(tables_of(game), learners, rounds, key))
-
-
-def _trajectory(policies: tuple, losses: tuple, actions: tuple | None) -> Trajectory:
-    shown = policies if actions is None else one_hots(actions, policies)
-    return Trajectory(policies, losses, actions, joint_play(shown))
+def _traced(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key) -> Round:
+    return all_rounds(tables, learners, rounds, key)
 
 
 def _play_on_host(
-    game: Game,
+    tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key, on_round: Any
+) -> Round:
+    seats = init_seats(learners, [len(table) for table in tables], rounds, key)
+    tables = jax.tree.map(jax.numpy.asarray, tables)
+    return play_on_host(learners, partial(game_losses, tables), seats, [None] * rounds, on_round)
+
+
+def _play_in_segments(
+    tables: Tables,
     learners: tuple[Learner, ...],
     rounds: int,
-    key: PRNGKeyArray | None,
-    heard: Heard | None,
-) -> Trajectory:
-    """The same rounds in a plain loop, for learners that jax cannot trace."""
-    for learner in learners:
-        if learner.host:
-            check_on_host(learner, game.payoffs, key)
-    tables = tables_of(game)
-    start_keys, round_keys = split(key, len(learners), rounds)
-    states, rows = start(tables, learners, rounds, start_keys), []
-    play_round = round_of(tables, learners, _compiled(policy_of), _compiled(update_of))
-    for t in range(rounds):
-        states, row = play_round(states, None if round_keys is None else round_keys[t])
-        rows.append(row)
-        if heard is not None:
-            heard(*row)
-    return _trajectory(*jax.tree.map(lambda *column: jnp.stack(column), *rows))
+    key: Key,
+    keep: Keep,
+    on_progress: Callable[[int, int], None] | None,
+) -> list[Any]:
+    """What is kept of each segment: rows, or sums."""
+    seats, kept = None, []
+    for first, count, capacity in segments(rounds):
+        seats, part = _segment(
+            tables, learners, seats, first, count, key, at_most(rounds), capacity, keep
+        )
+        kept.append(checks.as_numpy(part) if keep == "summary" else _rows(part, count))
+        if on_progress is not None:
+            on_progress(first + count, rounds)
+    return kept
 
 
-def _compiled(method: Callable) -> Callable:
-    """`method` for a plain loop: as it is for learners that run in Python, compiled once for the others."""
-    traced = jax.jit(method)
-    return lambda learner, *rest: (method if learner.host else traced)(learner, *rest)
+def _rows(filled: Round, count: int) -> Round:
+    """The rows of the rounds that were asked for."""
+    return jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled))
 
 
-def joint_play(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
-    r"""$\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$, a distribution over joint actions.
+@partial(jax.jit, static_argnames=("rounds", "capacity", "keep"))
+def _segment(
+    tables: Tables,
+    learners: tuple[Learner, ...],
+    seats: Seats | None,
+    first: Int[Array, ""],
+    count: Int[Array, ""],
+    key: Key,
+    rounds: int,
+    capacity: int,
+    keep: Keep,
+) -> tuple[Seats, Any]:
+    """`count` rounds from round `first` on; the number of rounds is no part of the program, its power of two is."""
+    environment = partial(game_losses, tables)
+    if seats is None:
+        seats = init_seats(learners, [len(table) for table in tables], rounds, key)
+    if keep == "all":
+        return fill_rounds(learners, environment, seats, (first, count, capacity))
 
-    >>> import jax.numpy as jnp
-    >>> joint_play([jnp.eye(2), jnp.eye(2)]).tolist()
-    [[0.5, 0.0], [0.0, 0.5]]
-    """
-    axes = ascii_lowercase[: len(played)]
-    average = partial(jnp.einsum, ",".join(f"Z{a}" for a in axes) + "->" + axes)
-    rounds, sizes = played[0].shape[0], tuple(rows.shape[1] for rows in played)
+    size = min(ROUNDS_PER_SUM, capacity)
 
-    def add(total: Float[Array, "*d"], chunk: list) -> tuple:
-        return total + average(*chunk), None
+    def play_block(seats: Seats, here: Int[Array, ""]) -> tuple[Seats, Round]:
+        return scan_rounds(learners, environment, seats, size, first=first + here)
 
-    # for more than two players einsum holds a product over all but one for every round: take the rounds in chunks,
-    # the last one filled up with zeros
-    chunks = -(-rounds // CHUNK) if len(played) > 2 else 1
-    missing = chunks * CHUNK - rounds if chunks > 1 else 0
-    padded = [jnp.pad(rows, ((0, missing), (0, 0))) for rows in played]
-    parts = [rows.reshape(chunks, -1, rows.shape[1]) for rows in padded]
-    total, _ = lax.scan(add, jnp.zeros(sizes, played[0].dtype), parts)
-    return total / rounds
+    return fold_sums(play_block, seats, count, size)

@@ -1,23 +1,45 @@
 """Hedge without a horizon: AdaHedge tunes its step on the losses, doubling Hedge restarts with ever smaller steps."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner
+from regrax.learners._base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    as_prior,
+    check_prior,
+    prior_bits,
+    with_prior,
+)
 from regrax.learners._simple import leaders
 from regrax.learners._steps import Scalar
+from regrax.learners._sums import Sum
 
 
 class Mixability(NamedTuple):
     """State of AdaHedge."""
 
-    total: Float[Array, "d"]  # S_{t-1}
-    gap: Float[Array, ""]  # Delta_{t-1}, the sum of past mixability gaps
+    losses: Sum  # S_{t-1}
+    gaps: Sum  # Delta_{t-1}, the sum of past mixability gaps
+
+    @property
+    def total(self) -> Float[Array, "d"]:
+        """$S_{t-1}$."""
+        return self.losses.value
+
+    @property
+    def gap(self) -> Float[Array, ""]:
+        r"""$\Delta_{t-1}$."""
+        return self.gaps.value
 
 
 class AdaHedge(Learner):
@@ -35,37 +57,38 @@ class AdaHedge(Learner):
     Reference: de Rooij, van Erven, Grünwald, Koolen (2014), Follow the leader if you can, hedge if you must.
     """
 
-    name: ClassVar[str] = "ada_hedge"
-    about: ClassVar[str] = "Hedge that tunes its own step to the losses it meets"
-    examples: ClassVar[tuple[str, ...]] = ("ada_hedge()",)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Mixability:
-        return Mixability(jnp.zeros(actions), jnp.zeros(()))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Mixability:
+        check_prior(self.prior, actions)
+        return Mixability(Sum.zeros(actions), Sum.zeros())
 
     def policy(self, state: Mixability) -> Float[Array, "d"]:
-        hedged = jax.nn.softmax(-_step(state) * (state.total - state.total.min()))
-        return jnp.where(_tuned(state), hedged, leaders(state.total))
+        logits = -_step(state) * (state.total - state.total.min())
+        hedged = jax.nn.softmax(with_prior(self.prior, logits))
+        return jnp.where(_tuned(state), hedged, leaders(state.total, self.prior))
 
     def update(self, state: Mixability, feedback: Float[Array, "d"]) -> Mixability:
         # from the smallest total and the smallest loss, so that equal losses have no gap at all
         total, loss = state.total - state.total.min(), feedback - feedback.min()
-        mixed = _mix_loss(state, total + loss) - _mix_loss(state, total)
+        mixed = self._mix_loss(state, total + loss) - self._mix_loss(state, total)
         gap = jnp.maximum(self.policy(state) @ loss - mixed, 0)
-        return Mixability(state.total + feedback, state.gap + gap)
+        return Mixability(state.losses.add(feedback), state.gaps.add(gap))
+
+    def _mix_loss(self, state: Mixability, total: Float[Array, "d"]) -> Float[Array, ""]:
+        r"""$-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$ up to a constant; the mix loss of a round is its growth."""
+        step = _step(state)
+        mixed = -jax.nn.logsumexp(with_prior(self.prior, -step * total)) / step
+        reachable = jnp.where(jnp.isfinite(with_prior(self.prior, total)), total, jnp.inf)
+        return jnp.where(_tuned(state), mixed, reachable.min())
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        if self.prior is not None:
+            return None
         log = np.log(actions)
-        return float(width * np.sqrt(rounds * log) + (largest or width) * (4 / 3 * log + 2))
-
-
-def _mix_loss(state: Mixability, total: Float[Array, "d"]) -> Float[Array, ""]:
-    r"""$-\frac1k \ln \sum_j e^{-k S_j}$; the mix loss of a round is its growth."""
-    step = _step(state)
-    return jnp.where(_tuned(state), -jax.nn.logsumexp(-step * total) / step, total.min())
+        return width * np.sqrt(rounds * log) + (largest or width) * (4 / 3 * log + 2)
 
 
 def _tuned(state: Mixability) -> Array:
@@ -81,7 +104,7 @@ def _step(state: Mixability) -> Float[Array, ""]:
 class Epoch(NamedTuple):
     """State of doubling Hedge."""
 
-    total: Float[Array, "d"]  # losses of this epoch
+    losses: Sum  # of this epoch
     left: Int[Array, ""]  # rounds left in it, this one included
     length: Int[Array, ""]
 
@@ -101,33 +124,35 @@ class DoublingHedge(Learner):
     Reference: Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire, Warmuth (1997), How to use expert advice.
     """
 
-    name: ClassVar[str] = "doubling_hedge"
-    about: ClassVar[str] = "Hedge restarted in epochs of doubling length, the step fitted to each"
-    examples: ClassVar[tuple[str, ...]] = ("doubling_hedge(2.0)",)
-    scale: Scalar
+    scale: Scalar = eqx.field(converter=checks.as_float)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Epoch:
-        return Epoch(jnp.zeros(actions), jnp.ones((), int), jnp.ones((), int))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Epoch:
+        check_prior(self.prior, actions)
+        return Epoch(Sum.zeros(actions), jnp.ones((), int), jnp.ones((), int))
 
     def policy(self, state: Epoch) -> Float[Array, "d"]:
-        step = self.scale / jnp.sqrt(state.length.astype(state.total.dtype))
-        return jax.nn.softmax(-step * state.total)
+        total = state.losses.value
+        step = self.scale / jnp.sqrt(state.length.astype(total.dtype))
+        return jax.nn.softmax(with_prior(self.prior, -step * total))
 
     def update(self, state: Epoch, feedback: Float[Array, "d"]) -> Epoch:
         over = state.left == 1
         length = jnp.where(over, 2 * state.length, state.length)
-        total = jnp.where(over, 0, state.total + feedback)
-        return Epoch(total, jnp.where(over, length, state.left - 1), length)
+        losses = jax.tree.map(lambda x: jnp.where(over, 0, x), state.losses.add(feedback))
+        return Epoch(losses, jnp.where(over, length, state.left - 1), length)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        lengths = 2 ** np.arange(rounds.bit_length())
-        played = np.minimum(lengths, rounds - lengths + 1)  # the last epoch may be cut short
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        rounds = np.asarray(rounds)
+        lengths = 2 ** np.arange(int(rounds.max()).bit_length())
+        played = np.clip(
+            rounds[..., None] - lengths + 1, 0, lengths
+        )  # the last epoch may be cut short
         steps = float(self.scale) / np.sqrt(lengths)
-        return float(np.sum(np.log(actions) / steps + width**2 / 8 * steps * played))
+        epochs = prior_bits(self.prior, actions) / steps + width**2 / 8 * steps * played
+        return np.where(played > 0, epochs, 0).sum(-1)

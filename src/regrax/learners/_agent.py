@@ -1,19 +1,19 @@
 """An outside agent as a learner: any Python function from past losses to a distribution."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner
-from regrax.learners._rounds import check_on_host
+from regrax.learners._base import HostLearner, Key, Prior, as_prior, check_prior
+from regrax.learners._engine import on_host
 
 
-class Agent(Learner):
+class Agent(HostLearner):
     r"""$\pi_t = f(\ell_1, \dots, \ell_{t-1})$ for any Python function $f$.
 
     It may ask a model behind an API, a person or another library. `function` is called once a round with the past
@@ -29,11 +29,8 @@ class Agent(Learner):
     [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     """
 
-    name: ClassVar[str] = "agent"
-    about: ClassVar[str] = "a Python function from past losses to a distribution"
-    examples: ClassVar[tuple[str, ...]] = ()
-    host: ClassVar[bool] = True
     function: Callable[[np.ndarray], Any] = eqx.field(static=True)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
         if not callable(self.function):
@@ -42,12 +39,15 @@ class Agent(Learner):
             )
 
     def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+        self, actions: int, rounds: int | None = None, *, key: Key = None
     ) -> Float[np.ndarray, "past d"]:
         return np.zeros((0, actions))
 
     def policy(self, state: Float[np.ndarray, "past d"]) -> Float[Array, "d"]:
         past, actions = state.shape
+        if past == 0 and self.prior is not None:
+            check_prior(self.prior, actions)
+            return jnp.asarray(self.prior, float)
         name = f"the policy of {self} in round {past + 1}"
         answer = _numbers(name, self.function(state.copy()))
         checks.shape(name, answer, f"({actions},)", answer.shape == (actions,))
@@ -58,11 +58,11 @@ class Agent(Learner):
     def update(
         self, state: Float[np.ndarray, "past d"], feedback: Float[Array | np.ndarray, "d"]
     ) -> Float[np.ndarray, "after d"]:
-        check_on_host(self, feedback)
+        on_host([self], feedback)
         return np.vstack([state, np.asarray(feedback, float)])
 
     def __repr__(self) -> str:
-        return f"{self.name}({getattr(self.function, '__name__', type(self.function).__name__)})"
+        return f"agent({getattr(self.function, '__name__', type(self.function).__name__)})"
 
 
 def _numbers(name: str, answer: Any) -> np.ndarray:

@@ -4,20 +4,33 @@ The importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi
 expected regret and are for losses between 0 and $w$: shift losses that are not.
 """
 
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner, State, check_base
-from regrax.learners._hedge import Cumulative
-from regrax.learners._steps import Scalar, Step, all_steps, check_step, step_at
-
-Drawn = tuple[Int[Array, ""], Float[Array, ""]]
-"""The action drawn and its loss."""
+from regrax.learners._base import (
+    BanditLearner,
+    Bound,
+    Drawn,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    State,
+    as_prior,
+    check_base,
+    check_prior,
+    prior_bits,
+    with_prior,
+)
+from regrax.learners._steps import Scalar, Step, as_step, check_step, ftrl_bound, step_at
+from regrax.learners._sums import Cumulative
 
 
 def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:
@@ -38,7 +51,19 @@ def check_share(name: str, share: Scalar) -> None:
         raise ValueError(f"{name} must be between 0 and 1, but is {share}")
 
 
-class Exp3(Learner):
+def unexplored(start: Any, exploration: Scalar) -> Float[np.ndarray, "d"]:
+    r"""The distribution that `explore` turns into `start`; raises where exploration alone plays an action more."""
+    start = np.asarray(start, float)
+    rest = start - float(exploration) / start.size
+    if rest.min() < 0 or float(exploration) >= 1:
+        least = float(exploration) / start.size
+        raise ValueError(
+            f"start must play every action at least as exploration does, {least:.4g}, but has {start.min():.4g}"
+        )
+    return rest / rest.sum()
+
+
+class Exp3(BanditLearner):
     r"""$\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
 
     Hedge on importance-weighted losses, mixed with `exploration` $\gamma$. With non-increasing steps and losses
@@ -53,40 +78,36 @@ class Exp3(Learner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    name: ClassVar[str] = "exp3"
-    about: ClassVar[str] = "bandit: Hedge on importance-weighted losses, with uniform exploration"
-    examples: ClassVar[tuple[str, ...]] = ("exp3(inverse_sqrt(0.5), 0.1)",)
-    feedback: ClassVar = "bandit"
-    step: Step
+    step_size: Step = eqx.field(converter=as_step)
     exploration: Scalar = 0.0
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
+        check_step(self.step_size)
         check_share("exploration", self.exploration)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cumulative:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
+        check_prior(self.prior, actions)
         return Cumulative.start(actions)
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        hedge = jax.nn.softmax(-step_at(self.step, state.round) * state.total)
-        return explore(hedge, self.exploration)
+        logits = -step_at(self.step_size, state.round) * state.total
+        return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
         return state.add(estimate(self.policy(state), feedback))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if np.any(np.diff(steps) > 0):
-            return None
-        explored = float(self.exploration) * width * rounds
-        return float(np.log(actions) / steps[-1] + actions * width**2 / 2 * steps.sum() + explored)
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        extra = float(self.exploration) * width * rounds
+        return _bandit_bound(self, actions, rounds, width, extra)
+
+    def starting_at(self, start: Any) -> "Exp3":
+        return replace(self, prior=unexplored(start, self.exploration))
 
 
-class Exp3IX(Learner):
+class Exp3IX(BanditLearner):
     r"""$\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
 
     Implicit exploration: the estimates are a little too small, which tames their variance and with it the spread of
@@ -103,39 +124,43 @@ class Exp3IX(Learner):
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits.
     """
 
-    name: ClassVar[str] = "exp3_ix"
-    about: ClassVar[str] = "bandit: Hedge on losses weighed down a little, its implicit exploration"
-    examples: ClassVar[tuple[str, ...]] = ("exp3_ix(0.05, 0.025)",)
-    feedback: ClassVar = "bandit"
-    step: Step
+    step_size: Step = eqx.field(converter=as_step)
     gamma: Scalar
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
+        check_step(self.step_size)
         checks.positive("gamma", self.gamma)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cumulative:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
+        check_prior(self.prior, actions)
         return Cumulative.start(actions)
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        return jax.nn.softmax(-step_at(self.step, state.round) * state.total)
+        logits = -step_at(self.step_size, state.round) * state.total
+        return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
         return state.add(estimate(self.policy(state), feedback, self.gamma))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if np.any(np.diff(steps) > 0):
-            return None
-        bias = float(self.gamma) * actions * width * rounds
-        return float(np.log(actions) / steps[-1] + actions * width**2 / 2 * steps.sum() + bias)
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return _bandit_bound(
+            self, actions, rounds, width, float(self.gamma) * actions * width * rounds
+        )
 
 
-class ImportanceWeighted(Learner):
+def _bandit_bound(
+    learner: Exp3 | Exp3IX, actions: int, rounds: Rounds, width: float, extra: Any
+) -> Bound:
+    r"""$\ln d / k_T + \frac{d w^2}{2} \sum_t k_t$ and what exploring or its like costs besides."""
+    spread = prior_bits(learner.prior, actions)
+    known = ftrl_bound(learner.step_size, rounds, spread, actions * width**2 / 2)
+    return None if known is None else known + extra
+
+
+class ImportanceWeighted(BanditLearner):
     r"""Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in the place of $\ell_t$.
 
     It plays $\pi_t = (1 - \gamma) \pi^{\mathrm{base}}_t + \gamma / d$ with `exploration` $\gamma$. If $B(q)$ bounds the
@@ -153,10 +178,6 @@ class ImportanceWeighted(Learner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    name: ClassVar[str] = "importance_weighted"
-    about: ClassVar[str] = "bandit: any base on importance-weighted losses, with exploration"
-    examples: ClassVar[tuple[str, ...]] = ("importance_weighted(ada_hedge(), 0.2)",)
-    feedback: ClassVar = "bandit"
     base: Learner
     exploration: Scalar = 0.0
 
@@ -164,10 +185,11 @@ class ImportanceWeighted(Learner):
         check_base(self.base)
         check_share("exploration", self.exploration)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> State:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         return self.base.init(actions, rounds, key=key)
+
+    def starting_at(self, start: Any) -> "ImportanceWeighted":
+        return replace(self, base=self.base.starting_at(unexplored(start, self.exploration)))
 
     def policy(self, state: State) -> Float[Array, "d"]:
         return explore(self.base.policy(state), self.exploration)
@@ -176,8 +198,8 @@ class ImportanceWeighted(Learner):
         return self.base.update(state, estimate(self.policy(state), feedback))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
         share = float(self.exploration)
         if self.base.regret == "internal" or share == 0:
             return None

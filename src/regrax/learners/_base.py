@@ -3,89 +3,201 @@ r"""The central type: everything that plays is a `Learner`, and a game or a loss
 import dataclasses
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
+from regrax import _registry as registry
+from regrax.domains import Domain, Simplex
+from regrax.learners._sums import Cumulative
 
 State = PyTree
+Key = PRNGKeyArray | None
 Feedback = PyTree
 """The loss vector of a round; for a bandit learner the action it drew and the loss of that action."""
+Drawn = tuple[Int[Array, ""], Float[Array, ""]]
+"""The action drawn and its loss."""
+Rounds = int | np.integer | Int[np.ndarray, "*n"]
+Bound = float | np.floating | Float[np.ndarray, "*n"] | None
+Prior = Float[Array, "d"] | Float[np.ndarray, "d"] | None
 
 
 class Learner(eqx.Module):
     r"""A rule for choosing a distribution over actions from the losses seen so far.
 
-    Round $t$ plays $\pi_t =$ `policy(state)`, then sees the loss vector $\ell_t$ and moves on by `update`. A bandit
-    learner draws an action $a_t \sim \pi_t$ and sees only $(a_t, \ell_{t,a_t})$. State and learner are pytrees;
-    hyperparameters are leaves, so a sweep over step sizes is a `vmap`. A subclass is final and its leaves are numbers
-    or arrays; anything else is a static field. `repr` prints the text that `regrax.specs` reads back.
+    Round $t$ plays $\pi_t =$ `policy(state)`, then sees the loss vector $\ell_t$ and moves on by `update`. State and
+    learner are pytrees; hyperparameters are leaves, so a sweep over step sizes is a `vmap`. A subclass is final and its
+    leaves are numbers or arrays; anything else is a static field. There are three kinds: this one, which sees every
+    loss; `BanditLearner`, which sees that of the action it drew; `HostLearner`, which runs in Python.
     """
 
-    name: ClassVar[str]  # in specs
-    about: ClassVar[str]  # in a few words
-    examples: ClassVar[tuple[str, ...]]  # specs of it; the contract tests run on each
-    feedback: ClassVar[Literal["full", "bandit"]] = "full"  # what `update` is given
     regret: ClassVar[Literal["external", "internal", "swap"]] = "external"  # what `bound` bounds
-    host: ClassVar[bool] = False  # it is Python code, not traced by jax: played in a plain loop
 
     @property
-    def plays_on(self) -> str:
+    def domain(self) -> Domain:
         """Where its policies live: only learners on the simplex take a seat in a game."""
-        return "simplex"
-
-    @property
-    def side_by_side(self) -> bool:
-        """Whether `policy` and `update` also take many copies at once: a last axis of states, numbers and losses."""
-        return False
+        return Simplex()
 
     @abstractmethod
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> State:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         """The state before round 1. `rounds` is for learners that need a horizon or a buffer."""
 
     @abstractmethod
     def policy(self, state: State) -> Float[Array, "d"]:
         """The distribution played this round."""
 
-    def policies_of(self, states: State) -> Float[Array, "m d *n"]:
-        """`policy` of many states, stacked; for learners that know a faster way than `vmap`."""
-        return jax.vmap(self.policy)(states)
-
     @abstractmethod
     def update(self, state: State, feedback: Feedback) -> State:
         """The state after seeing this round's losses, or as much of them as the learner sees."""
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        """What theory promises: an upper bound on regret when each round's losses span at most `width`, or None.
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        """What theory promises: an upper bound on regret, or None.
 
-        `regret` says which regret. For a bandit learner it is expected regret, with losses between 0 and `width`.
-        A bound that looks at the widest single round takes it to be `largest`, by default `width`. For a fixed
-        `largest` every bound here is concave in the rounds' squared widths: that lets wrappers whose base sees
-        losses of uneven width evaluate the base's bound at their mean.
+        `regret` says which regret. For a fixed `largest` every bound here is concave in the rounds' squared widths:
+        that lets wrappers whose base sees losses of uneven width evaluate the base's bound at their mean.
+
+        Args:
+            actions: how many actions.
+            rounds: how many rounds, or an array of such numbers, which gives an array of bounds.
+            width: what the losses of a round span at most; a bandit learner's losses are between 0 and `width`, and
+                its bound is on expected regret.
+            largest: what the widest single round spans, for bounds that look at it; by default `width`.
         """
         return None
 
+    def starting_at(self, start: Any) -> "Learner":
+        """This learner with `start` as the policy of round 1.
+
+        A learner with a `prior` begins from that prior, a wrapper has its base do so, and any other plays `start` in
+        round 1 in the place of its own choice.
+        """
+        fields = {field.name for field in dataclasses.fields(self)}
+        if "prior" in fields:
+            return dataclasses.replace(self, prior=as_prior(start))  # pyright: ignore[reportCallIssue]
+        if isinstance(base := getattr(self, "base", None), Learner):
+            return dataclasses.replace(self, base=base.starting_at(start))  # pyright: ignore[reportCallIssue]
+        return Started(self, start)
+
+    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
+        """What of a round `update` is given."""
+        return loss
+
     def __repr__(self) -> str:
         return spec_text(self)
+
+
+class BanditLearner(Learner):
+    r"""A learner that draws an action $a_t \sim \pi_t$ and sees only $(a_t, \ell_{t,a_t})$."""
+
+    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Drawn:
+        assert action is not None  # callers draw actions for a learner of this type
+        return action, loss[action]
+
+
+class HostLearner(Learner):
+    """A learner that is Python code, not traced by jax: it is played in a plain loop."""
+
+
+class SumLearner(Learner):
+    r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
+        check_prior(getattr(self, "prior", None), actions)
+        return Cumulative.start(actions)
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
+        return state.add(feedback)
+
+
+class First(NamedTuple):
+    """State of a learner that was told where to start."""
+
+    base: State
+    first: Bool[Array, ""]  # whether round 1 is still to be played
+
+
+class Started(Learner):
+    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import FollowTheLeader, rollout
+    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    base: Learner
+    start: Float[Array, "d"] | Float[np.ndarray, "d"]
+
+    def __init__(self, base: Learner, start: Any) -> None:
+        check_base(base)
+        self.base, self.start = base, as_prior(start)
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
+        check_prior(self.start, actions)
+        return First(self.base.init(actions, rounds, key=key), jnp.ones((), bool))
+
+    def policy(self, state: First) -> Float[Array, "d"]:
+        own = self.base.policy(state.base)
+        return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
+
+    def update(self, state: First, feedback: Float[Array, "d"]) -> First:
+        return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
+
+
+def as_prior(prior: Any) -> Any:
+    """A distribution over actions as an array, checked; None stays None."""
+    if prior is None or isinstance(prior, jax.Array) or not checks.is_concrete(prior):
+        return prior
+    array = np.array(prior, float)
+    checks.shape("prior", array, "(d,)", array.ndim == 1)
+    checks.distributions("prior", array)
+    return array
+
+
+def check_prior(prior: Prior, actions: int) -> None:
+    """Raise unless a prior has one entry per action."""
+    if prior is not None:
+        checks.shape("prior", prior, f"({actions},)", np.shape(prior) == (actions,))
+
+
+def with_prior(prior: Prior, logits: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+    r"""$z + \ln \pi_1$, several copies on the last axis; $z$ without a prior."""
+    if prior is None:
+        return logits
+    return logits + jnp.log(jnp.asarray(prior, logits.dtype)).reshape(-1, *(1,) * (logits.ndim - 1))
+
+
+def prior_or_uniform(prior: Prior, actions: int) -> Float[Array, "d"]:
+    """The prior, by default every action alike."""
+    check_prior(prior, actions)
+    return jnp.ones(actions) / actions if prior is None else jnp.asarray(prior, float)
+
+
+def prior_bits(prior: Prior, actions: int) -> float:
+    r"""$\max_j \ln(1/\pi_{1,j})$, which is $\ln d$ for the uniform prior and infinite if the prior rules one out."""
+    check_prior(prior, actions)
+    with np.errstate(divide="ignore"):
+        return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
 
 
 def check_base(base: Any) -> None:
     """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
     if not isinstance(base, Learner):
         raise ValueError(f"base must be a learner, but is {base!r}")
-    if base.plays_on != "simplex":
-        raise ValueError(f"base must play on the simplex, but {base} plays on the {base.plays_on}")
-    if base.feedback != "full":
+    if not isinstance(base.domain, Simplex):
+        raise ValueError(
+            f"base must play on the simplex, but {base} plays on the {base.domain.name}"
+        )
+    if isinstance(base, BanditLearner):
         raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
-    if base.host:
+    if isinstance(base, HostLearner):
         raise ValueError(f"base must be traced by jax, but {base} runs in Python")
 
 
@@ -96,7 +208,8 @@ def spec_text(learner: Any) -> str:
     while fields and _is_default(values[-1], fields[-1].default):
         fields.pop()
         values.pop()
-    return f"{learner.name}({', '.join(_argument_text(value) for value in values)})"
+    name = registry.NAMES.get(type(learner).__name__, type(learner).__name__)
+    return f"{name}({', '.join(_argument_text(value) for value in values)})"
 
 
 def _is_default(value: Any, default: Any) -> bool:
@@ -112,9 +225,4 @@ def _argument_text(value: Any) -> str:
         return repr(value)
     if not checks.is_concrete(value):
         return "traced"
-    return ", ".join(_number_text(number) for number in np.ravel(value))
-
-
-def _number_text(number: np.generic) -> str:
-    """The shortest text that gives the number back in its own precision."""
-    return str(number)
+    return f"[{', '.join(str(number) for number in np.ravel(value))}]"

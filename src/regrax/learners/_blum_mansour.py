@@ -6,10 +6,11 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner, State, check_base
+from regrax.learners._base import Bound, Key, Learner, Rounds, State, check_base
+from regrax.learners._hedge import stacked_policies
 from regrax.simplex import stationary
 
 
@@ -40,13 +41,6 @@ class BlumMansour(Learner):
     Reference: Blum, Mansour (2007), From external to internal regret.
     """
 
-    name: ClassVar[str] = "blum_mansour"
-    about: ClassVar[str] = "swap regret from any base: one copy an action, and their fixed point"
-    examples: ClassVar[tuple[str, ...]] = (
-        "blum_mansour(hedge(0.9944))",
-        "blum_mansour(regret_matching())",
-        "blum_mansour(optimistic_hedge(0.5))",
-    )
     regret: ClassVar = "swap"
     base: Learner
     tolerance: float | None = eqx.field(static=True, default=None)
@@ -56,9 +50,7 @@ class BlumMansour(Learner):
         if self.tolerance is not None:
             checks.positive("tolerance", self.tolerance)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Heads:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Heads:
         keys = None if key is None else jax.random.split(key, actions)
         start = jax.vmap(lambda k: self.base.init(actions, rounds, key=k), axis_size=actions)
         heads = start(keys)
@@ -66,10 +58,6 @@ class BlumMansour(Learner):
         # without keys the copies start alike, and a matrix of equal columns has that column as its fixed point
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
-
-    @property
-    def side_by_side(self) -> bool:
-        return self.base.side_by_side
 
     def policy(self, state: Heads) -> Float[Array, "d *n"]:
         return state.policy
@@ -84,8 +72,8 @@ class BlumMansour(Learner):
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
         if self.base.regret == "internal":
             return None
         # sum_i pi_i^2 <= 1, so the copies share the squared widths; by concavity an even share is the worst
@@ -93,4 +81,4 @@ class BlumMansour(Learner):
         return None if head is None else actions * head
 
     def _columns(self, heads: State) -> Float[Array, "d d *n"]:
-        return self.base.policies_of(heads).swapaxes(0, 1)
+        return stacked_policies(self.base, heads).swapaxes(0, 1)

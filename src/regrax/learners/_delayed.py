@@ -1,14 +1,14 @@
 """Delayed feedback: a wrapper that hands every loss to its base some rounds late."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner, State, check_base
+from regrax.learners._base import Key, Learner, State, check_base
 
 
 class Waiting(NamedTuple):
@@ -20,11 +20,11 @@ class Waiting(NamedTuple):
 
 
 class Delayed(Learner):
-    r"""$\pi_t$ is what `base` plays after $\ell_1, \dots, \ell_{t-1-D}$: losses arrive $D$ = `rounds` rounds late.
+    r"""$\pi_t$ is what `base` plays after $\ell_1, \dots, \ell_{t-1-D}$: losses arrive $D$ = `delay` rounds late.
 
     For the first $D + 1$ rounds it plays blind. The base does not know of the delay: one that weighs losses with its
     own policy, as regret matching does, takes the policy it holds when they arrive. No bound holds for every base.
-    For delayed bandit feedback delay the estimates, `ImportanceWeighted(Delayed(base, rounds))`.
+    For delayed bandit feedback delay the estimates, `ImportanceWeighted(Delayed(base, delay))`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -35,28 +35,23 @@ class Delayed(Learner):
     Reference: Joulani, György, Szepesvári (2013), Online learning under delayed feedback.
     """
 
-    name: ClassVar[str] = "delayed"
-    about: ClassVar[str] = "any base, its feedback arriving some rounds late"
-    examples: ClassVar[tuple[str, ...]] = ("delayed(hedge(0.3), 2)",)
     base: Learner
-    rounds: int = eqx.field(static=True)
+    delay: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
         check_base(self.base)
-        checks.at_least("rounds", self.rounds, 1)
+        checks.at_least("delay", self.delay, 1)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Waiting:
-        ring = jnp.zeros((self.rounds, actions))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Waiting:
+        ring = jnp.zeros((self.delay, actions))
         return Waiting(self.base.init(actions, rounds, key=key), ring, jnp.zeros((), int))
 
     def policy(self, state: Waiting) -> Float[Array, "d"]:
         return self.base.policy(state.base)
 
     def update(self, state: Waiting, feedback: Float[Array, "d"]) -> Waiting:
-        slot = state.round % self.rounds
+        slot = state.round % self.delay
         arrived = self.base.update(state.base, state.ring[slot])
-        some = state.round >= self.rounds
+        some = state.round >= self.delay
         base = jax.tree.map(lambda new, old: jnp.where(some, new, old), arrived, state.base)
         return Waiting(base, state.ring.at[slot].set(feedback), state.round + 1)

@@ -1,25 +1,37 @@
 """The Euclidean norm: follow-the-regularised-leader on the simplex or the L2 ball, and online gradient descent."""
 
-from typing import ClassVar, Literal, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from regrax import _checks as checks
-from regrax.learners._base import Learner
-from regrax.learners._hedge import Cumulative
-from regrax.learners._steps import Scalar, Step, all_steps, check_step, step_at
-from regrax.simplex import project_ball, project_simplex
+from regrax.domains import Domain, Simplex
+from regrax.learners._base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    SumLearner,
+    as_prior,
+    check_prior,
+    prior_or_uniform,
+)
+from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at, step_sums
+from regrax.learners._sums import Cumulative
+from regrax.simplex import project_simplex
 
 
-class EuclideanFTRL(Learner):
+class EuclideanFTRL(SumLearner):
     r"""$\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
 
-    `domain` is `"simplex"` (the default) or `"ball"` of the given `radius`. With non-increasing steps, regret
+    `domain` is `Simplex()` (the default) or `Ball(radius)`. With non-increasing steps, regret
     $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$ with $2D$ the spread of $\|x\|^2$ over $\Pi$; on the simplex a
     common shift of the losses changes nothing, so $\|\ell_t\|^2$ counts from their middle and is at most $d w^2 / 4$.
+    From a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest
+    $\|e_j - \pi_1\|^2$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -29,48 +41,36 @@ class EuclideanFTRL(Learner):
     Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (lazy form).
     """
 
-    name: ClassVar[str] = "euclidean_ftrl"
-    about: ClassVar[str] = "minus the step times past losses, projected onto the simplex or a ball"
-    examples: ClassVar[tuple[str, ...]] = (
-        "euclidean_ftrl(0.3)",
-        "euclidean_ftrl(inverse_sqrt(0.5))",
-        'euclidean_ftrl(0.3, "ball", 2.0)',
-    )
-    step: Step
-    domain: Literal["simplex", "ball"] = eqx.field(static=True, default="simplex")
-    radius: Scalar = 1.0
+    step_size: Step = eqx.field(converter=as_step)
+    domain: Domain = Simplex()  # pyright: ignore[reportIncompatibleMethodOverride]
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
-        checks.positive("radius", self.radius)
-        if self.domain not in ("simplex", "ball"):
-            raise ValueError(f'domain must be "simplex" or "ball", but is {self.domain!r}')
-
-    @property
-    def plays_on(self) -> str:
-        return self.domain
-
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cumulative:
-        return Cumulative.start(actions)
+        check_step(self.step_size)
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be Simplex() or Ball(radius), but is {self.domain!r}")
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        point = -step_at(self.step, state.round) * state.total
-        return (
-            project_simplex(point) if self.domain == "simplex" else project_ball(point, self.radius)
-        )
-
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
-        return state.add(feedback)
+        point = -step_at(self.step_size, state.round) * state.total
+        center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
+        return self.domain.project(center + point)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if self.domain == "ball" or np.any(np.diff(steps) > 0):
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        if not isinstance(self.domain, Simplex):
             return None
-        return float((1 - 1 / actions) / (2 * steps[-1]) + actions * width**2 / 8 * steps.sum())
+        distance = squared_distance(self.prior, actions)
+        return ftrl_bound(self.step_size, rounds, distance / 2, actions * width**2 / 8)
+
+
+def squared_distance(prior: Prior, actions: int) -> float:
+    r"""$\max_j \|e_j - \pi_1\|^2$ over the corners of the simplex, $1 - 1/d$ for the uniform prior."""
+    check_prior(prior, actions)
+    if prior is None:
+        return 1 - 1 / actions
+    prior = np.asarray(prior, float)
+    return float(1 - 2 * prior.min() + (prior**2).sum())
 
 
 class Descent(NamedTuple):
@@ -95,32 +95,29 @@ class OnlineGradientDescent(Learner):
     Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (greedy form).
     """
 
-    name: ClassVar[str] = "online_gradient_descent"
-    about: ClassVar[str] = "a gradient step from the last policy, projected onto the simplex"
-    examples: ClassVar[tuple[str, ...]] = ("online_gradient_descent(inverse_sqrt(0.5))",)
-    step: Step
+    step_size: Step = eqx.field(converter=as_step)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
+        check_step(self.step_size)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Descent:
-        return Descent(jnp.ones(actions) / actions, jnp.zeros((), int))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Descent:
+        return Descent(prior_or_uniform(self.prior, actions), jnp.zeros((), int))
 
     def policy(self, state: Descent) -> Float[Array, "d"]:
         return state.policy
 
     def update(self, state: Descent, feedback: Float[Array, "d"]) -> Descent:
-        step = step_at(self.step, state.round)
+        step = step_at(self.step_size, state.round)
         return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if np.any(np.diff(steps) > 0):
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        sums = step_sums(self.step_size, rounds)
+        if sums is None:
             return None
-        # two distributions are at most sqrt(2) apart, a distribution and the uniform one sqrt(1 - 1/d)
-        distance = (1 - 1 / actions) / (2 * steps[0]) + 1 / steps[-1] - 1 / steps[0]
-        return float(distance + actions * width**2 / 8 * steps.sum())
+        first, last, total = sums
+        # two distributions are at most sqrt(2) apart
+        distance = squared_distance(self.prior, actions) / (2 * first) + 1 / last - 1 / first
+        return distance + actions * width**2 / 8 * total

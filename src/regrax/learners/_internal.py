@@ -7,32 +7,35 @@ $\sum_j \pi_i A_{ij} = \sum_j \pi_j A_{ji}$.
 
 from typing import ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int
 
-from regrax.learners._base import Learner
-from regrax.learners._steps import Step, all_steps, check_step, step_at
+from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, as_prior, prior_or_uniform
+from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at
+from regrax.learners._sums import Sum
 from regrax.simplex import stationary
 
 
 class Pairs(NamedTuple):
     """State of the learners of pairs."""
 
-    gains: Float[Array, "d d"]  # R_ij
+    gains: Sum  # R_ij
     policy: Float[Array, "d"]
     round: Int[Array, ""]  # t - 1
 
     @classmethod
-    def start(cls, actions: int) -> "Pairs":
-        """Nothing gained yet, every action alike."""
-        zero = jnp.zeros((actions, actions))
-        return cls(zero, jnp.ones(actions) / actions, jnp.zeros((), int))
+    def start(cls, actions: int, prior: Prior) -> "Pairs":
+        """Nothing gained yet."""
+        return cls(
+            Sum.zeros(actions, actions), prior_or_uniform(prior, actions), jnp.zeros((), int)
+        )
 
-    def add(self, loss: Float[Array, "d"]) -> Float[Array, "d d"]:
+    def add(self, loss: Float[Array, "d"]) -> Sum:
         """The gains after one more round."""
-        return self.gains + self.policy[:, None] * (loss[:, None] - loss[None, :])
+        return self.gains.add(self.policy[:, None] * (loss[:, None] - loss[None, :]))
 
 
 def balanced(rates: Float[Array, "d d"]) -> Float[Array, "d"]:
@@ -73,27 +76,23 @@ class InternalRegretMatching(Learner):
     general class of adaptive strategies.
     """
 
-    name: ClassVar[str] = "internal_regret_matching"
-    about: ClassVar[str] = "from each action flow to others in proportion to positive regret"
-    examples: ClassVar[tuple[str, ...]] = ("internal_regret_matching()",)
     regret: ClassVar = "internal"
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Pairs:
-        return Pairs.start(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Pairs:
+        return Pairs.start(actions, self.prior)
 
     def policy(self, state: Pairs) -> Float[Array, "d"]:
         return state.policy
 
     def update(self, state: Pairs, feedback: Float[Array, "d"]) -> Pairs:
         gains = state.add(feedback)
-        return Pairs(gains, balanced(jnp.maximum(gains, 0)), state.round + 1)
+        return Pairs(gains, balanced(jnp.maximum(gains.value, 0)), state.round + 1)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        return width * ((actions - 1) * rounds) ** 0.5
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
 class StoltzLugosi(Learner):
@@ -110,34 +109,29 @@ class StoltzLugosi(Learner):
     Reference: Stoltz, Lugosi (2005), Internal regret in on-line portfolio selection.
     """
 
-    name: ClassVar[str] = "stoltz_lugosi"
-    about: ClassVar[str] = "Hedge over replacements of one action by another, and its fixed point"
-    examples: ClassVar[tuple[str, ...]] = ("stoltz_lugosi(0.5)",)
     regret: ClassVar = "internal"
-    step: Step
+    step_size: Step = eqx.field(converter=as_step)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
+        check_step(self.step_size)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Pairs:
-        return Pairs.start(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Pairs:
+        return Pairs.start(actions, self.prior)
 
     def policy(self, state: Pairs) -> Float[Array, "d"]:
         return state.policy
 
     def update(self, state: Pairs, feedback: Float[Array, "d"]) -> Pairs:
         gains, round_ = state.add(feedback), state.round + 1
-        pairs = jnp.where(_diagonal(gains), jnp.finfo(gains.dtype).min, gains)
-        weights = jax.nn.softmax(step_at(self.step, round_) * pairs, axis=(0, 1))
+        pairs = jnp.where(_diagonal(gains.value), jnp.finfo(feedback.dtype).min, gains.value)
+        weights = jax.nn.softmax(step_at(self.step_size, round_) * pairs, axis=(0, 1))
         return Pairs(gains, balanced(weights), round_)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if np.any(np.diff(steps) > 0):
-            return None
-        pairs = max(actions * (actions - 1), 1)
-        return float(np.log(pairs) / steps[-1] + width**2 / 8 * steps.sum())
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        spread = float(np.log(max(actions * (actions - 1), 1)))
+        known = ftrl_bound(self.step_size, rounds, spread, width**2 / 8)
+        # round 1 played from a prior is no fixed point: it costs what one round can
+        return known if self.prior is None or known is None else known + width

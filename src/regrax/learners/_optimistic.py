@@ -1,20 +1,31 @@
 """Optimistic Hedge: Hedge that expects the last loss to come again."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
-from regrax.learners._base import Learner
-from regrax.learners._steps import Step, all_steps, check_step, step_at
+from regrax.learners._base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    as_prior,
+    check_prior,
+    prior_bits,
+    with_prior,
+)
+from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at
+from regrax.learners._sums import Sum
 
 
 class Predicted(NamedTuple):
     """State of optimistic Hedge."""
 
-    total: Float[Array, "d"]  # S_{t-1}
+    losses: Sum  # S_{t-1}
     last: Float[Array, "d"]  # the loss of round t - 1, the forecast of round t's
     round: Int[Array, ""]  # t - 1
 
@@ -36,29 +47,24 @@ class OptimisticHedge(Learner):
     Schapire (2015), Fast convergence of regularized learning in games.
     """
 
-    name: ClassVar[str] = "optimistic_hedge"
-    about: ClassVar[str] = "Hedge that counts the last loss twice, as a forecast of the next"
-    examples: ClassVar[tuple[str, ...]] = ("optimistic_hedge(0.3)",)
-    step: Step
+    step_size: Step = eqx.field(converter=as_step)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
-        check_step(self.step)
+        check_step(self.step_size)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Predicted:
-        return Predicted(jnp.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Predicted:
+        check_prior(self.prior, actions)
+        return Predicted(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
 
     def policy(self, state: Predicted) -> Float[Array, "d"]:
-        return jax.nn.softmax(-step_at(self.step, state.round) * (state.total + state.last))
+        logits = -step_at(self.step_size, state.round) * (state.losses.value + state.last)
+        return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Predicted, feedback: Float[Array, "d"]) -> Predicted:
-        return Predicted(state.total + feedback, feedback, state.round + 1)
+        return Predicted(state.losses.add(feedback), feedback, state.round + 1)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = all_steps(self.step, rounds)
-        if np.any(np.diff(steps) > 0):
-            return None
-        return float(np.log(actions) / steps[-1] + width**2 / 2 * steps.sum())
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return ftrl_bound(self.step_size, rounds, prior_bits(self.prior, actions), width**2 / 2)

@@ -11,17 +11,18 @@ $\partial\pi_i / \partial g_j = \int H_i H_j P\, dz$, and adding a constant to e
 """
 
 import math
-from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner
+from regrax.learners._base import Bound, Rounds, SumLearner
 from regrax.learners._steps import Scalar
+from regrax.learners._sums import Cumulative
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""
@@ -86,7 +87,7 @@ def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:
     return jnp.asarray(np.arange(-low, high + step, step), dtype)
 
 
-class FollowThePerturbedLeader(Learner):
+class FollowThePerturbedLeader(SumLearner):
     r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
 
     The probabilities are exact; nothing is drawn. Regret $\le \sqrt{2 \ln d}\, (\sigma + w^2 T / (4 \sigma))$: the
@@ -103,27 +104,18 @@ class FollowThePerturbedLeader(Learner):
     (2014), Online linear optimization via smoothing.
     """
 
-    name: ClassVar[str] = "follow_the_perturbed_leader"
-    about: ClassVar[str] = "the chance that an action leads after Gaussian noise of fixed size"
-    examples: ClassVar[tuple[str, ...]] = ("follow_the_perturbed_leader(3.0)",)
-    noise: Scalar
+    noise: Scalar = eqx.field(converter=checks.as_float)
 
     def __check_init__(self) -> None:
         checks.positive("noise", self.noise)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "d"]:
-        return jnp.zeros(actions)
-
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
-        return perturbed_leader(state, self.noise)
-
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
-        return state + feedback
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        return perturbed_leader(state.total, self.noise)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
         noise = float(self.noise)
-        return math.sqrt(2 * math.log(actions)) * (noise + width**2 * rounds / (4 * noise))
+        return math.sqrt(2 * math.log(actions)) * (
+            noise + width**2 * np.asarray(rounds) / (4 * noise)
+        )

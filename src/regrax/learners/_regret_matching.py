@@ -1,23 +1,26 @@
 """Regret matching, plus, predictive and discounted: no step size, play in proportion to positive regret."""
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner
+from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, as_prior, check_prior
 from regrax.learners._steps import Scalar
+from regrax.learners._sums import Sum
 
 
-def proportional(regrets: Float[Array, "d"]) -> Float[Array, "d"]:
-    """`max(R, 0)` as a distribution; uniform where no regret is positive."""
+def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
+    """`max(R, 0)` as a distribution; the prior, by default uniform, where no regret is positive."""
     positive = jnp.maximum(regrets, 0)
     total = positive.sum()
     some = total > 0
-    return jnp.where(some, positive / jnp.where(some, total, 1), 1 / regrets.size)
+    otherwise = 1 / regrets.size if prior is None else jnp.asarray(prior, regrets.dtype)
+    return jnp.where(some, positive / jnp.where(some, total, 1), otherwise)
 
 
 def instant_regret(policy: Float[Array, "d"], loss: Float[Array, "d"]) -> Float[Array, "d"]:
@@ -38,25 +41,22 @@ class RegretMatching(Learner):
     Reference: Hart, Mas-Colell (2000), A simple adaptive procedure leading to correlated equilibrium.
     """
 
-    name: ClassVar[str] = "regret_matching"
-    about: ClassVar[str] = "play in proportion to positive regret"
-    examples: ClassVar[tuple[str, ...]] = ("regret_matching()",)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "d"]:
-        return jnp.zeros(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
+        check_prior(self.prior, actions)
+        return Sum.zeros(actions)
 
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
-        return proportional(state)
+    def policy(self, state: Sum) -> Float[Array, "d"]:
+        return proportional(state.value, self.prior)
 
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
-        return state + instant_regret(self.policy(state), feedback)
+    def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
+        return state.add(instant_regret(self.policy(state), feedback))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        return width * ((actions - 1) * rounds) ** 0.5
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
 class RegretMatchingPlus(Learner):
@@ -72,31 +72,28 @@ class RegretMatchingPlus(Learner):
     Reference: Tammelin (2014), Solving large imperfect information games using CFR+.
     """
 
-    name: ClassVar[str] = "regret_matching_plus"
-    about: ClassVar[str] = "regret matching that forgets negative regret"
-    examples: ClassVar[tuple[str, ...]] = ("regret_matching_plus()",)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "d"]:
-        return jnp.zeros(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
+        check_prior(self.prior, actions)
+        return Sum.zeros(actions)
 
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
-        return proportional(state)
+    def policy(self, state: Sum) -> Float[Array, "d"]:
+        return proportional(state.value, self.prior)
 
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
-        return jnp.maximum(state + instant_regret(self.policy(state), feedback), 0)
+    def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
+        return state.add(instant_regret(self.policy(state), feedback)).clipped()
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        return width * ((actions - 1) * rounds) ** 0.5
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
 class Forecast(NamedTuple):
     """State of predictive regret matching plus."""
 
-    regrets: Float[Array, "d"]  # Q_{t-1}
+    regrets: Sum  # Q_{t-1}
     last: Float[Array, "d"]  # r_{t-1}, the forecast of r_t
 
 
@@ -116,32 +113,29 @@ class PredictiveRegretMatchingPlus(Learner):
     Reference: Farina, Kroer, Sandholm (2021), Faster game solving via predictive Blackwell approachability.
     """
 
-    name: ClassVar[str] = "predictive_regret_matching_plus"
-    about: ClassVar[str] = "regret matching plus that expects the last round to come again"
-    examples: ClassVar[tuple[str, ...]] = ("predictive_regret_matching_plus()",)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Forecast:
-        return Forecast(jnp.zeros(actions), jnp.zeros(actions))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Forecast:
+        check_prior(self.prior, actions)
+        return Forecast(Sum.zeros(actions), jnp.zeros(actions))
 
     def policy(self, state: Forecast) -> Float[Array, "d"]:
-        return proportional(state.regrets + state.last)
+        return proportional(state.regrets.value + state.last, self.prior)
 
     def update(self, state: Forecast, feedback: Float[Array, "d"]) -> Forecast:
         instant = instant_regret(self.policy(state), feedback)
-        return Forecast(jnp.maximum(state.regrets + instant, 0), instant)
+        return Forecast(state.regrets.add(instant).clipped(), instant)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        return 2 * width * ((actions - 1) * rounds) ** 0.5
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return 2 * width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
 class Discounted(NamedTuple):
     """State of discounted regret matching."""
 
-    regrets: Float[Array, "d"]
+    regrets: Sum
     round: Int[Array, ""]  # t - 1
 
 
@@ -162,39 +156,37 @@ class DiscountedRegretMatching(Learner):
     bound on plain regret is our own.
     """
 
-    name: ClassVar[str] = "discounted_regret_matching"
-    about: ClassVar[str] = "regret matching that lets old regret fade, negative regret faster"
-    examples: ClassVar[tuple[str, ...]] = ("discounted_regret_matching(2.0, -1.0)",)
     alpha: Scalar = 1.5
     beta: Scalar = 0.0
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
         checks.finite("alpha", self.alpha)
         checks.finite("beta", self.beta)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Discounted:
-        return Discounted(jnp.zeros(actions), jnp.zeros((), int))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Discounted:
+        check_prior(self.prior, actions)
+        return Discounted(Sum.zeros(actions), jnp.zeros((), int))
 
     def policy(self, state: Discounted) -> Float[Array, "d"]:
-        return proportional(state.regrets)
+        return proportional(state.regrets.value, self.prior)
 
     def update(self, state: Discounted, feedback: Float[Array, "d"]) -> Discounted:
-        regrets = state.regrets + instant_regret(self.policy(state), feedback)
-        log = jnp.log(state.round.astype(regrets.dtype) + 1)
-        exponent = jnp.where(regrets > 0, self.alpha, self.beta)
+        regrets = state.regrets.add(instant_regret(self.policy(state), feedback))
+        log = jnp.log(state.round.astype(feedback.dtype) + 1)
+        exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
         # t^a / (t^a + 1) in a form that cannot overflow
-        return Discounted(regrets * jax.nn.sigmoid(exponent * log), state.round + 1)
+        return Discounted(regrets.scaled(jax.nn.sigmoid(exponent * log)), state.round + 1)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
         # Let v_t be the weight left of round t's regret. If beta <= alpha, discounted regret is never below the sum
         # with weights v, and is at most w sqrt((d-1) t) in every round as in plain regret matching; as 1 / v_t falls
         # with t, summation by parts gives regret <= max_t (that) / v_1.
         alpha, beta = float(self.alpha), float(self.beta)
         if beta > alpha:
             return None
-        fading = np.prod(1 + np.arange(1.0, rounds) ** -alpha)
-        return float(width * ((actions - 1) * rounds) ** 0.5 * fading)
+        rounds = np.asarray(rounds)
+        fading = np.cumprod(1 + np.maximum(np.arange(rounds.max()), 1.0) ** -alpha) / 2
+        return width * ((actions - 1) * rounds) ** 0.5 * fading[rounds - 1]

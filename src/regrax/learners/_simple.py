@@ -1,16 +1,17 @@
 """Extremes that need no hyperparameter: never learn, follow the leader, answer the last loss."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float
 
-from regrax.learners._base import Learner
+from regrax.learners._base import Key, Learner, Prior, SumLearner
+from regrax.learners._sums import Cumulative
 
 
-def leaders(total: Float[Array, "d"]) -> Float[Array, "d"]:
-    r"""$\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally."""
-    least = (total == total.min()).astype(total.dtype)
+def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
+    r"""$\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally, or as the prior shares them."""
+    weights = jnp.ones_like(total) if prior is None else jnp.asarray(prior, total.dtype)
+    reachable = jnp.where(weights > 0, total, jnp.inf)
+    least = jnp.where(reachable == reachable.min(), weights, 0)
     return least / least.sum()
 
 
@@ -23,12 +24,8 @@ class Uniform(Learner):
     [[0.5, 0.5]]
     """
 
-    name: ClassVar[str] = "uniform"
-    about: ClassVar[str] = "every action alike, whatever happens"
-    examples: ClassVar[tuple[str, ...]] = ("uniform()",)
-
     def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+        self, actions: int, rounds: int | None = None, *, key: Key = None
     ) -> Float[Array, "d"]:
         return jnp.full(actions, 1 / actions)
 
@@ -39,7 +36,7 @@ class Uniform(Learner):
         return state
 
 
-class FollowTheLeader(Learner):
+class FollowTheLeader(SumLearner):
     r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally: fictitious play.
 
     In a game this is fictitious play, every player answering the others' average so far; the spec
@@ -54,20 +51,8 @@ class FollowTheLeader(Learner):
     Reference: Brown (1951), Iterative solution of games by fictitious play.
     """
 
-    name: ClassVar[str] = "follow_the_leader"
-    about: ClassVar[str] = "the best action so far, ties shared: fictitious play"
-    examples: ClassVar[tuple[str, ...]] = ("follow_the_leader()",)
-
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Float[Array, "d"]:
-        return jnp.zeros(actions)
-
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
-        return leaders(state)
-
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
-        return state + feedback
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        return leaders(state.total)
 
 
 class BestResponse(Learner):
@@ -83,12 +68,8 @@ class BestResponse(Learner):
     Reference: Cournot (1838), Recherches sur les principes mathématiques de la théorie des richesses.
     """
 
-    name: ClassVar[str] = "best_response"
-    about: ClassVar[str] = "the action that was best in the last round, ties shared"
-    examples: ClassVar[tuple[str, ...]] = ("best_response()",)
-
     def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
+        self, actions: int, rounds: int | None = None, *, key: Key = None
     ) -> Float[Array, "d"]:
         return jnp.zeros(actions)
 

@@ -1,26 +1,25 @@
-r"""Step sizes: a constant, or a schedule that gives round $t$ its own."""
+r"""Step sizes: a constant, or a schedule that gives round $t$ its own; and the bound that follows from them."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import spec_text
+from regrax.learners._base import Bound, Rounds, spec_text
 
 Scalar = float | int | Float[Array, ""]
+Numbers = Int[Array, "*T"] | Int[np.ndarray, "*T"]
+Values = Float[Array, "*T"] | Float[np.ndarray, "*T"]
 
 
 class Schedule(eqx.Module):
-    """A step size for every round, counted from 0."""
-
-    name: ClassVar[str]
+    """A step size for every round, counted from 0; numpy numbers give numpy values, jax numbers jax values."""
 
     @abstractmethod
-    def __call__(self, round_: Int[Array, "*T"]) -> Float[Array, "*T"]:
+    def __call__(self, round_: Numbers) -> Values:
         """The step of round `round_ + 1`."""
 
     def __repr__(self) -> str:
@@ -35,14 +34,14 @@ class InverseSqrt(Schedule):
     [1.0, 0.5]
     """
 
-    name: ClassVar[str] = "inverse_sqrt"
-    scale: Scalar
+    scale: Scalar = eqx.field(converter=checks.as_float)
 
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
 
-    def __call__(self, round_: Int[Array, "*T"]) -> Float[Array, "*T"]:
-        return self.scale / jnp.sqrt(round_.astype(float) + 1)
+    def __call__(self, round_: Numbers) -> Values:
+        xp = _namespace(round_)
+        return self.scale / xp.sqrt(round_.astype(float) + 1)
 
 
 class PerRound(Schedule):
@@ -53,38 +52,64 @@ class PerRound(Schedule):
     [0.5, 0.25, 0.25]
     """
 
-    name: ClassVar[str] = "per_round"
-    steps: Float[Array, "n"] | Float[np.ndarray, "n"]
+    step_sizes: Float[Array, "n"] | Float[np.ndarray, "n"]
 
     def __init__(
-        self, *steps: Scalar | list[float] | Float[Array, "n"] | Float[np.ndarray, "n"]
+        self, *step_sizes: Scalar | list[float] | Float[Array, "n"] | Float[np.ndarray, "n"]
     ) -> None:
-        listed = steps[0] if len(steps) == 1 and np.ndim(steps[0]) == 1 else steps
-        self.steps = listed if hasattr(listed, "dtype") else np.array(listed, float)  # pyright: ignore
+        one = len(step_sizes) == 1 and np.ndim(step_sizes[0]) == 1
+        listed: Any = step_sizes[0] if one else step_sizes
+        self.step_sizes = listed if hasattr(listed, "dtype") else np.array(listed, float)
 
     def __check_init__(self) -> None:
-        checks.positive("steps", self.steps)
+        checks.positive("step_sizes", self.step_sizes)
 
-    def __call__(self, round_: Int[Array, "*T"]) -> Float[Array, "*T"]:
-        return jnp.asarray(self.steps, float)[jnp.minimum(round_, len(self.steps) - 1)]
+    def __repr__(self) -> str:
+        return spec_text(self).replace("[", "").replace("]", "")
+
+    def __call__(self, round_: Numbers) -> Values:
+        xp = _namespace(round_)
+        return xp.asarray(self.step_sizes, float)[xp.minimum(round_, len(self.step_sizes) - 1)]
 
 
 Step = Scalar | Schedule
 
 
-def check_step(step: Step) -> None:
+def _namespace(array: Any) -> Any:
+    """`jax.numpy` for jax's arrays, `numpy` for numpy's."""
+    return array.__array_namespace__()
+
+
+def as_step(step_size: Any) -> Any:
+    """A constant as a float, so that integers and floats share a program; a schedule as it is."""
+    return step_size if isinstance(step_size, Schedule) else checks.as_float(step_size)
+
+
+def check_step(step_size: Step) -> None:
     """Raise unless a constant step is above zero (a schedule checks itself)."""
-    if not isinstance(step, Schedule):
-        checks.positive("step", step)
+    if not isinstance(step_size, Schedule):
+        checks.positive("step_size", step_size)
 
 
-def step_at(
-    step: Step | Float[Array, "*T"], round_: Int[Array, "*T"]
-) -> Scalar | Float[Array, "*T"]:
+def step_at(step_size: Any, round_: Int[Array, "*T"]) -> Any:
     """The step of a round counted from 0."""
-    return step(round_) if isinstance(step, Schedule) else step
+    return step_size(round_) if isinstance(step_size, Schedule) else step_size
 
 
-def all_steps(step: Step, rounds: int) -> Float[np.ndarray, "T"]:
-    """The steps of rounds `1..rounds`, for bounds."""
-    return np.broadcast_to(np.asarray(step_at(step, jnp.arange(rounds)), float), rounds)
+def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
+    r"""$k_1$, $k_T$ and $\sum_{t \le T} k_t$ for every $T$ in `rounds`; None if the steps ever grow."""
+    last = np.asarray(rounds)
+    if not isinstance(step_size, Schedule):
+        constant = float(step_size)
+        return constant, constant, constant * last
+    steps = np.asarray(step_size(np.arange(last.max())), float)
+    grows = np.any(np.diff(steps) > 0)
+    return None if grows else (steps[0], steps[last - 1], np.cumsum(steps)[last - 1])
+
+
+def ftrl_bound(step_size: Step, rounds: Rounds, spread: float, per_round: float) -> Bound:
+    r"""$D / k_T + c \sum_t k_t$ with `spread` $D$ and `per_round` $c$, for steps that never grow; else None."""
+    sums = step_sums(step_size, rounds)
+    if sums is None or not np.isfinite(spread):
+        return None
+    return spread / sums[1] + per_round * sums[2]

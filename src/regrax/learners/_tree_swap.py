@@ -5,10 +5,12 @@ from typing import ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Learner, State, check_base
+from regrax.learners._base import Bound, Key, Learner, Rounds, State, check_base
+from regrax.learners._hedge import stacked_policies
 
 LONGEST = 2**30  # rounds, so that they can be counted in 32 bits
 
@@ -41,9 +43,6 @@ class TreeSwap(Learner):
     (2023), Fast swap regret minimization and applications to approximate correlated equilibria.
     """
 
-    name: ClassVar[str] = "tree_swap"
-    about: ClassVar[str] = "swap regret from any base: the mean of copies on ever longer blocks"
-    examples: ClassVar[tuple[str, ...]] = ("tree_swap(hedge(0.7), 3, 8)",)
     regret: ClassVar = "swap"
     base: Learner
     depth: int = eqx.field(static=True)
@@ -54,16 +53,14 @@ class TreeSwap(Learner):
         checks.at_least("depth", self.depth, 1)
         checks.at_least("branching", self.branching, 2)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Levels:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Levels:
         fresh = self.base.init(actions, self.branching, key=key)
         return Levels(
             fresh, self._stacked(fresh), jnp.zeros((self.depth, actions)), jnp.zeros((), int)
         )
 
     def policy(self, state: Levels) -> Float[Array, "d"]:
-        return self.base.policies_of(state.levels).mean(0)
+        return stacked_policies(self.base, state.levels).mean(0)
 
     def update(self, state: Levels, feedback: Float[Array, "d"]) -> Levels:
         lengths, round_ = jnp.array(self._lengths()), state.round + 1
@@ -75,8 +72,8 @@ class TreeSwap(Learner):
         return Levels(state.fresh, levels, jnp.where(ended[:-1, None], 0, sums), round_)
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
         if self.base.regret == "internal":
             return None
         blocks = self._lengths()[:-1]
@@ -85,15 +82,16 @@ class TreeSwap(Learner):
         return (sum(known) + width * rounds) / self.depth if len(known) == self.depth else None
 
     def _level_bound(
-        self, block: int, actions: int, rounds: int, width: float, largest: float | None
-    ) -> float | None:
+        self, block: int, actions: int, rounds: Rounds, width: float, largest: float | None
+    ) -> Bound:
         """External regret of the copies of one level: what theory promises, and no more than they can lose."""
-        copies, rest = divmod(rounds, block * self.branching)
+        copies, rest = np.divmod(rounds, block * self.branching)
         whole = self.base.bound(actions, self.branching, width, largest)
-        part = self.base.bound(actions, max(-(-rest // block), 1), width, largest)
+        part = self.base.bound(actions, np.maximum(-(-rest // block), 1), width, largest)
         if whole is None or part is None:
             return None
-        return copies * block * min(whole, width * self.branching) + min(block * part, width * rest)
+        most = np.minimum(whole, width * self.branching)
+        return copies * block * most + np.minimum(block * part, width * rest)
 
     def _stacked(self, state: State) -> State:
         return jax.tree.map(lambda x: jnp.stack([x] * self.depth), state)

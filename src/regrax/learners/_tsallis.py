@@ -1,18 +1,25 @@
 """Tsallis-INF: a bandit learner that is best possible against adversaries and against chance alike."""
 
-from typing import ClassVar
-
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float
 
 from regrax import _checks as checks
-from regrax.learners._bandit import Drawn, estimate
-from regrax.learners._base import Learner
-from regrax.learners._hedge import Cumulative
-from regrax.learners._steps import Scalar
+from regrax.learners._bandit import estimate
+from regrax.learners._base import (
+    BanditLearner,
+    Bound,
+    Drawn,
+    Key,
+    Prior,
+    Rounds,
+    as_prior,
+    check_prior,
+)
+from regrax.learners._steps import InverseSqrt, Scalar, ftrl_bound
+from regrax.learners._sums import Cumulative
 
 
 @jax.jit
@@ -40,7 +47,7 @@ def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
     return 4 / (gaps + newton(root, gaps)) ** 2
 
 
-class TsallisINF(Learner):
+class TsallisINF(BanditLearner):
     r"""$\pi_t = \arg\min_{x \in \Delta} \langle \hat S_{t-1}, x \rangle - \frac{4}{k_t} \sum_j \sqrt{x_j}$.
 
     $\hat S$ is the sum of importance-weighted losses, $k_t = c / \sqrt t$ with `scale` $c$. For losses between 0 and
@@ -57,30 +64,32 @@ class TsallisINF(Learner):
     Reference: Zimmert, Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits.
     """
 
-    name: ClassVar[str] = "tsallis_inf"
-    about: ClassVar[str] = "bandit: regularised by the Tsallis entropy of order 1/2"
-    examples: ClassVar[tuple[str, ...]] = ("tsallis_inf()",)
-    feedback: ClassVar = "bandit"
-    scale: Scalar = 2.0
+    scale: Scalar = eqx.field(converter=checks.as_float, default=2.0)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
 
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cumulative:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
+        check_prior(self.prior, actions)
         return Cumulative.start(actions)
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
         step = self.scale / jnp.sqrt(state.round.astype(state.total.dtype) + 1)
-        return tsallis_leader(step * (state.total - state.total.min()))
+        gaps = step * (state.total - state.total.min())
+        if self.prior is None:
+            return tsallis_leader(gaps)
+        # the gradient of -4 sum_j sqrt(x_j) at the prior takes the place of the constant at uniform
+        gaps = gaps + 2 / jnp.sqrt(jnp.asarray(self.prior, gaps.dtype))
+        return tsallis_leader(gaps - gaps.min())
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
         return state.add(estimate(self.policy(state), feedback))
 
     def bound(
-        self, actions: int, rounds: int, width: float = 1.0, largest: float | None = None
-    ) -> float | None:
-        steps = float(self.scale) / np.sqrt(np.arange(1, rounds + 1))
-        spread = 4 * (actions**0.5 - 1)
-        return float(spread / steps[-1] + width**2 * actions**0.5 / 2 * steps.sum())
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        if self.prior is not None:
+            return None
+        spread, per_round = 4 * (actions**0.5 - 1), width**2 * actions**0.5 / 2
+        return ftrl_bound(InverseSqrt(self.scale), rounds, spread, per_round)

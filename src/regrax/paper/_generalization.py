@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import theory
@@ -17,9 +16,13 @@ from regrax.learners import (
     RegretMatching,
     RegretMatchingPlus,
     Uniform,
+    Vectors,
+    init_seats,
+    scan_rounds,
 )
 from regrax.paper._models import ACTIONS, HORIZON, answers
 from regrax.paper._rows import Row
+from regrax.regret import external_regret
 from regrax.show.report import Section, Table
 from regrax.theory import Optimal
 from regrax.training import Alternating, BiasedGaussian, Drifting, Gaussian, StudentT
@@ -91,16 +94,12 @@ def regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> floa
 def adversarial_regret(learner: Learner, rounds: int) -> float:
     """Regret when each round's most likely action loses 1 and the others nothing."""
 
-    def play_round(state: Any, _: None) -> tuple[Any, tuple]:
-        policy = learner.policy(state)
-        loss = jax.nn.one_hot(jnp.argmax(policy), ACTIONS)
-        return learner.update(state, loss), (policy, loss)
+    def adversary(shown: Vectors, _: None) -> Vectors:
+        return (jax.nn.one_hot(jnp.argmax(shown[0]), ACTIONS),)
 
-    def whole() -> tuple:
-        return lax.scan(play_round, learner.init(ACTIONS, rounds), None, rounds)[1]
-
-    played, losses = jax.jit(whole)()
-    return float(jnp.sum(played * losses) - losses.sum(0).min())
+    seats = init_seats((learner,), (ACTIONS,), rounds, None)
+    whole = jax.jit(lambda seats: scan_rounds((learner,), adversary, seats, rounds)[1])(seats)
+    return float(external_regret(whole.policies[0], whole.losses[0]))
 
 
 def rows(numbers: dict[str, Any]) -> list[Row]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
+from regrax.domains import Ball
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, Learner, rollout
 from regrax.paper._models import ACTIONS, HORIZON
 from regrax.paper._rows import Row, row
@@ -56,7 +57,7 @@ def _difference(name: str, step: float, count: int) -> float:
         pairs: dict[str, tuple[Learner, Learner]] = {
             "ball": (
                 LinearAttention.hedge(ACTIONS, step, operator="ball"),
-                EuclideanFTRL(step, "ball"),
+                EuclideanFTRL(step, Ball()),
             ),
             "linear": (LinearAttention.hedge(ACTIONS, step), Hedge(step)),
             "swap": (SwapAttention.hedge(ACTIONS, step), BlumMansour(Hedge(step), tolerance=1e-13)),

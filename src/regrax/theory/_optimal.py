@@ -6,14 +6,12 @@ $S_{t-1} + \sqrt{T-t+1}\,G$, so that mean is follow-the-perturbed-leader with th
 loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
 """
 
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners import Cumulative, Learner, perturbed_leader
+from regrax.learners import Cumulative, SumLearner, perturbed_leader
 
 
 @jax.jit
@@ -36,7 +34,7 @@ def optimal_policy(
     return jnp.where(over[..., None], leaders / leaders.sum(-1, keepdims=True), ahead)
 
 
-class Optimal(Learner):
+class Optimal(SumLearner):
     r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
 
     Best in expected squared regret against i.i.d. standard Gaussian losses over `horizon` rounds; after that it
@@ -48,22 +46,11 @@ class Optimal(Learner):
     [[0.5, 0.5], [0.2398, 0.7602], [0.0, 1.0]]
     """
 
-    name: ClassVar[str] = "optimal"
-    about: ClassVar[str] = "the best possible policy against Gaussian losses over a known horizon"
-    examples: ClassVar[tuple[str, ...]] = ("optimal(20)",)
     horizon: int | float | Int[Array, ""] | Float[Array, ""]
 
     def __check_init__(self) -> None:
         checks.positive("horizon", self.horizon)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cumulative:
-        return Cumulative.start(actions)
-
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
         left = jnp.asarray(self.horizon, state.total.dtype) - state.round.astype(state.total.dtype)
         return optimal_policy(state.total, left)
-
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
-        return state.add(feedback)

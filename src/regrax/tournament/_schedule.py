@@ -9,9 +9,10 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Float, PRNGKeyArray
 
+from regrax.domains import Simplex
 from regrax.games import Game, Seating, play, swap_matrices
-from regrax.learners import Learner, observe
-from regrax.regret import swap_matrix
+from regrax.learners import HostLearner, Learner
+from regrax.regret import external_of, gains_of, internal_of, swap_of
 from regrax.sharding import everywhere
 
 Scores = dict[Seating, dict[str, Float[np.ndarray, "N"]]]
@@ -75,7 +76,7 @@ def play_group(
     able = [k for k, reason in reasons.items() if reason is None]
     outcomes = [Outcome({}, list(failed)) for _ in jobs]
     wanted = seatings(able, len(jobs[0].drawn.sizes))
-    traced = [s for s in wanted if not any(learners[k].host for k in s)]
+    traced = [s for s in wanted if not any(isinstance(learners[k], HostLearner) for k in s)]
     if traced:
         scores = _together(jobs, learners, traced, rounds, mesh)
         for outcome, found in zip(outcomes, scores, strict=True):
@@ -89,15 +90,15 @@ def play_group(
 
 def _reason(learner: Learner, job: Job, rounds: int) -> str | None:
     """Why a learner cannot play games of these sizes, found without playing; None if it can."""
-    if learner.plays_on != "simplex":
-        return f"it plays on the {learner.plays_on}"
-    if learner.host:
+    if not isinstance(learner.domain, Simplex):
+        return f"it plays on the {learner.domain.name}"
+    if isinstance(learner, HostLearner):
         return None
 
     def one_round(actions: int) -> Any:
         state = learner.init(actions, rounds, key=job.key)
         loss = jnp.zeros(actions)
-        return learner.policy(state), learner.update(state, observe(learner, loss, jnp.array(0)))
+        return learner.policy(state), learner.update(state, learner.observe(loss, jnp.array(0)))
 
     try:
         for actions in set(job.drawn.sizes):
@@ -134,12 +135,12 @@ def _alone(
 ) -> None:
     """One match with a learner that runs in Python."""
     try:
-        played = play(Game(_scaled(job.drawn)), [learners[k] for k in seated], rounds, key=job.key)
+        seats = [learners[k] for k in seated]
+        played = play(Game(_scaled(job.drawn)), seats, rounds, key=job.key, keep="summary")
     except Exception as error:
         outcome.failed.append((tuple(dict.fromkeys(seated)), _line(error)))
         return
-    rows = zip(played.played, played.losses, strict=True)
-    matrices = [np.asarray(swap_matrix(p, l), float)[None] / rounds for p, l in rows]
+    matrices = [matrix[None] / rounds for matrix in played.matrices]
     outcome.scores.update(_scores([seated], matrices))
 
 
@@ -155,12 +156,12 @@ def _scaled(game: Game) -> Float[np.ndarray, "N *d"]:
 def _scores(seated: list[Seating], matrices: list[Any]) -> Scores:
     """The measures from the matrices of every seat, per round, seatings first."""
     suffered = [np.trace(matrix, axis1=1, axis2=2) for matrix in matrices]
-    gains = [np.einsum("mii->mi", matrix)[:, :, None] - matrix for matrix in matrices]
-    regret = np.stack([gain.sum(1).max(1) for gain in gains], 1)
-    internal = np.stack([gain.max((1, 2)) for gain in gains], 1)
+    gains = [gains_of(matrix) for matrix in matrices]
+    regret = np.stack([external_of(gain) for gain in gains], 1)
+    internal = np.stack([internal_of(gain) for gain in gains], 1)
     measures = {
         "regret": regret,
-        "swap_regret": np.stack([gain.max(2).sum(1) for gain in gains], 1),
+        "swap_regret": np.stack([swap_of(gain) for gain in gains], 1),
         "payoff": 1 - np.stack(suffered, 1),
         "cce_gap": np.broadcast_to(regret.max(1, keepdims=True), regret.shape),
         "ce_gap": np.broadcast_to(internal.max(1, keepdims=True), internal.shape),

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention import Model, SwapAttention
+from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.theory import optimal_loss
@@ -88,20 +89,20 @@ def least_loss(model: Learner, objective: Objective) -> float | None:
     """
     if not _is_standard(objective):
         return None
-    if model.plays_on == "simplex":
+    if isinstance(model.domain, Simplex):
         return best_loss(
             objective.actions, objective.horizon, objective.actions if _is_swap(objective) else 1
         )
-    radius = getattr(model, "radius", None)
     own = getattr(model, "projection", None) is not None
-    if radius is None or own or not isinstance(objective, RegretObjective):
+    if own or not isinstance(model.domain, Ball) or not isinstance(objective, RegretObjective):
         return None
-    return optimal_loss(objective.actions, objective.horizon, operator="ball", radius=float(radius))
+    radius = float(model.domain.radius)
+    return optimal_loss(objective.actions, objective.horizon, operator="ball", radius=radius)
 
 
 def _exact(model: Learner, objective: Objective) -> HindsightObjective | None:
     """The conditional-mean form of an objective, if it is squared regret on standard Gaussian losses."""
-    if model.plays_on != "simplex" or not _is_standard(objective):
+    if not isinstance(model.domain, Simplex) or not _is_standard(objective):
         return None
     swap = _is_swap(objective)
     return HindsightObjective(objective.actions, objective.horizon, conditional=True, swap=swap)
@@ -191,6 +192,6 @@ def _held_out(
 
 
 def _response(model: Model):
-    if model.plays_on == "simplex":
+    if isinstance(model.domain, Simplex):
         return lambda logits: jax.nn.softmax(logits, axis=1)
     return lambda logits: logits

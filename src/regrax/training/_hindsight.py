@@ -16,10 +16,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax.domains import Simplex
 from regrax.learners import Learner
 from regrax.theory import minimum_moment, optimal_loss, optimal_policy
 from regrax.training._distributions import Batch, Distribution, Gaussian
-from regrax.training._objectives import Objective, best_points, columns, draw_blocks, policies
+from regrax.training._objectives import Objective, columns, draw_blocks, policies
 
 
 class HindsightObjective(Objective):
@@ -69,7 +70,7 @@ class HindsightObjective(Objective):
             _check_simplex(model)
             return self.optimum + excess(played, losses).sum() / count
         totals = losses.sum(0)
-        best = best_points(model, totals)
+        best = model.domain.best(totals)
         errors = (
             self._norms(played - best[None]).sum() - self.horizon * self._norms(best[None]).sum()
         )
@@ -115,7 +116,7 @@ def best_loss(actions: int, rounds: int, blocks: int = 1) -> float:
 
 
 def _check_simplex(model: Learner) -> None:
-    if model.plays_on != "simplex":
+    if not isinstance(model.domain, Simplex):
         raise ValueError(
-            f"the conditional mean is known on the simplex, but {model} plays on the {model.plays_on}"
+            f"the conditional mean is known on the simplex, but {model} plays on the {model.domain.name}"
         )

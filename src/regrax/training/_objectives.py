@@ -15,6 +15,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
 from regrax.attention import Model, SwapAttention
+from regrax.domains import Simplex
 from regrax.learners import Learner, rollout
 from regrax.training._distributions import Batch, Distribution, Gaussian
 from regrax.training._surrogates import (
@@ -178,7 +179,7 @@ def policies(model: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence: a model's training form, or the play of any other learner."""
     if isinstance(model, Model):
         return model.policies(losses)
-    return jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses)
+    return jnp.asarray(jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses))
 
 
 def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
@@ -195,23 +196,15 @@ def draw_blocks(
     return jax.random.normal(key, (horizon, actions, actions, count))
 
 
-def best_points(model: Learner, totals: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
-    r"""$x^\star(S) = \arg\min_x \langle S, x \rangle$ over the set the model plays on, actions first."""
-    if model.plays_on == "simplex":
-        return jax.nn.one_hot(totals.argmin(0), totals.shape[0], axis=0, dtype=totals.dtype)
-    return -model.radius * totals / jnp.linalg.norm(totals, axis=0, keepdims=True)  # pyright: ignore
-
-
 def external_regrets(model: Learner, played: Batch, losses: Batch) -> Float[Array, "n"]:
     """Regret of what was played against the best point in hindsight, per sequence."""
-    totals = losses.sum(0)
-    return jnp.sum(played * losses, (0, 1)) - jnp.sum(totals * best_points(model, totals), 0)
+    return jnp.sum(played * losses, (0, 1)) - model.domain.least(losses.sum(0))
 
 
 def is_fair(distribution: Distribution, model: Learner) -> bool:
     """Whether expected regret is the same for every policy of the model."""
     mean = distribution.mean
-    return mean is not None and (model.plays_on == "simplex" or mean == 0)
+    return mean is not None and (isinstance(model.domain, Simplex) or mean == 0)
 
 
 def _check_sizes(actions: int, horizon: int, h: str | Surrogate) -> None:

@@ -37,7 +37,7 @@ class InGame(Distribution):
         checks.shape("game", self.game.payoffs, f"with {actions} actions at seat {self.seat}", fits)
 
         def losses(k: PRNGKeyArray) -> Float[Array, "T d"]:
-            return play(self.game, self.learners, rounds, key=k).losses[self.seat]
+            return jnp.asarray(play(self.game, self.learners, rounds, key=k).losses[self.seat])
 
         return jax.vmap(losses, out_axes=-1)(jax.random.split(key, count))
 

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from regrax.learners import Bound
 from regrax.show.plots._style import COLORS, LINES, dress, in_math, shown_rounds
 
 Curve = Float[np.ndarray, "T"]
@@ -18,7 +19,7 @@ class Regret(NamedTuple):
 
     label: str
     regret: Curve
-    bound: Float[np.ndarray, "P"] | None
+    bound: Bound
 
 
 def plot_gaps(gaps: Mapping[str, Curve], title: str = "") -> Figure:

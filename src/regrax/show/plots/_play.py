@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from regrax import regret
 from regrax.games import Correlated, Game, Trajectory, running_gaps
-from regrax.learners import Learner
+from regrax.learners import BanditLearner, Learner
 from regrax.show.plots._curves import Regret, draw_gaps, draw_regrets
 from regrax.show.plots._panels import draw_simplex, draw_table
 from regrax.show.plots._style import in_math, short, shown_rounds
@@ -68,19 +68,14 @@ def _regret(game: Game, player: int, learner: Learner, trajectory: Trajectory) -
     values = np.asarray(running(trajectory.played[player], trajectory.losses[player]))
     kind = "" if learner.regret == "external" else f", {learner.regret}"
     rounds, width = shown_rounds(trajectory.rounds), _width(game, player, learner)
-    bounds = [
-        None if width is None else learner.bound(game.sizes[player], int(t), width) for t in rounds
-    ]
-    known = all(bound is not None and np.isfinite(bound) for bound in bounds)
-    return Regret(
-        f"{game.players[player]}{kind}", values, np.array(bounds, float) if known else None
-    )
+    bound = None if width is None else learner.bound(game.sizes[player], rounds, width)
+    return Regret(f"{game.players[player]}{kind}", values, bound)
 
 
 def _width(game: Game, player: int, learner: Learner) -> float | None:
     """What losses of a round span at most; for bandits, whose bounds ask for losses from 0 up, the largest loss."""
     losses = -np.moveaxis(np.asarray(game.payoffs[player], float), player, 0)
-    if learner.feedback == "bandit":
+    if isinstance(learner, BanditLearner):
         return float(losses.max()) if losses.min() >= 0 else None
     return float(np.ptp(losses, axis=0).max())
 

@@ -1,0 +1,82 @@
+r"""Where policies live: the probability simplex, or an L2 ball. Each knows its projection and its best points."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from regrax import _checks as checks
+from regrax.simplex import project_ball, project_simplex
+
+__all__ = ["Ball", "Domain", "Simplex"]
+
+
+class Domain(eqx.Module):
+    r"""A compact convex set $\Pi$ of policies."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+        r"""The nearest point, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
+
+    @abstractmethod
+    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+        r"""$x^*(S) \in \arg\min_{x \in \Pi} \langle S, x \rangle$, actions on the first axis."""
+
+    @abstractmethod
+    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+        r"""$\min_{x \in \Pi} \langle S, x \rangle$: what the best fixed point would have lost."""
+
+
+class Simplex(Domain):
+    r"""$\{x \ge 0, \sum_j x_j = 1\}$: distributions over actions.
+
+    >>> import jax.numpy as jnp
+    >>> Simplex().best(jnp.array([2.0, 1.0])).tolist(), Simplex().least(jnp.array([2.0, 1.0])).item()
+    ([0.0, 1.0], 1.0)
+    """
+
+    name: ClassVar[str] = "simplex"
+
+    def __repr__(self) -> str:
+        return "simplex()"
+
+    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+        return project_simplex(point)
+
+    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+        order = jnp.arange(len(total)).reshape(-1, *(1,) * (total.ndim - 1))
+        return (order == jnp.argmin(total, 0, keepdims=True)).astype(total.dtype)
+
+    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+        return total.min(0)
+
+
+class Ball(Domain):
+    r"""$\{\|x\|_2 \le R\}$.
+
+    >>> import jax.numpy as jnp
+    >>> Ball(2.0).best(jnp.array([3.0, 4.0])).tolist(), Ball(2.0).least(jnp.array([3.0, 4.0])).item()
+    ([-1.2, -1.6], -10.0)
+    """
+
+    name: ClassVar[str] = "ball"
+    radius: float | int | Float[Array, ""] = 1.0
+
+    def __check_init__(self) -> None:
+        checks.positive("radius", self.radius)
+
+    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+        return project_ball(point, self.radius)
+
+    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+        return -self.radius * total / jnp.linalg.norm(total, axis=0, keepdims=True)
+
+    def __repr__(self) -> str:
+        return f"ball({self.radius})"
+
+    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+        return -self.radius * jnp.linalg.norm(total, axis=0)

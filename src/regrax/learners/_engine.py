@@ -1,0 +1,270 @@
+r"""The one loop: seats, who chooses the losses, what is observed, what is kept.
+
+A round asks every seat for its policy, draws actions if there is a key, asks the `environment` for the losses of every
+seat, and shows each seat what its kind of learner sees. A loss sequence, a game and an adversary are environments;
+`scan_rounds` is the loop, `fold_rounds` the same for a number of rounds that no program is compiled for,
+`play_on_host` the same in Python.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax import _fast_paths as fast_paths
+from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
+
+Vectors = tuple[Float[Array, "_ *n"], ...]
+Environment = Callable[[Vectors, Any], Vectors]
+"""From what the seats play in a round, and what the round is given, to the losses of every seat."""
+
+ROUNDS_PER_SEGMENT = 1 << 16
+"""Rounds that one call of a compiled program plays at most: between calls Python hears of Ctrl-C."""
+
+
+class Round(NamedTuple):
+    """What happened in a round, or, stacked, in many."""
+
+    policies: tuple[Any, ...]  # (d,) per seat, or (T, d)
+    losses: tuple[Any, ...]
+    actions: tuple[Any, ...] | None  # () per seat, or (T,)
+
+    @property
+    def played(self) -> tuple[Any, ...]:
+        """What counts: the policies, or the drawn actions as one-hot rows."""
+        return self.policies if self.actions is None else one_hots(self.actions, self.policies)
+
+
+class Seats(NamedTuple):
+    """The states of all seats before a round, and the key that actions are drawn with."""
+
+    states: tuple[State, ...]
+    draws: Key
+
+
+def init_seats(
+    learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
+) -> Seats:
+    """The seats before the first round."""
+    begin, draws = (None, None) if key is None else jax.random.split(key)
+    keys = [None] * len(sizes) if begin is None else jax.random.split(begin, len(sizes))
+    seats = zip(learners, sizes, keys, strict=True)
+    return Seats(tuple(l.init(size, rounds, key=own) for l, size, own in seats), draws)
+
+
+def play_round(
+    learners: Sequence[Any],
+    environment: Environment,
+    states: tuple[State, ...],
+    given: Any = None,
+    key: Key = None,
+) -> tuple[tuple[State, ...], Round]:
+    """One round: the states after it, and what happened."""
+    policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
+    actions = None if key is None else _draw_all(key, policies)
+    shown = policies if actions is None else one_hots(actions, policies)
+    losses = environment(shown, given)
+    drawn = (None,) * len(policies) if actions is None else actions
+    seats = zip(learners, states, losses, drawn, strict=True)
+    after = tuple(l.update(state, l.observe(loss, action)) for l, state, loss, action in seats)
+    return after, Round(policies, losses, actions)
+
+
+def scan_rounds(
+    learners: Sequence[Any],
+    environment: Environment,
+    seats: Seats,
+    rounds: int,
+    given: Any = None,
+    first: int | Int[Array, ""] = 0,
+) -> tuple[Seats, Round]:
+    r"""Rounds `first` to `first + rounds - 1`: the seats after them, and their rows.
+
+    The rows of all rounds are large buffers, and when a loop body writes one, XLA schedules the parts of that body anew
+    every round, which takes as long as playing a small game does: small games are played in blocks whose buffers are
+    small, by a loop over rounds inside a loop over blocks, twice as fast.
+    """
+    states, draws = seats
+    block = _divisor(rounds, block_of(states))
+
+    def one(states: tuple, step: tuple) -> tuple[tuple, Round]:
+        number, row = step
+        key = None if draws is None else jax.random.fold_in(draws, number)
+        return play_round(learners, environment, states, row, key)
+
+    def play_block(states: tuple, steps: tuple) -> tuple[tuple, Round]:
+        return lax.scan(one, states, steps, block, unroll=_unroll(states, block))
+
+    steps = (None if draws is None else first + jnp.arange(rounds), given)
+    parts = jax.tree.map(lambda x: x.reshape(rounds // block, block, *x.shape[1:]), steps)
+    states, rows = lax.scan(play_block, states, parts, rounds // block)
+    return Seats(states, draws), jax.tree.map(lambda x: x.reshape(rounds, *x.shape[2:]), rows)
+
+
+def fold_rounds(
+    play: Callable[[Seats, Int[Array, ""]], tuple[Seats, Round]],
+    seats: Seats,
+    count: int | Int[Array, ""],
+    size: int,
+    fold: Callable[[Any, Int[Array, ""], Round], Any],
+    kept: Any,
+) -> tuple[Seats, Any]:
+    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` adds to what is kept.
+
+    Whole blocks are played: rows past `count` mean nothing, and nor do the seats unless `count` ends a block.
+    """
+
+    def play_block(index: Int[Array, ""], carry: tuple) -> tuple:
+        seats, kept = carry
+        seats, rows = play(seats, index * size)
+        return seats, fold(kept, index * size, rows)
+
+    return lax.fori_loop(0, -(-count // size), play_block, (seats, kept))
+
+
+def fill_rounds(
+    learners: Sequence[Learner],
+    environment: Environment,
+    seats: Seats,
+    span: tuple[Any, Any, int],
+    given: Any = None,
+) -> tuple[Seats, Round]:
+    """The rows of `count` rounds from `first` on, in buffers of `capacity` rows; `span` is these three."""
+    first, count, capacity = span
+    size = min(block_of(seats.states), capacity)
+
+    def play(seats: Seats, here: Int[Array, ""]) -> tuple[Seats, Round]:
+        part = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, here, size), given)
+        return scan_rounds(learners, environment, seats, size, part, first + here)
+
+    def write(kept: Round, here: Int[Array, ""], rows: Round) -> Round:
+        return jax.tree.map(lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), kept, rows)
+
+    shapes = jax.eval_shape(lambda seats: play(seats, jnp.zeros((), int))[1], seats)
+    kept = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape[1:]), x.dtype), shapes)
+    return fold_rounds(play, seats, count, size, write, kept)
+
+
+def block_of(states: tuple[State, ...]) -> int:
+    """How many rounds are played in a block: as many as have small rows, a power of two; 1 where states are large."""
+    leaves = [leaf for leaf in jax.tree.leaves(states) if leaf.ndim]
+    largest = max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=1)
+    row = max((leaf.shape[-1] * leaf.dtype.itemsize for leaf in leaves), default=1)
+    limit = fast_paths.MAX_SMALL_BUFFER_BYTES
+    return 1 if largest > limit else 1 << max(limit // row, 1).bit_length() - 1
+
+
+def _divisor(rounds: int, most: int) -> int:
+    return max(block for block in range(1, most + 1) if rounds % block == 0)
+
+
+def _unroll(states: tuple[State, ...], block: int) -> int:
+    """Entering a loop body costs as well: two rounds an entry, unless it is slow to compile (heads of Blum-Mansour)."""
+    light = fast_paths.ENABLED and all(jnp.ndim(leaf) < 2 for leaf in jax.tree.leaves(states))
+    return 2 if light and block % 2 == 0 else 1
+
+
+def segments(rounds: int) -> Iterator[tuple[int, int, int]]:
+    """First round, number of rounds and buffer size of each call that together play `rounds`.
+
+    Sizes are powers of two, so that a loop over numbers of rounds compiles few programs.
+
+    >>> list(segments(1000)), len(list(segments(100_000)))
+    ([(0, 1000, 1024)], 2)
+    """
+    for first in range(0, rounds, ROUNDS_PER_SEGMENT):
+        count = min(rounds - first, ROUNDS_PER_SEGMENT)
+        yield first, count, at_most(count)
+
+
+def at_most(rounds: int) -> int:
+    """The power of two from `rounds` on: the number of rounds that programs and buffers are made for."""
+    return 1 << (rounds - 1).bit_length()
+
+
+def play_on_host(
+    learners: Sequence[Learner],
+    environment: Environment,
+    seats: Seats,
+    given: Sequence[Any],
+    on_round: Callable[[Round], None] | None = None,
+) -> Round:
+    """The same rounds in a plain loop, for learners that jax cannot trace; `on_round` is called after each."""
+    seated: Any = [l if isinstance(l, HostLearner) else _Compiled(l) for l in learners]
+    (states, draws), rows = seats, []
+    for number, row in enumerate(given):
+        key = None if draws is None else jax.random.fold_in(draws, number)
+        states, played = play_round(seated, environment, states, row, key)
+        rows.append(played)
+        if on_round is not None:
+            on_round(played)
+    return jax.tree.map(lambda *column: jnp.stack(column), *rows)
+
+
+class _Compiled:
+    """A traced learner in a plain loop: its methods, compiled once for all learners of its kind."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.policy = partial(_policy, learner)
+        self.update = partial(_update, learner)
+        self.observe = learner.observe
+
+
+@jax.jit
+def _policy(learner: Learner, state: State) -> Float[Array, "d"]:
+    return learner.policy(state)
+
+
+@jax.jit
+def _update(learner: Learner, state: State, feedback: Any) -> State:
+    return learner.update(state, feedback)
+
+
+def draw(key: PRNGKeyArray, policy: Float[Array, "d"]) -> Int[Array, ""]:
+    r"""An action $a \sim \pi$."""
+    return jax.random.categorical(key, jnp.log(policy))  # log(0) is -inf, which is never drawn
+
+
+def _draw_all(key: PRNGKeyArray, policies: Vectors) -> tuple[Int[Array, "*m"], ...]:
+    """An action for every seat; of seats that hold several policies, an action for each."""
+    keys = jax.random.split(key, len(policies))
+    return tuple(
+        draw(own, pi) if pi.ndim == 1 else jax.vmap(draw)(jax.random.split(own, len(pi)), pi)
+        for own, pi in zip(keys, policies, strict=True)
+    )
+
+
+def one_hots(actions: tuple, policies: tuple) -> tuple:
+    """Actions as one-hot rows."""
+    if isinstance(actions[0], np.ndarray):
+        return tuple(
+            np.eye(pi.shape[-1], dtype=pi.dtype)[a] for a, pi in zip(actions, policies, strict=True)
+        )
+    return tuple(
+        jax.nn.one_hot(a, pi.shape[-1], dtype=pi.dtype)
+        for a, pi in zip(actions, policies, strict=True)
+    )
+
+
+def check_key(learners: Sequence[Learner], key: Key) -> None:
+    """Raise unless every learner that draws its actions has a key to draw with."""
+    for learner in learners:
+        if isinstance(learner, BanditLearner) and key is None:
+            raise ValueError(
+                f"{learner} sees only the loss of an action it draws, so it needs a key (a seed), but none came"
+            )
+
+
+def on_host(learners: Sequence[Learner], *arrays: Any) -> bool:
+    """Whether a learner runs in Python; raises if it would meet arrays without values."""
+    hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
+    if hosted and not all(checks.is_concrete(x) for x in jax.tree.leaves(arrays)):
+        raise ValueError(f"{hosted[0]} runs in Python and cannot be traced by jit, vmap or grad")
+    return bool(hosted)

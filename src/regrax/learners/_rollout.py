@@ -1,0 +1,102 @@
+"""`rollout`: one learner on a loss sequence."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from regrax import _checks as checks
+from regrax.learners._base import Key, Learner
+from regrax.learners._engine import (
+    Round,
+    Seats,
+    Vectors,
+    at_most,
+    check_key,
+    fill_rounds,
+    init_seats,
+    on_host,
+    play_on_host,
+    scan_rounds,
+    segments,
+)
+
+Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
+
+
+def rollout(learner: Learner, losses: Rows, *, key: Key = None, start: Any = None) -> Rows:
+    r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
+
+    Computes in jax's default float, float32, or float64 inside `jax.enable_x64(True)`. Outside of `jit`, `vmap` and
+    `grad` the result is a numpy array. For many sequences, `vmap` it.
+
+    Args:
+        learner: who plays.
+        losses: the loss of every action in every round, of shape `(T, d)`.
+        key: for learners that draw random numbers; a bandit learner draws $a_t \sim \pi_t$ with it and sees
+            $\ell_{t,a_t}$ only.
+        start: the policy of round 1, by default the learner's own choice; see `Learner.starting_at`.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import FollowTheLeader
+    >>> rollout(FollowTheLeader(), jnp.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+    """
+    fits = np.ndim(losses) == 2 and min(np.shape(losses)) >= 1
+    checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
+    checks.finite("losses", losses)
+    check_key([learner], key)
+    learner = learner if start is None else learner.starting_at(start)
+    if on_host([learner], losses, key):
+        return np.asarray(_on_host(learner, np.asarray(losses), key).policies[0])
+    if checks.are_concrete(learner, losses, key):
+        return _in_segments(learner, np.asarray(losses), key)
+    return _traced(learner, jnp.asarray(losses, float), key).policies[0]
+
+
+def given_losses(_: Vectors, row: Float[Array, "d"]) -> Vectors:
+    """The environment that a loss sequence is: the losses of a round are its row, whatever is played."""
+    return (row,)
+
+
+def _on_host(learner: Learner, losses: Float[np.ndarray, "T d"], key: Key) -> Round:
+    rows = [jnp.asarray(row, float) for row in losses]
+    seats = init_seats((learner,), losses.shape[1:], len(losses), key)
+    return play_on_host((learner,), given_losses, seats, rows)
+
+
+@jax.jit
+def _traced(learner: Learner, losses: Float[Array, "T d"], key: Key) -> Round:
+    rounds, actions = losses.shape
+    seats = init_seats((learner,), (actions,), rounds, key)
+    return scan_rounds((learner,), given_losses, seats, rounds, losses)[1]
+
+
+def _in_segments(learner: Learner, losses: Float[np.ndarray, "T d"], key: Key) -> Rows:
+    seats, kept = None, []
+    for first, count, capacity in segments(len(losses)):
+        rows = np.zeros((capacity, losses.shape[1]), losses.dtype)
+        rows[:count] = losses[first : first + count]
+        seats, played = _advance(learner, seats, rows, first, count, key, at_most(len(losses)))
+        kept.append(checks.as_numpy(played)[:count])
+    return kept[0] if len(kept) == 1 else np.concatenate(kept)
+
+
+@partial(jax.jit, static_argnames="rounds")
+def _advance(
+    learner: Learner,
+    seats: Seats | None,
+    losses: Float[Array, "c d"],
+    first: Int[Array, ""],
+    count: Int[Array, ""],
+    key: Key,
+    rounds: int,
+) -> tuple[Seats, Float[Array, "c d"]]:
+    capacity, actions = losses.shape
+    seats = init_seats((learner,), (actions,), rounds, key) if seats is None else seats
+    span = (first, count, capacity)
+    seats, played = fill_rounds((learner,), given_losses, seats, span, jnp.asarray(losses, float))
+    return seats, played.policies[0]

@@ -1,0 +1,127 @@
+"""The one loop: starts, summaries in constant memory, sums that hold over many rounds, programs that calls share."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import regrax as rx
+from regrax._registry import LEARNERS
+from regrax.games import matching_pennies, random, weighted_rps
+from regrax.learners import BanditLearner, Sum, rollout
+from regrax.specs import parse_learner
+
+START = [0.2, 0.5, 0.3]
+EXAMPLES = [text for entry in LEARNERS.values() for text in entry.examples if "ball" not in text]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
+    learner = parse_learner(text)
+    key = jax.random.key(0) if isinstance(learner, BanditLearner) else None
+    losses = np.random.default_rng(0).random((6, 3))
+    played = rollout(learner, losses, key=key, start=START)
+    np.testing.assert_allclose(played[0], START, atol=1e-9)
+    np.testing.assert_allclose(played.sum(1), 1, atol=1e-9)
+    own = rollout(learner, losses, key=key)
+    assert text == "uniform()" or np.abs(own[0] - START).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    "text", ["hedge(0.5)", "optimistic_hedge(0.5)", "euclidean_ftrl(0.5)", "regret_matching()"]
+)
+def test_bounds_hold_from_a_prior(x64, text):
+    learner = parse_learner(text).starting_at(START)
+    losses = np.random.default_rng(1).random((200, 3)) * np.array([0.5, 1.0, 0.2])
+    regret = rx.external_regret(rollout(learner, losses), losses)
+    bounds = learner.bound(3, np.array([1, 100, 200]))
+    assert regret <= bounds[-1]
+    assert (np.diff(bounds) > 0).all()
+    assert bounds[-1] == learner.bound(3, 200)
+
+
+def test_hedge_from_a_prior_is_the_prior_times_its_weights(x64):
+    losses = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    weights = np.array(START) * np.exp([-0.7, 0.0, 0.0])
+    played = rollout(rx.Hedge(0.7, prior=START), losses)
+    np.testing.assert_allclose(played[1], weights / weights.sum(), atol=1e-12)
+    assert rx.Hedge(0.7, prior=START).bound(3, 1) == pytest.approx(np.log(5) / 0.7 + 0.7 / 8)
+    assert repr(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
+
+
+def test_the_famous_games_move_from_a_start():
+    still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
+    moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, start=[[0.8, 0.2], None])
+    assert np.ptp(still.policies[0]) == 0
+    assert np.ptp(moved.policies[1]) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ([[0.5, 0.5]], "start must have an entry for each of 2 players, but has 1"),
+        ([[0.5, 0.6], None], "prior must sum to 1"),
+        ([[0.2, 0.3, 0.5], None], r"prior must have shape \(2,\)"),
+    ],
+)
+def test_bad_starts_are_told(as_users_run_it, start, message):
+    with pytest.raises(ValueError, match=message):
+        rx.play(matching_pennies(), rx.Hedge(0.3), 5, start=start)
+
+
+@pytest.mark.parametrize("key", [None, 3])
+@pytest.mark.parametrize("rounds", [1, 300, 1000])
+def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
+    drawn = None if key is None else jax.random.key(key)
+    game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]
+    whole = rx.play(game, learners, rounds, key=drawn)
+    short = rx.play(game, learners, rounds, key=drawn, keep="summary")
+    np.testing.assert_allclose(short.joint, whole.joint, atol=1e-12)
+    pairs = zip(whole.played, whole.losses, strict=True)
+    for n, (played, losses) in enumerate(pairs):
+        np.testing.assert_allclose(short.averages[n], played.mean(0), atol=1e-12)
+        assert short.payoffs[n] == pytest.approx(-(played * losses).sum() / rounds)
+        for kind in ("external", "internal", "swap"):
+            exact = getattr(rx, f"{kind}_regret")(played, losses)
+            assert short.regrets(kind)[n] == pytest.approx(exact, abs=1e-9)
+            assert whole.summary().regrets(kind)[n] == pytest.approx(exact, abs=1e-9)
+
+
+def test_a_million_float32_rounds_hold(as_users_run_it):
+    game = weighted_rps()
+    found = rx.play(game, rx.Hedge(0.05), 1_000_000, keep="summary", start=[[0.6, 0.2, 0.2], None])
+    assert abs(found.joint.sum() - 1) < 1e-6
+    for regret, gap in zip(found.regrets(), rx.cce_gap(found.joint, game, "none"), strict=True):
+        assert abs(regret / found.rounds - gap) < 1e-3
+
+
+def test_ten_million_float32_terms_keep_six_digits():
+    term = jnp.array([0.1, 0.7, 3.3], jnp.float32)
+    total = jax.jit(
+        lambda: jax.lax.fori_loop(0, 10_000_000, lambda _, s: s.add(term), Sum.zeros(3))
+    )()
+    np.testing.assert_allclose(
+        np.asarray(total.value, float), 1e7 * np.asarray(term, float), rtol=1e-6
+    )
+
+
+def test_a_loop_over_rounds_and_steps_compiles_up_to_powers_of_two(as_users_run_it, compilations):
+    game = random(2, 2)
+    for rounds in (4, 8, 16, 32):
+        rx.play(game, rx.Hedge(0.3), rounds)
+    with compilations() as count:
+        for rounds in range(3, 33):
+            rx.play(random(2, 2, seed=rounds), rx.Hedge(rounds), rounds)
+    assert count == [0]
+
+
+def test_progress_is_reported():
+    seen = []
+    rx.play(
+        matching_pennies(),
+        rx.Uniform(),
+        70_000,
+        keep="summary",
+        on_progress=lambda *at: seen.append(at),
+    )
+    assert seen == [(65_536, 70_000), (70_000, 70_000)]
