@@ -5,14 +5,13 @@ whatever came before, the expected regret is the same for every policy (see `reg
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
@@ -226,43 +225,6 @@ class FromKey(Distribution):
         fits = drawn.shape == (rounds, actions, count)
         checks.shape("each sequence", drawn[..., 0], f"{(rounds, actions)}", fits)
         return jnp.asarray(drawn, float)
-
-
-class Mixture(Distribution):
-    """Each sequence comes from one of several distributions, chosen with `weights` (equal unless given).
-
-    >>> import jax
-    >>> mixed = Mixture((Gaussian(), Rademacher()), (0.9, 0.1))
-    >>> mixed.draw(20, 3, 100, key=jax.random.key(0)).shape
-    (20, 3, 100)
-    """
-
-    name: ClassVar[str] = "mixture"
-    parts: tuple[Distribution, ...]
-    weights: tuple[float, ...] = eqx.field(static=True)
-
-    def __init__(self, parts: Sequence[Distribution], weights: Sequence[float] | None = None):
-        self.parts = tuple(parts)
-        self.weights = tuple(weights or [1 / len(self.parts)] * len(self.parts))
-        checks.shape(
-            "weights", self.weights, f"({len(self.parts)},)", len(self.weights) == len(self.parts)
-        )
-        checks.distributions("weights", self.weights)
-
-    @property
-    def mean(self) -> float | None:
-        means = {part.mean for part in self.parts}
-        return means.pop() if len(means) == 1 else None
-
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
-        choice, *keys = jax.random.split(key, len(self.parts) + 1)
-        chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=(count,))
-        drawn = [
-            part.draw(rounds, actions, count, key=k)
-            for part, k in zip(self.parts, keys, strict=True)
-        ]
-        which = jnp.broadcast_to(chosen, (rounds, actions, count))
-        return lax.select_n(which, *drawn)
 
 
 def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
