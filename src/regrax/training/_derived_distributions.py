@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.training._distributions import Batch, Distribution
+from regrax.training._distributions import Batch, Distribution, check_distribution
 
 
 class Mixture(Distribution):
@@ -28,11 +28,12 @@ class Mixture(Distribution):
     weights: tuple[float, ...] = eqx.field(static=True)
 
     def __init__(self, parts: Sequence[Distribution], weights: Sequence[float] | None = None):
-        self.parts = tuple(parts)
-        self.weights = tuple(weights or [1 / len(self.parts)] * len(self.parts))
-        checks.shape(
-            "weights", self.weights, f"({len(self.parts)},)", len(self.weights) == len(self.parts)
-        )
+        self.parts, count = tuple(parts), len(parts)
+        checks.at_least("the number of parts", count, 1)
+        for part in self.parts:
+            check_distribution("every part of a mixture", part)
+        self.weights = (1 / count,) * count if weights is None else tuple(map(float, weights))
+        checks.shape("weights", self.weights, f"({count},)", len(self.weights) == count)
         checks.distributions("weights", self.weights)
 
     @property
@@ -40,7 +41,7 @@ class Mixture(Distribution):
         means = {part.mean for part in self.parts}
         return means.pop() if len(means) == 1 else None
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         choice, *keys = jax.random.split(key, len(self.parts) + 1)
         chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=(count,))
         drawn = [
@@ -63,11 +64,14 @@ class RandomHorizon(Distribution):
     name: ClassVar[str] = "random-horizon"
     base: Distribution
 
+    def __check_init__(self) -> None:
+        check_distribution("base", self.base)
+
     @property
     def mean(self) -> float | None:
-        return self.base.mean
+        return 0.0 if self.base.mean == 0 else None  # after the last round losses are zero
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         nature, end = jax.random.split(key)
         losses = self.base.draw(rounds, actions, count, key=nature)
         last = jax.random.randint(end, (count,), 0, rounds)
@@ -90,11 +94,12 @@ class Rescaled(Distribution):
     deviation: float
 
     def __check_init__(self) -> None:
+        check_distribution("base", self.base)
         checks.positive("deviation", self.deviation)
 
     @property
     def mean(self) -> float | None:
         return None if self.base.mean is None else self.base.mean / self.deviation
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         return self.base.draw(rounds, actions, count, key=key) / self.deviation
