@@ -20,7 +20,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=50,
+    max_examples=30,
     suppress_health_check=[HealthCheck.function_scoped_fixture],  # float64 for all examples alike
 )
 settings.load_profile("regrax")

@@ -84,7 +84,7 @@ def test_swap_columns_are_what_it_plays(x64):
     np.testing.assert_allclose(fixed, policies, rtol=0, atol=FIXED_POINT)
 
 
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 5])
 def test_stationary_parameters_are_hedge(x64, d):
     losses = draws(30, d)
     played = rollout(LinearAttention.hedge(d, 0.45), losses)
@@ -107,7 +107,7 @@ def test_stationary_parameters_on_the_ball_are_lazy_descent(x64):
     np.testing.assert_allclose(rollout(model, losses), classical, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("d", [2, 3, 5])
+@pytest.mark.parametrize("d", [2, 5])
 def test_stationary_swap_parameters_are_blum_mansour(x64, d):
     losses = draws(30, d)
     played = rollout(SwapAttention.hedge(d, 0.9), losses)

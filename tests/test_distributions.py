@@ -93,8 +93,6 @@ def test_the_contract(entry):
     assert np.isfinite(losses).all()
     np.testing.assert_array_equal(losses, again)
     assert (losses != other).any()
-    eager = entry.distribution.draw(T, D, N, key=KEY)
-    np.testing.assert_allclose(losses, eager, rtol=1e-4, atol=1e-5)
     mean = entry.distribution.mean
     assert (mean is None) == (entry.variance is None)
     if mean is not None:
@@ -172,7 +170,7 @@ def test_refusals(make, message):
 
 @pytest.mark.parametrize("freedom", [2.5, 5.0, 40.0])
 def test_student_losses_have_their_law(freedom):
-    losses = np.ravel(StudentT(freedom).draw(T, D, 5_000, key=KEY))
+    losses = np.ravel(drawn(StudentT(freedom), KEY)[..., :5_000])
     assert stats.kstest(losses, stats.t(freedom).cdf).pvalue > 1e-3
     ends = np.quantile(np.abs(losses), [0.99, 0.999])  # the tails, which that test hardly sees
     np.testing.assert_allclose(stats.t(freedom).sf(ends), [0.005, 0.0005], rtol=0.2)

@@ -79,7 +79,7 @@ def vertices(gains, size):
 
 
 @pytest.mark.parametrize("concept", ["ce", "cce"])
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(payoffs=numbers(2, 2, 2), joint=distributions(4))
 def test_linear_objectives_equal_the_best_vertex(concept, payoffs, joint):
     game, exact = Game(payoffs), EXACT * max(1.0, np.abs(payoffs).max())
@@ -237,7 +237,7 @@ def test_pure_equilibria_by_definition(payoffs):
     assert pure_equilibria(Game(payoffs)) == expected
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(payoffs=numbers(2, 3, 3))
 def test_equilibria_of_any_small_game_are_equilibria(payoffs):
     """Small integers make degenerate games: ties, duplicate actions, whole faces of equilibria."""
