@@ -1,4 +1,4 @@
-"""What tests share: pages as a browser shows them, and a count of compilations."""
+"""What tests share: how properties are tried, pages as a browser shows them, and a count of compilations."""
 
 import contextlib
 import html
@@ -12,6 +12,18 @@ from typing import NamedTuple
 
 import jax
 import pytest
+from hypothesis import HealthCheck, settings
+
+# the same examples in every run, none kept on disk; the first example compiles, so none has a deadline
+settings.register_profile(
+    "regrax",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=30,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # float64 for all examples alike
+)
+settings.load_profile("regrax")
 
 MEASURE = """<pre id="measured"></pre><script>
 document.getElementById("measured").textContent = JSON.stringify({

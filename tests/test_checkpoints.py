@@ -8,23 +8,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
+from regrax.attention import LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import Checkpoint, load_model, save_model
+from regrax.cli._specs import read_learner
 from regrax.games import play, weighted_rps
-from regrax.specs import parse_learner
 
 KEY = jax.random.key(0)
-MODELS = [
-    LinearAttention(3, key=KEY),
-    LinearAttention(2, key=KEY, operator="ball", radius=2.5),
-    FullLinearAttention(3, key=KEY),
-    SwapAttention(3, key=KEY),
-    Transformer(3, key=KEY, layers=2, heads=2, width=8, hidden=12),
-]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
-def test_a_model_comes_back_as_it_was(model, tmp_path):
+def test_a_model_is_found_by_any_of_its_names(tmp_path):
+    model = Transformer(3, key=KEY, layers=2, heads=2, width=8, hidden=12)
     save_model(tmp_path / "m", model, seed=3)
     for name in ("m", "m.safetensors", "m.json"):
         saved = load_model(tmp_path / name)
@@ -42,12 +35,12 @@ def test_parameters_come_in_the_precision_of_the_day(tmp_path, x64):
 def test_a_checkpoint_takes_a_seat_and_prints_its_spec(tmp_path):
     save_model(tmp_path / "m", SwapAttention.hedge(3, 0.4))
     text = f'checkpoint("{tmp_path}/m", calibrated=true)'
-    learner = parse_learner(text)
+    learner = read_learner(text)
     assert str(learner) == text
     seated = play(weighted_rps(), learner, rounds=5)
     expected = play(weighted_rps(), SwapAttention.hedge(3, 0.4).calibrated(), rounds=5)
     np.testing.assert_array_equal(seated.joint, expected.joint)
-    assert eqx.tree_equal(parse_learner(text), learner)
+    assert eqx.tree_equal(read_learner(text), learner)
 
 
 def test_a_ball_model_is_refused_a_seat(tmp_path, as_users_run_it):
@@ -151,4 +144,4 @@ def test_a_missing_checkpoint_says_which_file(tmp_path):
 )
 def test_a_bad_spec_of_a_checkpoint_is_refused(saved, text, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
-        parse_learner(text.format(saved))
+        read_learner(text.format(saved))

@@ -93,7 +93,10 @@ def test_lists_as_json(capsys):
             "nearest is weighted-rps",
         ),
         (("play", "chicken", "--learners", "hegde(1)", "--rounds", "2"), "nearest is hedge"),
-        (("play", "chicken", "--learners", "hedge(-1)", "--rounds", "2"), "step must be above 0"),
+        (
+            ("play", "chicken", "--learners", "hedge(-1)", "--rounds", "2"),
+            "step_size must be above 0",
+        ),
         (
             ("play", "chicken", "--learners", "uniform()", "--rounds", "0"),
             "rounds must be a whole number",

@@ -5,7 +5,9 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
 from scipy import optimize
+from tests.strategies import distributions, numbers
 
 from regrax import games
 from regrax.games import (
@@ -77,21 +79,20 @@ def vertices(gains, size):
 
 
 @pytest.mark.parametrize("concept", ["ce", "cce"])
-@pytest.mark.parametrize("seed", range(4))
-def test_linear_objectives_equal_the_best_vertex(concept, seed):
-    sizes = (2, 2) if seed < 3 else (2, 3)
-    game = games.random(*sizes, seed=seed)
-    corners = vertices(incentives(game, concept).toarray(), int(np.prod(sizes)))
+@settings(max_examples=12)
+@given(payoffs=numbers(2, 2, 2), joint=distributions(4))
+def test_linear_objectives_equal_the_best_vertex(concept, payoffs, joint):
+    game, exact = Game(payoffs), EXACT * max(1.0, np.abs(payoffs).max())
+    corners = vertices(incentives(game, concept).toarray(), 4)
     assert len(corners)
-    welfare = (corners @ game.payoffs.sum(0).ravel()).max()
-    assert solve(game, concept, "welfare").welfare == pytest.approx(welfare, abs=EXACT)
+    welfare = (corners @ payoffs.sum(0).ravel()).max()
+    assert solve(game, concept, "welfare").welfare == pytest.approx(welfare, abs=exact)
     # the max-min payoff is the value of a game of corners against players
-    paid = corners @ game.payoffs.reshape(2, -1).T
+    paid = corners @ payoffs.reshape(2, -1).T
     value = zero_sum_equilibrium(games.zero_sum(paid)).payoffs[0]
-    assert solve(game, concept, "minimum").payoffs.min() == pytest.approx(value, abs=1e-8)
-    play_ = np.random.default_rng(seed).dirichlet(np.ones(int(np.prod(sizes)))).reshape(sizes)
-    distance = nearest(play_, game, concept).distance
-    assert distance == pytest.approx(distance_to_hull(play_.ravel(), corners), abs=1e-8)
+    assert solve(game, concept, "minimum").payoffs.min() == pytest.approx(value, abs=10 * exact)
+    distance = nearest(joint.reshape(2, 2), game, concept).distance
+    assert distance == pytest.approx(distance_to_hull(joint, corners), abs=1e-8)
 
 
 def distance_to_hull(p, corners):
@@ -226,18 +227,27 @@ def test_constant_sum_counts_as_zero_sum():
     assert profile.welfare == pytest.approx(7)
 
 
-def test_pure_equilibria_by_definition():
-    game = games.random(3, 2, 4, seed=6)
+@given(payoffs=numbers(3, 2, 2, 2))
+def test_pure_equilibria_by_definition(payoffs):
     expected = [
         a
-        for a in np.ndindex(*game.sizes)
-        if all(
-            game.payoffs[n][a] >= game.payoffs[n][(*a[:n], j, *a[n + 1 :])]
-            for n in range(3)
-            for j in range(game.sizes[n])
-        )
+        for a in np.ndindex(2, 2, 2)
+        if all(payoffs[n][a] >= payoffs[n][(*a[:n], 1 - a[n], *a[n + 1 :])] for n in range(3))
     ]
-    assert pure_equilibria(game) == expected
+    assert pure_equilibria(Game(payoffs)) == expected
+
+
+@settings(max_examples=12)
+@given(payoffs=numbers(2, 3, 3))
+def test_equilibria_of_any_small_game_are_equilibria(payoffs):
+    """Small integers make degenerate games: ties, duplicate actions, whole faces of equilibria."""
+    game = Game(payoffs)
+    exact = EXACT * max(1.0, float(np.ptp(payoffs)))
+    found = nash_equilibria(game)
+    assert found
+    assert all(profile.check("nash", exact) for profile in found)
+    for concept, objective in itertools.product(("ce", "cce"), ("welfare", "minimum")):
+        assert solve(game, concept, objective).check(concept, exact)
 
 
 def test_nash_of_three_players_takes_a_pure_one():

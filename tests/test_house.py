@@ -21,7 +21,13 @@ IMPORTS = [
 ]
 PACKAGES = [(home, name) for home, name in IMPORTS if home in (None, "show")]
 PUBLIC = [(home, name) for home, name in IMPORTS if home not in (None, "show")]
-NO_EXAMPLE = {"BanditLearner", "HostLearner", "Learner", "Model", "Trajectory"}  # abstract, or only made by others
+NO_EXAMPLE = {
+    "BanditLearner",
+    "HostLearner",
+    "Learner",
+    "Model",
+    "Trajectory",
+}  # abstract, or only made by others
 PRIVATE = re.compile(r"^\s*(?:from|import) (regrax(?:\.\w+)*?)\._\w+", re.M)
 
 

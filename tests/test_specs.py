@@ -1,10 +1,17 @@
 """Specs: what parses, what does not, and what the errors say."""
 
+import contextlib
+
+import equinox as eqx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regrax import games
+from regrax._registry import LEARNERS
 from regrax.cli._specs import read_game, read_games, read_learner
+from regrax.learners import SCHEDULES, Learner
 from regrax.specs import parse_distribution, parse_game, parse_learner
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -87,25 +94,68 @@ def test_errors_show_the_grammar():
         parse_learner("hedge(")
 
 
-def test_random_text_never_escapes_as_another_error():
-    rng = np.random.default_rng(0)
-    words = [
-        "hedge(",
-        "blum_mansour(",
-        "true",
-        "uniform",
-        *'hedge(),=." 0123456789-+eE_',
-        "\\",
-        "\n",
-    ]
-    refused = 0
-    for _ in range(2000):
-        text = "".join(rng.choice(words, rng.integers(0, 12)))
-        try:
-            parse_learner(text)
-        except ValueError:
-            refused += 1
-    assert refused > 1900
+LATIN = "".join(map(chr, range(256)))
+WORDS = [
+    *LEARNERS,
+    *SCHEDULES,
+    "true",
+    "nope",
+    *'(),=."-+ 0',
+    "1e999",
+    "-3",
+    "0.5",
+    "(0.5",
+    "\\",
+    "\n",
+]
+
+
+@given(text=st.lists(st.sampled_from(WORDS), max_size=8).map("".join) | st.text(LATIN, max_size=9))
+def test_no_text_escapes_as_another_error(text):
+    with contextlib.suppress(ValueError):
+        assert isinstance(parse_learner(text), Learner)
+
+
+POSITIVE = st.floats(min_value=1e-300, max_value=1e300).map(repr) | st.integers(1, 10**9).map(repr)
+STEP = (
+    POSITIVE
+    | POSITIVE.map("inverse-sqrt({})".format)
+    | st.lists(POSITIVE, min_size=2, max_size=4).map(lambda steps: f"per_round({', '.join(steps)})")
+)
+BASE = st.sampled_from(["uniform", "ada-hedge()", "Regret_Matching"]) | STEP.map(
+    " hedge( step={} )".format
+)
+FULL = st.recursive(
+    BASE,
+    lambda base: (
+        base.map("blum_mansour({})".format)
+        | st.builds("delayed({}, {})".format, base, st.integers(1, 9))
+    ),
+    max_leaves=3,
+)
+LEARNER = FULL | st.builds("importance-weighted({}, {})".format, FULL, st.floats(0.001, 1))
+GAME = (
+    st.builds("hawk-dove(value={}, cost={})".format, POSITIVE, POSITIVE)
+    | st.builds("asymmetric_pennies({})".format, POSITIVE)
+    | st.builds("random(2, 3, seed={})".format, st.integers(0, 2**32))
+    | st.builds("random-covariant(2, 2, correlation={})".format, st.floats(-1, 1))
+)
+
+
+@given(text=LEARNER)
+def test_a_learner_prints_a_spec_that_makes_it_again(text):
+    learner = parse_learner(text)
+    again = parse_learner(repr(learner))
+    assert repr(again) == repr(learner)
+    assert eqx.tree_equal(again, learner)
+
+
+@given(text=GAME)
+def test_a_game_prints_a_spec_that_makes_it_again(text):
+    game = parse_game(text)
+    again = parse_game(repr(game))
+    assert repr(again) == repr(game)
+    np.testing.assert_array_equal(again.payoffs, game.payoffs)
 
 
 def test_a_game_may_be_a_file(tmp_path):

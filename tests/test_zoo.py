@@ -1,4 +1,4 @@
-"""The zoo: every known equilibrium is one, every name reads back, every game is described with its source."""
+"""The contract every game of the zoo keeps, at its defaults and at others; every game is described with its source."""
 
 import inspect
 
@@ -9,7 +9,7 @@ from regrax import games
 from regrax._registry import About, about_game
 from regrax._registry import games as registered
 from regrax.games import Correlated, solve
-from regrax.specs import parse_game
+from regrax.specs import draw_games, parse_game
 
 ROUNDING = 1e-9
 ZOO = registered()
@@ -72,20 +72,39 @@ OTHERS = [
 DEFAULTS = [name + NEEDS_SIZES.get(name, "") for name in ZOO]
 
 
-def test_there_are_more_than_thirty():
+def test_there_are_more_than_thirty_and_the_random_ones_take_seeds():
     assert len(ZOO) >= 30
+    seeded = {name for name in ZOO if "seed=" in ZOO[name].parameters}
+    assert seeded == set(NEEDS_SIZES)
 
 
 @pytest.mark.parametrize("spec", [*DEFAULTS, *OTHERS])
-def test_known_equilibria_are_equilibria_and_names_read_back(spec):
+def test_the_contract(spec):
+    """Finite payoffs, labels all different, known equilibria that are such, a name that reads back."""
     game = parse_game(spec)
+    assert np.isfinite(game.payoffs).all()
+    assert not game.payoffs.flags.writeable
+    assert len(set(game.players)) == len(game.players) == len(game.sizes)
+    assert tuple(len(set(labels)) for labels in game.actions) == game.sizes
     for known in game.equilibria:
         profile = Correlated(known.joint(game.sizes), game)
         assert profile.check(known.concept, ROUNDING * max(1.0, float(np.ptp(game.payoffs))))
+        assert known.about
     again = parse_game(repr(game))
     assert repr(again) == repr(game)
-    assert (again.actions, again.equilibria) == (game.actions, game.equilibria)
+    assert (again.players, again.actions) == (game.players, game.actions)
+    assert again.equilibria == game.equilibria
     np.testing.assert_array_equal(again.payoffs, game.payoffs)
+
+
+@pytest.mark.parametrize("name", NEEDS_SIZES)
+def test_seeds_give_games_of_their_own(name):
+    spec = name + NEEDS_SIZES[name]
+    zeroth, first, second = draw_games(spec, 3)
+    np.testing.assert_array_equal(zeroth.payoffs, parse_game(spec).payoffs)
+    np.testing.assert_array_equal(second.payoffs, parse_game(repr(second)).payoffs)
+    assert (first.payoffs != zeroth.payoffs).any()
+    assert (first.payoffs != second.payoffs).any()
 
 
 @pytest.mark.parametrize("spec", OTHERS)

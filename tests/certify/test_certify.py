@@ -7,8 +7,6 @@ import pytest
 from regrax import theory
 from regrax.certify import (
     ESTIMATORS,
-    RandomHorizon,
-    Rescaled,
     check_expectations,
     check_lemmas,
     curvature,
@@ -19,7 +17,7 @@ from regrax.certify import (
 )
 from regrax.certify._gradients import Block
 from regrax.certify._landscape import Curvature
-from regrax.training import BiasedGaussian, Gaussian
+from regrax.training import BiasedGaussian, Gaussian, RandomHorizon, Rescaled
 
 KEY = jax.random.key(0)
 

@@ -76,6 +76,7 @@ class SingleLayer(Model):
         return Simplex() if self.operator == "softmax" else Ball(self.radius)
 
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+        self.check_actions(losses.shape[1])
         logits = self.layer.logits(losses)
         return jax.nn.softmax(logits, axis=1) if self.operator == "softmax" else logits
 

@@ -99,6 +99,7 @@ class SwapAttention(Model):
     def columns(self, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
         """Entry `[t, j, :, n]` is $p_{j,t}$, what head $j$ answers to `blocks[s, i, :, n]` $= x_{i,s}$ for $s < t$."""
         rounds, d, _, count = blocks.shape
+        self.check_actions(d)
         features = blocks.reshape(rounds, d * d, count)
         logits = jax.vmap(lambda head: head.logits(features), out_axes=1)(self.heads)
         return jax.nn.softmax(logits, axis=2)

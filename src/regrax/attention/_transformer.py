@@ -112,7 +112,8 @@ class Transformer(Model):
         return {**sizes, "width": width, "hidden": hidden}
 
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
-        rounds, _, count = losses.shape
+        rounds, actions, count = losses.shape
+        self.check_actions(actions)
         start = jnp.broadcast_to(self.start[:, None, None], (self.start.size, 1, count))
         seen = jnp.tensordot(self.embed, losses[:-1], ((1,), (1,)))
         x = jnp.concatenate([start, seen], axis=1)

@@ -5,7 +5,7 @@ from regrax.certify._gradients import Block, gradient_blocks
 from regrax.certify._landscape import Curvature, Family, curvature, family
 from regrax.certify._lemmas import LEMMAS, Finding, Lemma, check_lemmas
 from regrax.certify._monte_carlo import ESTIMATORS, monte_carlo_steps
-from regrax.certify._numerical_step import RandomHorizon, Rescaled, StepInterval, numerical_step
+from regrax.certify._numerical_step import StepInterval, numerical_step
 
 __all__ = [
     "ESTIMATORS",
@@ -16,8 +16,6 @@ __all__ = [
     "Finding",
     "Identity",
     "Lemma",
-    "RandomHorizon",
-    "Rescaled",
     "StepInterval",
     "check_expectations",
     "check_lemmas",

@@ -18,56 +18,9 @@ from regrax import _checks as checks
 from regrax import theory
 from regrax.certify._monte_carlo import suffered
 from regrax.sharding import Devices, everywhere, mesh_of, split, together
-from regrax.training import Batch, Distribution
+from regrax.training import Distribution, RandomHorizon
 
 NEWTON = 12
-
-
-class RandomHorizon(Distribution):
-    r"""The losses of `base` up to a round drawn uniformly from $1..2\bar T - 1$, zero after it: its mean is $\bar T$.
-
-    >>> import jax
-    >>> from regrax.training import Gaussian
-    >>> RandomHorizon(Gaussian()).draw(9, 2, 4, key=jax.random.key(0)).shape
-    (9, 2, 4)
-    """
-
-    base: Distribution
-
-    @property
-    def mean(self) -> float | None:
-        return self.base.mean
-
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
-        nature, end = jax.random.split(key)
-        losses = self.base.draw(rounds, actions, count, key=nature)
-        last = jax.random.randint(end, (count,), 0, rounds)
-        played = jnp.arange(rounds)[:, None] <= last[None, :]
-        return jnp.where(played[:, None, :], losses, 0)
-
-
-class Rescaled(Distribution):
-    r"""The losses of `base` divided by `deviation`: a step $k$ for `base` is `deviation` times larger here.
-
-    >>> import jax
-    >>> from regrax.training import UniformLosses
-    >>> losses = Rescaled(UniformLosses(), 3**-0.5).draw(20, 3, 1000, key=jax.random.key(0))
-    >>> float(losses.std())
-    1.0
-    """
-
-    base: Distribution
-    deviation: float
-
-    def __check_init__(self) -> None:
-        checks.positive("deviation", self.deviation)
-
-    @property
-    def mean(self) -> float | None:
-        return None if self.base.mean is None else self.base.mean / self.deviation
-
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
-        return self.base.draw(rounds, actions, count, key=key) / self.deviation
 
 
 class StepInterval(NamedTuple):

@@ -5,7 +5,6 @@ from functools import reduce
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
@@ -13,7 +12,8 @@ from regrax.games._game import Game, unfolded
 from regrax.learners import Vectors
 from regrax.simplex import products
 
-Tables = tuple[Float[Array | np.ndarray, "_ _ *n"], ...]
+Tables = tuple[Any, ...]
+"""A table of losses per player, its own action by the joint action of the others; many games on a last axis."""
 
 
 def loss_tables(game: Game) -> tuple[Any, ...]:

@@ -21,7 +21,8 @@ from regrax import _checks as checks
 from regrax import _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
 
-Vectors = tuple[Float[Array, "_ *n"], ...]
+Vectors = tuple[Any, ...]
+"""What every seat plays, or loses: a vector per seat, or a batch of them."""
 Environment = Callable[[Vectors, Any], Vectors]
 """From what the seats play in a round, and what the round is given, to the losses of every seat."""
 
@@ -232,7 +233,7 @@ def draw(key: PRNGKeyArray, policy: Float[Array, "d"]) -> Int[Array, ""]:
     return jax.random.categorical(key, jnp.log(policy))  # log(0) is -inf, which is never drawn
 
 
-def _draw_all(key: PRNGKeyArray, policies: Vectors) -> tuple[Int[Array, "*m"], ...]:
+def _draw_all(key: PRNGKeyArray, policies: Vectors) -> Vectors:
     """An action for every seat; of seats that hold several policies, an action for each."""
     keys = jax.random.split(key, len(policies))
     return tuple(

@@ -1,6 +1,7 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
 from regrax.training._defaults import Recipe, adam, recipe
+from regrax.training._derived_distributions import Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
     Batch,
@@ -10,7 +11,6 @@ from regrax.training._distributions import (
     FromKey,
     Gaussian,
     Laplace,
-    Mixture,
     Rademacher,
     StudentT,
     UniformLosses,
@@ -49,9 +49,11 @@ __all__ = [
     "Mixture",
     "Objective",
     "Rademacher",
+    "RandomHorizon",
     "Recipe",
     "RegretObjective",
     "Report",
+    "Rescaled",
     "StepFit",
     "StudentT",
     "SwapRegretObjective",

@@ -5,14 +5,13 @@ whatever came before, the expected regret is the same for every policy (see `reg
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
@@ -21,13 +20,19 @@ Batch = Float[Array, "T d n"]
 
 
 class Distribution(eqx.Module):
-    """Draws loss sequences; the same key gives the same sequences."""
+    """Draws loss sequences; the same key gives the same sequences. A kind has a name and writes `_draw`."""
 
     name: ClassVar[str]
 
-    @abstractmethod
     def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
         """`count` sequences of `rounds` losses for `actions` actions."""
+        for name, size in (("rounds", rounds), ("actions", actions), ("count", count)):
+            checks.at_least(name, size, 1)
+        return self._draw(rounds, actions, count, key)
+
+    @abstractmethod
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+        """`draw`, of sizes that are known to be integers of at least 1."""
 
     @property
     def mean(self) -> float | None:
@@ -45,24 +50,27 @@ class Gaussian(Distribution):
 
     name: ClassVar[str] = "gaussian"
     covariance: Float[np.ndarray, "d d"] | None
+    root: Float[np.ndarray, "d d"] | None = eqx.field(repr=False)  # L L^T = C, in double precision
 
     def __init__(self, covariance: Any = None) -> None:
-        self.covariance = None if covariance is None else np.array(covariance, float)
-        if self.covariance is not None:
+        self.covariance = self.root = None
+        if covariance is not None:
+            checks.finite("covariance", covariance)
+            self.covariance = np.array(covariance, float)
             _check_covariance(self.covariance)
+            self.root = np.linalg.cholesky(self.covariance)
 
     @property
     def mean(self) -> float:
         return 0.0
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         noise = jax.random.normal(key, (rounds, actions, count))
-        if self.covariance is None:
+        if self.root is None:
             return noise
-        fits = self.covariance.shape == (actions, actions)
+        fits = self.root.shape == (actions, actions)
         checks.shape("covariance", self.covariance, f"{(actions, actions)}", fits)
-        root = jnp.asarray(np.linalg.cholesky(self.covariance), float)
-        return jnp.einsum("ij,tjn->tin", root, noise)
+        return jnp.einsum("ij,tjn->tin", jnp.asarray(self.root, float), noise)
 
 
 class BiasedGaussian(Distribution):
@@ -76,7 +84,10 @@ class BiasedGaussian(Distribution):
     name: ClassVar[str] = "biased-gaussian"
     spread: float = 0.35
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def __check_init__(self) -> None:
+        checks.finite("spread", self.spread)
+
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         bias, noise = jax.random.split(key)
         means = self.spread * jax.random.normal(bias, (1, actions, count))
         return jnp.broadcast_to(means, (rounds, actions, count)) + jax.random.normal(
@@ -96,11 +107,18 @@ class UniformLosses(Distribution):
     low: float = -1.0
     high: float = 1.0
 
+    def __check_init__(self) -> None:
+        ends = (self.low, self.high)
+        checks.finite("low", self.low)
+        checks.finite("high", self.high)
+        if all(map(checks.is_concrete, ends)) and not self.low < self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+
     @property
     def mean(self) -> float:
         return (self.low + self.high) / 2
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         shape = (rounds, actions, count)
         return jax.random.uniform(key, shape, minval=self.low, maxval=self.high)
 
@@ -119,7 +137,7 @@ class Rademacher(Distribution):
     def mean(self) -> float:
         return 0.0
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         return jax.random.rademacher(key, (rounds, actions, count), jnp.zeros(()).dtype)
 
 
@@ -137,7 +155,7 @@ class Laplace(Distribution):
     def mean(self) -> float:
         return 0.0
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         return jax.random.laplace(key, (rounds, actions, count)) / 2**0.5
 
 
@@ -158,14 +176,15 @@ class StudentT(Distribution):
     freedom: float = 5.0
 
     def __check_init__(self) -> None:
+        checks.finite("freedom", self.freedom)
         if checks.is_concrete(self.freedom) and not self.freedom > 2:
-            raise ValueError(f"freedom must be above 2, but is {self.freedom}")
+            raise ValueError(f"freedom must be above 2, got {self.freedom}")
 
     @property
     def mean(self) -> float:
         return 0.0
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         for_radius, for_angle = jax.random.split(key)
         shape = (rounds, actions, count)
         log_u = jnp.log1p(-jax.random.uniform(for_radius, shape))  # of U in (0, 1]
@@ -185,7 +204,10 @@ class Alternating(Distribution):
     name: ClassVar[str] = "alternating"
     noise: float = 0.1
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def __check_init__(self) -> None:
+        checks.finite("noise", self.noise)
+
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         direction, jitter = jax.random.split(key)
         signs = jnp.where(jnp.arange(rounds) % 2 == 0, -1.0, 1.0)
         swing = jnp.einsum("t,jn->tjn", signs, jax.random.normal(direction, (actions, count)))
@@ -203,7 +225,10 @@ class Drifting(Distribution):
     name: ClassVar[str] = "drifting"
     drift: float = 0.2
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def __check_init__(self) -> None:
+        checks.finite("drift", self.drift)
+
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         walk, noise = jax.random.split(key)
         steps = self.drift * jax.random.normal(walk, (rounds, actions, count))
         return jnp.cumsum(steps, 0) + jax.random.normal(noise, (rounds, actions, count))
@@ -221,56 +246,24 @@ class FromKey(Distribution):
     name: ClassVar[str] = "from-key"
     function: Callable[[PRNGKeyArray], Float[Array, "T d"]] = eqx.field(static=True)
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         drawn = jax.vmap(self.function, out_axes=-1)(jax.random.split(key, count))
         fits = drawn.shape == (rounds, actions, count)
         checks.shape("each sequence", drawn[..., 0], f"{(rounds, actions)}", fits)
         return jnp.asarray(drawn, float)
 
 
-class Mixture(Distribution):
-    """Each sequence comes from one of several distributions, chosen with `weights` (equal unless given).
-
-    >>> import jax
-    >>> mixed = Mixture((Gaussian(), Rademacher()), (0.9, 0.1))
-    >>> mixed.draw(20, 3, 100, key=jax.random.key(0)).shape
-    (20, 3, 100)
-    """
-
-    name: ClassVar[str] = "mixture"
-    parts: tuple[Distribution, ...]
-    weights: tuple[float, ...] = eqx.field(static=True)
-
-    def __init__(self, parts: Sequence[Distribution], weights: Sequence[float] | None = None):
-        self.parts = tuple(parts)
-        self.weights = tuple(weights or [1 / len(self.parts)] * len(self.parts))
-        checks.shape(
-            "weights", self.weights, f"({len(self.parts)},)", len(self.weights) == len(self.parts)
-        )
-        checks.distributions("weights", self.weights)
-
-    @property
-    def mean(self) -> float | None:
-        means = {part.mean for part in self.parts}
-        return means.pop() if len(means) == 1 else None
-
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
-        choice, *keys = jax.random.split(key, len(self.parts) + 1)
-        chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=(count,))
-        drawn = [
-            part.draw(rounds, actions, count, key=k)
-            for part, k in zip(self.parts, keys, strict=True)
-        ]
-        which = jnp.broadcast_to(chosen, (rounds, actions, count))
-        return lax.select_n(which, *drawn)
-
-
 def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
     square = covariance.ndim == 2 and covariance.shape[0] == covariance.shape[1]
     checks.shape("covariance", covariance, "(d, d)", square)
-    checks.finite("covariance", covariance)
     lowest = np.linalg.eigvalsh(covariance).min()
     if not np.allclose(covariance, covariance.T) or lowest <= 0:
         raise ValueError(
             f"covariance must be symmetric with eigenvalues above 0, but the lowest is {lowest:.6g}"
         )
+
+
+def check_distribution(name: str, value: Any) -> None:
+    """Raise unless `value` is a distribution of losses."""
+    if not isinstance(value, Distribution):
+        raise ValueError(f"{name} must be a Distribution, as in Gaussian(), got {value!r}")

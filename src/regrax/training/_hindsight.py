@@ -15,12 +15,17 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax.domains import Simplex
 from regrax.learners import Learner
 from regrax.theory import minimum_moment, optimal_loss, optimal_policy
-from regrax.training._distributions import Batch, Distribution, Gaussian
-from regrax.training._objectives import Objective, columns, draw_blocks, policies
+from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
+from regrax.training._objectives import (
+    Objective,
+    check_simplex,
+    check_sizes,
+    columns,
+    draw_blocks,
+    policies,
+)
 
 
 class HindsightObjective(Objective):
@@ -41,8 +46,8 @@ class HindsightObjective(Objective):
     swap: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
-        checks.at_least("actions", self.actions, 1)
-        checks.at_least("horizon", self.horizon, 1)
+        check_sizes(self.actions, self.horizon)
+        check_distribution("distribution", self.distribution)
         if not isinstance(self.distribution, Gaussian):
             raise ValueError(
                 "the hindsight loss is a fact about i.i.d. Gaussian losses, but the distribution is "
@@ -67,7 +72,7 @@ class HindsightObjective(Objective):
         played, losses = by_action(played), by_action(data)
         count = data.shape[-1]
         if self.conditional:
-            _check_simplex(model)
+            check_simplex("the conditional mean", model)
             return self.optimum + excess(played, losses).sum() / count
         totals = losses.sum(0)
         best = model.domain.best(totals)
@@ -79,7 +84,11 @@ class HindsightObjective(Objective):
 
     @property
     def optimum(self) -> float:
-        """The least loss that any policy on the simplex can have."""
+        """The least loss that any policy on the simplex can have; known for standard Gaussian losses."""
+        if self.distribution.covariance is not None:  # pyright: ignore[reportAttributeAccessIssue]
+            raise ValueError(
+                "the least loss is known for standard Gaussian losses, got a covariance"
+            )
         return best_loss(self.actions, self.horizon, self.actions if self.swap else 1)
 
     def _norms(self, points: Float[Array, "t d m"]) -> Float[Array, "t m"]:
@@ -113,10 +122,3 @@ def best_loss(actions: int, rounds: int, blocks: int = 1) -> float:
     """
     apart = blocks * (blocks - 1) * rounds * minimum_moment(actions, 1) ** 2
     return blocks * optimal_loss(actions, rounds) + apart
-
-
-def _check_simplex(model: Learner) -> None:
-    if not isinstance(model.domain, Simplex):
-        raise ValueError(
-            f"the conditional mean is known on the simplex, but {model} plays on the {model.domain.name}"
-        )

@@ -17,7 +17,7 @@ from regrax import _checks as checks
 from regrax.attention import Model, SwapAttention
 from regrax.domains import Simplex
 from regrax.learners import Learner, rollout
-from regrax.training._distributions import Batch, Distribution, Gaussian
+from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
 from regrax.training._surrogates import (
     Surrogate,
     Weight,
@@ -79,7 +79,11 @@ class RegretObjective(Objective):
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
-        _check_sizes(self.actions, self.horizon, self.h)
+        check_sizes(self.actions, self.horizon)
+        surrogate(self.h)
+        check_distribution("distribution", self.distribution)
+        if not isinstance(self.feedback, Feedback | None):
+            raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
         checks.at_least("sequences", self.sequences, 1)
         _warn_flat(self.h, self.distribution)
 
@@ -128,7 +132,8 @@ class SwapRegretObjective(Objective):
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
-        _check_sizes(self.actions, self.horizon, self.h)
+        check_sizes(self.actions, self.horizon)
+        surrogate(self.h)
         _warn_flat(self.h, Gaussian())
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Float[Array, "T d d n"]:
@@ -164,12 +169,15 @@ class ClosedLoopSwapObjective(Objective):
     h: str | Surrogate = eqx.field(static=True, default="square")
 
     def __check_init__(self) -> None:
-        _check_sizes(self.actions, self.horizon, self.h)
+        check_sizes(self.actions, self.horizon)
+        surrogate(self.h)
+        check_distribution("distribution", self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
         return self.distribution.draw(self.horizon, self.actions, count, key=key)
 
     def loss(self, model: Learner, data: Batch) -> Float[Array, ""]:
+        check_simplex("swap regret", model)
         suffered = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
         kept = jnp.einsum("iin->n", suffered)
         return surrogate(self.h)(kept - suffered.min(1).sum(0)).mean()
@@ -193,6 +201,7 @@ def draw_blocks(
     horizon: int, actions: int, count: int, key: PRNGKeyArray
 ) -> Float[Array, "T d d n"]:
     """Gaussian blocks: entry `[t, i, :, n]` is $x_{i,t}$."""
+    checks.at_least("count", count, 1)
     return jax.random.normal(key, (horizon, actions, actions, count))
 
 
@@ -207,10 +216,18 @@ def is_fair(distribution: Distribution, model: Learner) -> bool:
     return mean is not None and (isinstance(model.domain, Simplex) or mean == 0)
 
 
-def _check_sizes(actions: int, horizon: int, h: str | Surrogate) -> None:
+def check_sizes(actions: int, horizon: int) -> None:
+    """Raise unless an objective can be of these sizes."""
     checks.at_least("actions", actions, 1)
     checks.at_least("horizon", horizon, 1)
-    surrogate(h)
+
+
+def check_simplex(what: str, model: Learner) -> None:
+    """Raise unless the model plays on the simplex, where `what` is known."""
+    if not isinstance(model.domain, Simplex):
+        raise ValueError(
+            f"{what} is known on the simplex, but {model} plays on the {model.domain.name}"
+        )
 
 
 def _warn_flat(h: str | Surrogate, distribution: Distribution) -> None:

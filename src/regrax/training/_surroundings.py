@@ -32,7 +32,15 @@ class InGame(Distribution):
     learners: tuple[Learner, ...]
     seat: int = eqx.field(static=True, default=0)
 
-    def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
+    def __check_init__(self) -> None:
+        players = len(self.game.sizes)
+        checks.at_least("seat", self.seat, 0)
+        if self.seat >= players:
+            raise ValueError(
+                f"seat must be below {players}, the number of players, got {self.seat}"
+            )
+
+    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
         fits = self.game.sizes[self.seat] == actions
         checks.shape("game", self.game.payoffs, f"with {actions} actions at seat {self.seat}", fits)
 
