@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from regrax import games
+from regrax.domains import Ball
 from regrax.games import (
     Game,
     bimatrix,
@@ -69,7 +70,7 @@ HALVES = jnp.full((2, 2), 0.5)
         (lambda: Hedge(jnp.array(-1.0)), "step_size must be above 0"),
         (lambda: Hedge(InverseSqrt(0.0)), "scale must be above 0"),
         (lambda: PerRound(0.5, -0.5), "step_sizes must be above 0"),
-        (lambda: EuclideanFTRL(0.1, "ball", -1.0), "radius must be above 0"),
+        (lambda: EuclideanFTRL(0.1, Ball(-1.0)), "radius must be above 0"),
         (
             lambda: rollout(Hedge(0.1), jnp.array([[1.0, jnp.nan]])),
             r"losses must be finite .* \(0, 1\) is nan",

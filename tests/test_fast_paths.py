@@ -22,7 +22,7 @@ from regrax._fast_paths import MAX_BATCHED_STATES as SMALL
 from regrax._fast_paths import MAX_ELIMINATED_STATES as TINY
 from regrax._fast_paths import MIN_BATCHED_GAMES as MANY
 from regrax._fast_paths import MIN_ELIMINATED_CHAINS as MANY_CHAINS
-from regrax.learners import Cumulative, block_of, given_losses, init_seats, scan_rounds
+from regrax.learners import Cumulative, Sum, block_of, given_losses, init_seats, scan_rounds
 from regrax.learners._blum_mansour import Heads
 from regrax.learners._hedge import stacked_policies
 

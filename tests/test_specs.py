@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regrax import games
-from regrax._registry import LEARNERS
+from regrax._registry import LEARNERS, PARTS
 from regrax.cli._specs import read_game, read_games, read_learner
-from regrax.learners import SCHEDULES, Learner
+from regrax.learners import Learner
 from regrax.specs import parse_distribution, parse_game, parse_learner
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -97,7 +97,7 @@ def test_errors_show_the_grammar():
 LATIN = "".join(map(chr, range(256)))
 WORDS = [
     *LEARNERS,
-    *SCHEDULES,
+    *PARTS,
     "true",
     "nope",
     *'(),=."-+ 0',
@@ -123,7 +123,7 @@ STEP = (
     | st.lists(POSITIVE, min_size=2, max_size=4).map(lambda steps: f"per_round({', '.join(steps)})")
 )
 BASE = st.sampled_from(["uniform", "ada-hedge()", "Regret_Matching"]) | STEP.map(
-    " hedge( step={} )".format
+    " hedge( step-size={} )".format
 )
 FULL = st.recursive(
     BASE,

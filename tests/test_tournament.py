@@ -8,6 +8,7 @@ import pytest
 
 from regrax import games
 from regrax.cli import main
+from regrax.domains import Ball
 from regrax.games import Correlated, Game, play
 from regrax.games._batched_play import swap_matrices
 from regrax.learners import (
@@ -129,7 +130,7 @@ def test_failures_are_told_and_the_rest_is_played(x64):
     def plays(losses):
         return np.full(losses.shape[1], 1 / losses.shape[1])
 
-    ball, huge = EuclideanFTRL(0.1, "ball"), Hedge(1e308)
+    ball, huge = EuclideanFTRL(0.1, Ball()), Hedge(1e308)
     learners = [Uniform(), ball, Agent(breaks), Agent(plays), huge]
     found = round_robin(learners, PENNIES, 3)
     reasons = {failure.learners: failure.reason for failure in found.failures}
@@ -171,7 +172,7 @@ def test_unknown_measures_and_games():
 
 
 def test_the_picture_has_a_map_a_measure():
-    found = round_robin([Uniform(), Hedge(0.1), EuclideanFTRL(0.1, "ball")], PENNIES, 2)
+    found = round_robin([Uniform(), Hedge(0.1), EuclideanFTRL(0.1, Ball())], PENNIES, 2)
     figure = plot_tournament(found, "ce_gap")
     maps = [axes for axes in figure.axes if axes.images]
     assert [axes.get_title() for axes in maps] == [

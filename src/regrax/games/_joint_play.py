@@ -52,4 +52,6 @@ def _traced_sum(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
 
     zero = jnp.zeros([rows.shape[1] for rows in played], played[0].dtype)
     total, _ = lax.scan(add, Sum(zero, zero), parts)
-    return total.add(joint_sum([rows[whole:] for rows in played])).value
+    if whole < rounds:
+        total = total.add(joint_sum([rows[whole:] for rows in played]))
+    return total.value
