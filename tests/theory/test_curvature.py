@@ -282,3 +282,15 @@ def test_far_from_the_stationary_step_it_is_no_minimum():
 def test_bad_input_is_told_in_one_sentence(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("d", [2, *(pytest.param(d, marks=pytest.mark.slow) for d in (4, 2**19))])
+def test_many_horizons_at_once_are_those_one_by_one(d):
+    horizons = [2, 9, 500, math.inf]
+    for found, horizon in zip(theory.curvatures(d, horizons), horizons, strict=True):
+        alone = curvature(d, horizon)
+        assert [e.multiplicity for e in found.eigenvalues] == [
+            e.multiplicity for e in alone.eigenvalues
+        ]
+        for e, other in zip(found.eigenvalues, alone.eigenvalues, strict=True):
+            assert abs(e.value - other.value) < e.error

@@ -2,6 +2,7 @@
 
 from regrax.theory._curvature import Curvature, Eigenvalue, curvature
 from regrax.theory._curvature_operator import Direction, hessian_product, newton_direction
+from regrax.theory._curvature_surface import curvatures
 from regrax.theory.gaussian import minimum_moment, stability
 from regrax.theory.loss import (
     LossParts,
@@ -24,6 +25,7 @@ __all__ = [
     "Optimal",
     "StepSchedule",
     "curvature",
+    "curvatures",
     "hessian_product",
     "loss",
     "loss_derivative",

@@ -112,21 +112,42 @@ def curvature(
         step = step_size(actions, horizon, operator=operator, radius=radius)
     K = check_step(step, horizon)
     if operator == "ball":
-        coarse = fine = ball_blocks(K, actions, horizon, float(radius))
-    else:
-        coarse, fine = (_blocks(K, actions, horizon, f) for f in (1.0, REFINED))
-    kinds = _kinds(actions, operator, architecture)
-    change = change_of_parameters(len(coarse.mixed), step, horizon)
-    pairs = zip(_values(coarse, step, horizon), _values(fine, step, horizon), strict=True)
+        return _on_the_ball(ball_blocks(K, actions, horizon, float(radius)), actions, horizon, step)
+    coarse, fine = (_blocks(K, actions, horizon, f) for f in (1.0, REFINED))
+    found = assembled(coarse, actions, horizon, step, ROUNDING, fine)
+    return _with_heads(found) if architecture == "swap" else found
+
+
+def assembled(
+    blocks: Blocks,
+    actions: int,
+    horizon: int | float,
+    step: float,
+    error: float,
+    refined: Blocks | None = None,
+) -> Curvature:
+    r"""The curvature of one softmax layer from its blocks.
+
+    Args:
+        blocks: in scaled parameters.
+        actions: $d$.
+        horizon: $T$.
+        step: $k$.
+        error: the least error of an eigenvalue, as a share of it.
+        refined: blocks on a finer grid, whose distance is the error where it is larger.
+    """
+    kinds = _kinds(actions)
+    pairs = zip(
+        _values(blocks, step, horizon), _values(refined or blocks, step, horizon), strict=True
+    )
     found = [
-        Eigenvalue(value, max(abs(value - other), ROUNDING * abs(value)), kinds[kind], kind)
+        Eigenvalue(value, max(abs(value - other), error * abs(value)), kinds[kind], kind)
         for (kind, value), (_, other) in pairs
-        if kinds.get(kind)
+        if kinds[kind]
     ]
-    heads, flat = (actions, actions**2 + 1) if architecture == "swap" else (1, actions + 1)
-    flat = 0 if operator == "ball" else heads * flat
-    mixed = change.T @ coarse.mixed @ change
-    return Curvature(actions, horizon, float(step), tuple(sorted(found)), flat, mixed)
+    change = change_of_parameters(len(blocks.mixed), step, horizon)
+    mixed = change.T @ blocks.mixed @ change
+    return Curvature(actions, horizon, float(step), tuple(sorted(found)), actions + 1, mixed)
 
 
 def change_of_parameters(size: int, step: float, horizon: int | float) -> Float[ndarray, "m m"]:
@@ -178,11 +199,9 @@ def _extreme(block: Float[ndarray, "m m"]) -> float:
     return float(values[np.argmax(np.abs(values))])
 
 
-def _kinds(d: int, operator: str, architecture: str) -> dict[str, int]:
-    """How often each kind of eigenvalue occurs; on the ball, rotations leave only these."""
-    if operator == "ball":
-        return {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2, "mixed": d}
-    kinds = {
+def _kinds(d: int) -> dict[str, int]:
+    """How often each kind of eigenvalue occurs in one softmax layer."""
+    return {
         "step": 1,
         "common score": 1,
         "common loss": d - 1,
@@ -190,11 +209,27 @@ def _kinds(d: int, operator: str, architecture: str) -> dict[str, int]:
         "symmetric": d * (d - 3) // 2,
         "skew": (d - 1) * (d - 2) // 2,
     }
-    if architecture == "single":
-        return kinds
+
+
+def _on_the_ball(blocks: Blocks, d: int, horizon: int | float, step: float) -> Curvature:
+    """Rotations leave three kinds in V and one block over (v_c, a); no direction is flat."""
+    kinds = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2, "mixed": d}
+    found = assembled(blocks, d, horizon, step, ROUNDING)
+    values = _values(blocks, step, horizon)
+    kept = [
+        Eigenvalue(v, ROUNDING * abs(v), kinds[kind], kind) for kind, v in values if kind in kinds
+    ]
+    return found._replace(eigenvalues=tuple(sorted(kept)), flat=0)
+
+
+def _with_heads(found: Curvature) -> Curvature:
+    """The same eigenvalues with the multiplicities of d heads, each on d blocks of features."""
+    d = found.actions
     others = d * (d - 1)  # features of the other heads' blocks
     more = {"common score": 1 + others, "common loss": (d - 1) * (1 + others)}
-    return {kind: d * count for kind, count in (kinds | more).items()}
+    counts = {kind: d * count for kind, count in (_kinds(d) | more).items()}
+    kept = [e._replace(multiplicity=counts[e.direction]) for e in found.eigenvalues]
+    return found._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
 
 
 def _check_architecture(architecture: str, operator: str) -> None:
