@@ -1,5 +1,11 @@
 """Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
 
+from regrax.certify._sampled_curvature import (
+    SampledCurvature,
+    SampledEigenvalue,
+    hessian_matrix,
+    sampled_curvature,
+)
 from regrax.certify.expectations import Identity, check_expectations
 from regrax.certify.gradients import Block, gradient_blocks
 from regrax.certify.landscape import Curvature, Family, curvature, family
@@ -18,12 +24,16 @@ __all__ = [
     "Lemma",
     "RandomHorizon",
     "Rescaled",
+    "SampledCurvature",
+    "SampledEigenvalue",
     "StepInterval",
     "check_expectations",
     "check_lemmas",
     "curvature",
     "family",
     "gradient_blocks",
+    "hessian_matrix",
     "monte_carlo_steps",
     "numerical_step",
+    "sampled_curvature",
 ]

@@ -1,0 +1,18 @@
+"""What `regrax certify` says of the exact curvature, and that a wrong one would not survive sampled Hessians."""
+
+import jax
+
+from regrax import theory
+from regrax.certify import sampled_curvature
+
+KEY = jax.random.key(0)
+
+
+def test_sampled_hessians_accept_the_exact_curvature_and_refuse_another():
+    found = theory.curvature(2, 5)
+    sampled = sampled_curvature(found, key=KEY, sequences=4000)
+    assert sampled.holds
+    assert [e.exact for e in sampled.eigenvalues] == list(found.eigenvalues)
+    first, *rest = sampled.eigenvalues
+    wrong = first._replace(exact=first.exact._replace(value=first.mean + 9 * first.error))
+    assert not sampled._replace(eigenvalues=(wrong, *rest)).holds
