@@ -1,5 +1,6 @@
 """Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
 
+from regrax.certify._rigorous import Certificate, Enclosure, NotProved, rigorous_certificate
 from regrax.certify._sampled_curvature import (
     SampledCurvature,
     SampledEigenvalue,
@@ -17,11 +18,14 @@ __all__ = [
     "ESTIMATORS",
     "LEMMAS",
     "Block",
+    "Certificate",
     "Curvature",
+    "Enclosure",
     "Family",
     "Finding",
     "Identity",
     "Lemma",
+    "NotProved",
     "RandomHorizon",
     "Rescaled",
     "SampledCurvature",
@@ -35,5 +39,6 @@ __all__ = [
     "hessian_matrix",
     "monte_carlo_steps",
     "numerical_step",
+    "rigorous_certificate",
     "sampled_curvature",
 ]

@@ -29,6 +29,10 @@ class Certify:
     """Random sequences for the gradients."""
     lemmas: bool = False
     """Also try to break the paper's lemmas, one by one."""
+    rigorous: bool = False
+    """For two actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`)."""
+    claim: str | None = None
+    """With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved."""
     seed: int = 0
     """Seed of the random sequences."""
     json: bool = False
@@ -38,12 +42,19 @@ class Certify:
         """Check, then print a table of claims: in the first process, if there are several."""
         from regrax.processes import is_first
 
+        if self.rigorous or self.claim is not None:
+            return self._rigorous()
         with self.cluster.joined() as devices:
             claims = [*self._gradients(devices), *self._landscape(devices)]
             claims += self._expectations(devices)
             claims += self._lemmas() if self.lemmas else []
             if is_first():
                 self._print(claims)
+
+    def _rigorous(self) -> None:
+        from regrax.cli._rigorous import report
+
+        return report(self.actions, self.horizon, self.claim, as_json=self.json)
 
     def _print(self, claims: list[dict[str, Any]]) -> None:
         result = {
