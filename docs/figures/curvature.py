@@ -22,7 +22,6 @@ FILE = HERE / "curvature.json"
 POWERS = [2**i for i in range(1, 20)] + [10**6]
 ACTIONS = sorted({*range(2, 51), *POWERS})
 HORIZONS = [*sorted({*range(2, 201), *POWERS}), math.inf]
-DRAWN = [3, 10, 1000]
 KINDS = ("step", "common score", "common loss", "symmetric", "skew", "mixed")
 matplotlib.rcParams.update({"svg.hashsalt": "regrax", "svg.fonttype": "none", "font.size": 10})
 
@@ -38,7 +37,7 @@ def search() -> dict:
         least, worst = min(finite, key=lambda c: c.smallest), min(every, key=margin)
         row = {"actions": actions, "least": [_text(least.horizon), least.smallest]}
         found["rows"].append(row | {"margin": [_text(worst.horizon), margin(worst)]})
-        found["curves"] += [_curve(c) for c in every if c.horizon in (20, *POWERS, math.inf)]
+        found["curves"] += [_curve(c) for c in every if _drawn(c)]
         print(actions, found["rows"][-1], len(found["failures"]), flush=True)
     return found
 
@@ -55,6 +54,12 @@ def margin(found: theory.Curvature) -> float:
     return float(np.linalg.eigvalsh(block * np.outer(unit, unit))[0])
 
 
+def _drawn(found: theory.Curvature) -> bool:
+    """Whether the figure shows it: one number of actions over rounds, powers of two at two horizons."""
+    over_rounds = found.actions == 4 and found.horizon in POWERS
+    return over_rounds or (found.actions in (*POWERS, 3) and found.horizon in (20, math.inf))
+
+
 def _curve(found: theory.Curvature) -> dict:
     values = [[e.direction, e.value] for e in found.eigenvalues]
     return {"actions": found.actions, "horizon": _text(found.horizon), "eigenvalues": values}
@@ -65,7 +70,7 @@ def _text(horizon: int | float) -> int | str:
 
 
 def draw(found: dict) -> Figure:
-    """Eigenvalues over rounds for three actions, and over actions at the infinite horizon and at 20 rounds."""
+    """Eigenvalues over rounds for four actions, and over actions at 20 rounds and at the infinite horizon."""
     figure = Figure(figsize=(13.5, 4.3), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     rows = [c for c in found["curves"] if c["actions"] == 4 and c["horizon"] != "inf"]
@@ -81,12 +86,12 @@ def draw(found: dict) -> Figure:
 
 
 def _lines(axes: Axes, rows: list[dict], over: str) -> None:
-    """One line per kind; the mixed block has three, in order."""
+    """One line per kind; the mixed block has three, in order, and with two actions the upper two."""
     for kind, color in zip(KINDS, COLORS, strict=False):
         curves = [[v for k, v in row["eigenvalues"] if k == kind] for row in rows]
         for place in range(3):
             points = [
-                (r[over], sorted(c)[place])
+                (r[over], sorted(c, reverse=True)[place])
                 for r, c in zip(rows, curves, strict=True)
                 if len(c) > place
             ]
