@@ -1,5 +1,6 @@
 """Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
 
+from regrax.certify._descent import Descent, descent
 from regrax.certify._rigorous import Certificate, Enclosure, NotProved, rigorous_certificate
 from regrax.certify._sampled_curvature import (
     SampledCurvature,
@@ -20,6 +21,7 @@ __all__ = [
     "Block",
     "Certificate",
     "Curvature",
+    "Descent",
     "Enclosure",
     "Family",
     "Finding",
@@ -34,6 +36,7 @@ __all__ = [
     "check_expectations",
     "check_lemmas",
     "curvature",
+    "descent",
     "family",
     "gradient_blocks",
     "hessian_matrix",

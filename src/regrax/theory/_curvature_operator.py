@@ -58,7 +58,7 @@ def _act(direction: Direction, eigenvalues: dict[str, float], mixed: np.ndarray)
     """Every part of the direction times its eigenvalue, the mixed parts through their block."""
     V, v, a = direction
     d = len(v)
-    rows = V - V.mean(0)  # without 1 c^T
+    rows = V - V.mean(0, keepdims=True)  # without 1 c^T
     common = rows.mean(1)  # rows = common 1^T + square
     square = rows - common[:, None]
     step = square.trace() / (d - 1) * (np.eye(d) - 1 / d)
@@ -77,4 +77,4 @@ def _act(direction: Direction, eigenvalues: dict[str, float], mixed: np.ndarray)
 def _spread(c: Any, unit: float) -> Any:
     r"""$N_c = \sqrt{d/(d-2)}\,(\mathrm{diag}(c) - (c 1^\top + 1 c^\top)/d)$."""
     d = len(c)
-    return unit * (np.eye(d) * c - (c[:, None] + c) / d)
+    return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
