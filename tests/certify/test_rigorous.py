@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regrax import theory
-from regrax.certify import rigorous_certificate
+from regrax.certify import rigorous_certificate, three_action_step
 from regrax.cli import main
 
 pytest.importorskip("flint")
@@ -104,6 +104,28 @@ def test_the_command_proves_and_refutes(capsys):
 def test_a_claim_that_is_no_number_is_told(claim):
     with pytest.raises(ValueError, match="claim must be a number in decimals"):
         Enclosure(None).verdict(claim)
+
+
+def test_three_actions_are_enclosed_and_a_wide_strip_fails():
+    found = three_action_step(3)
+    assert found.width < 1e-13
+    assert found.verdict(f"{theory.step_size(3, 3):.12f}") == "proved"
+    with pytest.raises(StripError, match="nothing is proved beyond"):
+        three_action_step(3, widen=1.01)
+
+
+def test_a_coarse_lattice_for_three_actions_is_wrong_by_less_than_its_bound():
+    good, rough = (three_action_step(2, digits=digits).ball for digits in (20, 6))
+    assert rough.contains(good)
+    assert rough.rad() > 1e6 * good.rad()
+
+
+@pytest.mark.slow
+def test_three_actions_twenty_rounds_to_twelve_digits():
+    found = three_action_step(20)
+    assert found.width < 1e-12
+    assert found.verdict("0.447904905444") == "proved"
+    assert found.verdict("0.447904905446") == "refuted"
 
 
 @pytest.mark.slow

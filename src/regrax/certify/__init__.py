@@ -2,6 +2,7 @@
 
 from regrax.certify._descent import Descent, descent
 from regrax.certify._rigorous import Certificate, Enclosure, NotProved, rigorous_certificate
+from regrax.certify._rigorous_three import three_action_step
 from regrax.certify._sampled_curvature import (
     SampledCurvature,
     SampledEigenvalue,
@@ -44,4 +45,5 @@ __all__ = [
     "numerical_step",
     "rigorous_certificate",
     "sampled_curvature",
+    "three_action_step",
 ]

@@ -5,25 +5,24 @@ from typing import TYPE_CHECKING, Any
 from regrax.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.certify import Certificate
+    from regrax.certify import Certificate, Enclosure
 
 
 def report(actions: int, horizon: int, claim: str | None, *, as_json: bool) -> None:
     """Print the certificate; leave with exit code 1 when a claim was given and is not proved."""
-    from regrax.certify import rigorous_certificate
-
     _check(actions)
-    found = rigorous_certificate(horizon)
-    verdict = None if claim is None else found.step.verdict(claim)
-    rows = list(_rows(found))
+    step, rows, result = _two(horizon) if actions == 2 else _three(horizon)
+    verdict = None if claim is None else step.verdict(claim)
     if as_json:
-        print_json(_as_json(found, claim, verdict))
+        print_json(result | {"claim": claim, "verdict": verdict})
     else:
         if claim is not None:
             rows.insert(
                 0, ["the claim", f"k* = {claim}, to one unit of its last digit", str(verdict)]
             )
-        print_table(("what", "enclosure", "verdict"), rows, f"proofs, 2 actions, horizon {horizon}")
+        print_table(
+            ("what", "enclosure", "verdict"), rows, f"proofs, {actions} actions, horizon {horizon}"
+        )
     if verdict not in (None, "proved"):
         raise SystemExit(1)
 
@@ -31,15 +30,33 @@ def report(actions: int, horizon: int, claim: str | None, *, as_json: bool) -> N
 def _check(actions: int) -> None:
     from importlib.util import find_spec
 
-    if actions != 2:
-        raise ValueError(f"actions must be 2 for a rigorous certificate, got {actions}")
+    if actions not in (2, 3):
+        raise ValueError(f"actions must be 2 or 3 for a rigorous certificate, got {actions}")
     if find_spec("flint") is None:
         raise ValueError(
             'python-flint must be installed for --rigorous: pip install "regrax[rigorous]"'
         )
 
 
-def _rows(found: "Certificate") -> "list[list[str]]":
+def _two(horizon: int) -> tuple["Enclosure", list[list[str]], dict[str, Any]]:
+    from regrax.certify import rigorous_certificate
+
+    found = rigorous_certificate(horizon)
+    return found.step, _rows(found), _as_json(found)
+
+
+def _three(horizon: int) -> tuple["Enclosure", list[list[str]], dict[str, Any]]:
+    from regrax.certify import three_action_step
+
+    step = three_action_step(horizon)
+    rows = [
+        ["k*", step.text, "encloses"],
+        ["roots of L'", "k* is the only one within 0.1 %", "proved"],
+    ]
+    return step, rows, {"actions": 3, "horizon": horizon, "step": step.text}
+
+
+def _rows(found: "Certificate") -> list[list[str]]:
     low, high = found.only_root_on
     rows = [
         ["k*", found.step.text, "encloses"],
@@ -55,7 +72,7 @@ def _rows(found: "Certificate") -> "list[list[str]]":
     ]
 
 
-def _as_json(found: "Certificate", claim: str | None, verdict: str | None) -> dict[str, Any]:
+def _as_json(found: "Certificate") -> dict[str, Any]:
     return {
         "actions": 2,
         "horizon": found.horizon,
@@ -65,6 +82,4 @@ def _as_json(found: "Certificate", claim: str | None, verdict: str | None) -> di
         "optimal_loss": found.optimal_loss.text,
         "eigenvalues": [[name, e.text] for name, e in found.eigenvalues],
         "is_minimum": found.is_minimum,
-        "claim": claim,
-        "verdict": verdict,
     }

@@ -30,7 +30,7 @@ class Certify:
     lemmas: bool = False
     """Also try to break the paper's lemmas, one by one."""
     rigorous: bool = False
-    """For two actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`)."""
+    """For two or three actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`)."""
     claim: str | None = None
     """With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved."""
     seed: int = 0
