@@ -280,7 +280,7 @@ def test_bad_input_is_told_in_one_sentence(call, message):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [2, 4, 2**19])
+@pytest.mark.parametrize("d", [2, 4, 1000])
 def test_many_horizons_at_once_are_those_one_by_one(d):
     horizons = [2, 9, 500, math.inf]
     for found, horizon in zip(theory.curvatures(d, horizons), horizons, strict=True):
