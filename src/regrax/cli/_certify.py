@@ -29,6 +29,10 @@ class Certify:
     """Random sequences for the gradients."""
     lemmas: bool = False
     """Also try to break the paper's lemmas, one by one."""
+    rigorous: bool = False
+    """For two or three actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`)."""
+    claim: str | None = None
+    """With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved."""
     seed: int = 0
     """Seed of the random sequences."""
     json: bool = False
@@ -38,12 +42,19 @@ class Certify:
         """Check, then print a table of claims: in the first process, if there are several."""
         from regrax.distributed import is_first
 
+        if self.rigorous or self.claim is not None:
+            return self._rigorous()
         with self.cluster.joined() as devices:
             claims = [*self._gradients(devices), *self._landscape(devices)]
             claims += self._expectations(devices)
             claims += self._lemmas() if self.lemmas else []
             if is_first():
                 self._print(claims)
+
+    def _rigorous(self) -> None:
+        from regrax.cli._rigorous import report
+
+        return report(self.actions, self.horizon, self.claim, as_json=self.json)
 
     def _print(self, claims: list[dict[str, Any]]) -> None:
         result = {
@@ -90,7 +101,7 @@ class Certify:
         ]
 
     def _landscape(self, devices: "Devices | None") -> list[dict[str, Any]]:
-        from regrax.certify import curvature, family
+        from regrax.certify import family
 
         along = family(self.actions, self.horizon, points=25)
         low, high, points = along.scanned
@@ -101,17 +112,27 @@ class Certify:
             _claim("k* is the only root", f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}",
                    along.roots == 1),
         ]  # fmt: skip
-        if self.architecture == "single":
-            found = curvature(self.actions, self.horizon, key=self._key(), devices=devices)
-            smallest = (
-                f"{found.eigenvalues[found.flat]:.4g}"
-                if found.flat < len(found.eigenvalues)
-                else "none"
-            )
-            text = f"{found.flat} flat, the smallest other eigenvalue is {smallest}"
-            claims.append(_claim(f"the Hessian has {found.expected_flat} flat directions, all others go up", text,
-                                 found.is_minimum))  # fmt: skip
-        return claims
+        return [*claims, *self._curvature(devices)]
+
+    def _curvature(self, devices: "Devices | None") -> list[dict[str, Any]]:
+        """The exact Hessian at k*, and for one layer a sampled one beside it."""
+        from regrax import theory
+        from regrax.certify import sampled_curvature
+
+        found = theory.curvature(self.actions, self.horizon, architecture=self.architecture)
+        text = (
+            f"{len(found.eigenvalues)} eigenvalues from {found.smallest:.6g} "
+            f"({found.eigenvalues[0].direction}) to {found.largest:.6g}, condition number "
+            f"{found.condition:.4g}, {found.flat} flat directions"
+        )
+        exact = _claim("k* is a strict local minimum up to symmetry", text, found.is_minimum)
+        exact["eigenvalues"] = [e._asdict() for e in found.eigenvalues]
+        if self.architecture == "swap":
+            return [exact]
+        sampled = sampled_curvature(found, key=self._key(), devices=devices)
+        text = f"largest |t| {sampled.largest_score:.2f} of {len(sampled.eigenvalues)}, p = {sampled.p_value:.3f}"
+        claim = "sampled Hessians agree with the exact one in every eigenspace"
+        return [exact, _claim(claim, text, sampled.holds)]
 
     def _expectations(self, devices: "Devices | None") -> list[dict[str, Any]]:
         from regrax.certify import check_expectations

@@ -1,0 +1,114 @@
+r"""The exact curvature against Hessians of sampled sequences, eigenspace by eigenspace.
+
+The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so that it has no bias
+from eigenvalues of a noisy matrix repelling each other.
+"""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import Float, PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax import theory
+from regrax.attention import LinearAttention
+from regrax.certify._landscape import BATCHES, _hessians
+from regrax.sharding import Devices, everywhere, mesh_of
+
+DOUBT = 1e-3  # the exact spectrum is refuted when its largest score is less likely than this
+
+
+class SampledEigenvalue(NamedTuple):
+    """An exact eigenvalue, what sampled Hessians make of it, and the standard error of that."""
+
+    exact: theory.Eigenvalue
+    mean: float
+    error: float
+
+    @property
+    def score(self) -> float:
+        """Difference over standard error: Student's t with one degree of freedom less than batches."""
+        return (self.mean - self.exact.value) / self.error
+
+
+class SampledCurvature(NamedTuple):
+    """Every eigenvalue of one layer, exact and sampled."""
+
+    eigenvalues: tuple[SampledEigenvalue, ...]
+
+    @property
+    def largest_score(self) -> float:
+        """The largest score in size."""
+        return max(abs(e.score) for e in self.eigenvalues)
+
+    @property
+    def p_value(self) -> float:
+        """How often the largest of this many independent scores is as large as ours."""
+        from scipy.stats import t
+
+        tail = 2 * float(t.sf(self.largest_score, BATCHES - 1))
+        return float(-np.expm1(len(self.eigenvalues) * np.log1p(-min(tail, 1 - 1e-15))))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the exact spectrum survives."""
+        return self.p_value > DOUBT
+
+
+def sampled_curvature(
+    found: theory.Curvature,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 20_000,
+    devices: Devices | None = None,
+) -> SampledCurvature:
+    r"""The eigenvalues of an exact curvature beside those of Hessians averaged over random sequences.
+
+    Args:
+        found: `theory.curvature` of one softmax layer.
+        key: of the sequences.
+        sequences: how many, shared by ten batches.
+        devices: what shares the batches.
+
+    >>> import jax
+    >>> from regrax import theory
+    >>> sampled_curvature(theory.curvature(2, 5), key=jax.random.key(0), sequences=2000).holds
+    True
+    """
+    checks.at_least("sequences", sequences, BATCHES)
+    d, T = found.actions, int(found.horizon)
+    with jax.enable_x64(True):
+        mesh = mesh_of(devices)
+        placed = everywhere((LinearAttention.hedge(d, found.step), key), mesh)
+        every = np.asarray(_hessians(*placed, d, T, sequences // BATCHES, mesh))
+    _, vectors = np.linalg.eigh(hessian_matrix(found))
+    # exact eigenvalues may come close to each other: a space is told by its place in the spectrum
+    ends = found.flat + np.cumsum([e.multiplicity for e in found.eigenvalues])
+    spaces = np.split(vectors, [found.flat, *ends], axis=1)[1:-1]
+    pairs = zip(found.eigenvalues, spaces, strict=True)
+    return SampledCurvature(tuple(_sampled(exact, space, every) for exact, space in pairs))
+
+
+def _sampled(
+    exact: theory.Eigenvalue, space: Float[np.ndarray, "n m"], every: Float[np.ndarray, "b n n"]
+) -> SampledEigenvalue:
+    traces = np.einsum("in,bij,jn->b", space, every, space) / exact.multiplicity
+    error = float(traces.std(ddof=1) / len(traces) ** 0.5)
+    return SampledEigenvalue(exact, float(traces.mean()), error)
+
+
+def hessian_matrix(found: theory.Curvature) -> Float[np.ndarray, "n n"]:
+    r"""The exact Hessian over all $d^2 + 2d$ parameters, in the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
+
+    >>> from regrax import theory
+    >>> hessian_matrix(theory.curvature(2, 5)).shape
+    (8, 8)
+    """
+    d = found.actions
+    rows = []
+    for unit in np.eye(d * d + 2 * d):
+        V, a, v = np.split(unit, [d * d, d * d + d])
+        moved = theory.hessian_product(found, theory.Direction(V.reshape(d, d), v, a))
+        rows.append(np.concatenate([moved.values.ravel(), moved.scores, moved.bias]))
+    return np.array(rows)

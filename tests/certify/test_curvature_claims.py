@@ -1,0 +1,29 @@
+"""What `regrax certify` says of the exact curvature, and that a wrong one would not survive sampled Hessians."""
+
+import jax
+import pytest
+
+from regrax import theory
+from regrax.certify import descent, sampled_curvature
+
+KEY = jax.random.key(0)
+
+
+def test_sampled_hessians_accept_the_exact_curvature_and_refuse_another():
+    found = theory.curvature(2, 5)
+    sampled = sampled_curvature(found, key=KEY, sequences=4000)
+    assert sampled.holds
+    assert [e.exact for e in sampled.eigenvalues] == list(found.eigenvalues)
+    first, *rest = sampled.eigenvalues
+    wrong = first._replace(exact=first.exact._replace(value=first.mean + 9 * first.error))
+    assert not sampled._replace(eigenvalues=(wrong, *rest)).holds
+
+
+@pytest.mark.slow
+def test_the_curvature_predicts_the_speed_of_gradient_descent_and_its_inverse_needs_few_steps():
+    found = descent(2, 5, key=KEY, sequences=4000)
+    exact = found.curvature
+    assert found.contraction == pytest.approx(exact.contraction, abs=0.01)
+    assert found.below < 1 < found.above
+    assert found.nearby_steps <= 6
+    assert found.preconditioned_steps < found.gradient_steps

@@ -1,0 +1,292 @@
+"""The exact Hessian against printed numbers, a grid over the definition, Monte Carlo and differences of the loss."""
+
+import math
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.special import ndtr
+
+from regrax import theory
+from regrax.attention import LinearAttention, SwapAttention
+from regrax.certify._landscape import _hessians
+from regrax.theory import Direction, curvature, hessian_product, newton_direction
+
+KEY = jax.random.key(0)
+INDEPENDENT = 1e-10  # two grids
+STANDARD_ERRORS = 4.0
+
+PRINTED = {
+    (2, 20): ("7.4482774212 11.642137352 12.652891070 46.713675899 689.69716680", (1, 1, 1, 1, 1)),
+    (3, 20): (
+        "7.4202745501 9.2195945741 10.051789908 12.589391684 26.852210301 29.415824051 422.44856013",
+        (1, 2, 1, 2, 2, 1, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("size", PRINTED)
+def test_eigenvalues_have_the_printed_digits_and_multiplicities(size):
+    found, (printed, multiplicities) = curvature(*size), PRINTED[size]
+    for eigenvalue, digits in zip(found.eigenvalues, printed.split(), strict=True):
+        assert abs(eigenvalue.value - float(digits)) < 0.51 * 10 ** -len(digits.split(".")[1])
+    assert tuple(e.multiplicity for e in found.eigenvalues) == multiplicities
+    assert found.flat == size[0] + 1
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 7])
+@pytest.mark.parametrize("architecture", ["single", "swap"])
+def test_multiplicities_fill_the_parameters(d, architecture):
+    found = curvature(d, 3, architecture=architecture)
+    features = d if architecture == "single" else d * d
+    heads = 1 if architecture == "single" else d
+    assert len(found.spectrum()) == heads * (d * features + d + features)
+    assert len(found.eigenvalues) == {2: 5, 3: 7}.get(d, 8)
+
+
+def best_action(S, noise):
+    """P(argmin_j (S_j + noise G_j) = i | S) by a trapezoid rule over the noise of action i."""
+    g = np.arange(-9, 9, 0.25)
+    density = np.exp(-g * g / 2) * 0.25 / math.sqrt(2 * math.pi)
+    others = ndtr((S[:, None, :, None] - S[:, :, None, None]) / noise - g)
+    for i in range(S.shape[1]):
+        others[:, i, i] = 1.0
+    return others.prod(2) @ density
+
+
+def grid(d, n, reach=8.5):
+    """Nodes and weights for S: a trapezoid rule over its differences, three Gauss nodes for their mean."""
+    step = 0.04 if d == 2 else 0.2
+    axes = np.meshgrid(*[np.arange(-reach, reach + step, step)] * (d - 1), indexing="ij")
+    z = np.stack([a.ravel() for a in axes], 1)
+    weight = np.exp(-(z**2).sum(1) / 2)
+    basis = np.linalg.svd(np.ones((1, d)))[2]  # first row along 1
+    mean, mean_weight = np.polynomial.hermite_e.hermegauss(3)
+    S = (z @ basis[1:])[None] + mean[:, None, None] * basis[0]
+    weights = (mean_weight / mean_weight.sum())[:, None] * (weight / weight.sum())
+    return math.sqrt(n) * S.reshape(-1, d), weights.ravel()
+
+
+def defined_hessian(d, T, k):
+    """The Hessian over (V, v_c, a) from the definition: z', z'' and Wishart moments of C given S, no symmetry used."""
+    size = d * d + 2 * d
+    total, eye = np.zeros((size, size)), np.eye(d)
+    for n in range(1, T):
+        S, weight = grid(d, n)
+        pi = np.exp(-k * (S - S.min(1, keepdims=True)))
+        pi /= pi.sum(1, keepdims=True)
+        w = pi - best_action(S, math.sqrt(T - n))
+        q = pi * (w - (pi * w).sum(1, keepdims=True))
+        J = pi[:, :, None] * eye - pi[:, :, None] * pi[:, None]
+        H = 2 * J @ J + 2 * (
+            q[:, :, None] * eye - q[:, :, None] * pi[:, None] - pi[:, :, None] * q[:, None]
+        )
+        B = S[:, :, None] * S[:, None] / n
+        C = B + (n - 1) * eye
+        CHC = B @ H @ B + (n - 1) * (B @ H + H @ B) + n * (n - 1) * H
+        CHC += (n - 1) * np.trace(H, axis1=1, axis2=2)[:, None, None] * eye
+        HC = H @ C
+        VV = np.einsum("s,sik,sj,sl->ijkl", weight, H, S, S, optimize=True).reshape(d * d, d * d)
+        Vv = n * np.einsum("s,sik,sj->ijk", weight, H, S, optimize=True).reshape(d * d, d)
+        Va = np.einsum("s,si,sjl->ijl", weight, 2 * q, C, optimize=True)
+        Va = (Va - k * np.einsum("s,sil,sj->ijl", weight, HC, S, optimize=True)).reshape(d * d, d)
+        va = np.einsum("s,sil->il", weight, 2 * q[:, :, None] * S[:, None] - k * n * HC)
+        vv, aa = n * n * np.tensordot(weight, H, 1), k * k * np.tensordot(weight, CHC, 1)
+        total += np.block([[VV, Vv, Va], [Vv.T, vv, va], [Va.T, va.T, aa]])
+    return total
+
+
+@pytest.mark.parametrize(("d", "T", "share"), [(2, 2, 1.0), (2, 30, 0.6), (3, 2, 1.0), (3, 4, 1.4)])
+def test_a_grid_over_the_definition_agrees_on_and_off_the_stationary_step(d, T, share):
+    k = share * theory.step_size(d, T)
+    expected = np.linalg.eigvalsh(defined_hessian(d, T, k))
+    found = np.sort(curvature(d, T, k).spectrum())
+    assert np.abs(found - expected).max() < INDEPENDENT * expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("d", "T", "step"),
+    [(2, 9, 0.3), (50, 4, 0.9), pytest.param(1000, math.inf, 3.0, marks=pytest.mark.slow)],
+)
+def test_along_the_family_it_is_the_second_derivative_of_the_loss(d, T, step):
+    bump = 1e-3 * step
+    up, down = (theory.loss_derivative(step + b, d, T) for b in (bump, -bump))
+    found = {e.direction: e.value for e in curvature(d, T, step).eigenvalues}
+    assert (d - 1) * found["step"] == pytest.approx((up - down) / (2 * bump), rel=1e-5)
+
+
+def dense(found):
+    """The operator as a matrix, parameters in the order of a `LinearAttention`: V, a, v_c."""
+    d = found.actions
+    rows = []
+    for unit in np.eye(d * d + 2 * d):
+        V, a, v = unit[: d * d].reshape(d, d), unit[d * d : -d], unit[-d:]
+        out = hessian_product(found, Direction(V, v, a))
+        rows.append(np.concatenate([out.values.ravel(), out.scores, out.bias]))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_the_operator_is_symmetric_with_the_spectrum_and_its_inverse_undoes_it(d):
+    found = curvature(d, 6)
+    matrix = dense(found)
+    assert matrix == pytest.approx(matrix.T, abs=1e-12)
+    assert np.linalg.eigvalsh(matrix) == pytest.approx(found.spectrum(), abs=1e-11)
+    rng = np.random.default_rng(0)
+    gradient = hessian_product(found, Direction(*(rng.normal(size=s) for s in ((d, d), d, d))))
+    again = hessian_product(found, newton_direction(found, gradient))
+    assert all(x == pytest.approx(y, abs=1e-11) for x, y in zip(again, gradient, strict=True))
+
+
+def monte_carlo_scores(found, batches):
+    """For every eigenspace the mean trace of the sampled Hessians, less the exact one, in standard errors."""
+    values, vectors = np.linalg.eigh(dense(found))
+    scores = []
+    for eigenvalue in found.eigenvalues:
+        space = vectors[:, np.abs(values - eigenvalue.value) < 1e-9 * values[-1]]
+        assert space.shape[1] == eigenvalue.multiplicity
+        traces = np.einsum("in,bij,jn->b", space, batches, space) / eigenvalue.multiplicity
+        error = traces.std(ddof=1) / len(traces) ** 0.5
+        scores.append((traces.mean() - eigenvalue.value) / error)
+    return np.array(scores)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "T", "count"), [(3, 4, 400), (4, 10, 3000), (6, 15, 1000)])
+def test_sampled_hessians_agree_in_every_eigenspace(d, T, count):
+    found = curvature(d, T)
+    with jax.enable_x64(True):
+        model = LinearAttention.hedge(d, found.step)
+        batches = np.concatenate(
+            [
+                np.asarray(_hessians(model, jax.random.fold_in(KEY, i), d, T, count, None))
+                for i in range(3)
+            ]
+        )
+    scores = monte_carlo_scores(found, (batches + batches.swapaxes(1, 2)) / 2)
+    assert np.abs(scores).max() < STANDARD_ERRORS
+    wrong = found._replace(
+        eigenvalues=tuple(e._replace(value=1.1 * e.value) for e in found.eigenvalues),
+        mixed=1.1 * found.mixed,
+    )
+    assert np.abs(monte_carlo_scores(wrong, batches)).max() > STANDARD_ERRORS
+
+
+@pytest.mark.slow
+def test_the_heads_of_the_swap_architecture_have_the_same_eigenvalues():
+    d, T, count = 2, 5, 40_000
+    found = curvature(d, T, architecture="swap")
+    with jax.enable_x64(True):
+        flat, rebuild = ravel_pytree(SwapAttention.hedge(d, found.step))
+
+        def loss(parameters, blocks):  # hindsight form; axes: round, block, action, sequence
+            past = jnp.cumsum(blocks, 0) - blocks
+            left = jnp.arange(T, 0, -1)[:, None, None]
+            best = theory.optimal_policy(jnp.moveaxis(past, 2, -1), left)
+            heads = jnp.moveaxis(rebuild(parameters).columns(blocks), 2, -1)
+            return jnp.mean(jnp.sum((heads - best) ** 2, (0, 1, 3)))
+
+        hessian = jax.jit(jax.hessian(loss))
+        keys = jax.random.split(KEY, 10)
+        batches = [hessian(flat, jax.random.normal(k, (T, d, d, count))) for k in keys]
+    every = np.asarray(batches)
+    vectors = np.linalg.eigh(every.mean(0))[1]
+    along = np.einsum("in,bij,jn->bn", vectors, every, vectors)
+    error = along.std(0, ddof=1) / len(every) ** 0.5
+    assert np.abs(along.mean(0)[: found.flat]).max() < 1e-9
+    # eigenvalues of a noisy matrix repel each other by about a standard error
+    assert np.abs(along.mean(0) - found.spectrum())[found.flat :].max() < 6 * error.max()
+    assert np.abs(along.mean(0) / found.spectrum().clip(1e-9) - 1)[found.flat :].max() < 0.02
+
+
+@pytest.mark.slow
+def test_the_ball_is_the_hessian_of_a_quadratic_mean():
+    d, T, count, radius = 2, 4, 100_000, 1.7
+    found = curvature(d, T, operator="ball", radius=radius)
+    with jax.enable_x64(True):
+        losses = jax.random.normal(KEY, (count, T, d))
+        best = -radius * losses.sum(1) / jnp.linalg.norm(losses.sum(1), axis=-1, keepdims=True)
+
+        def loss(p, losses, best):
+            V, v, a = p[: d * d].reshape(d, d), p[d * d : -d], p[-d:]
+            z = jnp.cumsum((losses @ V.T + v[None, None]) * (1 + losses @ a)[..., None], 1)[:, :-1]
+            return jnp.mean(jnp.sum((z - best[:, None]) ** 2, (1, 2)))
+
+        at = jnp.concatenate([-found.step * jnp.eye(d).ravel(), jnp.zeros(2 * d)])
+        hessian = jax.jit(jax.hessian(loss))
+        every = np.asarray(
+            [
+                hessian(at, x, b)
+                for x, b in zip(jnp.split(losses, 10), jnp.split(best, 10), strict=True)
+            ]
+        )
+    assert np.linalg.eigvalsh(every.mean(0)) == pytest.approx(found.spectrum(), rel=0.05)
+    V = np.einsum("bii->b", every[:, : d * d, : d * d]) / d**2
+    assert abs(V.mean() - T * (T - 1)) < STANDARD_ERRORS * V.std(ddof=1) / 10**0.5
+    assert found.flat == 0
+
+
+def test_large_horizons_tend_to_the_limit_in_scaled_parameters():
+    T = 10**6
+    found, limit = curvature(3, T), curvature(3, math.inf)
+    size = {"common score": T}
+    single = {e.direction: e.value for e in limit.eigenvalues if e.direction != "mixed"}
+    for e in found.eigenvalues:
+        if e.direction != "mixed":
+            assert e.value / size.get(e.direction, T**2) == pytest.approx(
+                single[e.direction], rel=1e-5
+            )
+    assert limit.mixed[2, 2] == pytest.approx(3 / 2 * single["common score"], rel=1e-12)
+    assert found.eigenvalues[1].value / T == pytest.approx(limit.mixed[2, 2], rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "T"), [(1000, 10**6), (10**6, math.inf)])
+def test_the_largest_sizes_are_answered_in_seconds(d, T):
+    start = time.perf_counter()
+    found = curvature(d, T)
+    assert time.perf_counter() - start < 10
+    assert found.is_minimum
+    assert all(e.error < 1e-9 * e.value for e in found.eigenvalues)
+
+
+def test_far_from_the_stationary_step_it_is_no_minimum():
+    assert not curvature(3, 6, 3.0).is_minimum
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: curvature(3, 20, architecture="triple"),
+            'architecture must be "single" or "swap"',
+        ),
+        (lambda: curvature(3, 20, operator="ball", architecture="swap"), "softmax heads"),
+        (lambda: curvature(1, 20), "actions must be"),
+        (lambda: curvature(3, 20, -1.0), "step must be above 0"),
+        (
+            lambda: newton_direction(curvature(2, 3, operator="ball"), Direction(0, 0, 0)),
+            "one softmax layer",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_input_is_told_in_one_sentence(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [2, 4, 1000])
+def test_many_horizons_at_once_are_those_one_by_one(d):
+    horizons = [2, 9, 500, math.inf]
+    for found, horizon in zip(theory.curvatures(d, horizons), horizons, strict=True):
+        alone = curvature(d, horizon)
+        assert [e.multiplicity for e in found.eigenvalues] == [
+            e.multiplicity for e in alone.eigenvalues
+        ]
+        for e, other in zip(found.eigenvalues, alone.eigenvalues, strict=True):
+            assert abs(e.value - other.value) < e.error
