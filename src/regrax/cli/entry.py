@@ -14,6 +14,7 @@ from regrax import __version__
 from regrax.cli.audit import AuditLog
 from regrax.cli.certify import Certify
 from regrax.cli.compiling import prepared
+from regrax.cli.explore import Explore
 from regrax.cli.games import Games
 from regrax.cli.learners import Learners
 from regrax.cli.play import Play
@@ -29,6 +30,7 @@ Command = (
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Sweep, tyro.conf.subcommand("sweep")]
     | Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[Explore, tyro.conf.subcommand("explore")]
     | Annotated[Tournament, tyro.conf.subcommand("tournament")]
     | Annotated[AuditLog, tyro.conf.subcommand("audit")]
     | Annotated[Games, tyro.conf.subcommand("games")]

@@ -1,5 +1,8 @@
 """The explorer: learning in games, moved by hand, as one page that opens in a browser."""
 
+from regrax.show.explorer.notebook import Explorer, explore
+from regrax.show.explorer.page import MAX_PAGE_BYTES, bundle, page
+from regrax.show.explorer.server import Server
 from regrax.show.explorer.zoo import fits, zoo_games
 
-__all__ = ["fits", "zoo_games"]
+__all__ = ["MAX_PAGE_BYTES", "Explorer", "Server", "bundle", "explore", "fits", "page", "zoo_games"]

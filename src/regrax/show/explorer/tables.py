@@ -1,7 +1,8 @@
 r"""The numbers that the page cannot compute for itself, written once: `python -m regrax.show.explorer.tables`.
 
-`kernel/table.js` holds $\sqrt{T}\,k^*(d, T)$ (listed for short horizons, a Chebyshev polynomial in $1/T$ beyond) with its
-error, and the loss curve $L(k)$ with $L^*$; `kernel/trained.js` a linear layer on its way through training, and swap heads.
+`kernel/table.js` holds $\sqrt{T}\,k^*(d, T)$ with its error (listed for short horizons, a Chebyshev polynomial in $1/T$
+beyond) and the loss curve $L(k)$ with $L^*$; `kernel/trained.js` a linear layer on its way through training, and swap
+heads.
 """
 
 import json
