@@ -39,7 +39,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET and HEAD of the page, for requests that name this host: a foreign page cannot reach it by a name of its own."""
+    """GET and HEAD of the page, for requests that name this host: no foreign page reaches it by a name of its own."""
 
     server: Server
     server_version, sys_version = "regrax", ""

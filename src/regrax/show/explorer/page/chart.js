@@ -7,8 +7,8 @@ const MAX_POINTS = 180;
 
 export class Chart {
   /** `lines`: {name: {label, style}}; `style` are classes of the line. */
-  constructor(body, { lines, label, height = 250, xLog = false, yLog = false, xName = "round" }) {
-    Object.assign(this, { body, lines, height, xLog, yLog, xName, label });
+  constructor(body, { lines, label, height = 250, xLog = false, yLog = false, xName = "round", showValues = true }) {
+    Object.assign(this, { body, lines, height, xLog, yLog, xName, label, showValues });
     this.frame = svg("g");
     this.paths = Object.fromEntries(
       Object.entries(lines).map(([name, { style }]) => [name, svg("path", { class: `line ${style}` })]),
@@ -46,7 +46,7 @@ export class Chart {
       const one = series[name];
       path.setAttribute("d", one ? this.trace(one) : "");
       this.values[name].item.hidden = !one;
-      say(this.values[name].value, one ? short(one.y.at(-1), 3) : "");
+      if (this.showValues) say(this.values[name].value, one ? short(one.y.at(-1), 3) : "");
     }
   }
 

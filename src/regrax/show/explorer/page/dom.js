@@ -17,6 +17,7 @@ export function svg(name, attributes = {}, ...children) {
 function filled(element, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else if (key.startsWith("aria-")) element.setAttribute(key, String(value));
     else if (value === true) element.setAttribute(key, "");
     else if (value !== false && value != null) element.setAttribute(key, value);
   }

@@ -456,6 +456,7 @@ class App {
 
   controls() {
     byId("horizon").value = this.state.horizon;
+    say(byId("last"), String(this.state.horizon));
     byId("speed").value = this.state.speed;
     this.speedWords();
     byId("drawn").checked = this.state.drawn;
@@ -505,9 +506,10 @@ class App {
 
 function sentence(game, { player, told, instead, gain }) {
   if (gain <= 1e-12) return told === null ? "Nobody would have gained by one fixed action." : "";
-  const how = told === null ? `always playing ${game.actions[player][instead]}` : `playing ${game.actions[player][instead]} whenever it played ${game.actions[player][told]}`;
-  const name = game.players[player];
-  return `${name[0].toUpperCase()}${name.slice(1)} would have gained ${short(gain, 3)} a round by ${how}.`;
+  const name = (a) => (/^\d+$/.test(game.actions[player][a]) ? `action ${game.actions[player][a]}` : game.actions[player][a]);
+  const how = told === null ? `always playing ${name(instead)}` : `playing ${name(instead)} whenever it played ${name(told)}`;
+  const who = game.players[player];
+  return `${who[0]?.toUpperCase() ?? ""}${who.slice(1)} would have gained ${short(gain, 3)} a round by ${how}.`;
 }
 
 /** A seat that fits a number of actions: trained layers are for their own. */

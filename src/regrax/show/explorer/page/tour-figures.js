@@ -9,6 +9,7 @@ import { Chart, shownRounds } from "./chart.js";
 import { html, short, svg } from "./dom.js";
 
 const ROUNDS = 1000;
+const MATRIX_ROUND = 40; // when the matrix is shown
 const SHAPLEY = { payoffs: [[[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1], [1, 0, 0]]] };
 
 /** A 3 x 3 matrix of signed numbers: blue above zero, orange below. */
@@ -61,7 +62,7 @@ export function fixedPointFigure(body, _, starts) {
   const matrix = matrixPicture("P: column i answers for action i");
   const { columns, policy } = lastMatrix(swapped);
   matrix.show([0, 1, 2].map((row) => columns.map((column) => column[row])));
-  const words = html("p", { class: "note" }, `After ${ROUNDS} rounds of player 1: P leaves the mix (${Array.from(policy, (p) => p.toFixed(3)).join(", ")}) as it is.`);
+  const words = html("p", { class: "note" }, `Player 1 after ${MATRIX_ROUND} rounds: P leaves the mix (${Array.from(policy, (p) => p.toFixed(3)).join(", ")}) as it is.`);
   body.append(place, html("div", { class: "row" }, matrix.element, words));
   words.style.flex = "1 1 10rem";
   const lines = { hedge: { label: "swap gap, Hedge", style: "s-swap dashed" }, fixed: { label: "swap gap, with the fixed point", style: "s-n1" } };
@@ -69,11 +70,11 @@ export function fixedPointFigure(body, _, starts) {
   chart.update({ hedge: gapSeries(plain, "swap"), fixed: gapSeries(swapped, "swap") }, ROUNDS);
 }
 
-/** The copies of player 1 as they stand at the end: play is replayed from what was recorded. */
+/** The copies of player 1 as they stand early on: play is replayed from what was recorded. */
 function lastMatrix(run) {
   const seat = run.players[0];
   const heads = [0, 1, 2].map(() => hedge(1.0)(3));
-  for (let t = 0; t < run.round; t++) {
+  for (let t = 0; t < MATRIX_ROUND; t++) {
     const other = run.players[1].policies.map((column) => column.at(t));
     const loss = run.tables[0].map((row) => -row.reduce((total, u, k) => total + u * other[k], 0));
     heads.forEach((head, i) => head.update(loss.map((l) => seat.policies[i].at(t) * l)));

@@ -152,7 +152,7 @@ function policiesFigure(body) {
   ]));
   const place = html("div");
   body.append(place);
-  const chart = new Chart(place, { lines, label: "Policies of the layer and of Hedge on the same losses", height: 290 });
+  const chart = new Chart(place, { lines, label: "Policies of the layer and of Hedge on the same losses", height: 290, showValues: false });
   const x = losses.map((_, t) => t + 1);
   const exact = policiesOn(hedge(STAR), losses);
   const training = trainingSlider((layer) => {
@@ -182,7 +182,7 @@ function lossFigure(body, tour) {
     least: { label: "L*, no policy is below", style: "s-n1 dashed" },
     uniform: { label: "uniform play", style: "s-soft dotted" },
   };
-  const chart = new Chart(place, { lines, label: `Expected squared regret against the step: lowest at k* = ${short(step)}`, height: 290, xName: "step k" });
+  const chart = new Chart(place, { lines, label: `Expected squared regret against the step: lowest at k* = ${short(step)}`, height: 290, xName: "step k", showValues: false });
   const ends = [0, steps.at(-1)];
   chart.update({ curve: { x: steps, y: losses }, least: { x: ends, y: [least, least] }, uniform: { x: ends, y: [losses[0], losses[0]] } }, ends[1]);
   const dot = svg("circle", { r: 6.5, class: "now f-n0" });
@@ -195,8 +195,8 @@ function lossFigure(body, tour) {
     const here = losses[i] + part * (losses[i + 1] - losses[i]);
     if (chart.width) {
       dot.setAttribute("transform", `translate(${chart.x(k)} ${chart.y(here)})`);
-      star.firstChild.setAttribute("d", `M${chart.x(step)} ${chart.y(loss)}V${chart.y(loss) + 26}`);
-      star.lastChild.setAttribute("transform", `translate(${chart.x(step)} ${chart.y(loss) + 40})`);
+      star.firstChild.setAttribute("d", `M${chart.x(step)} ${chart.y(loss)}V${chart.y(loss) - 30}`);
+      star.lastChild.setAttribute("transform", `translate(${chart.x(step)} ${chart.y(loss) - 36})`);
     }
     say(note, `Squared regret ${short(here, 5)}; at k* ${short(loss, 5)}; the least possible ${short(least, 5)}. Three actions, twenty rounds.`);
   });
