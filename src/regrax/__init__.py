@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from regrax.learners import *
     from regrax.regret import *
     from regrax.runs import *
+    from regrax.show.explorer import explore as explore
     from regrax.simplex import *
     from regrax.theory import Optimal as Optimal
     from regrax.tournament import Tournament as Tournament
@@ -143,6 +144,7 @@ _EXPORTS = {
         "fit",
         "fit_step_size",
     ),
+    "show.explorer": ("explore",),
     "simplex": ("power_iteration", "project_ball", "project_simplex", "stationary"),
     "theory": ("Optimal",),
     "tournament": ("Tournament", "round_robin"),

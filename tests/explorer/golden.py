@@ -29,6 +29,9 @@ SPECS = (
     "swap_attention",
     "hedge(0.4479) | blum_mansour(hedge(0.9944))",
 )
+PYTHON_TAKES_STARTS = False
+"""Whether `rx.play` knows `start=`: then starts are held to Python as well."""
+
 GAPS = {"cce": "cce_gap", "ce": "ce_gap", "swap": "swap_gap", "nash": "nash_gap"}
 
 
@@ -71,14 +74,14 @@ def _head(model):
     }
 
 
-def golden(game, learners, rounds=ROUNDS):
+def golden(game, learners, rounds=ROUNDS, **start):
     """Play in float64, three times: as it is, and with payoffs moved a little."""
-    played = rx.play(game, learners, rounds)
+    played = rx.play(game, learners, rounds, **start)
     apart = np.zeros(rounds)
     for seed in (1, 2):
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], np.shape(game.payoffs))
         moved = rx.Game(np.asarray(game.payoffs) * (1 + MOVED * signs) + MOVED * signs)
-        other = rx.play(moved, learners, rounds)
+        other = rx.play(moved, learners, rounds, **start)
         for one, two in zip(played.policies, other.policies, strict=True):
             apart = np.maximum(apart, np.abs(np.asarray(one) - np.asarray(two)).max(1))
     certain = int(np.argmax(apart > SURE)) if (apart > SURE).any() else rounds

@@ -44,6 +44,7 @@ class App {
     this.due = 0; // parts of a round at slow speeds
     this.frames = [];
     this.state = freshState(this.zoo, data.game);
+    this.watchSight();
     this.makeViews();
     this.listen();
     this.open();
@@ -370,15 +371,35 @@ class App {
     }
   }
 
+  /** All views; while play runs only those in sight, and the charts take turns, two frames for all of them. */
   draw() {
-    this.dirty = this.run.round < this.state.rounds;
+    this.turn = 1 - (this.turn ?? 0);
+    const running = this.isPlaying || this.run.round < this.state.rounds;
+    this.dirty = running || this.turned;
+    this.turned = running;
+    const due = (id, turn) => !running || (this.inSight.has(id) && turn === this.turn);
     say(byId("round"), String(this.run.round));
-    this.pictures.forEach((picture) => picture.update(this.run, this.state, this.nash));
-    this.drawGaps();
-    this.drawRegret();
-    this.drawPlane();
-    this.drawJoint();
-    this.drawWords();
+    if (due("where", this.turn)) this.pictures.forEach((picture) => picture.update(this.run, this.state, this.nash));
+    if (due("gaps", 0)) this.drawGaps();
+    if (due("regret", 1)) this.drawRegret();
+    if (due("plane", 0)) this.drawPlane();
+    if (due("joint", 1)) this.drawJoint();
+    if (!running || this.turn) this.drawWords();
+  }
+
+  /** Which figures are on the screen, or nearly; one that comes into sight is drawn. */
+  watchSight() {
+    const figures = ["where", "gaps", "regret", "plane", "joint"];
+    this.inSight = new Set(figures);
+    const look = (entries) => {
+      for (const { target, isIntersecting } of entries) {
+        if (isIntersecting) this.inSight.add(target.id);
+        else this.inSight.delete(target.id);
+      }
+      this.dirty = true;
+    };
+    const observer = new IntersectionObserver(look, { rootMargin: "80px" });
+    figures.forEach((id) => observer.observe(byId(id)));
   }
 
   drawGaps() {
@@ -434,7 +455,7 @@ class App {
       const worth = table.map((row) => row.reduce((total, u) => total + u, 0) / row.length);
       return Math.max(...worth) - Math.min(...worth) < 1e-12;
     });
-    return stands ? "Uniform play is an equilibrium here, so nothing moves: drag the start away from the centre." : "";
+    return stands ? "Uniform play is an equilibrium here, so nothing moves: take the start away from the centre." : "";
   }
 
   announce() {
@@ -477,6 +498,7 @@ class App {
       ? [new Square(room("", "square"), `${game.players[0]} and ${game.players[1]}`, move)]
       : game.sizes.map((d, n) => (d === 3 ? new Simplex(room(game.players[n]), n, game.players[n], move) : new Bars(room(game.players[n]), n, game.actions[n], move)));
     const kinds = this.pictures.some((picture) => !(picture instanceof Bars));
+    byId("where").querySelector(".out").hidden = !kinds; // bars are no picture to save
     say(byId("where-note"), kinds
       ? "Dot: what is played now. Ring: the average so far. Diamonds: Nash equilibria. Arrows: the replicator flow, given what the others play now. Drag the cross to move the start."
       : "Bars: what is played now. Line: the average so far.");

@@ -4,7 +4,7 @@ import { outer } from "../kernel/vectors.js";
 import { html, pathOf, say, set, short, svg, watchWidth } from "./dom.js";
 
 const LEAST = 0.001; // a start gives every action at least this
-const MAX_TRAIL = 700;
+const MAX_TRAIL = 420;
 const RECENT = 40;
 const NUDGE = 0.02; // of an arrow key
 
