@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from regrax.learners import *
     from regrax.regret import *
     from regrax.runs import *
-    from regrax.show.explorer import explore as explore
     from regrax.simplex import *
     from regrax.theory import Optimal as Optimal
     from regrax.tournament import Tournament as Tournament

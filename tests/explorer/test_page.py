@@ -541,12 +541,12 @@ def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
     until(opened, "document.getElementById('joint-note').textContent.includes('10.5')")
     opened.locator("[data-cell='0-0']").fill("8")
     until(opened, "!document.getElementById('joint-note').textContent.includes('10.5')")
-    until(opened, "regrax.app.plane.searches.length === 0")
-    corners = np.array(opened.evaluate("regrax.app.plane.polygons.ce"))
+    until(opened, "regrax.app.views.plane.searches.length === 0")
+    corners = np.array(opened.evaluate("regrax.app.views.plane.polygons.ce"))
     payoffs = np.reshape(state_of(opened)["payoffs"], (2, 2, 2))
     best = rx.solve(rx.Game(payoffs), "ce", "welfare").welfare
     assert (corners.sum(1)).max() == pytest.approx(best, abs=1e-7)
-    assert math.isclose(opened.evaluate("regrax.app.solved.ce.value"), best, abs_tol=1e-7)
+    assert math.isclose(opened.evaluate("regrax.app.views.solved.ce.value"), best, abs_tol=1e-7)
 
 
 def test_losses_painted_by_hand_give_regret(browse_explorer):

@@ -41,7 +41,7 @@ class Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """GET and HEAD of the page, for requests that name this host: no foreign page reaches it by a name of its own."""
 
-    server: Server
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
     server_version, sys_version = "regrax", ""
     timeout = 5  # seconds for a request to arrive
 

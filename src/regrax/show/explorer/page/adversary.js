@@ -21,7 +21,7 @@ const LINES = {
 };
 
 const PRESETS = {
-  "Coin flips": (next) => () => normal(next),
+  "Gaussian noise": (next) => () => normal(next),
   "Whoever leads": null, // made from what Hedge plays
   Alternate: () => (t, j) => (j === 0 ? (t % 2 ? 1 : -1) : j === 1 ? (t % 2 ? -1 : 1) : 0.5),
   "A late turn": () => (t, j) => (j === 0 ? (t < 12 ? -1 : 1.5) : j === 1 ? 0 : 0.8),
@@ -29,7 +29,7 @@ const PRESETS = {
 };
 
 export class Adversary {
-  constructor({ grid, presets, chart, note }) {
+  constructor({ grid, presets, body, note }) {
     this.note = note;
     this.losses = Array.from({ length: ROUNDS }, () => zeros(ACTIONS));
     this.learners = {
@@ -37,11 +37,11 @@ export class Adversary {
       optimal: optimal(ROUNDS),
       layer: linearAttention(builtInLayer("linear_attention").heads[0]),
     };
-    this.chart = new Chart(chart, { lines: LINES, label: "Regret of three learners on the painted losses", height: 260 });
+    this.chart = new Chart(body, { lines: LINES, label: "Regret of three learners on the painted losses", height: 260 });
     this.makeGrid(grid);
     presets.append(...Object.keys(PRESETS).map((name) => html("button", { type: "button", onclick: () => this.preset(name) }, name)));
     this.seed = 3;
-    this.preset("Coin flips");
+    this.preset("Gaussian noise");
   }
 
   preset(name) {
@@ -153,7 +153,7 @@ export class Adversary {
     const found = Object.fromEntries(Object.entries(this.learners).map(([name, make]) => [name, { x, y: regretOn(make(ACTIONS), this.losses) }]));
     this.chart.update(found, ROUNDS);
     const worst = Object.entries(found).reduce((a, b) => (b[1].y.at(-1) > a[1].y.at(-1) ? b : a));
-    say(this.note, `After ${ROUNDS} rounds ${LINES[worst[0]].label} regrets most: ${short(worst[1].y.at(-1), 3)}. Against fair coin flips no policy can have a smaller mean square than the best possible one.`);
+    say(this.note, `After ${ROUNDS} rounds ${LINES[worst[0]].label} regrets most: ${short(worst[1].y.at(-1), 3)}. Against Gaussian noise no policy has a smaller mean square than the best possible one.`);
   }
 }
 

@@ -22,11 +22,11 @@ export class Chart {
     watchWidth(body, (width) => this.resize(width));
   }
 
-  key({ label, style }) {
+  key({ label, style, isListed = true }) {
     const value = html("b");
     const sample = svg("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" }, svg("path", { class: `line ${style}`, d: "M1 5L25 5" }));
     const item = html("li", {}, sample, html("span", {}, label), value);
-    this.legend.append(item);
+    if (isListed) this.legend.append(item);
     return { value, item };
   }
 

@@ -1,21 +1,12 @@
-// Where play goes: a simplex for three actions, the unit square for two players of two, bars otherwise.
+// Where play goes: a simplex for three actions, the unit square for two players of two.
 
 import { outer } from "../kernel/vectors.js";
-import { html, pathOf, say, set, short, svg, watchWidth } from "./dom.js";
+import { pathOf, set, short, svg, watchWidth } from "./dom.js";
+import { startOf, tidyStart } from "./starts.js";
 
-const LEAST = 0.001; // a start gives every action at least this
 const MAX_TRAIL = 420;
 const RECENT = 40;
 const NUDGE = 0.02; // of an arrow key
-
-/** A start from weights: three decimals that sum to 1, none below the least. */
-export function tidyStart(weights) {
-  const raised = weights.map((p) => Math.max(Number.isFinite(p) ? p : 0, LEAST));
-  const total = raised.reduce((x, y) => x + y, 0);
-  const rounded = raised.map((p) => Math.max(Math.round((p / total) * 1000), 1));
-  rounded[rounded.indexOf(Math.max(...rounded))] += 1000 - rounded.reduce((x, y) => x + y, 0);
-  return rounded.map((p) => p / 1000);
-}
 
 /** The expected payoffs of a player's actions while the others play as given. */
 export function worths(run, player, policies) {
@@ -219,10 +210,6 @@ export class Simplex extends Picture {
   }
 }
 
-function startOf(state, n) {
-  return state.starts[n] ?? state.game.actions[n].map(() => 1 / state.game.sizes[n]);
-}
-
 /** Two players of two actions: across, how often the first plays its second action; up, likewise the second. */
 export class Square extends Picture {
   constructor(body, label, onStart) {
@@ -290,44 +277,5 @@ export class Square extends Picture {
       return [x, -y];
     });
     this.flow.setAttribute("d", arrows(this.grid.map((point) => this.at(point)), moves, 20));
-  }
-}
-
-/** Any number of actions: how often each is played now, a line at its average, and sliders for the start. */
-export class Bars {
-  constructor(body, player, actions, onStart) {
-    Object.assign(this, { player, onStart });
-    const table = html("div", { class: "bars" });
-    this.rows = actions.map((name) => this.row(table, name));
-    this.sliders = actions.map((name) => html("input", { type: "range", min: 0, max: 1, step: 0.01, "aria-label": `Start: weight of ${name}`, oninput: () => this.changed() }));
-    const starts = html("div", { class: "bars" }, ...actions.flatMap((name, i) => [html("span", {}, name), this.sliders[i], html("output")]));
-    this.outputs = [...starts.querySelectorAll("output")];
-    body.append(table, html("details", {}, html("summary", {}, "Set the start"), starts));
-  }
-
-  row(table, name) {
-    const fill = html("i", { class: `n${this.player}` });
-    const mean = html("b");
-    const value = html("output");
-    table.append(html("span", {}, name), html("div", { class: "bar" }, fill, mean), value);
-    return { fill, mean, value };
-  }
-
-  changed() {
-    this.onStart([[this.player, tidyStart(this.sliders.map((slider) => Number(slider.value)))]]);
-  }
-
-  update(run, state) {
-    const seat = run.players[this.player];
-    const start = startOf(state, this.player);
-    this.rows.forEach(({ fill, mean, value }, i) => {
-      const now = run.round ? seat.policies[i].at(run.round - 1) : start[i];
-      const average = run.round ? seat.means[i].at(run.round - 1) : start[i];
-      fill.style.width = `${(100 * now).toFixed(1)}%`;
-      mean.style.left = `calc(${(100 * average).toFixed(1)}% - 1px)`;
-      say(value, now.toFixed(3));
-      if (document.activeElement !== this.sliders[i]) this.sliders[i].value = start[i];
-      say(this.outputs[i], start[i].toFixed(3));
-    });
   }
 }

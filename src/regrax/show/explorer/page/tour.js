@@ -48,8 +48,8 @@ export const STEPS = [
   {
     title: "Little regret, and play is a coarse equilibrium",
     body: [
-      "Put Hedge in every seat. Regret grows like the root of the rounds, so per round it vanishes, and the joint play of all becomes a coarse correlated equilibrium (CCE): nobody gains by one fixed action.",
-      "But it need not be a correlated equilibrium (CE). This is Shapley's game, from a start off the centre: play goes round and round. The CCE gap falls; yet a player who replaced each action by its own best answer would gain 0.13 a round, for ever.",
+      "Put Hedge in every seat. With a step that fits the rounds, regret grows only like their root, so per round it vanishes, and the joint play of all becomes a coarse correlated equilibrium (CCE): nobody gains by one fixed action.",
+      "But it need not be a correlated equilibrium (CE). This is Shapley's game, from a start off the centre: play goes round and round. The CCE gap falls; yet a player who replaced each action by its own best answer would still gain 0.13 a round after a thousand rounds.",
     ],
     figure: (body) => gapsFigure(body, "shapley", OFF),
     set: { game: "shapley", seats: ["hedge(0.3)", "hedge(0.3)"], horizon: 1000, rounds: 1000, starts: OFF },
@@ -59,7 +59,7 @@ export const STEPS = [
     body: [
       "To have no swap regret, ask for each action i: what should I have played whenever I played i? That takes a copy of Hedge per action, each seeing its own share of the losses. The copies' answers are the columns of a matrix P. Which mix should be played? One that the answers leave as it is:",
       "= π_{t} = P_{t} π_{t}",
-      "Any other mix would give a copy losses for play that was not its own. Attention with d heads and this fixed point, trained on swap regret, finds it by itself. The same game, the same start: now the swap gap falls too.",
+      "Any other mix would give a copy losses for play that was not its own. Attention with d heads in front of this fixed point, trained on swap regret, becomes just this. The same game, the same start: now the swap gap falls too.",
     ],
     figure: (body) => fixedPointFigure(body, "shapley", OFF),
     set: { game: "shapley", seats: ["blum_mansour(hedge(1.0))", "blum_mansour(hedge(1.0))"], horizon: 1000, rounds: 1000, starts: OFF },
@@ -148,7 +148,7 @@ function policiesFigure(body) {
   const losses = Array.from({ length: ROUNDS }, () => Float64Array.from({ length: ACTIONS }, () => normal(next)));
   const names = ["rock", "paper", "scissors"];
   const lines = Object.fromEntries([0, 1, 2].flatMap((j) => [
-    [`layer ${j}`, { label: names[j], style: `s-n${j}` }], [`hedge ${j}`, { label: "Hedge", style: "s-ink dotted" }],
+    [`layer ${j}`, { label: names[j], style: `s-n${j}` }], [`hedge ${j}`, { label: "Hedge", style: `s-n${j} dotted`, isListed: j === 0 }],
   ]));
   const place = html("div");
   body.append(place);
