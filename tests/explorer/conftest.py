@@ -30,6 +30,23 @@ def kernel():
     return ask
 
 
+@pytest.fixture(scope="session")
+def quick_cases():
+    """What Python plays in a few games."""
+    from tests.explorer.golden import games, goldens
+
+    zoo = games()
+    return goldens({name: zoo[name] for name in ("weighted-rps", "chicken", "jordan")})
+
+
+@pytest.fixture(scope="session")
+def zoo_cases():
+    """What Python plays in every named game of the page."""
+    from tests.explorer.golden import games, goldens
+
+    return goldens(games())
+
+
 QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run"

@@ -88,6 +88,39 @@ def golden(game, learners, rounds=ROUNDS, **start):
     return Golden(played, rx.running_gaps(played, game), certain)
 
 
+def questions(game, spec):
+    """The learners of Python, and what to ask of the kernel, for the same seats."""
+    seats = seats_of(spec, game.sizes)
+    asked = {
+        "what": "play",
+        "payoffs": np.asarray(game.payoffs).tolist(),
+        "seats": [seat for _, seat in seats],
+        "starts": [],
+        "rounds": ROUNDS,
+        "seed": None,
+    }
+    return [learner for learner, _ in seats], asked
+
+
+def goldens(chosen):
+    """`(learner, game, question, what Python plays)` for every learner on every game given."""
+    cases = []
+    with jax.enable_x64(True):
+        for spec in SPECS:
+            for name, game in chosen.items():
+                learners, asked = questions(game, spec)
+                cases.append((spec, name, asked, golden(game, learners)))
+    return cases
+
+
+def check(cases, answers):
+    """Raise unless every answer agrees with Python; the share of rounds that were certain."""
+    with jax.enable_x64(True):
+        for (spec, name, _, expected), found in zip(cases, answers, strict=True):
+            assert disagreement(found, expected) <= AGREE, (spec, name, expected.certain)
+    return float(np.mean([case[-1].certain for case in cases])) / ROUNDS
+
+
 def disagreement(found, expected):
     """The largest difference of policies, gaps and regrets over the rounds that are certain."""
     rounds, worst = expected.certain, 0.0

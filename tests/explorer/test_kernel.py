@@ -8,12 +8,12 @@ import pytest
 from tests.explorer.golden import (
     AGREE,
     PYTHON_TAKES_STARTS,
-    ROUNDS,
     SPECS,
+    check,
     disagreement,
     games,
     golden,
-    seats_of,
+    questions,
 )
 
 import regrax as rx
@@ -21,50 +21,30 @@ import regrax as rx
 QUICK = ("weighted-rps", "chicken", "jordan")
 
 
-def _questions(game, spec):
-    seats = seats_of(spec, game.sizes)
-    payoffs = np.asarray(game.payoffs).tolist()
-    asked = {
-        "what": "play",
-        "payoffs": payoffs,
-        "seats": [seat for _, seat in seats],
-        "starts": [],
-        "rounds": ROUNDS,
-        "seed": None,
-    }
-    return [learner for learner, _ in seats], asked
+def _check(kernel, cases):
+    answers = kernel(*(asked for _, _, asked, _ in cases))
+    failed = [
+        (case[:2], answer) for case, answer in zip(cases, answers, strict=True) if "error" in answer
+    ]
+    assert failed == []
+    return check(cases, [answer["found"] for answer in answers])
 
 
-def _check(kernel, chosen):
-    asked, expected = [], []
-    for spec in SPECS:
-        for name, game in chosen.items():
-            learners, question = _questions(game, spec)
-            asked.append(question)
-            expected.append((spec, name, golden(game, learners)))
-    certain = 0
-    for (spec, name, one), answer in zip(expected, kernel(*asked), strict=True):
-        assert "found" in answer, (spec, name, answer)
-        assert disagreement(answer["found"], one) <= AGREE, (spec, name, one.certain)
-        certain += one.certain
-    return certain / (ROUNDS * len(asked))
-
-
-def test_learners_play_as_in_python(kernel, x64):
-    zoo = games()
-    assert _check(kernel, {name: zoo[name] for name in QUICK}) > 0.5
+def test_learners_play_as_in_python(kernel, quick_cases):
+    assert _check(kernel, quick_cases) > 0.5
 
 
 @pytest.mark.slow
-def test_learners_play_as_in_python_on_the_whole_zoo(kernel, x64):
-    assert _check(kernel, games()) > 0.5
+def test_learners_play_as_in_python_on_the_whole_zoo(kernel, zoo_cases):
+    assert len(zoo_cases) > 400
+    assert _check(kernel, zoo_cases) > 0.5
 
 
 START = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
 
 
 def _played_from(kernel, spec, game):
-    learners, question = _questions(game, spec)
+    learners, question = questions(game, spec)
     (answer,) = kernel({**question, "starts": START})
     return learners, answer["found"]
 

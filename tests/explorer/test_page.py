@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explorer.golden import AGREE, disagreement, games, golden, seats_of
+from tests.explorer.golden import check
 
 import regrax as rx
 from regrax.show.explorer import MAX_PAGE_BYTES, explore, page
@@ -404,8 +404,15 @@ def test_nothing_moves_by_itself_and_scrolling_is_still_for_those_who_ask(browse
 WINDOWS = {"desk": {}, "phone": PHONE}
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("kind", WINDOWS)
+@pytest.mark.parametrize(
+    ("kind", "dark"),
+    [
+        ("desk", False),
+        ("phone", True),
+        pytest.param("desk", True, marks=pytest.mark.slow),
+        pytest.param("phone", False, marks=pytest.mark.slow),
+    ],
+)
 def test_every_window_holds_the_page(browse_explorer, kind, dark):
     opened = browse_explorer(**WINDOWS[kind], color_scheme="dark" if dark else "light")
     for game in ("weighted-rps", "chicken", "jordan", "all-pay-auction"):
@@ -440,30 +447,29 @@ def test_colours_stay_apart_for_eyes_that_miss_a_cone(kind):
             assert min(apart) > 0.12  # and every line of a chart has a dash of its own
 
 
-def test_the_kernel_in_chromium_plays_as_in_python(browse_explorer, x64):
-    opened = browse_explorer()
-    run = """([payoffs, seats, rounds]) => {
-        const { kernel } = regrax;
-        const read = (seat) => typeof seat === "string" ? kernel.parseSeat(seat) : seat;
-        const learners = seats.map((seat) => kernel.learnerOf(read(seat)));
-        const run = new kernel.Run(kernel.makeGame({ payoffs }), learners);
-        run.advance(rounds);
-        const series = (one) => Array.from(one.values.subarray(0, one.length));
-        return {
-            policies: run.players.map((seat) => seat.policies.map(series)),
-            gaps: Object.fromEntries(Object.entries(run.gaps).map(([name, one]) => [name, series(one)])),
-            regrets: run.players.map((seat) => Object.values(seat.regrets).map(series)),
-        };
-    }"""
-    from tests.explorer.golden import ROUNDS, SPECS
+IN_PAGE = """({ payoffs, seats, rounds }) => {
+    const { kernel } = regrax;
+    const read = (seat) => typeof seat === "string" ? kernel.parseSeat(seat) : seat;
+    const run = new kernel.Run(kernel.makeGame({ payoffs }), seats.map((seat) => kernel.learnerOf(read(seat))));
+    run.advance(rounds);
+    const series = (one) => Array.from(one.values.subarray(0, one.length));
+    return {
+        policies: run.players.map((seat) => seat.policies.map(series)),
+        gaps: Object.fromEntries(Object.entries(run.gaps).map(([name, one]) => [name, series(one)])),
+        regrets: run.players.map((seat) => Object.values(seat.regrets).map(series)),
+    };
+}"""
 
-    game = games()["weighted-rps"]
-    for spec in SPECS:
-        seats = seats_of(spec, game.sizes)
-        asked = [np.asarray(game.payoffs).tolist(), [seat for _, seat in seats], ROUNDS]
-        found = opened.evaluate(run, asked)
-        expected = golden(game, [learner for learner, _ in seats])
-        assert disagreement(found, expected) <= AGREE, spec
+
+def test_the_kernel_in_chromium_plays_as_in_python(browse_explorer, quick_cases):
+    opened = browse_explorer()
+    check(quick_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in quick_cases])
+
+
+@pytest.mark.slow
+def test_the_kernel_in_chromium_plays_as_in_python_on_the_whole_zoo(browse_explorer, zoo_cases):
+    opened = browse_explorer()
+    check(zoo_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in zoo_cases])
 
 
 def test_ten_thousand_rounds_take_under_two_seconds(browse_explorer):
