@@ -280,9 +280,32 @@ def test_the_link_restores_what_was_seen(browse_explorer):
     assert again.evaluate("regrax.app.link()").split("#")[1] == link
 
 
-def test_a_link_that_makes_no_sense_is_told_of(browse_explorer):
-    opened = browse_explorer("#game=nowhere&seats=x")
-    assert "no game here is named nowhere" in opened.inner_text("#message")
+NONSENSE = {
+    "#game=nowhere&seats=x": "no game here is named nowhere",
+    "#game=chicken&seats=hedge(0)|x": "step must be above 0, got 0",
+    '#table={"payoffs":1}': "expected a game of 2 or 3 players",
+    "#game=shapley&seats=linear_attention:1~3~zzz~n|hedge(1)": "could not be read",
+}
+
+
+@pytest.mark.parametrize("link", NONSENSE)
+def test_a_link_that_makes_no_sense_is_told_of(browse_explorer, link):
+    opened = browse_explorer(link)
+    assert NONSENSE[link] in opened.inner_text("#message")
+
+
+def test_the_smallest_and_the_most_extreme_games_draw_without_complaint(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken")
+    for player in (0, 1):
+        opened.locator(".sizes button[aria-label^='Remove']").nth(player).click()
+    opened.click("#once")
+    until(opened, "regrax.app.run.round === 1")
+    assert "Nobody would have gained" in opened.inner_text("#words")
+    choose(opened, "chicken", horizon=20, rounds=20)
+    opened.locator("[data-cell='0-0']").fill("1e300")
+    opened.locator("[data-cell='1-3']").fill("-1e300")
+    until(opened, "regrax.app.run.round === 20 && regrax.app.views.plane.searches.length === 0")
 
 
 def run_command(text, folder):

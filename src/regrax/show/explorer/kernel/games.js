@@ -12,7 +12,7 @@ export function makeGame({ name = "", players, actions, payoffs, sizes }) {
   const flat = payoffs.map((table) => Float64Array.from(table.flat(Infinity)));
   for (const table of flat) checkTable(table, count, shape);
   return {
-    name,
+    name: String(name),
     sizes: shape,
     players: labels(players, shape.length, (n) => `player ${n + 1}`),
     actions: shape.map((d, n) => labels(actions?.[n], d, (a) => `${a + 1}`)),

@@ -1,5 +1,6 @@
 // Elements: made from names, attributes and text. Nothing here reads markup, so nothing a user types can become any.
 
+const MAX_COORDINATE = 1e6;
 const SVG = "http://www.w3.org/2000/svg";
 
 export const byId = (id) => document.getElementById(id);
@@ -44,7 +45,8 @@ export function pathOf(points, close = false) {
   return close && text ? `${text}Z` : text;
 }
 
-const round = (x) => Math.round(x * 10) / 10;
+/** A coordinate that a path can hold, however far off. */
+const round = (x) => Math.round(Math.min(Math.max(x, -MAX_COORDINATE), MAX_COORDINATE) * 10) / 10;
 
 /** A number for people: four significant digits, no lone minus zero. */
 export function short(value, digits = 4) {

@@ -58,7 +58,8 @@ export class Plane {
       shape.classList.toggle("thin", corners.length < 3);
     }
     const diamonds = this.equilibria.map((one) => this.at(this.players.map((n) => one.payoffs[n])));
-    this.nash.setAttribute("d", diamonds.map(([x, y]) => `M${x - 8} ${y}L${x} ${y - 8}L${x + 8} ${y}L${x} ${y + 8}Z`).join(""));
+    const diamond = ([x, y]) => pathOf([[x - 8, y], [x, y - 8], [x + 8, y], [x, y + 8]], true);
+    this.nash.setAttribute("d", diamonds.map(diamond).join(""));
     this.update(this.last.points);
   }
 

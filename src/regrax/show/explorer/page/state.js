@@ -17,10 +17,11 @@ export function builtInLayer(kind) {
 
 export function freshState(zoo, game = null) {
   const chosen = game ?? zoo.find((one) => one.name === DEFAULTS.game) ?? zoo[0];
+  const made = makeGame(chosen);
   return {
-    game: makeGame(chosen),
-    seats: chosen.sizes.map(() => ({ kind: "hedge", value: 0.25 })),
-    starts: chosen.sizes.map(() => null),
+    game: made,
+    seats: made.sizes.map(() => ({ kind: "hedge", value: 0.25 })),
+    starts: made.sizes.map(() => null),
     rounds: 0,
     horizon: DEFAULTS.horizon,
     seed: 1,

@@ -176,7 +176,7 @@ export class Views {
 
   /** Play that stands still says why. */
   stillWords() {
-    if (this.state.starts.some(Boolean) || this.state.drawn || !this.run.tables) return "";
+    if (this.state.starts.some(Boolean) || this.state.drawn || this.state.game.sizes.every((d) => d < 2)) return "";
     const stands = this.run.tables.every((table) => {
       const worth = table.map((row) => row.reduce((total, u) => total + u, 0) / row.length);
       return Math.max(...worth) - Math.min(...worth) < 1e-12;
