@@ -523,7 +523,7 @@ def frame_times(events):
     for event in main:
         frame = np.searchsorted(starts, event.get("ts", 0) + event.get("dur", 0)) - 1
         if event["name"] == "RunTask" and frame >= 0:
-            times[:, frame] += event.get("tdur", 0) / 1000, event["dur"] / 1000
+            times[:, frame] += event.get("tdur", 0) / 1000, event.get("dur", 0) / 1000
     return times
 
 
