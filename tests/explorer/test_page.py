@@ -167,7 +167,7 @@ def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
     handle.focus()
     before = handle.get_attribute("aria-valuetext")
     opened.keyboard.press("ArrowUp")
-    assert handle.get_attribute("aria-valuetext") != before
+    until(opened, f"document.activeElement.getAttribute('aria-valuetext') !== {json.dumps(before)}")
     opened.evaluate("document.activeElement.blur()")
     opened.keyboard.press(".")
     until(opened, "regrax.app.run.round === 1")
@@ -179,7 +179,7 @@ def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
     cell.focus()
     label = cell.get_attribute("aria-label")
     opened.keyboard.press("+")
-    assert cell.get_attribute("aria-label") != label
+    until(opened, f"document.activeElement.getAttribute('aria-label') !== {json.dumps(label)}")
     opened.keyboard.press("ArrowRight")
     assert "round 2" in opened.evaluate("document.activeElement.getAttribute('aria-label')")
 
