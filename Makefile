@@ -7,7 +7,7 @@ EXTRAS := .venv-extras
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo test test-slow test-extras lint format bench clean
+.PHONY: help demo explorer test test-slow test-extras lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -21,6 +21,9 @@ $(INSTALLED): pyproject.toml
 
 demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
 	$(BIN)/regrax reproduce --quick --out out/demo
+
+explorer: $(INSTALLED) ## write the explorer, one page that works from disk: docs/explorer.html
+	$(BIN)/regrax explore --out docs/explorer.html
 
 test: lint ## check style, types and the order of rooms, then run the tests
 	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'

@@ -235,6 +235,7 @@ from .runs import (
     train as train,
 )
 from .show import plots as plots
+from .show.explorer import explore as explore
 from .simplex import (
     power_iteration as power_iteration,
 )

@@ -25,6 +25,7 @@ COMMANDS = {
     "learners": "_learners:Learners",
     "step-size": "_step_size:StepSize",
     "certify": "_certify:Certify",
+    "explore": "_explore:Explore",
     "reproduce": "_reproduce:Reproduce",
 }
 """Where each command lives: only the one that is asked for is imported."""

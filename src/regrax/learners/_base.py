@@ -141,7 +141,10 @@ class Started(Learner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
         check_prior(self.start, actions)
-        return First(self.base.init(actions, rounds, key=key), jnp.ones((), bool))
+        base = self.base.init(actions, rounds, key=key)
+        if "policy" in getattr(base, "_fields", ()):  # a learner that keeps its policy looks at what it played
+            base = base._replace(policy=jnp.asarray(self.start, float))
+        return First(base, jnp.ones((), bool))
 
     def policy(self, state: First) -> Float[Array, "d"]:
         own = self.base.policy(state.base)

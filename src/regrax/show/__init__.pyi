@@ -1,2 +1,3 @@
+from . import explorer as explorer
 from . import plots as plots
 from . import report as report

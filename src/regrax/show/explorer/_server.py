@@ -1,0 +1,71 @@
+"""A server for one page on the loopback address: it answers its own address and nothing else."""
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+HOST = "127.0.0.1"
+HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `text` at `/`; port 0 takes any that is free."""
+
+    allow_reuse_address, daemon_threads = True, True
+
+    def __init__(self, text: str, port: int) -> None:
+        self.body = text.encode()
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ValueError(f"port {port} cannot be used: {reason.lower()}") from None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return self.server_address[1]
+
+    @property
+    def url(self) -> str:
+        """What to open in a browser."""
+        return f"http://{HOST}:{self.port}/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """GET and HEAD of the page, for requests that name this host: no foreign page reaches it by a name of its own."""
+
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
+    server_version, sys_version = "regrax", ""
+    timeout = 5  # seconds for a request to arrive
+
+    def do_GET(self) -> None:
+        """The page."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """Its headers."""
+        self._answer(with_body=False)
+
+    def _answer(self, with_body: bool) -> None:
+        port = self.server.port
+        if self.headers.get("Host", "") not in (f"{HOST}:{port}", f"localhost:{port}"):
+            return self.send_error(421, "Misdirected Request")
+        if self.path.split("?")[0] != "/":
+            return self.send_error(404)
+        self.send_response(200)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(self.server.body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: the terminal belongs to the command."""

@@ -1,0 +1,72 @@
+"""The games that the page knows by name: those of the zoo that fit it, and small ones of the larger families."""
+
+from typing import Any
+
+import numpy as np
+
+from regrax._registry import about_game, games
+from regrax.games import Game
+from regrax.specs import parse_game
+
+MAX_PLAYERS, MAX_ACTIONS = 3, 6
+
+SMALLER = (
+    "bertrand(highest=5)",
+    "colonel-blotto(soldiers=2, fields=3)",
+    "cournot(intercept=5)",
+    "tullock(prize=5)",
+    "travellers-dilemma(low=2, high=7)",
+    "ultimatum(pie=5)",
+    "braess(players=3)",
+    "market-entry(players=3, capacity=1)",
+    "beauty-contest(highest=5)",
+    "rock-paper-scissors(actions=5)",
+    "coordination(actions=3)",
+    "random(3, 3)",
+    "random(2, 3, 2)",
+    "random-zero-sum(4, 4)",
+    "random-potential(3, 3)",
+)
+"""Members of families whose usual size does not fit, or that have none."""
+
+
+def zoo_games() -> list[Game]:
+    """Every named game of the page.
+
+    >>> [game.name for game in zoo_games()][:3]
+    ['battle-of-the-sexes', 'chicken', 'coordination']
+    """
+    usual = [game for game in map(_usual, games()) if game is not None and fits(game)]
+    return usual + [parse_game(spec) for spec in SMALLER]
+
+
+def _usual(name: str) -> Game | None:
+    """The game with its default parameters, or None where there are none."""
+    try:
+        return parse_game(name)
+    except (TypeError, ValueError):
+        return None
+
+
+def fits(game: Game) -> bool:
+    """Whether the page can hold it: 2 or 3 players of at most 6 actions."""
+    return 2 <= len(game.sizes) <= MAX_PLAYERS and max(game.sizes) <= MAX_ACTIONS
+
+
+def described(game: Game) -> dict[str, Any]:
+    """A game as the page reads it.
+
+    >>> from regrax.games import matching_pennies
+    >>> described(matching_pennies())["sizes"]
+    [2, 2]
+    """
+    told = about_game(game.name)
+    return {
+        "name": game.name,
+        "players": list(game.players),
+        "actions": [list(labels) for labels in game.actions],
+        "sizes": list(game.sizes),
+        "payoffs": [np.ravel(table).tolist() for table in np.asarray(game.payoffs, float)],
+        "about": told.summary if game.labels.name else "",
+        "reference": told.reference if game.labels.name else "",
+    }
