@@ -142,7 +142,7 @@ def test_full_form_is_its_formula(x64):
     state = m.init(D)
     for l in losses:
         state = m.update(state, l)
-    np.testing.assert_allclose(state, logits, rtol=1e-12)
+    np.testing.assert_allclose(state.value, logits, rtol=1e-12)
 
 
 def test_no_reduced_form_without_a_bias_score():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from regrax import _registry, training
+from regrax import _registry, specs, training
 from regrax.games import weighted_rps
 from regrax.learners import Hedge, Uniform
 from regrax.training import (
