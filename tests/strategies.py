@@ -1,6 +1,7 @@
 """What property-based tests draw: arrays of one shape each, so that a program is compiled once for all examples.
 
-A library that flushes subnormal numbers to zero may run in the same process, so none is drawn. Small integers make ties, where rules that pick one of several go wrong; other numbers make everything else.
+Small integers make ties, where rules that pick one of several go wrong; other numbers make everything else. A library
+that flushes subnormal numbers to zero may run in the same process, so none is drawn.
 """
 
 import numpy as np
