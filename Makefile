@@ -4,6 +4,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
+# what every fast path must leave as it is: run once more with all of them off
+CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
@@ -30,6 +32,7 @@ test: lint ## check style, types and the order of rooms, then run the tests
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow
+	REGRAX_FAST_PATHS=0 XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow' $(CONTRACTS)
 
 $(EXTRAS)/.installed: pyproject.toml
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)

@@ -142,7 +142,8 @@ class Started(Learner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
         check_prior(self.start, actions)
         base = self.base.init(actions, rounds, key=key)
-        if "policy" in getattr(base, "_fields", ()):  # a learner that keeps its policy looks at what it played
+        # a learner that keeps its policy in its state looks there for what it played
+        if "policy" in getattr(base, "_fields", ()):
             base = base._replace(policy=jnp.asarray(self.start, float))
         return First(base, jnp.ones((), bool))
 
