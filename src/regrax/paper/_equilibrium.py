@@ -91,7 +91,7 @@ def _long(horizons: Sequence[int], fixed: float, apart: float) -> dict[str, Any]
             pairs = [(Hedge(step), Hedge(apart * step)) for step in steps]
             hedge = _curves(_stacked(pairs), max(horizons))
             pairs = [
-                tuple(BlumMansour(Hedge(ACTIONS * one.step)) for one in pair) for pair in pairs
+                tuple(BlumMansour(Hedge(ACTIONS * one.step_size)) for one in pair) for pair in pairs
             ]
             heads = _curves(_stacked(pairs), max(horizons))
             found[f"cce{suffix}"] = np.asarray(hedge["cce_gap"])[ends].tolist()
