@@ -96,8 +96,6 @@ class Checkpoint(Learner):
     """
 
     name: ClassVar[str] = "checkpoint"
-    about: ClassVar[str] = "a trained model from its files"
-    examples: ClassVar[tuple[str, ...]] = ()
     path: str = eqx.field(static=True)
     calibrated: bool = eqx.field(static=True)
     model: Model

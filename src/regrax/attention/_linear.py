@@ -40,8 +40,6 @@ class LinearAttention(SingleLayer):
     """
 
     name: ClassVar[str] = "linear_attention"
-    about: ClassVar[str] = "one layer of linear attention, reduced form"
-    examples: ClassVar[tuple[str, ...]] = ()
     values: Float[Array, "d d"]  # V
     scores: Float[Array, "d"]  # a
     bias: Float[Array, "d"]  # v_c
@@ -103,8 +101,6 @@ class FullLinearAttention(SingleLayer):
     """
 
     name: ClassVar[str] = "full_linear_attention"
-    about: ClassVar[str] = "one layer of linear attention, full form"
-    examples: ClassVar[tuple[str, ...]] = ()
     values: Float[Array, "d d"]  # V
     keys: Float[Array, "d d"]  # K
     queries: Float[Array, "d d"]  # Q

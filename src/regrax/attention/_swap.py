@@ -45,8 +45,6 @@ class SwapAttention(Model):
     """
 
     name: ClassVar[str] = "swap_attention"
-    about: ClassVar[str] = "linear-attention heads with a fixed point"
-    examples: ClassVar[tuple[str, ...]] = ()
     values: Float[Array, "d d dd"]  # V_j
     scores: Float[Array, "d dd"]  # a_j
     bias: Float[Array, "d d"]  # v_j

@@ -68,8 +68,6 @@ class Transformer(Model):
     """
 
     name: ClassVar[str] = "transformer"
-    about: ClassVar[str] = "a causal softmax transformer"
-    examples: ClassVar[tuple[str, ...]] = ()
     start: Float[Array, "w"]
     embed: Float[Array, "w d"]
     blocks: tuple[Block, ...]
