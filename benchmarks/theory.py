@@ -1,4 +1,4 @@
-"""What the exact step size costs as actions and rounds grow: `python -m benchmarks.theory` prints a table."""
+"""What the exact step size and the curvature cost as sizes grow: `python -m benchmarks.theory` prints a table."""
 
 import math
 import time
@@ -9,6 +9,7 @@ from regrax.theory._step_size import _scaled_step
 
 ACTIONS = (2, 3, 10, 100, 1000, 10**4, 10**6)
 HORIZONS = (2, 20, 100, 1000, 10**6, math.inf)
+CURVATURES = ((3, 20), (100, 1000), (1000, 10**6), (10**6, math.inf))
 REPEATS = 3
 
 
@@ -28,6 +29,10 @@ def _once(actions: int, horizon: int | float) -> float:
 def main() -> None:
     """Print milliseconds by actions (rows) and rounds (columns)."""
     theory.step_size(3, 20)  # imports scipy
+    for actions, horizon in CURVATURES:
+        start = time.perf_counter()
+        theory.curvature(actions, horizon)
+        print(f"curvature({actions}, {horizon}): {time.perf_counter() - start:.2f} s", flush=True)
     print("step_size in ms; rows: actions, columns: rounds")
     print(" " * 9 + "".join(f"{horizon:>9}" for horizon in HORIZONS))
     for actions in ACTIONS:

@@ -495,59 +495,29 @@ def test_the_kernel_in_chromium_plays_as_in_python_on_the_whole_zoo(browse_explo
     check(zoo_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in zoo_cases])
 
 
-def test_ten_thousand_rounds_take_under_two_seconds(browse_explorer):
+def test_ten_thousand_rounds_are_reached_at_once(browse_explorer):
+    """How long it takes is measured in benchmarks/explorer.py."""
     opened = browse_explorer()
     choose(opened, "shapley", "hedge", "hedge", horizon=10_000)
-    took = opened.evaluate(
-        """() => new Promise((done) => {
-            const began = performance.now();
-            const { app } = regrax;
-            app.goTo(10000);
-            const look = () => app.run.round === 10000 && !app.dirty
-                ? done(performance.now() - began)
-                : requestAnimationFrame(look);
-            look();
-        })"""
-    )
-    assert took < 2000
+    opened.evaluate("regrax.app.goTo(10000)")
+    until(opened, "regrax.app.run.round === 10000 && !regrax.app.dirty")
 
 
-def frame_times(events):
-    """Milliseconds of the page's thread in every frame: of the processor, and by the clock."""
-    threads = {
-        (e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"
-    }
-    main = [e for e in events if threads.get((e["pid"], e["tid"])) == "CrRendererMain"]
-    starts = np.sort([e["ts"] for e in main if e["name"] == "FireAnimationFrame"])
-    times = np.zeros((2, len(starts)))
-    for event in main:
-        frame = np.searchsorted(starts, event.get("ts", 0) + event.get("dur", 0)) - 1
-        if event["name"] == "RunTask" and frame >= 0:
-            times[:, frame] += event.get("tdur", 0) / 1000, event.get("dur", 0) / 1000
-    return times
-
-
-@pytest.mark.slow
-def test_frames_stay_short_while_play_runs(browse_explorer):
-    """95 % of ten seconds' frames take under 20 ms of the processor, from the rounds to the painted picture.
-
-    By the clock a frame takes longer on a machine that is busy with other work; that is printed, not asserted.
-    """
+def test_the_picture_is_painted_while_play_runs(browse_explorer):
+    """A frame plays a part of the rounds: the page paints between the first and the last of them."""
     opened = browse_explorer()
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000)
     opened.locator("#speed").fill("3")
     opened.click("#play")
-    opened.evaluate("document.getElementById('where').scrollIntoView({ behavior: 'instant' })")
-    browser = opened.context.browser
-    kinds = ["devtools.timeline", "disabled-by-default-devtools.timeline", "toplevel"]
-    browser.start_tracing(page=opened, categories=kinds)
-    opened.wait_for_timeout(10_000)
-    processor, clock = frame_times(json.loads(browser.stop_tracing())["traceEvents"])
-    for name, times in (("processor", processor), ("clock", clock)):
-        print(name, len(times), "frames", np.percentile(times, [50, 95, 99]).round(1), "ms")
-    assert len(processor) > 100
-    assert np.percentile(processor, 95) < 20
-    assert opened.evaluate("regrax.app.run.round") > 1000
+    seen = opened.evaluate(
+        """() => new Promise((done) => {
+            const seen = [];
+            const look = () => seen.push(regrax.app.run.round) < 30 ? requestAnimationFrame(look) : done(seen);
+            requestAnimationFrame(look);
+        })"""
+    )
+    assert len(set(seen)) > 10
+    assert max(np.diff(seen)) < 5000
 
 
 def test_a_notebook_shows_it_in_a_frame(browse_explorer, tmp_path):
