@@ -18,10 +18,12 @@ from regrax import (
     power_iteration,
     stationary,
 )
-from regrax._fast_paths import MAX_BATCHED_STATES as SMALL
-from regrax._fast_paths import MAX_ELIMINATED_STATES as TINY
-from regrax._fast_paths import MIN_BATCHED_GAMES as MANY
-from regrax._fast_paths import MIN_ELIMINATED_CHAINS as MANY_CHAINS
+from regrax._fast_paths import (
+    MAX_BATCHED_STATES as SMALL,
+    MAX_ELIMINATED_STATES as TINY,
+    MIN_BATCHED_GAMES as MANY,
+    MIN_ELIMINATED_CHAINS as MANY_CHAINS,
+)
 from regrax.learners import Cumulative, Sum, block_of, given_losses, init_seats, scan_rounds
 from regrax.learners._blum_mansour import Heads
 from regrax.learners._hedge import stacked_policies
@@ -31,9 +33,9 @@ ROUNDING = 1e-12
 
 def test_blocks_keep_buffers_small():
     small, large = Hedge(0.3).init(10), Hedge(0.3).init(1000)
-    assert [block_of((state,)) for state in (small, large)] == [8, 1]
-    assert block_of((BlumMansour(Hedge(0.3)).init(10),)) == 8
-    assert block_of((BlumMansour(Hedge(0.3)).init(20),)) == 1
+    assert [block_of((state,)) for state in (small, large)] == [12, 16]
+    assert block_of((BlumMansour(Hedge(0.3)).init(10),)) == 12
+    assert block_of((BlumMansour(Hedge(0.3)).init(20),)) == 16
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 12, 16])
@@ -154,17 +156,17 @@ def test_gradients_of_a_batch_are_those_of_each_chain(x64):
 def test_copies_of_hedge_play_as_each_does_alone(x64, d):
     learner = Hedge(InverseSqrt(1.5))
     totals = 10 * jax.random.normal(jax.random.key(d), (d, d))
-    states = Cumulative(Sum(totals, 0 * totals), jnp.arange(d))
+    states = Cumulative(Sum(totals, 0 * totals, 0 * totals), jnp.arange(d))
     each = jnp.stack(
         [
-            learner.policy(Cumulative(Sum(t, 0 * t), i))
+            learner.policy(Cumulative(Sum(t, 0 * t, 0 * t), i))
             for t, i in zip(totals, states.round, strict=True)
         ]
     )
     np.testing.assert_allclose(stacked_policies(learner, states), each, rtol=ROUNDING)
 
     def slope(play):
-        return jax.grad(lambda t: (play(Cumulative(Sum(t, 0 * t), states.round)) ** 2).sum())
+        return jax.grad(lambda t: (play(Cumulative(Sum(t, 0 * t, 0 * t), states.round)) ** 2).sum())
 
     np.testing.assert_allclose(
         slope(partial(stacked_policies, learner))(totals),

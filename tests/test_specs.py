@@ -5,8 +5,7 @@ import contextlib
 import equinox as eqx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from regrax import games
 from regrax._registry import LEARNERS, PARTS

@@ -12,8 +12,7 @@ from regrax.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.sharding import Devices
-    from regrax.tournament import Interval
-    from regrax.tournament import Tournament as Results
+    from regrax.tournament import Interval, Tournament as Results
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",

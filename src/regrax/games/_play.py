@@ -214,13 +214,16 @@ def _segment(
     rounds: int,
     capacity: int,
     keep: Keep,
-) -> tuple[Seats, Any]:
+) -> tuple[Seats | None, Any]:
     """`count` rounds from round `first` on; the number of rounds is no part of the program, its power of two is."""
     environment = partial(game_losses, tables)
     if seats is None:
         seats = init_seats(learners, [len(table) for table in tables], rounds, key)
     if keep == "all":
-        return fill_rounds(learners, environment, seats, (first, count, capacity))
+        after, rows = fill_rounds(learners, environment, seats, (first, count, capacity))
+        return (
+            after if rounds > capacity else None
+        ), rows  # every array that is returned takes time
 
     size = min(ROUNDS_PER_SUM, capacity)
 

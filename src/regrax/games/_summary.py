@@ -73,10 +73,10 @@ def fold_sums(
     def fold(kept: Any, here: Any, rows: Round) -> Any:
         weights = (here + jnp.arange(size) < count).astype(rows.policies[0].dtype)
         added = sums_of(rows, weights)
-        return jax.tree.map(lambda x, y: x.add(y), kept, added, is_leaf=_is_sum)
+        return jax.tree.map(lambda x, y: x.add(y).settle(), kept, added, is_leaf=_is_sum)
 
     shapes = jax.eval_shape(lambda seats: sums_of(play(seats, jnp.zeros((), int))[1]), seats)
-    empty = jax.tree.map(lambda x: Sum(*[jnp.zeros(x.shape, x.dtype)] * 2), shapes)
+    empty = jax.tree.map(lambda x: Sum.zeros(*x.shape, dtype=x.dtype), shapes)
     seats, kept = fold_rounds(play, seats, count, size, fold, empty)
     return seats, jax.tree.map(lambda x: x.value, kept, is_leaf=_is_sum)
 

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from regrax import _checks as checks
-from regrax import _registry as registry
+from regrax import _checks as checks, _registry as registry
 from regrax.domains import Domain, Simplex
 from regrax.learners._sums import Cumulative
 

@@ -1,45 +1,68 @@
-"""Running sums that hold: what rounding drops from a sum is carried along and added to the next term."""
+"""Running sums that hold: short sums of recent terms, added to a long one that carries along what rounding drops."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 
 class Sum(NamedTuple):
-    r"""$\sum_t x_t$ with the part that rounding has dropped: ten million float32 terms keep six digits.
+    r"""$\sum_t x_t$ in two levels: `add` adds to a short sum, which `settle` adds to the long one, compensated.
+
+    The engine settles the sums of every state after each block of rounds, so that ten million float32 terms keep six
+    digits; a sum that is never settled is an ordinary one.
 
     >>> import jax.numpy as jnp
-    >>> total = Sum(jnp.array([1e8]), jnp.zeros(1))
+    >>> total = Sum.zeros(1).add(jnp.array([1e8])).settle()
     >>> for _ in range(3):
-    ...     total = total.add(jnp.array([3.0]))
+    ...     total = total.add(jnp.array([3.0])).settle()
     >>> (total.value - 1e8).tolist()
     [8.0]
 
     Reference: Kahan (1965), Pracniques: further remarks on reducing truncation errors.
     """
 
-    value: Float[Array, "*d"]
-    dropped: Float[Array, "*d"]
+    settled: Float[Array, "*d"]
+    dropped: Float[Array, "*d"]  # what rounding has dropped from it
+    recent: Float[Array, "*d"]
 
     @classmethod
-    def zeros(cls, *shape: int) -> "Sum":
+    def zeros(cls, *shape: int, dtype: Any = float) -> "Sum":
         """Nothing added yet."""
-        return cls(jnp.zeros(shape), jnp.zeros(shape))
+        return cls(*[jnp.zeros(shape, dtype)] * 3)
+
+    @property
+    def value(self) -> Float[Array, "*d"]:
+        """The sum."""
+        return self.settled + self.recent
 
     def add(self, term: Float[Array, "*d"]) -> "Sum":
         """One more term."""
-        term = term + self.dropped
-        value = self.value + term
-        return Sum(value, term - (value - self.value))
+        return self._replace(recent=self.recent + term)
+
+    def settle(self) -> "Sum":
+        """The same sum with nothing recent."""
+        term = self.recent + self.dropped
+        settled = self.settled + term
+        return Sum(settled, term - (settled - self.settled), jnp.zeros_like(self.recent))
 
     def clipped(self) -> "Sum":
-        r"""$\max(\cdot, 0)$, which forgets what was dropped from what is clipped."""
-        return Sum(jnp.maximum(self.value, 0), jnp.where(self.value > 0, self.dropped, 0))
+        r"""$\max(\cdot, 0)$."""
+        return self._replace(recent=jnp.maximum(self.recent, -self.settled))
 
     def scaled(self, factor: Float[Array, "*d"]) -> "Sum":
         """The sum times a factor."""
-        return Sum(self.value * factor, self.dropped * factor)
+        return Sum(*(part * factor for part in self))
+
+
+def settle(states: PyTree) -> PyTree:
+    """Settle every sum in the states."""
+    return jax.tree.map(
+        lambda node: node.settle() if isinstance(node, Sum) else node,
+        states,
+        is_leaf=lambda node: isinstance(node, Sum),
+    )
 
 
 class Cumulative(NamedTuple):
