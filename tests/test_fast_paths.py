@@ -26,7 +26,7 @@ from regrax._fast_paths import (
 )
 from regrax.learners import Cumulative, Sum, block_of, given_losses, init_seats, scan_rounds
 from regrax.learners._blum_mansour import Heads
-from regrax.learners._hedge import stacked_policies
+from regrax.learners._ftrl import stacked_policies
 
 ROUNDING = 1e-12
 

@@ -9,8 +9,13 @@ from ._correlated_profile import (
     Correlated as Correlated,
     Deviation as Deviation,
 )
+from ._environment import (
+    Summary as Summary,
+    joint_play as joint_play,
+)
 from ._game import (
     Game as Game,
+    Known as Known,
     bimatrix as bimatrix,
     symmetric as symmetric,
     zero_sum as zero_sum,
@@ -30,12 +35,6 @@ from ._interop import (
     to_gambit as to_gambit,
     to_openspiel as to_openspiel,
 )
-from ._joint_play import (
-    joint_play as joint_play,
-)
-from ._known_equilibria import (
-    Known as Known,
-)
 from ._linear_programs import (
     SolverError as SolverError,
 )
@@ -53,9 +52,6 @@ from ._solve import (
     Nearest as Nearest,
     nearest as nearest,
     solve as solve,
-)
-from ._summary import (
-    Summary as Summary,
 )
 from .formats import (
     FORMATS as FORMATS,

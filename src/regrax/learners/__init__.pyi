@@ -21,7 +21,6 @@ from ._base import (
     Learner as Learner,
     Started as Started,
     State as State,
-    SumLearner as SumLearner,
 )
 from ._blum_mansour import (
     BlumMansour as BlumMansour,
@@ -49,8 +48,16 @@ from ._euclidean import (
     EuclideanFTRL as EuclideanFTRL,
     OnlineGradientDescent as OnlineGradientDescent,
 )
-from ._hedge import (
+from ._ftrl import (
+    Cumulative as Cumulative,
     Hedge as Hedge,
+    InverseSqrt as InverseSqrt,
+    PerRound as PerRound,
+    Scalar as Scalar,
+    Schedule as Schedule,
+    Sum as Sum,
+    SumLearner as SumLearner,
+    settle as settle,
 )
 from ._internal import (
     InternalRegretMatching as InternalRegretMatching,
@@ -77,17 +84,6 @@ from ._simple import (
     BestResponse as BestResponse,
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
-)
-from ._steps import (
-    InverseSqrt as InverseSqrt,
-    PerRound as PerRound,
-    Scalar as Scalar,
-    Schedule as Schedule,
-)
-from ._sums import (
-    Cumulative as Cumulative,
-    Sum as Sum,
-    settle as settle,
 )
 from ._tree_swap import (
     TreeSwap as TreeSwap,

@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks, _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
-from regrax.learners._sums import settle
+from regrax.learners._ftrl import settle
 
 Vectors = tuple[Any, ...]
 """What every seat plays, or loses: a vector per seat, or a batch of them."""
