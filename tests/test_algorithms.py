@@ -246,7 +246,7 @@ def test_best_response_answers_the_last_loss_only():
 
 
 def test_fictitious_play_is_read_as_follow_the_leader():
-    assert repr(parse_learner("fictitious-play")) == "follow_the_leader()"
+    assert str(parse_learner("fictitious-play")) == "follow_the_leader()"
 
 
 @pytest.mark.parametrize("actions", [2, 7, 1000])

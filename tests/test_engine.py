@@ -53,7 +53,7 @@ def test_hedge_from_a_prior_is_the_prior_times_its_weights(x64):
     played = rollout(rx.Hedge(0.7, prior=START), losses)
     np.testing.assert_allclose(played[1], weights / weights.sum(), atol=1e-12)
     assert rx.Hedge(0.7, prior=START).bound(3, 1) == pytest.approx(np.log(5) / 0.7 + 0.7 / 8)
-    assert repr(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
+    assert str(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
 
 
 def test_the_famous_games_move_from_a_start():

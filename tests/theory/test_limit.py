@@ -137,7 +137,7 @@ def test_a_sweep_over_horizons_is_a_vmap_and_never_recompiles():
     assert play._cache_size() == 1
     swept = jax.vmap(lambda horizon: rollout(Optimal(horizon), losses))(jnp.array([3, 6, 20]))
     np.testing.assert_allclose(swept, jnp.stack(one_by_one), atol=1e-6)
-    assert repr(parse_learner("optimal(20)")) == "optimal(20)"
+    assert str(parse_learner("optimal(20)")) == "optimal(20)"
 
 
 @jax.jit

@@ -88,7 +88,6 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
     ]
     payoffs = np.asarray(game.payoffs).tolist()
     described = told._asdict() | labels
-    described.pop("home")
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 
