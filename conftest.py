@@ -26,6 +26,9 @@ import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update(
+    "jax_traceback_in_locations_limit", 0
+)  # nobody reads where an operation came from
 
 
 @pytest.fixture
