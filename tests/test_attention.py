@@ -47,8 +47,10 @@ def stacked(make):
 
 
 def two(make):
+    """Each of two models, and both stacked."""
     models = stacked(make)(KEYS)
-    return [jax.tree.map(lambda leaf, i=i: leaf[i], models) for i in range(2)], models
+    pick = lambda i: jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[i]), models)  # noqa: E731
+    return [pick(0), pick(1)], models
 
 
 @pytest.fixture(params=MODELS, ids=MODELS)
@@ -185,7 +187,7 @@ def test_another_projection_can_be_passed_in():
 def test_models_take_a_seat():
     game = weighted_rps()
     for make in (MODELS["linear"], MODELS["swap"], MODELS["transformer"]):
-        played = play(game, [make(KEY), Hedge(0.5)], rounds=5)
+        played = play(game, [two(make)[0][0], Hedge(0.5)], rounds=5)
         np.testing.assert_allclose(played.joint.sum(), 1, rtol=1e-5)
 
 
@@ -197,7 +199,7 @@ def test_models_take_a_seat():
         (lambda: LinearAttention(3, key=KEY, projection=project_simplex), "belongs to operator"),
         (lambda: LinearAttention.hedge(3, -1.0), "step must be above 0"),
         (lambda: Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
-        (lambda: Transformer(3, key=KEY).init(3), "needs rounds"),
+        (lambda: two(MODELS["transformer"])[0][0].init(3), "needs rounds"),
     ],
 )
 def test_refusals(make, message):
