@@ -14,7 +14,7 @@ from regrax.agents._answers import read_answer
 from regrax.agents._http import LARGEST
 from regrax.audit import audit_log
 from regrax.cli import main
-from regrax.cli._specs import read_learner
+from regrax.cli._text import read_learner
 from regrax.games import matching_pennies, play
 from regrax.learners import Hedge
 

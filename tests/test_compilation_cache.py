@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regrax.cli import _compilation_cache as compiling
+from regrax.cli import _entry as compiling
 
 PLAY = ("play", "weighted-rps", "--learners", "hedge(0.4479)", "--rounds", "20", "--json")
 

@@ -18,13 +18,15 @@ from regrax import (
     power_iteration,
     stationary,
 )
-from regrax._fast_paths import MAX_BATCHED_STATES as SMALL
-from regrax._fast_paths import MAX_ELIMINATED_STATES as TINY
-from regrax._fast_paths import MIN_BATCHED_GAMES as MANY
-from regrax._fast_paths import MIN_ELIMINATED_CHAINS as MANY_CHAINS
+from regrax._fast_paths import (
+    MAX_BATCHED_STATES as SMALL,
+    MAX_ELIMINATED_STATES as TINY,
+    MIN_BATCHED_GAMES as MANY,
+    MIN_ELIMINATED_CHAINS as MANY_CHAINS,
+)
 from regrax.learners import Cumulative, Sum, block_of, given_losses, init_seats, scan_rounds
 from regrax.learners._blum_mansour import Heads
-from regrax.learners._hedge import stacked_policies
+from regrax.learners._ftrl import stacked_policies
 
 ROUNDING = 1e-12
 
@@ -49,8 +51,8 @@ def test_blocks_keep_buffers_small():
     def block(learner, actions):
         return block_of((jax.eval_shape(lambda: learner.init(actions)),))
 
-    assert [block(Hedge(0.3), d) for d in (10, 1000)] == [8, 1]
-    assert [block(BlumMansour(Hedge(0.3)), d) for d in (10, 20)] == [8, 1]
+    assert [block(Hedge(0.3), d) for d in (10, 1000)] == [12, 16]
+    assert [block(BlumMansour(Hedge(0.3)), d) for d in (10, 20)] == [12, 16]
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 12, 16])
@@ -178,10 +180,12 @@ def test_copies_of_hedge_play_as_each_does_alone(x64, d):
     totals, rounds = 10 * normal(d, d, seed=d), np.arange(d)
 
     def stacked(totals):
-        return stacked_policies(learner, Cumulative(Sum(totals, 0 * totals), jnp.asarray(rounds)))
+        return stacked_policies(
+            learner, Cumulative(Sum(totals, *[0 * totals] * 2), jnp.asarray(rounds))
+        )
 
     def alone(totals):
-        policy = lambda total, t: learner.policy(Cumulative(Sum(total, 0 * total), t))  # noqa: E731
+        policy = lambda total, t: learner.policy(Cumulative(Sum(total, *[0 * total] * 2), t))  # noqa: E731
         return one_by_one(policy, totals, rounds)
 
     def with_slope(play):

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from regrax import games
-from regrax._registry import About, about_game
-from regrax._registry import games as registered
+from regrax._registry import About, about_game, games as registered
 from regrax.games import Correlated, solve
 from regrax.specs import draw_games, parse_game
 

@@ -11,11 +11,19 @@ from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
-from regrax.games._environment import Tables, game_losses, loss_tables
+from regrax.games._environment import (
+    ROUNDS_PER_SUM,
+    Summary,
+    Tables,
+    add_rows,
+    fold_sums,
+    game_losses,
+    joint_play,
+    loss_tables,
+    summary_of,
+)
 from regrax.games._game import Game
-from regrax.games._joint_play import ROUNDS_PER_SUM, joint_play
 from regrax.games._side_by_side import all_rounds
-from regrax.games._summary import Summary, add_rows, fold_sums, summary_of
 from regrax.learners import (
     Key,
     Learner,
@@ -214,13 +222,16 @@ def _segment(
     rounds: int,
     capacity: int,
     keep: Keep,
-) -> tuple[Seats, Any]:
+) -> tuple[Seats | None, Any]:
     """`count` rounds from round `first` on; the number of rounds is no part of the program, its power of two is."""
     environment = partial(game_losses, tables)
     if seats is None:
         seats = init_seats(learners, [len(table) for table in tables], rounds, key)
     if keep == "all":
-        return fill_rounds(learners, environment, seats, (first, count, capacity))
+        after, rows = fill_rounds(learners, environment, seats, (first, count, capacity))
+        return (
+            after if rounds > capacity else None
+        ), rows  # every array that is returned takes time
 
     size = min(ROUNDS_PER_SUM, capacity)
 

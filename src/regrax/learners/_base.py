@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from regrax import _checks as checks
-from regrax import _registry as registry
+from regrax import _checks as checks, _registry as registry
 from regrax.domains import Domain, Simplex
-from regrax.learners._sums import Cumulative
 
 State = PyTree
 Key = PRNGKeyArray | None
@@ -103,17 +101,6 @@ class BanditLearner(Learner):
 
 class HostLearner(Learner):
     """A learner that is Python code, not traced by jax: it is played in a plain loop."""
-
-
-class SumLearner(Learner):
-    r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
-        check_prior(getattr(self, "prior", None), actions)
-        return Cumulative.start(actions)
-
-    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
-        return state.add(feedback)
 
 
 class First(NamedTuple):
