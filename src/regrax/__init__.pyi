@@ -113,6 +113,7 @@ from .runs import (
 )
 from .show import plots as plots
 from .show.explorer import explore as explore
+from .show.plots import animate as animate
 from .simplex import (
     power_iteration as power_iteration,
     project_ball as project_ball,
