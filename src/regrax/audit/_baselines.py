@@ -32,8 +32,8 @@ NAMES = ("hedge", "blum_mansour", "best possible", "uniform")
 def rivals(actions: int, rounds: int) -> dict[str, Learner]:
     """The learners, tuned to losses of unit range (of unit variance for the best possible policy).
 
-    >>> rivals(3, 20)["hedge"]
-    hedge(0.6629...)
+    >>> str(rivals(3, 20)["hedge"])
+    'hedge(0.6629...)'
     """
     root = max(np.log(actions), 1e-9) / rounds
     return {
