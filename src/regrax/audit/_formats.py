@@ -1,8 +1,8 @@
 r"""Files to rows: JSON lines, CSV and Parquet, read a few thousand rows at a time.
 
-A row is a mapping of the fields that `regrax.audit._rows` reads; a row that cannot be read is, in its place, the
-reason why. In CSV the numbers of every action are columns `losses.rock`, `losses.paper`, ..., or one column `losses`
-of JSON lists; an empty cell is a field that is not there.
+A row is a `regrax.audit._rows.Row`, decoded by msgspec; a row that cannot be read is, in its place, the reason why. In
+CSV the numbers of every action are columns `losses.rock`, `losses.paper`, ..., or one column `losses` of JSON lists; an
+empty cell is a field that is not there.
 """
 
 import csv
@@ -12,25 +12,25 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from regrax.audit._fast_jsonl import Alike, read_alike
+import msgspec
+
+from regrax.audit._rows import Row, reason, typed
 
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
 
-Row = dict[str, Any] | str
-Numbered = tuple[int, Row]
+DECODER = msgspec.json.Decoder(Row)
+Numbered = tuple[int, Row | str]
 
 
-def read_rows(path: Path) -> Iterator[list[Numbered] | list[Alike]]:
+def read_rows(path: Path) -> Iterator[list[Numbered]]:
     """The rows of a log with their line numbers, in chunks; the file's ending says how it is read.
-
-    A chunk of JSON lines that are alike comes as tables.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
     >>> _ = log.write_text('{"round": 1}\\nnonsense\\n')
-    >>> list(read_rows(log))
-    [[(1, {'round': 1}), (2, 'not JSON: Expecting value at character 1')]]
+    >>> [(line, row if isinstance(row, str) else row.round) for line, row in next(read_rows(log))]
+    [(1, 1), (2, 'not JSON: Expecting value at character 1')]
     """
     kind = path.suffix.lower()
     if kind not in (*JSON, *READERS):
@@ -45,13 +45,14 @@ def read_rows(path: Path) -> Iterator[list[Numbered] | list[Alike]]:
             yield chunk
 
 
-def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered] | list[Alike]]:
+def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
     before, mark = 0, b"\xef\xbb\xbf"
     while data := file.read(LONGEST):
         lines = (data + _rest_of_line(file)).removeprefix(mark).split(b"\n")
         if not lines[-1]:
             lines.pop()
-        yield read_alike(before, lines) or _json_rows(before, lines)
+        numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
+        yield [(number, json_row(line)) for number, line in numbered if line]
         before, mark = before + len(lines), b""
 
 
@@ -64,27 +65,28 @@ def _rest_of_line(file: IO[bytes]) -> bytes:
     return rest
 
 
-def _json_rows(before: int, lines: list[bytes]) -> list[Numbered]:
-    numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
-    return [(number, json_row(line)) for number, line in numbered if line]
-
-
-def json_row(line: bytes) -> Row:
+def json_row(line: bytes) -> Row | str:
     """The row that a line of JSON holds, or why it holds none."""
     if len(line) > LONGEST:
         return f"longer than {LONGEST:,} bytes"
     try:
-        row = json.loads(line.decode())
+        return DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        return reason(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _lenient_row(line)
+
+
+def _lenient_row(line: bytes) -> Row | str:
+    """As the standard library reads it, which takes NaN and halves of characters and says where a line is broken."""
+    try:
+        return typed(json.loads(line.decode()))
     except UnicodeDecodeError as error:
         return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
     except json.JSONDecodeError as error:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of thousands of digits; thousands of brackets
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or brackets
         return f"not JSON that can be read: {_brief(str(error))}"
-    return row if type(row) is dict else f"not a JSON object but {_brief(json.dumps(row))}"
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | str]]:
@@ -135,7 +137,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
     return header
 
 
-def _csv_row(header: list[str], cells: list[str]) -> Row:
+def _csv_row(header: list[str], cells: list[str]) -> Row | str:
     if len(cells) != len(header):
         return f"it has {len(cells)} cells, but the first line names {len(header)} columns"
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
@@ -150,7 +152,7 @@ def _csv_row(header: list[str], cells: list[str]) -> Row:
             row.setdefault(field, {})[action] = value
         else:
             row[name] = value
-    return row
+    return typed(row)
 
 
 def _csv_value(cell: str) -> Any:
@@ -183,7 +185,7 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
         for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
             for row in batch.to_pylist():
                 number += 1
-                yield number, row
+                yield number, typed(row)
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
         name = Path(file.name).name

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from regrax.audit._fast_jsonl import Alike
-from regrax.audit._formats import Numbered, json_row, read_rows
-from regrax.audit._rows import Seat, read_block, short
+from regrax.audit._formats import Numbered, read_rows
+from regrax.audit._rows import Name, Seat, read_block, short
 from regrax.audit._spill_buffer import Group, Spool
 
 
@@ -72,61 +70,43 @@ def read_log(path: Path) -> Log:
     """
     log = Log()
     for chunk in read_rows(path):
-        if chunk and isinstance(chunk[0], Alike):
-            for table in chunk:
-                _take_table(log, table)  # pyright: ignore[reportArgumentType]
-        else:
-            _take_rows(log, chunk)  # pyright: ignore[reportArgumentType]
+        for group, rows in _grouped(chunk, log.bad).items():
+            _take(log, group, rows)
     return log
 
 
-def _take_rows(log: Log, chunk: list[Numbered]) -> None:
-    for group, rows in _grouped(chunk, log.bad).items():
-        _take(log, group, rows)
-
-
-def _take_table(log: Log, table: Alike) -> None:
-    """Keep a table's rows by episode; one that holds a bad row is read again row by row."""
-    episodes = table.columns.get("episode", np.zeros(len(table.lines)))
-    for episode in np.unique(episodes):
-        picked = np.flatnonzero(episodes == episode)
-        columns = {n: c[picked] for n, c in table.columns.items() if n != "episode"}
-        row = {**table.same, **({"episode": float(episode)} if "episode" in table.columns else {})}
-        try:
-            group = _name(row, "agent", "agent"), _name(row, "episode", 0)
-            seat, block = read_block(columns, log.seats.get(group[0]), log.last.get(group, -1))
-        except ValueError:
-            _take_rows(log, [(table.numbers[i], json_row(table.lines[i])) for i in picked])
-        else:
-            _keep(log, group, seat, block, len(picked) * (table.same.get("answered") is False))
-
-
-def _grouped(chunk: list[Numbered], bad: BadRows) -> dict[Group, list[tuple[int, dict[str, Any]]]]:
-    groups: dict[Group, list[tuple[int, dict[str, Any]]]] = {}
-    for line, row in chunk:
+def _grouped(chunk: list[Numbered], bad: BadRows) -> dict[Group, list[Numbered]]:
+    groups: dict[Group, list[Numbered]] = {}
+    named: dict[tuple[Name | None, Name | None], Group | str] = {}
+    for numbered in chunk:
+        line, row = numbered
         if isinstance(row, str):
             bad.add(line, row)
             continue
-        try:
-            group = _name(row, "agent", "agent"), _name(row, "episode", 0)
-        except ValueError as error:
-            bad.add(line, str(error))
-            continue
-        groups.setdefault(group, []).append((line, row))
+        key = row.agent, row.episode
+        group = named.get(key) or named.setdefault(key, _group(*key))
+        if isinstance(group, str):
+            bad.add(line, group)
+        elif group in groups:
+            groups[group].append(numbered)
+        else:
+            groups[group] = [numbered]
     return groups
 
 
-def _name(row: dict[str, Any], field: str, default: str | int) -> str:
-    value = row.get(field)
-    value = default if value is None else value
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    if type(value) not in (str, int) or value == "" or len(str(value)) > 200:
-        raise ValueError(f"{field} must be a name or a whole number, but is {short(value)}")
-    return str(value)
+def _group(agent: Name | None, episode: Name | None) -> Group | str:
+    """The names of agent and episode, or why one is none."""
+    names = []
+    for kind, value, default in (("agent", agent, "agent"), ("episode", episode, "0")):
+        whole = int(value) if type(value) is float and value.is_integer() else value
+        text = default if whole is None else str(whole)
+        if type(whole) is float or not 1 <= len(text) <= 200:
+            return f"{kind} must be a name or a whole number, but is {short(value)}"
+        names.append(text)
+    return names[0], names[1]
 
 
-def _take(log: Log, group: Group, rows: list[tuple[int, dict[str, Any]]]) -> None:
+def _take(log: Log, group: Group, rows: list[Numbered]) -> None:
     """Keep the good rows; halve what holds a bad one until it stands alone."""
     after = log.last.get(group, -1)
     try:
@@ -137,7 +117,7 @@ def _take(log: Log, group: Group, rows: list[tuple[int, dict[str, Any]]]) -> Non
         middle = len(rows) // 2
         _take(log, group, rows[:middle])
         return _take(log, group, rows[middle:])
-    _keep(log, group, seat, block, sum(row.get("answered") is False for _, row in rows))
+    _keep(log, group, seat, block, sum(row.answered is False for _, row in rows))
 
 
 def _keep(log: Log, group: Group, seat: Seat, block: np.ndarray, silent: int) -> None:
