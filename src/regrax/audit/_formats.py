@@ -7,8 +7,7 @@ empty cell is a field that is not there.
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,37 +22,34 @@ DECODER = msgspec.json.Decoder(Row)
 Numbered = tuple[int, Row | str]
 
 
-def read_rows(path: Path) -> Iterator[list[Numbered]]:
-    """The rows of a log with their line numbers, in chunks; the file's ending says how it is read.
+def read_rows(path: Path) -> Iterator[tuple[list[Numbered], float]]:
+    """The rows of a log with their line numbers, in chunks, and the share of the file that is read.
+
+    The file's ending says how it is read.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
     >>> _ = log.write_text('{"round": 1}\\nnonsense\\n')
-    >>> [(line, row if isinstance(row, str) else row.round) for line, row in next(read_rows(log))]
+    >>> [(line, row if isinstance(row, str) else row.round) for line, row in next(read_rows(log))[0]]
     [(1, 1), (2, 'not JSON: Expecting value at character 1')]
     """
     kind = path.suffix.lower()
-    if kind not in (*JSON, *READERS):
-        known = ", ".join((*JSON, *READERS))
+    if kind not in READERS:
+        known = ", ".join(READERS)
         raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
     with path.open("rb") as file:
-        if kind in JSON:
-            yield from _json_chunks(file)
-            return
-        rows = READERS[kind](file)
-        while chunk := list(islice(rows, CHUNK)):
-            yield chunk
+        size = path.stat().st_size or 1
+        for chunk in READERS[kind](file):
+            yield chunk, min(file.tell() / size, 1.0)
 
 
 def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
     before, mark = 0, b"\xef\xbb\xbf"
     while data := file.read(LONGEST):
         lines = (data + _rest_of_line(file)).removeprefix(mark).split(b"\n")
-        if not lines[-1]:
-            lines.pop()
         numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
         yield [(number, json_row(line)) for number, line in numbered if line]
-        before, mark = before + len(lines), b""
+        before, mark = before + len(lines) - (not lines[-1]), b""
 
 
 def _rest_of_line(file: IO[bytes]) -> bytes:
@@ -104,19 +100,23 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | str]]:
             yield number, line
 
 
-def _csv_rows(file: IO[bytes]) -> Iterator[Numbered]:
+def _csv_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
     reader = csv.reader(_text(file), strict=True)
-    header = _csv_header(reader)
+    header, chunk = _csv_header(reader), []
     while True:
         try:
             cells = next(reader)
+            row = _csv_row(header, cells) if cells else None
         except StopIteration:
-            return
+            break
         except csv.Error as error:
-            yield reader.line_num, f"not CSV: {error}"
-            continue
-        if cells:
-            yield reader.line_num, _csv_row(header, cells)
+            row = f"not CSV: {error}"
+        if row is not None:
+            chunk.append((reader.line_num, row))
+        if len(chunk) == CHUNK:
+            yield chunk
+            chunk = []
+    yield chunk
 
 
 def _text(file: IO[bytes]) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _csv_value(cell: str) -> Any:
     return cell
 
 
-def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
+def _parquet_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
     try:
         from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
         from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -183,15 +183,12 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
     number = 0
     try:
         for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, typed(row)
+            yield [(number + i, typed(row)) for i, row in enumerate(batch.to_pylist(), 1)]
+            number += len(batch)
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
-        name = Path(file.name).name
-        raise ValueError(
-            f"{name} is not a readable Parquet file{where}: {_brief(str(error))}"
-        ) from None
+        what = f"{Path(file.name).name} is not a readable Parquet file{where}"
+        raise ValueError(f"{what}: {_brief(str(error))}") from None
 
 
 def _brief(text: str) -> str:
@@ -199,6 +196,9 @@ def _brief(text: str) -> str:
     return line if len(line) <= 80 else line[:77] + "..."
 
 
-Reader = Callable[[IO[bytes]], Iterable[Numbered]]
-JSON = (".jsonl", ".ndjson", ".json")
-READERS: dict[str, Reader] = {".csv": _csv_rows, ".parquet": _parquet_rows}
+Reader = Callable[[IO[bytes]], Iterator[list[Numbered]]]
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_chunks),
+    ".csv": _csv_chunks,
+    ".parquet": _parquet_chunks,
+}

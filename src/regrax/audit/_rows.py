@@ -5,8 +5,8 @@ A row of full feedback gives `losses` (or `payoffs`, their negative) of every ac
 the probability it was played with: `propensity`, or its entry of `policy`. Vectors are lists, or mappings from the
 names of actions. `episode` is 0, `agent` is "agent" and `round` is one more than the last if they are not there.
 
-`Row` says which types a field may have; `read_block` reads rows of one agent and episode together and raises at the
-first thing that is wrong; `regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules
+`Row` says which types a field may have; `read_block` reads rows of one agent together and raises at the first thing
+that is wrong; `regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules
 serves speed and reasons.
 """
 
@@ -84,17 +84,14 @@ class Seat:
         return 3 + (len(self.actions) if self.mixed else 0)
 
 
-def read_block(
-    rows: list[Row], seat: Seat | None, after: int
-) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
-    """The rows as numbers, the round first; `seat` is what came before, `after` the last round.
+def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
+    """Rows of one agent as numbers; `seat` is what rows before them fixed.
 
-    Full feedback: `round, played..., losses...`. Bandit: `round, action, loss, propensity, policy...`.
+    Full feedback: `played..., losses...`. Bandit: `action, loss, propensity, policy...`.
 
-    >>> read_block([Row(policy=[0.5, 0.5], losses=[0.0, 1.0])], None, 0)[1].tolist()
-    [[1.0, 0.5, 0.5, 0.0, 1.0]]
+    >>> read_block([Row(policy=[0.5, 0.5], losses=[0.0, 1.0])], None)[1].tolist()
+    [[0.5, 0.5, 0.0, 1.0]]
     """
-    rounds = _rounds(_column(rows, "round"), len(rows), after)
     given = [n for n in ("losses", "payoffs", "loss", "payoff") if _column(rows, n) is not None]
     if len(given) != 1:
         came = " and ".join(given) or "none"
@@ -107,8 +104,20 @@ def read_block(
         raise ValueError(f"earlier rows of this agent give {was}, but this one gives {given[0]}")
     sign = -1.0 if given[0].startswith("payoff") else 1.0
     read = _full if feedback == "full" else _bandit
-    seat, numbers = read(rows, given[0], sign, seat)
-    return seat, np.column_stack([rounds, numbers])
+    return read(rows, given[0], sign, seat)
+
+
+def read_round(row: Row, last: int) -> int:
+    """The round of a row that comes after round `last` of its episode, which is -1 before the first."""
+    if row.round is None:
+        return max(last, 0) + 1
+    if not 0 <= row.round < LAST or row.round != int(row.round):
+        raise ValueError(f"round must be a whole number of at least 0, but is {short(row.round)}")
+    if row.round <= last:
+        raise ValueError(
+            f"round must rise within an episode and agent, but {row.round:.0f} comes after {last}"
+        )
+    return int(row.round)
 
 
 def _full(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
@@ -143,26 +152,13 @@ def _bandit(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple
     return seat, np.column_stack([played, loss, chance, policies])
 
 
-def _column(rows: list[Row], name: str) -> list[Any] | None:
+def _column(rows: list[Row], name: str) -> Any:
     """A field of every row, or None if no row has it."""
     column = list(map(attrgetter(name), rows))
     missing = column.count(None)
     if 0 < missing < len(column):
         raise ValueError(f"{name} is missing")
     return None if missing else column
-
-
-def _rounds(column: list[Any] | None, count: int, after: int) -> np.ndarray:
-    if column is None:
-        return np.arange(count) + max(after, 0) + 1.0
-    rounds = _whole(column, LAST)
-    if rounds is None:
-        raise ValueError(f"round must be a whole number of at least 0, but is {short(column[0])}")
-    if after >= rounds[0] or np.any(np.diff(rounds) <= 0):
-        raise ValueError(
-            f"round must rise within an episode and agent, but {rounds[0]:.0f} comes after {after}"
-        )
-    return rounds
 
 
 def _names(name: str, column: list[Any], seat: Seat | None) -> tuple[bool, tuple[str, ...]]:
