@@ -70,7 +70,13 @@ from .games import (
     Trajectory as Trajectory,
 )
 from .games import (
+    cce_dist as cce_dist,
+)
+from .games import (
     cce_gap as cce_gap,
+)
+from .games import (
+    ce_dist as ce_dist,
 )
 from .games import (
     ce_gap as ce_gap,

@@ -26,7 +26,13 @@ from ._game import (
     zero_sum as zero_sum,
 )
 from ._gaps import (
+    cce_dist as cce_dist,
+)
+from ._gaps import (
     cce_gap as cce_gap,
+)
+from ._gaps import (
+    ce_dist as ce_dist,
 )
 from ._gaps import (
     ce_gap as ce_gap,
