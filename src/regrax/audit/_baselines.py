@@ -69,7 +69,8 @@ def policies(
     state: PyTree = None
     for losses in pieces():
         n, t, d = losses.shape
-        size = _padded(max(n, 8)), _padded(max(t, 64) if n <= 64 else t), d
+        few = n <= 64 and t <= 1024
+        size = _padded(max(n, 8) if few else n), _padded(max(t, 64) if few else t), d
         shown = (losses - scale[0][:, None, None]) / scale[1][:, None, None]
         padded = np.zeros(size)
         padded[:n, :t] = shown

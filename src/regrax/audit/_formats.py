@@ -8,12 +8,14 @@ empty cell is a field that is not there.
 import csv
 import json
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
 from regrax.audit._rows import Row, reason, typed
+from regrax.audit._text import short
 
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
@@ -38,27 +40,27 @@ def read_rows(path: Path) -> Iterator[tuple[list[Numbered], float]]:
         known = ", ".join(READERS)
         raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
     with path.open("rb") as file:
-        size = path.stat().st_size or 1
-        for chunk in READERS[kind](file):
+        rows, size = READERS[kind](file), path.stat().st_size or 1
+        while chunk := list(islice(rows, CHUNK)):
             yield chunk, min(file.tell() / size, 1.0)
 
 
-def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
-    before, mark = 0, b"\xef\xbb\xbf"
-    while data := file.read(LONGEST):
-        lines = (data + _rest_of_line(file)).removeprefix(mark).split(b"\n")
-        numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
-        yield [(number, json_row(line)) for number, line in numbered if line]
-        before, mark = before + len(lines) - (not lines[-1]), b""
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers; of one that is too long only as much as shows that it is."""
+    mark = b"\xef\xbb\xbf"
+    for number in count(1):
+        line = rest = file.readline(LONGEST + 1)
+        while len(rest) >= LONGEST and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST)
+        if not line:
+            return
+        yield number, line.removeprefix(mark)
+        mark = b""
 
 
-def _rest_of_line(file: IO[bytes]) -> bytes:
-    """What is left of the line, if that is not too long; all of it is read."""
-    rest = file.readline(LONGEST + 1)
-    more = rest
-    while len(more) >= LONGEST and not more.endswith(b"\n"):
-        more = file.readline(LONGEST)
-    return rest
+def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
+    stripped = ((number, line.strip()) for number, line in _lines(file))
+    return ((number, json_row(line)) for number, line in stripped if line)
 
 
 def json_row(line: bytes) -> Row | str:
@@ -82,47 +84,28 @@ def _lenient_row(line: bytes) -> Row | str:
     except json.JSONDecodeError as error:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or brackets
-        return f"not JSON that can be read: {_brief(str(error))}"
+        return f"not JSON that can be read: {short(error)}"
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | str]]:
-    """Lines with their numbers; of one that is too long only that it is."""
-    number = 0
-    while line := file.readline(LONGEST + 1):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if len(line) > LONGEST:
-            while not line.endswith(b"\n") and (line := file.readline(LONGEST)):
-                pass
-            yield number, f"longer than {LONGEST:,} bytes"
-        else:
-            yield number, line
-
-
-def _csv_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
+def _csv_rows(file: IO[bytes]) -> Iterator[Numbered]:
     reader = csv.reader(_text(file), strict=True)
-    header, chunk = _csv_header(reader), []
+    header = _csv_header(reader)
     while True:
         try:
             cells = next(reader)
-            row = _csv_row(header, cells) if cells else None
         except StopIteration:
-            break
+            return
         except csv.Error as error:
-            row = f"not CSV: {error}"
-        if row is not None:
-            chunk.append((reader.line_num, row))
-        if len(chunk) == CHUNK:
-            yield chunk
-            chunk = []
-    yield chunk
+            yield reader.line_num, f"not CSV: {error}"
+        else:
+            if cells:
+                yield reader.line_num, _csv_row(header, cells)
 
 
 def _text(file: IO[bytes]) -> Iterator[str]:
     """Lines as text; what is not UTF-8 is kept in a form that `_csv_row` refuses."""
     for _, line in _lines(file):
-        text = "\udcff" if isinstance(line, str) else line.decode(errors="surrogateescape")
+        text = "\udcff" if len(line) > LONGEST else line.decode(errors="surrogateescape")
         yield text.replace("\0", "\udcff")
 
 
@@ -133,7 +116,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
         raise ValueError(f"the first line must name the columns, but is not CSV: {error}") from None
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise ValueError(f"every column must have its own name, but {_brief(twice[0])} comes twice")
+        raise ValueError(f"every column must have its own name, but {twice[0][:60]} comes twice")
     return header
 
 
@@ -172,7 +155,7 @@ def _csv_value(cell: str) -> Any:
     return cell
 
 
-def _parquet_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
+def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
     try:
         from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
         from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -183,22 +166,18 @@ def _parquet_chunks(file: IO[bytes]) -> Iterator[list[Numbered]]:
     number = 0
     try:
         for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
-            yield [(number + i, typed(row)) for i, row in enumerate(batch.to_pylist(), 1)]
-            number += len(batch)
+            for row in batch.to_pylist():
+                number += 1
+                yield number, typed(row)
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
         what = f"{Path(file.name).name} is not a readable Parquet file{where}"
-        raise ValueError(f"{what}: {_brief(str(error))}") from None
+        raise ValueError(f"{what}: {short(error)}") from None
 
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else line[:77] + "..."
-
-
-Reader = Callable[[IO[bytes]], Iterator[list[Numbered]]]
+Reader = Callable[[IO[bytes]], Iterator[Numbered]]
 READERS: dict[str, Reader] = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_chunks),
-    ".csv": _csv_chunks,
-    ".parquet": _parquet_chunks,
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows),
+    ".csv": _csv_rows,
+    ".parquet": _parquet_rows,
 }

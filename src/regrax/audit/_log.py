@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from regrax.audit._formats import Numbered, read_rows
-from regrax.audit._rows import Name, Row, Seat, read_block, read_round, short
+from regrax.audit._rows import Name, Row, Seat, read_block, read_round
 from regrax.audit._spill_buffer import Group, Spool
+from regrax.audit._text import short
 
 Placed = tuple[int, Group, Row]  # line, agent and episode, row
 Callback = Callable[[str, float, float], None]

@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
+from regrax.audit._text import short
 
 ACTIONS = 1000  # of one agent
 LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
@@ -75,13 +76,6 @@ class Seat:
     actions: tuple[str, ...]
     named: bool  # vectors are mappings from names, actions are names
     mixed: bool  # bandit rows come with whole policies
-
-    @property
-    def numbers(self) -> int:
-        """How many numbers a round is kept as."""
-        if self.feedback == "full":
-            return 2 * len(self.actions)
-        return 3 + (len(self.actions) if self.mixed else 0)
 
 
 def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
@@ -263,9 +257,3 @@ def _whole(column: list[Any], end: int) -> np.ndarray | None:
         return None
     numbers = np.array(column, float)
     return numbers if np.all(numbers == np.floor(numbers)) else None
-
-
-def short(value: Any) -> str:
-    """A value as an error shows it: printable, on one line, of bounded length."""
-    text = repr(value)[:200].encode("ascii", "backslashreplace").decode()
-    return text if len(text) <= 60 else text[:57] + "..."

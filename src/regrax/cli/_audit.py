@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
@@ -35,8 +36,18 @@ class AuditLog:
         from regrax.cli._progress import Bars
         from regrax.show.report import audit_page
 
-        with Bars(hidden=self.json) as bars:
-            audit = audit_log(self.log, bars.show)
+        bars, started = Bars(hidden=self.json), monotonic()
+
+        def callback(*at: Any) -> None:
+            if monotonic() - started > 1:  # a bar of what is quickly done would only flicker
+                bars.progress.start()
+                bars.show(*at)
+
+        try:
+            audit = audit_log(self.log, callback)
+        finally:
+            if bars.tasks:
+                bars.progress.stop()
         if self.html:
             write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
