@@ -1,7 +1,7 @@
 """The audit room: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
 
 from regrax.audit._agent import AgentAudit, Measure, Swap
-from regrax.audit._audit import Audit, Gaps, audit_log
+from regrax.audit._audit import Audit, Gaps, audit_log, verdicts
 from regrax.audit._text import counted, shown
 from regrax.audit._verdict import Learning, Published
 
@@ -16,4 +16,5 @@ __all__ = [
     "audit_log",
     "counted",
     "shown",
+    "verdicts",
 ]

@@ -1,5 +1,7 @@
 """Words of the audit; text that came from a log is made fit to print, for names may hold anything."""
 
+from typing import Any
+
 
 def shown(text: str) -> str:
     r"""The text on one line without control characters, halves of characters, or endless length.
@@ -18,3 +20,10 @@ def counted(count: int, thing: str) -> str:
     ('1 round', '1,200 episodes')
     """
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def short(value: Any) -> str:
+    """A value as an error shows it: printable, on one line, of bounded length."""
+    text = value if isinstance(value, Exception) else repr(value)[:200]
+    line = " ".join(str(text).encode("ascii", "backslashreplace").decode().split())
+    return line if len(line) <= 60 else line[:57] + "..."

@@ -2,11 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
 from regrax.cli._text import number, print_json, print_table
+
+SHOWN_AGENTS = 20  # in text; --json has all
 
 if TYPE_CHECKING:
     from regrax.audit import AgentAudit, Audit, Measure
@@ -30,19 +33,35 @@ class AuditLog:
         """Read, audit, write, print."""
         from regrax._atomic_write import write_whole
         from regrax.audit import audit_log
+        from regrax.cli._progress import Bars
         from regrax.show.report import audit_page
 
-        audit = audit_log(self.log)
+        bars, started = Bars(hidden=self.json), monotonic()
+
+        def callback(*at: Any) -> None:
+            if monotonic() - started > 1:  # a bar of what is quickly done would only flicker
+                bars.progress.start()
+                bars.show(*at)
+
+        try:
+            audit = audit_log(self.log, callback)
+        finally:
+            if bars.tasks:
+                bars.progress.stop()
         if self.html:
             write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
 
 
 def _print(audit: "Audit") -> None:
-    from regrax.audit import counted
+    from regrax.audit import counted, verdicts
 
-    for agent in audit.agents:
+    for agent in audit.agents[:SHOWN_AGENTS]:
         _print_agent(agent)
+    if len(audit.agents) > SHOWN_AGENTS:
+        print(
+            f"{SHOWN_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
+        )
     if audit.gaps is not None:
         gaps = audit.gaps
         rows = [
