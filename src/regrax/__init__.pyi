@@ -9,6 +9,7 @@ from . import distributed as distributed
 from . import domains as domains
 from . import games as games
 from . import learners as learners
+from . import llm as llm
 from . import regret as regret
 from . import runs as runs
 from . import sharding as sharding

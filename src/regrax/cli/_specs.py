@@ -11,13 +11,15 @@ if TYPE_CHECKING:
 
 
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
+LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
 
 
 def read_learner(text: str) -> "Learner":
-    """The learner, checkpoint or outside agent that a spec names."""
+    """The learner, checkpoint, outside agent or language model that a spec names."""
     from regrax.specs import parse_learner
 
-    return parse_learner(text, {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"]})
+    known = {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"], "llm": LANGUAGE_MODEL}
+    return parse_learner(text, known)
 
 
 def read_game(text: str) -> "Game":
