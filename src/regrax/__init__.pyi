@@ -7,6 +7,7 @@ from . import certify as certify
 from . import checkpoints as checkpoints
 from . import distributed as distributed
 from . import domains as domains
+from . import exploration as exploration
 from . import games as games
 from . import learners as learners
 from . import llm as llm

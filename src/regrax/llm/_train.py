@@ -29,7 +29,7 @@ from regrax import _checks as checks
 from regrax import torch as losses_of
 from regrax._atomic_write import write_whole
 from regrax.llm._load import save_model
-from regrax.llm._losses import distribution_of, draw_losses
+from regrax.llm._losses import distribution_of, draw_losses, favours_no_action
 from regrax.llm._policies import policies
 from regrax.llm._task import Task
 from regrax.training import Gaussian
@@ -39,6 +39,7 @@ OBJECTIVES = {
     "swap": losses_of.swap_loss,
     "hindsight": losses_of.hindsight_loss,
 }
+"""What can be minimised, as functions of policies and losses."""
 STATE = "state.safetensors"
 
 
@@ -158,6 +159,7 @@ class _Run:
         self.model = adapted(model, config.lora, config.seed) if config.lora else model
         self.parameters = {n: p for n, p in self.model.named_parameters() if p.requires_grad}
         self.optimizer = torch.optim.Adam(self.parameters.values(), config.rate, betas=(0.9, 0.98))
+        self.fair = favours_no_action(task)
         self.step, self.seconds, self._saved = 0, 0.0, time.monotonic()
 
     def _claim(self, model: Any) -> None:
@@ -227,12 +229,17 @@ class _Run:
     def _loss(self, drawn: Any) -> tuple[Tensor, Tensor]:
         played = policies(self.model, self.tokenizer, self.task, drawn)
         losses = torch.as_tensor(drawn, dtype=played.dtype, device=played.device)
-        loss = OBJECTIVES[self.config.objective](played, losses)
+        loss = self._objective(played, losses)
         if not self.config.kl:
             return loss, torch.zeros(())
         with torch.no_grad():
             before = self._base_policies(drawn)
         return loss, (played * (played.log() - before.log())).sum(-1).mean()
+
+    def _objective(self, played: Tensor, losses: Tensor) -> Tensor:
+        if self.config.objective == "regret" and self.fair and len(losses) > 1:
+            return baselined(losses_of.external_regret(played, losses))
+        return OBJECTIVES[self.config.objective](played, losses)
 
     def _base_policies(self, drawn: Any) -> Tensor:
         if self.base is not None:
@@ -278,6 +285,24 @@ class _Run:
             device = str(next(iter(self.parameters.values())).device)
             return load_model(self.folder / "model", dtype=dtype, device=device).model
         return self.model.merge_and_unload() if self.config.lora else self.model
+
+
+def baselined(regrets: Tensor) -> Tensor:
+    r"""The mean of $R^2$, whose gradient is that of $2 (R_i - b_i) R_i$, $b_i$ the mean regret of the others.
+
+    Where losses favour no action $E[\nabla R] = 0$, so the mean of the gradient is that of $E[R^2]$, with a fraction of
+    its noise: as `regrax.training` trains.
+
+    >>> regrets = torch.tensor([1.0, 3.0], requires_grad=True)
+    >>> value = baselined(regrets)
+    >>> value.backward()
+    >>> value.item(), regrets.grad.tolist()
+    (5.0, [-2.0, 2.0])
+    """
+    fixed = regrets.detach()
+    others = (fixed.sum() - fixed) / (len(fixed) - 1)
+    change = (2 * (fixed - others) * regrets).mean()
+    return fixed.square().mean() + change - change.detach()
 
 
 def adapted(model: Any, rank: int, seed: int) -> Any:

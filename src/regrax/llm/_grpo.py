@@ -1,0 +1,171 @@
+"""GRPO through TRL: groups of rollouts that share their losses, minus regret as the reward."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from regrax import _checks as checks
+from regrax.llm._iterations import iterate, warn_no_signal
+from regrax.llm._losses import draw_losses
+from regrax.llm._rmft import quiet_settings, require_trl
+from regrax.llm._rollouts import is_reactive, play_rollouts, rows_of
+from regrax.llm._task import Task
+from regrax.llm._train import adapted
+
+
+@dataclass(frozen=True)
+class GRPOConfig:
+    """How a model is trained by group-relative policy optimization.
+
+    Args:
+        iterations: after each the model is saved; the optimizer starts anew.
+        steps: of each iteration.
+        groups: per step, each with losses of its own.
+        group_size: rollouts per group; their advantage is measured against each other.
+        reward: minus `regret` or minus `squared` regret.
+        beta: weight of the KL term to the model of the iteration's start.
+        rate: learning rate.
+        lora: rank; 0 trains every parameter.
+        seed: of everything that is drawn.
+    """
+
+    iterations: int = 2
+    steps: int = 30
+    groups: int = 8
+    group_size: int = 8
+    reward: Literal["regret", "squared"] = "regret"
+    beta: float = 0.0
+    rate: float = 1e-5
+    lora: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("iterations", 1), ("steps", 1), ("groups", 1), ("group_size", 2)):
+            checks.at_least(name, getattr(self, name), least)
+        checks.positive("rate", self.rate)
+        if self.reward not in ("regret", "squared"):
+            raise ValueError(f"reward must be regret or squared, got {self.reward!r}")
+
+
+def grpo(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    config: GRPOConfig,
+    folder: str | Path,
+    *,
+    on_progress: Callable[[dict[str, float]], None] = lambda _: None,
+) -> Any:
+    """The trained model; a folder that holds a part of the iterations is continued.
+
+    Transcripts are plain text with the model's answers; for models that call tools in a chat, give `environment(task)`
+    to a `GRPOTrainer` of your own.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        task: what it plays.
+        config: how.
+        folder: where settings, metrics and models go.
+        on_progress: called after every iteration with its line of metrics.
+    """
+    require_trl()
+    if task.chat:
+        raise ValueError(
+            "grpo plays plain transcripts: give chat=False, or environment(task) to a GRPOTrainer"
+        )
+    task = task.replace(answers=True)
+    warn_no_signal(task, config.reward)
+
+    def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
+        return _train(current, tokenizer, task, config, number)
+
+    return iterate(model, tokenizer, task, config, Path(folder), improve, on_progress)
+
+
+def rollout_function(
+    tokenizer: Any, task: Task, *, seed: int, group_size: int
+) -> Callable[[list[Any], Any], dict[str, Any]]:
+    """A `rollout_func` for `GRPOTrainer`: plays all rounds, masks what the model did not say, adds the regrets."""
+
+    def roll(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        own = seed * 1_000_003 + trainer.state.global_step
+        groups = -(-len(prompts) // group_size)
+        seeds = np.repeat(np.arange(groups) + own * groups, group_size)[: len(prompts)]
+        losses = None
+        if not is_reactive(task):
+            losses = draw_losses(task, groups, seed=seed, step=trainer.state.global_step)
+            losses = losses.repeat(group_size, 0)[: len(prompts)]
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        played = play_rollouts(model, tokenizer, task, losses, seed=own, seeds=seeds)
+        model.train()
+        return _as_completions(list(rows_of(tokenizer, task, played)), played.regrets("action"))
+
+    return roll
+
+
+def _as_completions(rows: list[dict[str, list[int]]], regrets: np.ndarray) -> dict[str, Any]:
+    """Split each transcript where the model first speaks."""
+    first = [row["completion_mask"].index(1) for row in rows]
+    return {
+        "prompt_ids": [row["input_ids"][:n] for row, n in zip(rows, first, strict=True)],
+        "completion_ids": [row["input_ids"][n:] for row, n in zip(rows, first, strict=True)],
+        "env_mask": [row["completion_mask"][n:] for row, n in zip(rows, first, strict=True)],
+        "logprobs": None,
+        "regret": regrets.tolist(),
+    }
+
+
+def _train(
+    model: Any, tokenizer: Any, task: Task, config: GRPOConfig, number: int
+) -> tuple[Any, dict[str, float]]:
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    from datasets import Dataset
+    from transformers import PrinterCallback
+    from trl import GRPOConfig as Settings
+    from trl import GRPOTrainer
+
+    learning = adapted(model, config.lora, config.seed) if config.lora else model
+    size, regrets = config.groups * config.group_size, []
+
+    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float]:
+        regrets.append(float(np.mean(regret)))
+        return [-one if config.reward == "regret" else -(one**2) for one in regret]
+
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        settings = Settings(
+            **quiet_settings(folder, model),
+            per_device_train_batch_size=size,
+            num_generations=config.group_size,
+            max_steps=config.steps,
+            learning_rate=config.rate,
+            lr_scheduler_type="constant",
+            beta=config.beta,
+            seed=config.seed * 1_000_003 + number,
+            max_completion_length=None,
+        )
+        data = Dataset.from_list([{"prompt": task.opening_text()}] * (config.groups * config.steps))
+        trainer = GRPOTrainer(
+            learning,
+            reward_funcs=reward,
+            args=settings,
+            train_dataset=data,
+            processing_class=tokenizer,
+            rollout_func=rollout_function(
+                tokenizer,
+                task,
+                seed=config.seed * 1009 + number,
+                group_size=config.group_size,
+            ),
+        )
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    trained = learning.merge_and_unload() if config.lora else learning
+    return trained, {"regret": float(np.mean(regrets)), "last_regret": regrets[-1]}
