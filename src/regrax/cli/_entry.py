@@ -17,6 +17,7 @@ from regrax.cli._compilation_cache import prepared
 COMMANDS = {
     "play": "_play:Play",
     "train": "_train:Train",
+    "posttrain": "_posttrain:PostTrain",
     "sweep": "_sweep:Sweep",
     "solve": "_solve:Solve",
     "tournament": "_tournament:Tournament",

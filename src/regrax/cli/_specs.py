@@ -19,7 +19,10 @@ def read_learner(text: str) -> "Learner":
     from regrax.specs import parse_learner
 
     known = {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"], "llm": LANGUAGE_MODEL}
-    return parse_learner(text, known)
+    try:
+        return parse_learner(text, known)
+    except ModuleNotFoundError as error:  # an extra that a learner needs
+        raise ValueError(str(error)) from None
 
 
 def read_game(text: str) -> "Game":

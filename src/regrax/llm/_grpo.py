@@ -17,6 +17,7 @@ from regrax.llm._rmft import quiet_settings, require_trl
 from regrax.llm._rollouts import is_reactive, play_rollouts, rows_of
 from regrax.llm._task import Task
 from regrax.llm._train import adapted
+from regrax.llm._transcript import pieces_of, sequences_of
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,8 @@ def grpo(
 ) -> Any:
     """The trained model; a folder that holds a part of the iterations is continued.
 
-    Transcripts are plain text with the model's answers; for models that call tools in a chat, give `environment(task)`
-    to a `GRPOTrainer` of your own.
+    See `rollout_function` for what is played. For models that call tools in a chat, give `environment(task)` to a
+    `GRPOTrainer` of your own.
 
     Args:
         model: a causal language model.
@@ -76,11 +77,12 @@ def grpo(
         on_progress: called after every iteration with its line of metrics.
     """
     require_trl()
-    if task.chat:
+    if config.reward == "squared" or is_reactive(task):
+        task = task.replace(answers=True)
+    if task.chat and task.answers:
         raise ValueError(
-            "grpo plays plain transcripts: give chat=False, or environment(task) to a GRPOTrainer"
+            "grpo plays whole episodes as plain text: give chat=False, or environment(task) to a GRPOTrainer"
         )
-    task = task.replace(answers=True)
     warn_no_signal(task, config.reward)
 
     def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
@@ -92,22 +94,68 @@ def grpo(
 def rollout_function(
     tokenizer: Any, task: Task, *, seed: int, group_size: int
 ) -> Callable[[list[Any], Any], dict[str, Any]]:
-    """A `rollout_func` for `GRPOTrainer`: plays all rounds, masks what the model did not say, adds the regrets."""
+    """A `rollout_func` for `GRPOTrainer`; the rewards' regrets are in its column `regret`.
+
+    A task with answers, or with opponents that react, is played to its end, and what the model did not say is masked;
+    the regret is the episode's. Otherwise what comes next does not depend on what is played, and every group is one
+    round of one sequence, drawn at random, with the regret of that round: the same gradient on average, without the
+    noise of the other rounds.
+    """
+    whole = task.answers or is_reactive(task)
 
     def roll(prompts: list[Any], trainer: Any) -> dict[str, Any]:
-        own = seed * 1_000_003 + trainer.state.global_step
-        groups = -(-len(prompts) // group_size)
-        seeds = np.repeat(np.arange(groups) + own * groups, group_size)[: len(prompts)]
-        losses = None
-        if not is_reactive(task):
-            losses = draw_losses(task, groups, seed=seed, step=trainer.state.global_step)
-            losses = losses.repeat(group_size, 0)[: len(prompts)]
         model = trainer.accelerator.unwrap_model(trainer.model)
-        played = play_rollouts(model, tokenizer, task, losses, seed=own, seeds=seeds)
+        step, groups = trainer.state.global_step, -(-len(prompts) // group_size)
+        sizes = groups, group_size, len(prompts)
+        play = _episodes if whole else _single_rounds
+        rows, regrets = play(model, tokenizer, task, sizes, (seed, step))
         model.train()
-        return _as_completions(list(rows_of(tokenizer, task, played)), played.regrets("action"))
+        return _as_completions(rows, regrets)
 
     return roll
+
+
+def _episodes(
+    model: Any, tokenizer: Any, task: Task, sizes: tuple[int, int, int], seeds: tuple[int, int]
+) -> tuple[list[dict[str, list[int]]], np.ndarray]:
+    """Groups of whole episodes; a group shares its losses, or its opponents."""
+    (groups, group_size, count), (seed, step) = sizes, seeds
+    own = seed * 1_000_003 + step
+    opponents = np.repeat(np.arange(groups) + own * groups, group_size)[:count]
+    losses = None
+    if not is_reactive(task):
+        losses = draw_losses(task, groups, seed=seed, step=step).repeat(group_size, 0)[:count]
+    played = play_rollouts(model, tokenizer, task, losses, seed=own, seeds=opponents)
+    return list(rows_of(tokenizer, task, played)), played.regrets("action")
+
+
+def _single_rounds(
+    model: Any, tokenizer: Any, task: Task, sizes: tuple[int, int, int], seeds: tuple[int, int]
+) -> tuple[list[dict[str, list[int]]], np.ndarray]:
+    """Groups of answers to one question each, scored by the loss of that round above its least."""
+    groups, group_size, count = sizes
+    rng, losses = (
+        np.random.default_rng(seeds),
+        draw_losses(task, groups, seed=seeds[0], step=seeds[1]),
+    )
+    played = play_rollouts(model, tokenizer, task, losses, seed=seeds[1]).policies
+    pieces, rounds = pieces_of(tokenizer, task), rng.integers(task.rounds, size=groups)
+    found = sequences_of(tokenizer, task, pieces, losses, None, rounds + 1)
+    rows, regrets = [], []
+    for sequence, policy, row in zip(
+        found, played[np.arange(groups), rounds], losses[np.arange(groups), rounds], strict=True
+    ):
+        for action in rng.choice(task.d, size=group_size, p=policy):
+            rows.append(
+                _one_answer([*sequence.tokens, *pieces.suffix], pieces.names.tokens[action])
+            )
+            regrets.append(row[action] - row.min())
+    return rows[:count], np.array(regrets[:count])
+
+
+def _one_answer(asked: list[int], name: tuple[int, ...]) -> dict[str, list[int]]:
+    mask = [0] * len(asked) + [1] * len(name)
+    return {"input_ids": [*asked, *name], "completion_mask": mask}
 
 
 def _as_completions(rows: list[dict[str, list[int]]], regrets: np.ndarray) -> dict[str, Any]:

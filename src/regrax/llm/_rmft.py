@@ -2,9 +2,10 @@ r"""RMFT: play, keep the rollouts of lowest regret, fine-tune on them, again.
 
 For each of several scenarios (sequences of losses, or opponents) the model plays a group of rollouts. Each rollout
 leans its own way: a Gaussian vector is added to the logarithm of its policies, the same in all its rounds, so that
-rollouts of a scenario differ in what they play and not by luck alone. The best of each group are kept and their words learnt
-(TRL's `SFTTrainer`): every round is an example, as the model is asked it. Where transcripts hold the answers, what is
-easiest to learn from leaning rollouts is to say again what was said before: there use `by="action"` without leaning.
+rollouts of a scenario differ in what they play and not by luck alone. The best of each group are kept and their words
+learnt (TRL's `SFTTrainer`): every round is an example, as the model is asked it. Where transcripts hold the answers,
+what is easiest to learn from leaning rollouts is to say again what was said before: there use `by="action"` without
+leaning.
 """
 
 import tempfile
