@@ -38,11 +38,11 @@ from regrax.llm import (
 from regrax.show.report import posttrain_page
 
 SOURCE = Path(__file__).parent.parent.parent / "src"
-BIASED = scratch_task(3, 5, losses="biased-gaussian(2.0)", decimals=0)
+BIASED = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
 
 
 def made(task, width=32):
-    tokenizer = scratch_tokenizer(task, largest=12.0)
+    tokenizer = scratch_tokenizer(task, largest=20.0)
     return scratch_model(tokenizer, width=width, layers=2, heads=2), tokenizer
 
 
@@ -116,7 +116,7 @@ def compare_squared(model, tokenizer, task):
 def test_rmft_lowers_regret_on_biased_losses(tmp_path):
     model, tokenizer = made(BIASED)
     before = evaluate_rollouts(model, tokenizer, BIASED, 500).regrets().mean()
-    config = RMFTConfig(3, scenarios=64, rate=5e-3, leaning=2.0, epochs=1, batch=32)
+    config = RMFTConfig(3, scenarios=96, rate=5e-3, leaning=2.0, epochs=1, batch=32)
     trained = rmft(model, tokenizer, BIASED, config, tmp_path)
     after = evaluate_rollouts(trained, tokenizer, BIASED, 500).regrets().mean()
     assert after < 0.85 * before
@@ -129,7 +129,7 @@ def test_rmft_lowers_regret_on_biased_losses(tmp_path):
 def test_grpo_lowers_regret_on_biased_losses(tmp_path):
     model, tokenizer = made(BIASED)
     before = evaluate_rollouts(model, tokenizer, BIASED, 500).regrets().mean()
-    config = GRPOConfig(1, steps=40, groups=24, group_size=8, rate=3e-3)
+    config = GRPOConfig(2, steps=20, groups=64, group_size=4, rate=5e-3)
     trained = grpo(model, tokenizer, BIASED, config, tmp_path)
     after = evaluate_rollouts(trained, tokenizer, BIASED, 500).regrets().mean()
     assert after < 0.9 * before

@@ -31,15 +31,15 @@ class GRPOConfig:
         group_size: rollouts per group; their advantage is measured against each other.
         reward: minus `regret` or minus `squared` regret.
         beta: weight of the KL term to the model of the iteration's start.
-        rate: learning rate.
+        rate: learning rate of the first iteration; it falls to 0 in equal steps, one per iteration.
         lora: rank; 0 trains every parameter.
         seed: of everything that is drawn.
     """
 
-    iterations: int = 2
-    steps: int = 30
-    groups: int = 8
-    group_size: int = 8
+    iterations: int = 4
+    steps: int = 25
+    groups: int = 16
+    group_size: int = 4
     reward: Literal["regret", "squared"] = "regret"
     beta: float = 0.0
     rate: float = 1e-5
@@ -193,7 +193,7 @@ def _train(
             per_device_train_batch_size=size,
             num_generations=config.group_size,
             max_steps=config.steps,
-            learning_rate=config.rate,
+            learning_rate=config.rate * (1 - number / config.iterations),
             lr_scheduler_type="constant",
             beta=config.beta,
             seed=config.seed * 1_000_003 + number,
