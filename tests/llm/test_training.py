@@ -129,7 +129,7 @@ def test_rmft_lowers_regret_on_biased_losses(tmp_path):
 def test_grpo_lowers_regret_on_biased_losses(tmp_path):
     model, tokenizer = made(BIASED)
     before = evaluate_rollouts(model, tokenizer, BIASED, 500).regrets().mean()
-    config = GRPOConfig(2, steps=20, groups=64, group_size=4, rate=5e-3)
+    config = GRPOConfig(2, steps=25, groups=64, group_size=4, rate=2e-3)
     trained = grpo(model, tokenizer, BIASED, config, tmp_path)
     after = evaluate_rollouts(trained, tokenizer, BIASED, 500).regrets().mean()
     assert after < 0.9 * before

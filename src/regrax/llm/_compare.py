@@ -35,7 +35,7 @@ ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Player:
-    """Regret of one player over many sequences: means and standard errors, and the mean after every round."""
+    """Regret of one player over many sequences: means and standard errors, and the means after every round."""
 
     name: str
     regret: float
@@ -43,6 +43,7 @@ class Player:
     squared: float
     squared_error: float
     curve: tuple[float, ...]
+    squared_curve: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
         float((last**2).mean()),
         float((last**2).std(ddof=1) / count),
         tuple(curves.mean(0).tolist()),
+        tuple((curves**2).mean(0).tolist()),
     )
 
 

@@ -196,6 +196,7 @@ def _train(
             learning_rate=config.rate * (1 - number / config.iterations),
             lr_scheduler_type="constant",
             beta=config.beta,
+            scale_rewards="batch",  # how much a round mattered stays in it
             seed=config.seed * 1_000_003 + number,
             max_completion_length=None,
         )

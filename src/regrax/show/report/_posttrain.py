@@ -31,24 +31,32 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _own(found: "Comparison") -> Section:
+    charts = [
+        _chart(found, "curve", "Regret by round", "regret"),
+        _chart(found, "squared_curve", "Squared regret by round", "squared regret"),
+    ]
+    text = [
+        "Means over all rounds so far, everyone on the same losses, as the text rounds them. On losses that favour no "
+        "action every policy has the same expected regret: there squared regret tells them apart."
+    ]
+    rows = [_row(one) for one in found.trained_on.players]
+    table = Table(("player", "regret", "squared regret"), rows)
+    return Section("regret", "Before and after", text, charts, [table])
+
+
+def _chart(found: "Comparison", name: str, title: str, measure: str) -> Chart:
     rounds = list(range(1, found.task.rounds + 1))
     series = [
         Series(
             one.name,
             rounds,
-            one.curve,
+            getattr(one, name),
             style="dashed" if one.name == "before" else "line",
             color=color,
         )
         for color, one in enumerate(found.trained_on.players)
     ]
-    caption = (
-        "Mean regret of all rounds so far, everyone on the same losses, as the text rounds them."
-    )
-    chart = Chart("regret", "Regret by round", "round", "regret", series, caption=caption)
-    columns = ("player", "regret", "squared regret")
-    rows = [_row(one) for one in found.trained_on.players]
-    return Section("regret", "Before and after", figures=[chart], tables=[Table(columns, rows)])
+    return Chart(name, title, "round", measure, series)
 
 
 def _row(one: "Player") -> list[str]:
