@@ -20,8 +20,7 @@ import numpy as np
 
 from regrax import HindsightObjective, LinearAttention
 from regrax.sweep._operations import operations
-from regrax.theory import _integrals as integrals
-from regrax.theory import step_size
+from regrax.theory import _integrals as integrals, step_size
 from regrax.theory._step_size import _scaled_step
 
 EXP, NORMAL = 10, 30

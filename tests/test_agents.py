@@ -14,7 +14,7 @@ from regrax.agents._answers import read_answer
 from regrax.agents._http import LARGEST
 from regrax.audit import audit_log
 from regrax.cli import main
-from regrax.cli._specs import read_learner
+from regrax.cli._text import read_learner
 from regrax.games import matching_pennies, play
 from regrax.learners import Hedge
 
@@ -278,7 +278,7 @@ def test_bad_specs_teach(spec, message):
     ],
 )
 def test_specs_are_what_repr_prints(spec):
-    assert repr(read_learner(spec)) == spec
+    assert str(read_learner(spec)) == spec
 
 
 def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeypatch):

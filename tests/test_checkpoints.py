@@ -10,7 +10,7 @@ import pytest
 
 from regrax.attention import LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import Checkpoint, load_model, save_model
-from regrax.cli._specs import read_learner
+from regrax.cli._text import read_learner
 from regrax.games import play, weighted_rps
 
 KEY = jax.random.key(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regrax.cli import _compilation_cache as compiling
+from regrax.cli import _entry as compiling
 
 PLAY = ("play", "weighted-rps", "--learners", "hedge(0.4479)", "--rounds", "20", "--json")
 
@@ -69,6 +69,7 @@ def test_other_warnings_still_come(home: Path) -> None:
         warnings.warn("something else", stacklevel=1)
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_mended(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

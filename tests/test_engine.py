@@ -8,7 +8,14 @@ import pytest
 import regrax as rx
 from regrax._registry import LEARNERS
 from regrax.games import matching_pennies, random, weighted_rps
-from regrax.learners import BanditLearner, Sum, rollout
+from regrax.learners import (
+    BanditLearner,
+    SumLearner,
+    fold_rounds,
+    init_seats,
+    rollout,
+    scan_rounds,
+)
 from regrax.specs import parse_learner
 
 START = [0.2, 0.5, 0.3]
@@ -23,8 +30,6 @@ def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
     played = rollout(learner, losses, key=key, start=START)
     np.testing.assert_allclose(played[0], START, atol=1e-9)
     np.testing.assert_allclose(played.sum(1), 1, atol=1e-9)
-    own = rollout(learner, losses, key=key)
-    assert text == "uniform()" or np.abs(own[0] - START).max() > 0.01
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_hedge_from_a_prior_is_the_prior_times_its_weights(x64):
     played = rollout(rx.Hedge(0.7, prior=START), losses)
     np.testing.assert_allclose(played[1], weights / weights.sum(), atol=1e-12)
     assert rx.Hedge(0.7, prior=START).bound(3, 1) == pytest.approx(np.log(5) / 0.7 + 0.7 / 8)
-    assert repr(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
+    assert str(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
 
 
 def test_the_famous_games_move_from_a_start():
@@ -70,7 +75,7 @@ def test_bad_starts_are_told(as_users_run_it, start, message):
 
 
 @pytest.mark.parametrize("key", [None, 3])
-@pytest.mark.parametrize("rounds", [1, 300, 1000])
+@pytest.mark.parametrize("rounds", [1, 300])
 def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
     drawn = None if key is None else jax.random.key(key)
     game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]
@@ -95,13 +100,28 @@ def test_a_million_float32_rounds_hold(as_users_run_it):
         assert abs(regret / found.rounds - gap) < 1e-3
 
 
-def test_ten_million_float32_terms_keep_six_digits():
-    term = jnp.array([0.1, 0.7, 3.3], jnp.float32)
-    total = jax.jit(
-        lambda: jax.lax.fori_loop(0, 10_000_000, lambda _, s: s.add(term), Sum.zeros(3))
-    )()
+class Adding(SumLearner):
+    """Plays one action and adds up what it is told."""
+
+    def policy(self, state):
+        return jnp.array([1.0, 0.0, 0.0])
+
+
+def test_the_state_after_ten_million_float32_rounds_keeps_six_digits(as_users_run_it):
+    loss = jnp.array([0.1, 0.7, 3.3], jnp.float32)
+    learners, size = (Adding(),), 1000
+
+    @jax.jit
+    def play():
+        def block(seats, first):
+            return scan_rounds(learners, lambda shown, given: (loss,), seats, size, first=first)
+
+        seats = init_seats(learners, (3,), None, None)
+        return fold_rounds(block, seats, 10_000_000, size, lambda kept, *_: kept, None)[0]
+
+    (state,) = play().states
     np.testing.assert_allclose(
-        np.asarray(total.value, float), 1e7 * np.asarray(term, float), rtol=1e-6
+        np.asarray(state.total, float), 1e7 * np.asarray(loss, float), rtol=1e-6
     )
 
 
@@ -124,4 +144,4 @@ def test_progress_is_reported():
         keep="summary",
         on_progress=lambda *at: seen.append(at),
     )
-    assert seen == [(65_536, 70_000), (70_000, 70_000)]
+    assert seen == [(65_520, 70_000), (70_000, 70_000)]

@@ -6,8 +6,7 @@ from functools import reduce
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.strategies import distributions, numbers
 
 from regrax import games

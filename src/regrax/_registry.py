@@ -5,9 +5,8 @@ A line per learner; games are found by the file of the zoo that holds them, whos
 
 import ast
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Entry(NamedTuple):
@@ -18,11 +17,6 @@ class Entry(NamedTuple):
     examples: tuple[str, ...] = ()  # specs of it; the contract tests run on each
     feedback: str = "full"  # or "bandit": what the learner sees
     regret: str = "external"  # or "internal", "swap": what its bound bounds
-
-    def load(self) -> Any:
-        """The thing itself."""
-        package, name = self.home.split(":")
-        return getattr(import_module(package), name)
 
 
 LEARNERS = {
@@ -177,8 +171,11 @@ PARTS = {
 }
 """What arguments of learners may name: schedules of step sizes, domains."""
 
-NAMES = {entry.home.split(":")[1]: name for name, entry in {**LEARNERS, **PARTS}.items()}
+NAMES = dict[str, str]()
 """The name in specs of each class."""
+for _name, _entry in {**LEARNERS, **PARTS}.items():
+    NAMES[_entry.home.split(":")[1]] = _name
+
 DISTRIBUTIONS = {
     "gaussian": Entry("regrax.training:Gaussian"),
     "biased_gaussian": Entry("regrax.training:BiasedGaussian"),
@@ -209,11 +206,6 @@ class About(NamedTuple):
     rule: str = ""
     reference: str = ""
     parameters: str = ""  # with their defaults, as in (firms=2, intercept=12)
-    home: str = ""
-
-    def load(self) -> Any:
-        """The function that makes the game."""
-        return Entry(self.home).load()
 
 
 @cache
@@ -246,8 +238,7 @@ def _about(function: ast.FunctionDef) -> About:
         part.removeprefix("Reference: ") for part in parts if part.startswith("Reference")
     ]
     rule = " ".join(part for part in parts[1:] if not part.startswith("Reference"))
-    home = f"regrax.games.zoo:{function.name}"
-    return About(parts[0], rule, " ".join(references), _parameters(function.args), home)
+    return About(parts[0], rule, " ".join(references), _parameters(function.args))
 
 
 def _parameters(arguments: ast.arguments) -> str:

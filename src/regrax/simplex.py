@@ -107,6 +107,9 @@ def _near(
 ) -> Float[Array, "d *n"]:
     """Power steps, and elimination of the chains that they leave above `tolerance`; several are on the last axis."""
     found = _powers(matrix, start, tolerance, max_iterations)
+    rows = matrix.swapaxes(
+        0, 1
+    )  # as Blum-Mansour has them: nothing is transposed unless it is needed
     # rarely run, so in the form that is quick to compile
     eliminate = _eliminate_one if matrix.ndim == 2 else jax.vmap(_eliminate_one, -1, -1)
 
@@ -117,8 +120,9 @@ def _near(
 
     def mend(carry: tuple) -> tuple:
         # XLA would move work that does not change out of the loop, and so do it every time: tie it to the carry
-        residual, tied = lax.optimization_barrier((carry[1], matrix))
-        return jnp.where(residual > tolerance, eliminate(tied), carry[0]), jnp.zeros_like(residual)
+        residual, tied = lax.optimization_barrier((carry[1], rows))
+        mended = eliminate(tied.swapaxes(0, 1))
+        return jnp.where(residual > tolerance, mended, carry[0]), jnp.zeros_like(residual)
 
     return lax.while_loop(unfinished, mend, (found.distribution, found.residual))[0]
 

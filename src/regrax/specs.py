@@ -1,4 +1,4 @@
-r"""Learners and games as text, the text that `repr` prints: parsed, never evaluated.
+r"""Learners and games as text, the text that `rx.spec` gives: parsed as Python's calls are, never evaluated.
 
     spec     = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ keyword "=" ] ( number | true | false | "text" | spec | "[" [ number { "," number } ] "]" )
@@ -8,11 +8,13 @@ and `_` are the same. What a spec names is data: learners, games, distributions 
 read here reaches an agent, a module or a file; the command line adds those to what it passes as `more`.
 """
 
+import ast
 import difflib
 import inspect
-import json
 import re
+import warnings
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regrax import _registry as registry
@@ -33,18 +35,11 @@ __all__ = [
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
 GAME = "random(10, 10, seed=3)"  # an example of a game's spec
-DEPTH = 20  # specs within specs
-LONGEST = 40  # characters of a number
-
-_TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])
-      | (?P<name>[A-Za-z][\w-]*)
-      | (?P<text>"(?:[^"\\]|\\.)*")
-      | (?P<mark>[][(),=])
-    )""",
-    re.VERBOSE | re.ASCII,
-)
+MAX_DEPTH = 20  # specs within specs
+MAX_CHARACTERS = 10_000
+MAX_DIGITS = 40  # of an integer
+_HYPHEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=\w)-(?=[A-Za-z])""")
+"""A quoted text, or a hyphen inside a name: `1e-3` and `-1` have none."""
 
 
 class Call(NamedTuple):
@@ -55,100 +50,65 @@ class Call(NamedTuple):
     keywords: Mapping[str, Any]
 
 
-class _Parser:
-    """Reads tokens from left to right; every error shows the text and what was expected where."""
-
-    def __init__(self, text: str, example: str) -> None:
-        self.text, self.example, self.position, self.depth = text, example, 0, 0
-
-    def whole(self) -> Call:
-        call = self.spec()
-        if self.text[self.position :].strip():
-            self.fail("the end")
-        return call
-
-    def spec(self) -> Call:
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise ValueError(
-                f"a spec may hold specs at most {DEPTH} deep, but {_short(self.text)} goes deeper"
-            )
-        name = self.take("name") or self.fail("a name")
-        arguments, keywords = self.arguments() if self.take("mark", "(") else ((), {})
-        self.depth -= 1
-        return Call(_canonical(name), arguments, keywords)
-
-    def arguments(self) -> tuple[tuple, dict]:
-        positional: list[Any] = []
-        keywords: dict[str, Any] = {}
-        if self.take("mark", ")"):
-            return (), keywords
-        while True:
-            self.argument(positional, keywords)
-            if self.take("mark", ")"):
-                return tuple(positional), keywords
-            if not self.take("mark", ","):
-                self.fail("',' or ')'")
-
-    def argument(self, positional: list[Any], keywords: dict[str, Any]) -> None:
-        start = self.position
-        keyword = self.take("name")
-        if keyword and self.take("mark", "="):
-            if _canonical(keyword) in keywords:
-                raise ValueError(
-                    f"{keyword} must be given once, but {_short(self.text)} gives it twice"
-                )
-            keywords[_canonical(keyword)] = self.value()
-            return
-        self.position = start
-        if keywords:
-            self.fail("keyword=value after a keyword")
-        positional.append(self.value())
-
-    def value(self) -> Any:
-        if number := self.take("number"):
-            if len(number) > LONGEST:
-                self.fail(f"a number of at most {LONGEST} characters")
-            return float(number) if re.search(r"[.eE]", number) else int(number)
-        if text := self.take("text"):
-            return json.loads(text)
-        if self.take("mark", "["):
-            return self.numbers()
-        call = self.spec()
-        constants = {"true": True, "false": False}
-        bare = call.name in constants and not call.arguments and not call.keywords
-        return constants[call.name] if bare else call
-
-    def numbers(self) -> list[float]:
-        """The rest of a list of numbers."""
-        listed: list[float] = []
-        while not self.take("mark", "]"):
-            if listed and not self.take("mark", ","):
-                self.fail("',' or ']'")
-            listed.append(float(self.take("number") or self.fail("a number")))
-        return listed
-
-    def take(self, kind: str, wanted: str | None = None) -> str | None:
-        """The next token if it is of this kind (and is `wanted`), else None and nothing is read."""
-        match = _TOKEN.match(self.text, self.position)
-        if not match or match[kind] is None or (wanted is not None and match[kind] != wanted):
-            return None
-        self.position = match.end()
-        return match[kind]
-
-    def fail(self, expected: str) -> Any:
-        rest = self.text[self.position :].strip()
-        came = _short(rest) if rest else "the end"
+def _parse(text: str, example: str) -> Call:
+    """Read Python's grammar of calls, numbers and texts as data; whatever else it allows is refused."""
+    try:
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it is longer than {MAX_CHARACTERS} characters")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape in a text
+            tree = ast.parse(_HYPHEN.sub(lambda m: m[1] or "_", text.strip()), mode="eval")
+        call = _value(tree.body, 0)
+        if not isinstance(call, Call):
+            raise ValueError("it has no name")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ValueError(
-            f"expected {expected} but came {came} in {_short(self.text)}; a spec is {GRAMMAR}{self.example}"
-        )
+            f"expected {GRAMMAR}{example}, but {_short(text)} is none: {reason}"
+        ) from None
+    return call
+
+
+def _value(node: ast.expr, depth: int) -> Any:
+    """A number, text, list of numbers, true, false or spec within a spec."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"specs may be at most {MAX_DEPTH} deep")
+    match node:
+        case ast.Name(id="true" | "false" as constant):
+            return constant == "true"
+        case ast.Name(id=name):
+            return Call(name.lower(), (), {})
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
+            within = [_value(one, depth + 1) for one in arguments]
+            named = {(k.arg or "**").lower(): _value(k.value, depth + 1) for k in keywords}
+            if len(named) < len(keywords) or "**" in named:
+                raise ValueError("every keyword must be named, and given once")
+            return Call(name.lower(), tuple(within), named)
+        case ast.List(elts=items):
+            return [float(_number(item)) for item in items]
+        case ast.Constant(value=str(quoted)):
+            return quoted
+    return _number(node)
+
+
+def _number(node: ast.expr) -> int | float:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=positive):
+            return -_number(positive)
+        case ast.UnaryOp(op=ast.UAdd(), operand=positive):
+            return _number(positive)
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            if isinstance(number, int) and number >= 10**MAX_DIGITS:
+                raise ValueError(f"an integer may have at most {MAX_DIGITS} digits")
+            return number
+    raise ValueError(f"{_short(ast.unparse(node))} is no number, text or spec")
 
 
 def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -> "Learner":
     """The learner that a spec names; `more` are names that are known besides the learners that are data.
 
-    >>> parse_learner("blum-mansour(hedge(0.9944))")
-    blum_mansour(hedge(0.9944))
+    >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
+    'blum_mansour(hedge(0.9944))'
     """
     from regrax.learners import Learner
 
@@ -156,7 +116,7 @@ def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -
     aliases = {name: registry.LEARNERS[meant] for name, meant in registry.ALIASES.items()}
     data = {name: one for name, one in registry.LEARNERS.items() if name != "checkpoint"}
     known = {**data, **aliases, **registry.PARTS, **(more or {})}
-    built = _build(_Parser(text, example).whole(), known, "learner", example)
+    built = _build(_parse(text, example), known, "learner", example)
     if not isinstance(built, Learner):
         raise ValueError(f"expected a learner, as in {example}, but {text} is none")
     return built
@@ -168,7 +128,7 @@ def parse_game(text: str) -> "Game":
     >>> parse_game("random(2, 3, seed=7)")
     random(2, 3, seed=7)
     """
-    return _build(_Parser(text, GAME).whole(), _zoo(), "game", GAME)
+    return _build(_parse(text, GAME), _zoo(), "game", GAME)
 
 
 def draw_games(text: str, seeds: int) -> "list[Game]":
@@ -179,16 +139,26 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
     >>> draw_games("chicken", 3)
     [chicken]
     """
-    call, zoo = _Parser(text, GAME).whole(), _zoo()
-    entry = zoo.get(call.name)
-    if not entry or "seed=" not in entry.parameters or "seed" in call.keywords:
+    call, zoo = _parse(text, GAME), _zoo()
+    make = _load(zoo.get(call.name))
+    if not make or "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
         return [_build(call, zoo, "game", GAME)]
     seeded = [call._replace(keywords={**call.keywords, "seed": seed}) for seed in range(seeds)]
     return [_build(one, zoo, "game", GAME) for one in seeded]
 
 
-def _zoo() -> dict[str, registry.About]:
-    return {_canonical(name): entry for name, entry in registry.games().items()}
+def _zoo() -> dict[str, registry.Entry]:
+    from regrax.games import zoo
+
+    return {name: registry.Entry(f"regrax.games.zoo:{name}") for name in dir(zoo)}
+
+
+def _load(entry: Any) -> Any:
+    """What an entry of the registry names; anything else is the thing itself."""
+    if not isinstance(entry, registry.Entry):
+        return entry
+    package, name = entry.home.split(":")
+    return getattr(import_module(package), name)
 
 
 def parse_distribution(text: str) -> "Distribution":
@@ -201,7 +171,7 @@ def parse_distribution(text: str) -> "Distribution":
     """
     example = "student-t(5.0)"
     known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game}
-    return _build(_Parser(text, example).whole(), known, "distribution", example)
+    return _build(_parse(text, example), known, "distribution", example)
 
 
 def parse_feedback(text: str) -> "Feedback":
@@ -211,13 +181,14 @@ def parse_feedback(text: str) -> "Feedback":
     2
     """
     example = "delayed(2)"
-    return _build(_Parser(text, example).whole(), registry.FEEDBACKS, "feedback", example)
+    return _build(_parse(text, example), registry.FEEDBACKS, "feedback", example)
 
 
 def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any:
     if call.name not in known:
+        spelled = _with_hyphens if kind == "game" else str
         nearest = difflib.get_close_matches(call.name, known, 1, 0.5)
-        hint = f"; the nearest is {_spelled(nearest[0], known)}" if nearest else ""
+        hint = f"; the nearest is {spelled(nearest[0])}" if nearest else ""
         listed = f"`regrax {kind}s` lists them" if kind in ("game", "learner") else _listed(known)
         raise ValueError(
             f"no {kind} is named {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
@@ -226,8 +197,7 @@ def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any
     def built(value: Any) -> Any:
         return _build(value, known, kind, example) if isinstance(value, Call) else value
 
-    entry = known[call.name]
-    make = entry.load() if hasattr(entry, "load") else entry
+    make = _load(known[call.name])
     arguments = [built(value) for value in call.arguments]
     keywords = {name: built(value) for name, value in call.keywords.items()}
     try:
@@ -242,7 +212,11 @@ def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any
 
 
 def _listed(known: Mapping[str, Any]) -> str:
-    return f"there are {', '.join(name.replace('_', '-') for name in known)}"
+    return f"there are {', '.join(map(_with_hyphens, known))}"
+
+
+def _with_hyphens(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _parameters(make: Callable[..., Any]) -> str:
@@ -252,14 +226,6 @@ def _parameters(make: Callable[..., Any]) -> str:
         default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
         texts.append(f"{star}{parameter.name}{default}")
     return f"({', '.join(texts)})"
-
-
-def _canonical(name: str) -> str:
-    return name.lower().replace("-", "_")
-
-
-def _spelled(name: str, known: Mapping[str, Any]) -> str:
-    return name.replace("_", "-") if name.replace("_", "-") in registry.games() else name
 
 
 def _short(text: str) -> str:

@@ -20,8 +20,7 @@ from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model
 from regrax.cli import main
 from regrax.runs import Training, train
-from regrax.sweep import Cell, failures, read_sweep, run_sweep, table
-from regrax.sweep import _run as run
+from regrax.sweep import Cell, _run as run, failures, read_sweep, run_sweep, table
 from regrax.sweep._grid_cell import completed
 from regrax.sweep._operations import operations
 from regrax.sweep._train import Done, work

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from regrax.audit import _bandit as bandit
-from regrax.audit import _bootstrap as bootstrap
+from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
 from regrax.audit._accumulate import FINE, KEPT, Tally, walk_agent
 from regrax.audit._log import Log
 from regrax.audit._rows import Seat

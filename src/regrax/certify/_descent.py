@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 
 POLISH = 12
 """Preconditioned steps from k* after which the minimum of the set is known to rounding."""

@@ -13,8 +13,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.certify._monte_carlo import Architecture
 from regrax.learners import Learner

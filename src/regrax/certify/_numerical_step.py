@@ -14,8 +14,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 from regrax.certify._monte_carlo import suffered
 from regrax.sharding import Devices, everywhere, mesh_of, split, together
 from regrax.training import Distribution, RandomHorizon

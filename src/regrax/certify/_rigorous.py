@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 from regrax.certify._trapezoid import RoundSums, precision, round_sums
 
 ROUGH_DIGITS = 9

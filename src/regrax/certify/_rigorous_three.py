@@ -24,8 +24,7 @@ import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 from regrax.certify._rigorous import Enclosure, NotProved
 from regrax.certify._trapezoid import StripError, precision
 

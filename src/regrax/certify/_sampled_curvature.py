@@ -10,8 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax import theory
+from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
 from regrax.certify._landscape import BATCHES, _hessians
 from regrax.sharding import Devices, everywhere, mesh_of

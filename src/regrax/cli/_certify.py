@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from regrax.cli._distributed_options import Cluster
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.sharding import Devices

@@ -25,7 +25,7 @@ class Explore:
     def run(self) -> None:
         """Write the page, or serve it until Ctrl-C."""
         from regrax._atomic_write import write_whole
-        from regrax.cli._specs import read_game
+        from regrax.cli._text import read_game
         from regrax.show.explorer import page
 
         text = page(None if self.game is None else read_game(self.game))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tyro.conf import Positional
 
 from regrax._registry import About, about_game, games
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -52,7 +52,7 @@ def _list(as_json: bool) -> None:
 
 
 def _show(text: str, save: Path | None, as_json: bool) -> None:
-    from regrax.cli._specs import read_game
+    from regrax.cli._text import read_game
 
     game = read_game(text)
     told = about_game(game.name) if game.labels.name and not Path(text).is_file() else About()
@@ -88,7 +88,6 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
     ]
     payoffs = np.asarray(game.payoffs).tolist()
     described = told._asdict() | labels
-    described.pop("home")
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 

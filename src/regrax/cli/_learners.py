@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from regrax._registry import LEARNERS
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import Positional
 
-from regrax.cli._output import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +58,7 @@ class Play:
     def _run(self) -> None:
         import jax
 
-        from regrax.cli._specs import read_game, read_learner, read_starts
+        from regrax.cli._text import read_game, read_learner, read_starts
         from regrax.games import play
 
         game = read_game(self.game)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
-from regrax.cli._output import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.llm import Comparison, Loaded, Player, Task

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.certify import Certificate, Enclosure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import Positional
 
-from regrax.cli._output import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.games import Correlated, Game
@@ -45,7 +45,7 @@ class Solve:
         import jax
 
         from regrax import _checks as checks
-        from regrax.cli._specs import read_game
+        from regrax.cli._text import read_game
 
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
@@ -72,7 +72,7 @@ class Solve:
         """Joint play; for Nash the product of its marginals."""
         import jax
 
-        from regrax.cli._specs import read_learner
+        from regrax.cli._text import read_learner
         from regrax.games import Correlated, play
 
         key = None if self.seed is None else jax.random.key(self.seed)

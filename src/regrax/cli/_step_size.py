@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 
 @dataclass(frozen=True)

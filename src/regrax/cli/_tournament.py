@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from regrax.cli._distributed_options import Cluster
-from regrax.cli._output import print_json, print_table
+from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.sharding import Devices
-    from regrax.tournament import Interval
-    from regrax.tournament import Tournament as Results
+    from regrax.tournament import Interval, Tournament as Results
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -99,7 +98,7 @@ class Tournament:
         import jax
 
         from regrax.cli._progress import Bars
-        from regrax.cli._specs import read_games, read_learner
+        from regrax.cli._text import read_games, read_learner
         from regrax.distributed import is_first
         from regrax.learners import BanditLearner
         from regrax.tournament import round_robin

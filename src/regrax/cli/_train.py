@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from regrax.cli._distributed_options import Cluster
-from regrax.cli._output import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.attention import Model

@@ -29,6 +29,7 @@ from regrax.learners import (
     fold_rounds,
     init_seats,
     scan_rounds,
+    settle,
 )
 from regrax.sharding import over_rows
 
@@ -134,11 +135,11 @@ def _matches(
     def fold(kept: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
         counts = (first + jnp.arange(size) < rounds).astype(payoffs.dtype)[:, None, None]
         pairs = zip(kept, rows.played, rows.losses, strict=True)
-        return tuple(total.add(jnp.einsum("tmi,tmj->mij", counts * p, l)) for total, p, l in pairs)
+        added = [total.add(jnp.einsum("tmi,tmj->mij", counts * p, l)) for total, p, l in pairs]
+        return settle(tuple(added))
 
-    zeros = [jnp.zeros((len(seatings), d, d), payoffs.dtype) for d in sizes]
     seats = init_seats(seated, sizes, rounds, key)
-    kept = tuple(Sum(zero, zero) for zero in zeros)
+    kept = tuple(Sum.zeros(len(seatings), d, d, dtype=payoffs.dtype) for d in sizes)
     return tuple(s.value for s in fold_rounds(play_block, seats, rounds, size, fold, kept)[1])
 
 

@@ -1,15 +1,111 @@
 r"""Normal-form games of $N$ players: a frozen payoff tensor $u[n, a_1, \dots, a_N]$, with names for people to read."""
 
+import itertools
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from math import prod
+from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.games._known_equilibria import Known
-from regrax.games._labels import Labels, check_labels
+
+
+class Known(NamedTuple):
+    """An equilibrium as the joint actions it plays, each with its probability."""
+
+    concept: Literal["nash", "ce", "cce"]
+    about: str
+    weights: tuple[tuple[tuple[int, ...], float], ...]
+
+    def joint(self, sizes: Sequence[int]) -> Float[np.ndarray, "*d"]:
+        """The distribution over the joint actions of a game of these sizes.
+
+        >>> pure("both defect", 1, 1).joint((2, 2)).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
+        joint = np.zeros(tuple(sizes))
+        for actions, weight in self.weights:
+            joint[actions] += weight
+        return joint
+
+
+def pure(about: str, *actions: int) -> Known:
+    """A Nash equilibrium in which every player plays one action.
+
+    >>> pure("both defect", 1, 1).weights
+    (((1, 1), 1.0),)
+    """
+    return Known("nash", about, ((actions, 1.0),))
+
+
+def mixed(about: str, *strategies: Sequence[float]) -> Known:
+    """A Nash equilibrium in mixed strategies, one for each player.
+
+    >>> mixed("a coin", [0.5, 0.5], [0, 1]).weights
+    (((0, 1), 0.5), ((1, 1), 0.5))
+    """
+    supports = [[(a, float(p)) for a, p in enumerate(side) if p > 0] for side in strategies]
+    weights = tuple(
+        (tuple(a for a, _ in chosen), prod(p for _, p in chosen))
+        for chosen in itertools.product(*supports)
+    )
+    return Known("nash", about, weights)
+
+
+def correlated(
+    about: str,
+    weights: Mapping[tuple[int, ...], float],
+    concept: Literal["ce", "cce"] = "ce",
+) -> Known:
+    """A (coarse) correlated equilibrium from the probabilities of its joint actions.
+
+    >>> correlated("traffic light", {(0, 1): 0.5, (1, 0): 0.5}).concept
+    'ce'
+    """
+    return Known(concept, about, tuple((tuple(a), float(p)) for a, p in weights.items()))
+
+
+class Labels(NamedTuple):
+    """Everything of a game but its payoffs; what is empty has a default that follows from the game's sizes."""
+
+    name: str = ""
+    players: tuple[str, ...] = ()
+    actions: tuple[tuple[str, ...], ...] = ()
+    comment: str = ""
+    exact: tuple[Fraction, ...] | None = (
+        None  # flattened like the payoffs, if a double cannot hold one of them
+    )
+    equilibria: tuple[Known, ...] = ()
+
+
+def check_labels(labels: Labels, sizes: tuple[int, ...]) -> None:
+    """Raise unless the labels are text and there is one for every player and action."""
+    _check_text("name", [labels.name])
+    _check_text("comment", [labels.comment])
+    _check_text("players", labels.players)
+    for names in _listed("actions", labels.actions):
+        _check_text("actions of a player", names)
+    counts = tuple(map(len, labels.actions))
+    if labels.players and len(labels.players) != len(sizes):
+        raise ValueError(f"players must name {len(sizes)} players, but names {len(labels.players)}")
+    if counts and counts != sizes:
+        raise ValueError(f"actions must name {sizes} actions per player, but names {counts}")
+
+
+def _listed(what: str, value: Any) -> Any:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{what} must be a list, but is {value!r}")
+    return value
+
+
+def _check_text(what: str, value: Any) -> None:
+    for label in _listed(what, value):
+        if not isinstance(label, str):
+            raise ValueError(f"{what} must be text, but one is {label!r}")
+
 
 Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
 

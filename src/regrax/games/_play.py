@@ -2,20 +2,27 @@ r"""Repeated play: every seat a learner, the game the environment that turns wha
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
-from regrax.games._environment import Tables, game_losses, loss_tables
+from regrax.games._environment import (
+    ROUNDS_PER_SUM,
+    Summary,
+    Tables,
+    add_rows,
+    fold_sums,
+    game_losses,
+    joint_play,
+    loss_tables,
+    summary_of,
+)
 from regrax.games._game import Game
-from regrax.games._joint_play import ROUNDS_PER_SUM, joint_play
 from regrax.games._side_by_side import all_rounds
-from regrax.games._summary import Summary, add_rows, fold_sums, summary_of
 from regrax.learners import (
     Key,
     Learner,
@@ -35,7 +42,7 @@ Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
 Keep = Literal["all", "summary"]
 
 
-class Trajectory(eqx.Module):
+class Trajectory(NamedTuple):
     r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
 
     `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
@@ -127,31 +134,30 @@ def play(
             return summary_of(
                 jax.tree.map(lambda *sums: sum(np.asarray(s, float) for s in sums), *parts), rounds
             )
-        rows = jax.tree.map(_joined, *parts)
+        rows = parts[0] if len(parts) == 1 else jax.tree.map(_joined, *parts)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
 
 
 def _joined(*parts: Any) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.concatenate(parts)
 
 
 def _seated(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
     seats = len(game.sizes)
-    seated = (learners,) * seats if isinstance(learners, Learner) else tuple(learners)
-    seated = seated * seats if len(seated) == 1 else seated
-    if len(seated) != seats:
+    given = (learners,) if isinstance(learners, Learner) else tuple(learners)
+    if len(given) not in (1, seats):
         raise ValueError(
-            f"learners must be one, or one for each of {seats} players, but are {len(seated)}"
+            f"learners must be one, or one for each of {seats} players, but are {len(given)}"
         )
-    for learner in seated:
+    for learner in given:
         if not isinstance(learner, Learner):
             raise ValueError(f"learners must be Learner objects, but one is {learner!r}")
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
                 f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
             )
-    return seated
+    return given if len(given) == seats else given * seats
 
 
 def _started(learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
@@ -200,7 +206,7 @@ def _play_in_segments(
 
 def _rows(filled: Round, count: int) -> Round:
     """The rows of the rounds that were asked for."""
-    return jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled))
+    return jax.tree.map(lambda rows: np.asarray(rows)[:count], filled)
 
 
 @partial(jax.jit, static_argnames=("rounds", "capacity", "keep"))
@@ -214,13 +220,16 @@ def _segment(
     rounds: int,
     capacity: int,
     keep: Keep,
-) -> tuple[Seats, Any]:
+) -> tuple[Seats | None, Any]:
     """`count` rounds from round `first` on; the number of rounds is no part of the program, its power of two is."""
     environment = partial(game_losses, tables)
     if seats is None:
         seats = init_seats(learners, [len(table) for table in tables], rounds, key)
     if keep == "all":
-        return fill_rounds(learners, environment, seats, (first, count, capacity))
+        after, rows = fill_rounds(learners, environment, seats, (first, count, capacity))
+        return (
+            after if rounds > capacity else None
+        ), rows  # every array that is returned takes time
 
     size = min(ROUNDS_PER_SUM, capacity)
 

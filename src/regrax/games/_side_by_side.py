@@ -20,6 +20,7 @@ from regrax.learners import (
     init_seats,
     play_round,
     scan_rounds,
+    settle,
 )
 
 
@@ -88,7 +89,7 @@ def _many_games(
         # one transposition of a matrix, which is faster than moving an axis
         put = jax.tree.map(lambda x: x.reshape(-1, count).T.reshape(count, length, -1), rows)
         write = partial(lax.dynamic_update_slice_in_dim, start_index=first, axis=1)
-        return (states, jax.tree.map(write, kept, put)), None
+        return (settle(states), jax.tree.map(write, kept, put)), None
 
     kept = jax.tree.map(lambda x: jnp.zeros((count, rounds, len(x)), x.dtype), row)
     starts = jnp.arange(0, rounds, block)

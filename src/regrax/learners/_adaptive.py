@@ -20,9 +20,8 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
+from regrax.learners._ftrl import Scalar, Sum
 from regrax.learners._simple import leaders
-from regrax.learners._steps import Scalar
-from regrax.learners._sums import Sum
 
 
 class Mixability(NamedTuple):

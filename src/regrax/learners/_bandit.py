@@ -29,8 +29,7 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
-from regrax.learners._steps import Scalar, Step, as_step, check_step, ftrl_bound, step_at
-from regrax.learners._sums import Cumulative
+from regrax.learners._ftrl import Cumulative, Scalar, Step, as_step, check_step, ftrl_bound, step_at
 
 
 def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:

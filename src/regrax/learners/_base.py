@@ -11,10 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
-from regrax import _checks as checks
-from regrax import _registry as registry
+from regrax import _checks as checks, _registry as registry
 from regrax.domains import Domain, Simplex
-from regrax.learners._sums import Cumulative
 
 State = PyTree
 Key = PRNGKeyArray | None
@@ -89,8 +87,8 @@ class Learner(eqx.Module):
         """What of a round `update` is given."""
         return loss
 
-    def __repr__(self) -> str:
-        return spec_text(self)
+    def __str__(self) -> str:
+        return fields_text(self)
 
 
 class BanditLearner(Learner):
@@ -103,17 +101,6 @@ class BanditLearner(Learner):
 
 class HostLearner(Learner):
     """A learner that is Python code, not traced by jax: it is played in a plain loop."""
-
-
-class SumLearner(Learner):
-    r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
-        check_prior(getattr(self, "prior", None), actions)
-        return Cumulative.start(actions)
-
-    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
-        return state.add(feedback)
 
 
 class First(NamedTuple):
@@ -205,14 +192,24 @@ def check_base(base: Any) -> None:
         raise ValueError(f"base must be traced by jax, but {base} runs in Python")
 
 
-def spec_text(learner: Any) -> str:
+def spec(x: Any) -> str:
+    """The text that names a learner, a step size schedule, a domain or a game in specs; `repr` shows all of its fields.
+
+    >>> from regrax.learners import BlumMansour, Hedge
+    >>> spec(BlumMansour(Hedge(0.5))), Hedge(0.5)
+    ('blum_mansour(hedge(0.5))', Hedge(step_size=0.5))
+    """
+    return str(x)
+
+
+def fields_text(module: Any) -> str:
     """`name(argument, ...)` from a module's fields, leaving out trailing ones that have their default."""
-    fields = [f for f in dataclasses.fields(learner) if f.init]
-    values = [getattr(learner, f.name) for f in fields]
+    fields = [f for f in dataclasses.fields(module) if f.init]
+    values = [getattr(module, f.name) for f in fields]
     while fields and _is_default(values[-1], fields[-1].default):
         fields.pop()
         values.pop()
-    name = registry.NAMES.get(type(learner).__name__, type(learner).__name__)
+    name = registry.NAMES.get(type(module).__name__, type(module).__name__)
     return f"{name}({', '.join(_argument_text(value) for value in values)})"
 
 
@@ -226,7 +223,7 @@ def _argument_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float) or not hasattr(value, "shape"):
-        return repr(value)
+        return str(value)
     if not checks.is_concrete(value):
         return "traced"
     return f"[{', '.join(str(number) for number in np.ravel(value))}]"

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners._base import Bound, Key, Learner, Rounds, State, check_base
-from regrax.learners._hedge import stacked_policies
+from regrax.learners._ftrl import stacked_policies
 from regrax.simplex import stationary
 
 

@@ -17,17 +17,23 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from regrax import _checks as checks
-from regrax import _fast_paths as fast_paths
+from regrax import _checks as checks, _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
+from regrax.learners._ftrl import settle
 
 Vectors = tuple[Any, ...]
 """What every seat plays, or loses: a vector per seat, or a batch of them."""
 Environment = Callable[[Vectors, Any], Vectors]
 """From what the seats play in a round, and what the round is given, to the losses of every seat."""
 
-ROUNDS_PER_SEGMENT = 1 << 16
-"""Rounds that one call of a compiled program plays at most: between calls Python hears of Ctrl-C."""
+ROUNDS_PER_SEGMENT = 65_520
+"""Rounds that one call of a compiled program plays at most: between calls Python hears of Ctrl-C. Has many divisors."""
+ROUNDS_OF_ONE_BUFFER_SIZE = 4096
+"""Rounds up to which buffers have the next power of two as their size; larger ones would waste much."""
+ROUNDS_PER_SETTLEMENT = 240
+"""Rounds after which the sums of the states are settled, or after each block if `scan_rounds` plays more than these."""
+ROUNDS_PER_LARGE_BLOCK = 16
+"""Rounds in a block where states are large."""
 
 
 class Round(NamedTuple):
@@ -101,7 +107,8 @@ def scan_rounds(
         return play_round(learners, environment, states, row, key)
 
     def play_block(states: tuple, steps: tuple) -> tuple[tuple, Round]:
-        return lax.scan(one, states, steps, block, unroll=_unroll(states, block))
+        states, rows = lax.scan(one, states, steps, block, unroll=_unroll(states, block))
+        return (settle(states) if rounds > ROUNDS_PER_SETTLEMENT else states), rows
 
     steps = (None if draws is None else first + jnp.arange(rounds), given)
     parts = jax.tree.map(lambda x: x.reshape(rounds // block, block, *x.shape[1:]), steps)
@@ -127,7 +134,13 @@ def fold_rounds(
         seats, rows = play(seats, index * size)
         return seats, fold(kept, index * size, rows)
 
-    return lax.fori_loop(0, -(-count // size), play_block, (seats, kept))
+    def play_blocks(index: Int[Array, ""], carry: tuple) -> tuple:
+        end = jnp.minimum((index + 1) * group, blocks)
+        seats, kept = lax.fori_loop(index * group, end, play_block, carry)
+        return Seats(settle(seats.states), seats.draws), kept
+
+    blocks, group = -(-count // size), max(ROUNDS_PER_SETTLEMENT // size, 1)
+    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, kept))
 
 
 def fill_rounds(
@@ -137,9 +150,11 @@ def fill_rounds(
     span: tuple[Any, Any, int],
     given: Any = None,
 ) -> tuple[Seats, Round]:
-    """The rows of `count` rounds from `first` on, in buffers of `capacity` rows; `span` is these three."""
+    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows; `span` is these three."""
     first, count, capacity = span
     size = min(block_of(seats.states), capacity)
+    padded = -(-capacity // size) * size
+    given = jax.tree.map(lambda x: jnp.pad(x, ((0, padded - capacity), (0, 0))), given)
 
     def play(seats: Seats, here: Int[Array, ""]) -> tuple[Seats, Round]:
         part = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, here, size), given)
@@ -149,17 +164,19 @@ def fill_rounds(
         return jax.tree.map(lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), kept, rows)
 
     shapes = jax.eval_shape(lambda seats: play(seats, jnp.zeros((), int))[1], seats)
-    kept = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape[1:]), x.dtype), shapes)
+    kept = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
     return fold_rounds(play, seats, count, size, write, kept)
 
 
 def block_of(states: tuple[State, ...]) -> int:
-    """How many rounds are played in a block: as many as have small rows, a power of two; 1 where states are large."""
+    """How many rounds are played in a block, a divisor of `ROUNDS_PER_SEGMENT`: as many as have small rows."""
     leaves = [leaf for leaf in jax.tree.leaves(states) if leaf.ndim]
     largest = max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=1)
     row = max((leaf.shape[-1] * leaf.dtype.itemsize for leaf in leaves), default=1)
     limit = fast_paths.MAX_SMALL_BUFFER_BYTES
-    return 1 if largest > limit else 1 << max(limit // row, 1).bit_length() - 1
+    if largest > limit:
+        return ROUNDS_PER_LARGE_BLOCK
+    return 2 * _divisor(ROUNDS_PER_SEGMENT // 2, max(limit // row // 2, 1))  # even: see `_unroll`
 
 
 def _divisor(rounds: int, most: int) -> int:
@@ -186,8 +203,14 @@ def segments(rounds: int) -> Iterator[tuple[int, int, int]]:
 
 
 def at_most(rounds: int) -> int:
-    """The power of two from `rounds` on: the number of rounds that programs and buffers are made for."""
-    return 1 << (rounds - 1).bit_length()
+    """The number of rounds that programs and buffers are made for: the next power of two, of many the next quarter.
+
+    >>> [at_most(rounds) for rounds in (100, 4097, 10_000)]
+    [128, 5120, 10240]
+    """
+    power = 1 << (rounds - 1).bit_length()
+    quarter = power // 8 if rounds > ROUNDS_OF_ONE_BUFFER_SIZE else power
+    return -(-rounds // quarter) * quarter
 
 
 def play_on_host(

@@ -14,13 +14,20 @@ from regrax.learners._base import (
     Learner,
     Prior,
     Rounds,
-    SumLearner,
     as_prior,
     check_prior,
     prior_or_uniform,
 )
-from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at, step_sums
-from regrax.learners._sums import Cumulative
+from regrax.learners._ftrl import (
+    Cumulative,
+    Step,
+    SumLearner,
+    as_step,
+    check_step,
+    ftrl_bound,
+    step_at,
+    step_sums,
+)
 from regrax.simplex import project_simplex
 
 

@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, as_prior, prior_or_uniform
-from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at
-from regrax.learners._sums import Sum
+from regrax.learners._ftrl import Step, Sum, as_step, check_step, ftrl_bound, step_at
 from regrax.simplex import stationary
 
 

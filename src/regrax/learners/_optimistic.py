@@ -18,8 +18,7 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
-from regrax.learners._steps import Step, as_step, check_step, ftrl_bound, step_at
-from regrax.learners._sums import Sum
+from regrax.learners._ftrl import Step, Sum, as_step, check_step, ftrl_bound, step_at
 
 
 class Predicted(NamedTuple):

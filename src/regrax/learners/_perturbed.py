@@ -20,9 +20,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Rounds, SumLearner
-from regrax.learners._steps import Scalar
-from regrax.learners._sums import Cumulative
+from regrax.learners._base import Bound, Rounds
+from regrax.learners._ftrl import Cumulative, Scalar, SumLearner
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""

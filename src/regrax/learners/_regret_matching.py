@@ -10,8 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, as_prior, check_prior
-from regrax.learners._steps import Scalar
-from regrax.learners._sums import Sum
+from regrax.learners._ftrl import Scalar, Sum
 
 
 def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:

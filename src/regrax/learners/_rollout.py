@@ -94,7 +94,7 @@ def _advance(
     count: Int[Array, ""],
     key: Key,
     rounds: int,
-) -> tuple[Seats, Float[Array, "c d"]]:
+) -> tuple[Seats, Float[Array, "_ d"]]:
     capacity, actions = losses.shape
     seats = init_seats((learner,), (actions,), rounds, key) if seats is None else seats
     span = (first, count, capacity)

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regrax.learners._base import Key, Learner, Prior, SumLearner
-from regrax.learners._sums import Cumulative
+from regrax.learners._base import Key, Learner, Prior
+from regrax.learners._ftrl import Cumulative, SumLearner
 
 
 def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:

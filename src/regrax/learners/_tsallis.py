@@ -18,8 +18,7 @@ from regrax.learners._base import (
     as_prior,
     check_prior,
 )
-from regrax.learners._steps import InverseSqrt, Scalar, ftrl_bound
-from regrax.learners._sums import Cumulative
+from regrax.learners._ftrl import Cumulative, InverseSqrt, Scalar, ftrl_bound
 
 
 @jax.jit

@@ -1,39 +1,37 @@
 """The names of `regrax.llm`."""
 
-from ._compare import Comparison as Comparison
-from ._compare import Player as Player
-from ._compare import Setting as Setting
-from ._compare import compare_models as compare_models
-from ._compare import squared_regret_share as squared_regret_share
-from ._environment import environment as environment
-from ._environment import regret_reward as regret_reward
-from ._grpo import GRPOConfig as GRPOConfig
-from ._grpo import grpo as grpo
-from ._grpo import rollout_function as rollout_function
+from ._compare import (
+    Comparison as Comparison,
+    Player as Player,
+    Setting as Setting,
+    compare_models as compare_models,
+    squared_regret_share as squared_regret_share,
+)
+from ._environment import environment as environment, regret_reward as regret_reward
+from ._grpo import GRPOConfig as GRPOConfig, grpo as grpo, rollout_function as rollout_function
 from ._language import Language as Language
-from ._learner import LanguageLearner as LanguageLearner
-from ._learner import llm as llm
-from ._load import Loaded as Loaded
-from ._load import load_model as load_model
-from ._load import save_model as save_model
-from ._losses import Episode as Episode
-from ._losses import draw_losses as draw_losses
-from ._losses import favours_no_action as favours_no_action
+from ._learner import LanguageLearner as LanguageLearner, llm as llm
+from ._load import Loaded as Loaded, load_model as load_model, save_model as save_model
+from ._losses import (
+    Episode as Episode,
+    draw_losses as draw_losses,
+    favours_no_action as favours_no_action,
+)
 from ._policies import policies as policies
 from ._reader import Reader as Reader
-from ._rmft import RMFTConfig as RMFTConfig
-from ._rmft import rmft as rmft
-from ._rollouts import Rollouts as Rollouts
-from ._rollouts import evaluate_rollouts as evaluate_rollouts
-from ._rollouts import play_rollouts as play_rollouts
-from ._rollouts import rows_of as rows_of
-from ._rollouts import transcript_lines as transcript_lines
-from ._scenarios import SCENARIOS as SCENARIOS
-from ._scenarios import scenario as scenario
-from ._scratch import scratch_model as scratch_model
-from ._scratch import scratch_task as scratch_task
-from ._scratch import scratch_tokenizer as scratch_tokenizer
+from ._rmft import RMFTConfig as RMFTConfig, rmft as rmft
+from ._rollouts import (
+    Rollouts as Rollouts,
+    evaluate_rollouts as evaluate_rollouts,
+    play_rollouts as play_rollouts,
+    rows_of as rows_of,
+    transcript_lines as transcript_lines,
+)
+from ._scenarios import SCENARIOS as SCENARIOS, scenario as scenario
+from ._scratch import (
+    scratch_model as scratch_model,
+    scratch_task as scratch_task,
+    scratch_tokenizer as scratch_tokenizer,
+)
 from ._task import Task as Task
-from ._train import Progress as Progress
-from ._train import TrainConfig as TrainConfig
-from ._train import train as train
+from ._train import Progress as Progress, TrainConfig as TrainConfig, train as train

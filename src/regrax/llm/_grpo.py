@@ -176,8 +176,7 @@ def _train(
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     from datasets import Dataset
     from transformers import PrinterCallback
-    from trl import GRPOConfig as Settings
-    from trl import GRPOTrainer
+    from trl import GRPOConfig as Settings, GRPOTrainer
 
     learning = adapted(model, config.lora, config.seed) if config.lora else model
     size, regrets = config.groups * config.group_size, []

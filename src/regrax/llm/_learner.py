@@ -99,7 +99,7 @@ class LanguageLearner(HostLearner):
             ]
         return np.concatenate(parts)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f'llm("{self.label or type(self.model).__name__}")'
 
 

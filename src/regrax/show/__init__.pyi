@@ -1,3 +1,1 @@
-from . import explorer as explorer
-from . import plots as plots
-from . import report as report
+from . import explorer as explorer, plots as plots, report as report

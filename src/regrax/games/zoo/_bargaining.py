@@ -3,8 +3,7 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, bimatrix, symmetric
-from regrax.games._known_equilibria import pure
+from regrax.games._game import Game, bimatrix, pure, symmetric
 from regrax.games.zoo._spec import choices, named
 
 __all__ = ["centipede", "travellers_dilemma", "ultimatum"]

@@ -3,8 +3,7 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, bimatrix, symmetric
-from regrax.games._known_equilibria import correlated, mixed, pure
+from regrax.games._game import Game, bimatrix, correlated, mixed, pure, symmetric
 from regrax.games.zoo._spec import choices, named
 
 __all__ = [

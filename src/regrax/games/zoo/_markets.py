@@ -3,8 +3,7 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, symmetric
-from regrax.games._known_equilibria import mixed, pure
+from regrax.games._game import Game, mixed, pure, symmetric
 from regrax.games.zoo._spec import choices, named, split_prize
 
 __all__ = [

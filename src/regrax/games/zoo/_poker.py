@@ -4,8 +4,7 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-from regrax.games._game import Game, zero_sum
-from regrax.games._known_equilibria import mixed
+from regrax.games._game import Game, mixed, zero_sum
 
 __all__ = ["kuhn_poker"]
 

@@ -4,8 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games._game import Game, symmetric, zero_sum
-from regrax.games._known_equilibria import pure
+from regrax.games._game import Game, pure, symmetric, zero_sum
 from regrax.games.zoo._spec import check_sizes, named
 
 __all__ = [

@@ -7,8 +7,7 @@ from math import comb
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, bimatrix, zero_sum
-from regrax.games._known_equilibria import mixed
+from regrax.games._game import Game, bimatrix, mixed, zero_sum
 from regrax.games.zoo._spec import check_sizes, choices, named
 
 __all__ = [

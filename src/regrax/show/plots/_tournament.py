@@ -2,9 +2,9 @@
 
 import numpy as np
 from matplotlib.colors import Normalize, PowerNorm
-from matplotlib.figure import Figure
 
 from regrax.show.plots._panels import draw_table
+from regrax.show.plots._style import Figure
 from regrax.tournament import Tournament
 
 SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}

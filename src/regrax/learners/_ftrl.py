@@ -1,0 +1,281 @@
+r"""Follow the regularised leader: sums of losses $S_{t-1}$ that hold, step sizes $k_t$, and Hedge, made of both."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, PyTree
+
+from regrax import _checks as checks, _fast_paths as fast_paths
+from regrax.learners._base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    State,
+    as_prior,
+    check_prior,
+    fields_text,
+    prior_bits,
+    with_prior,
+)
+
+
+class Sum(NamedTuple):
+    r"""$\sum_t x_t$ in two levels: `add` adds to a short sum, which `settle` adds to the long one, compensated.
+
+    The engine settles the sums of every state after each block of rounds, so that ten million float32 terms keep six
+    digits; a sum that is never settled is an ordinary one.
+
+    >>> import jax.numpy as jnp
+    >>> total = Sum.zeros(1).add(jnp.array([1e8])).settle()
+    >>> for _ in range(3):
+    ...     total = total.add(jnp.array([3.0])).settle()
+    >>> (total.value - 1e8).tolist()
+    [8.0]
+
+    Reference: Kahan (1965), Pracniques: further remarks on reducing truncation errors.
+    """
+
+    settled: Float[Array, "*d"]
+    dropped: Float[Array, "*d"]  # what rounding has dropped from it
+    recent: Float[Array, "*d"]
+
+    @classmethod
+    def zeros(cls, *shape: int, dtype: Any = float) -> "Sum":
+        """Nothing added yet."""
+        return cls(*[jnp.zeros(shape, dtype)] * 3)
+
+    @property
+    def value(self) -> Float[Array, "*d"]:
+        """The sum."""
+        return self.settled + self.recent
+
+    def add(self, term: Float[Array, "*d"]) -> "Sum":
+        """One more term."""
+        return self._replace(recent=self.recent + term)
+
+    def settle(self) -> "Sum":
+        """The same sum with nothing recent."""
+        term = self.recent + self.dropped
+        settled = self.settled + term
+        return Sum(settled, term - (settled - self.settled), jnp.zeros_like(self.recent))
+
+    def clipped(self) -> "Sum":
+        r"""$\max(\cdot, 0)$."""
+        return self._replace(recent=jnp.maximum(self.recent, -self.settled))
+
+    def scaled(self, factor: Float[Array, "*d"]) -> "Sum":
+        """The sum times a factor."""
+        return Sum(*(part * factor for part in self))
+
+
+def settle(states: PyTree) -> PyTree:
+    """Settle every sum in the states."""
+    return jax.tree.map(
+        lambda node: node.settle() if isinstance(node, Sum) else node,
+        states,
+        is_leaf=lambda node: isinstance(node, Sum),
+    )
+
+
+class Cumulative(NamedTuple):
+    """State of learners that look at the sum of past losses only."""
+
+    losses: Sum  # S_{t-1}, or what differs from it by a constant
+    round: Int[Array, "*n"]  # t - 1
+
+    @classmethod
+    def start(cls, actions: int) -> "Cumulative":
+        """No loss seen yet."""
+        return cls(Sum.zeros(actions), jnp.zeros((), int))
+
+    @property
+    def total(self) -> Float[Array, "d *n"]:
+        """$S_{t-1}$."""
+        return self.losses.value
+
+    def add(self, loss: Float[Array, "d *n"]) -> "Cumulative":
+        """One more round."""
+        return Cumulative(self.losses.add(loss), self.round + 1)
+
+
+class SumLearner(Learner):
+    r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
+        check_prior(getattr(self, "prior", None), actions)
+        return Cumulative.start(actions)
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
+        return state.add(feedback)
+
+
+Scalar = float | int | Float[Array, ""]
+Numbers = Int[Array, "*T"] | Int[np.ndarray, "*T"]
+Values = Float[Array, "*T"] | Float[np.ndarray, "*T"]
+
+
+class Schedule(eqx.Module):
+    """A step size for every round, counted from 0; numpy numbers give numpy values, jax numbers jax values."""
+
+    @abstractmethod
+    def __call__(self, round_: Numbers) -> Values:
+        """The step of round `round_ + 1`."""
+
+    def __str__(self) -> str:
+        return fields_text(self)
+
+
+class InverseSqrt(Schedule):
+    r"""$k_t = c / \sqrt{t}$: no horizon needed.
+
+    >>> import jax.numpy as jnp
+    >>> InverseSqrt(1.0)(jnp.array([0, 3])).tolist()
+    [1.0, 0.5]
+    """
+
+    scale: Scalar = eqx.field(converter=checks.as_float)
+
+    def __check_init__(self) -> None:
+        checks.positive("scale", self.scale)
+
+    def __call__(self, round_: Numbers) -> Values:
+        xp = _namespace(round_)
+        return self.scale / xp.sqrt(round_.astype(float) + 1)
+
+
+class PerRound(Schedule):
+    r"""$k_1, k_2, \dots, k_n$ as listed; rounds past the list keep the last.
+
+    >>> import jax.numpy as jnp
+    >>> PerRound([0.5, 0.25])(jnp.array([0, 1, 2])).tolist()
+    [0.5, 0.25, 0.25]
+    """
+
+    step_sizes: Float[Array, "n"] | Float[np.ndarray, "n"]
+
+    def __init__(
+        self, *step_sizes: Scalar | list[float] | Float[Array, "n"] | Float[np.ndarray, "n"]
+    ) -> None:
+        one = len(step_sizes) == 1 and np.ndim(step_sizes[0]) == 1
+        listed: Any = step_sizes[0] if one else step_sizes
+        self.step_sizes = listed if hasattr(listed, "dtype") else np.array(listed, float)
+
+    def __check_init__(self) -> None:
+        checks.positive("step_sizes", self.step_sizes)
+
+    def __str__(self) -> str:
+        return fields_text(self).replace("[", "").replace("]", "")
+
+    def __call__(self, round_: Numbers) -> Values:
+        xp = _namespace(round_)
+        return xp.asarray(self.step_sizes, float)[xp.minimum(round_, len(self.step_sizes) - 1)]
+
+
+Step = Scalar | Schedule
+
+
+def _namespace(array: Any) -> Any:
+    """`jax.numpy` for jax's arrays, `numpy` for numpy's."""
+    return array.__array_namespace__()
+
+
+def as_step(step_size: Any) -> Any:
+    """A constant as a float, so that integers and floats share a program; a schedule as it is."""
+    return step_size if isinstance(step_size, Schedule) else checks.as_float(step_size)
+
+
+def check_step(step_size: Step) -> None:
+    """Raise unless a constant step is above zero (a schedule checks itself)."""
+    if not isinstance(step_size, Schedule):
+        checks.positive("step_size", step_size)
+
+
+def step_at(step_size: Any, round_: Int[Array, "*T"]) -> Any:
+    """The step of a round counted from 0."""
+    return step_size(round_) if isinstance(step_size, Schedule) else step_size
+
+
+def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
+    r"""$k_1$, $k_T$ and $\sum_{t \le T} k_t$ for every $T$ in `rounds`; None if the steps ever grow."""
+    last = np.asarray(rounds)
+    if not isinstance(step_size, Schedule):
+        constant = float(step_size)
+        return constant, constant, constant * last
+    steps = np.asarray(step_size(np.arange(last.max())), float)
+    grows = np.any(np.diff(steps) > 0)
+    return None if grows else (steps[0], steps[last - 1], np.cumsum(steps)[last - 1])
+
+
+def ftrl_bound(step_size: Step, rounds: Rounds, spread: float, per_round: float) -> Bound:
+    r"""$D / k_T + c \sum_t k_t$ with `spread` $D$ and `per_round` $c$, for steps that never grow; else None."""
+    sums = step_sums(step_size, rounds)
+    if sums is None or not np.isfinite(spread):
+        return None
+    return spread / sums[1] + per_round * sums[2]
+
+
+class Hedge(SumLearner):
+    r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
+
+    `step_size` is a number, or a schedule: `InverseSqrt(c)`, the decreasing step that needs no horizon, or
+    `PerRound(k_1, ..., k_T)`. With non-increasing steps and losses that span at most $w$ a round, regret
+    $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$: for `InverseSqrt(c)` at most $(\ln d / c + c w^2 / 4) \sqrt T$. From a
+    `prior` $\pi_1$ it plays $\pi_t \propto \pi_1 e^{-k_t S_{t-1}}$, and $\max_j \ln(1/\pi_{1,j})$ takes the place of
+    $\ln d$; an action whose prior is 0 is never played.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(Hedge(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.269, 0.731]]
+    >>> from regrax.learners import InverseSqrt
+    >>> rollout(Hedge(InverseSqrt(1.0)), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.330, 0.670]]
+
+    Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
+    """
+
+    step_size: Step = eqx.field(converter=as_step)
+    prior: Prior = eqx.field(converter=as_prior, default=None)
+
+    def __check_init__(self) -> None:
+        check_step(self.step_size)
+
+    def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
+        return jax.nn.softmax(self.logits(state), axis=0)
+
+    def logits(self, state: Cumulative) -> Float[Array, "d *n"]:
+        r"""$\ln \pi_1 - k_t S_{t-1}$."""
+        step = jnp.broadcast_to(step_at(self.step_size, state.round), state.round.shape)
+        return with_prior(self.prior, -step[None] * state.total)
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
+        # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
+        return state.add(feedback - feedback[:1])
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return ftrl_bound(self.step_size, rounds, prior_bits(self.prior, actions), width**2 / 8)
+
+
+def stacked_policies(learner: Learner, states: State) -> Float[Array, "m d *n"]:
+    """`learner.policy` of many states, stacked."""
+    if isinstance(learner, Hedge) and states.total.ndim == 2:
+        return _softmax_of_rows(jax.vmap(learner.logits)(states))
+    return jax.vmap(learner.policy)(states)
+
+
+def _softmax_of_rows(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
+    """As `jax.nn.softmax`; exponentials of short rows in one long loop, since a row would not fill the lanes."""
+    if rows.shape[1] > fast_paths.MAX_JOINED_ACTIONS:
+        return jax.nn.softmax(rows)
+    shifted = rows - lax.stop_gradient(rows.max(1, keepdims=True))
+    weights = jnp.exp(lax.optimization_barrier(shifted.ravel())).reshape(rows.shape)
+    return weights / weights.sum(1, keepdims=True)
