@@ -13,13 +13,18 @@ import sys
 from collections.abc import Sequence
 
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
+LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
 
 
 def read_learner(text: str) -> "Learner":
-    """The learner, checkpoint or outside agent that a spec names."""
+    """The learner, checkpoint, outside agent or language model that a spec names."""
     from regrax.specs import parse_learner
 
-    return parse_learner(text, {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"]})
+    known = {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"], "llm": LANGUAGE_MODEL}
+    try:
+        return parse_learner(text, known)
+    except ModuleNotFoundError as error:  # an extra that a learner needs
+        raise ValueError(str(error)) from None
 
 
 def read_game(text: str) -> "Game":
