@@ -8,7 +8,6 @@ from . import (
     checkpoints as checkpoints,
     distributed as distributed,
     domains as domains,
-    exploration as exploration,
     games as games,
     learners as learners,
     llm as llm,
@@ -21,6 +20,9 @@ from . import (
     theory as theory,
     tournament as tournament,
     training as training,
+)
+from ._exploration import (
+    exploration as exploration,
 )
 from .agents import (
     ChatAgent as ChatAgent,

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from regrax.exploration import exploration
+from regrax._exploration import exploration
 from regrax.llm import SCENARIOS, Episode, Task, draw_losses, environment, regret_reward, scenario
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

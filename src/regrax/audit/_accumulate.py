@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from regrax._exploration import Seen
 from regrax.audit._bandit import Received, Weighted
 from regrax.audit._baselines import NAMES, policies, rivals, scales
 from regrax.audit._bins import Bins, Scores, score
@@ -37,6 +38,9 @@ class Episodes(NamedTuple):
     against: Float[np.ndarray, "n d"]
     variance: Float[np.ndarray, "n d"]
     blind: Float[np.ndarray, "n d"]  # rounds in which an action could not be played
+    explored: Float[
+        np.ndarray, "n 3"
+    ]  # the measures of `rx.exploration`; NaN where no action was drawn
     gains: Float[np.ndarray, "k d d"]  # of `part`, summed over its episodes
 
     def part(self, at: slice) -> "Episodes":
@@ -106,6 +110,7 @@ class _Batch:
         self.rounds, self.full = log.spool.rows(groups[0]), self.seat.feedback == "full"
         self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
         self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
+        self.seen, self.pure = Seen((self.n, self.rounds, self.d), not self.full), True
 
     def raw(self, step: int) -> Iterator[Float[np.ndarray, "n t k"]]:
         """The numbers of the rounds, `step` rounds at a time."""
@@ -124,6 +129,8 @@ class _Batch:
         self.weighted = Weighted(mean / self.rounds, 0 if self.full else self.d)
         for piece in self.raw(step):
             played, losses = piece[..., : self.d], piece[..., self.d :]
+            self.pure &= not self.full or bool((played.max(-1) == 1).all())
+            action = played.argmax(-1)
             suffered = np.einsum("ntd,ntd->nt", played, losses) if self.full else piece[..., 1]
             if not self.full:
                 action = piece[..., 0].astype(int)
@@ -131,6 +138,8 @@ class _Batch:
                 self.blind += (piece[..., 3:] <= 0).sum(1) if self.seat.mixed else 0
                 losses = self.weighted.add(Received(action, suffered, piece[..., 2]))
             self.suffered += suffered.sum(1)
+            if self.pure:
+                self.seen.add(action, suffered, losses)
             yield suffered, played, losses
 
 
@@ -158,6 +167,7 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
         curves[:, -1],
         others,
         *parts,
+        batch.seen.measures() if batch.pure else np.full((batch.n, 3), np.nan),
         gains_of(sums.matrix),
     )
     windows = _windows(bins, first, length, tally.horizon, not batch.full)

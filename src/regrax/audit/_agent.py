@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
 from regrax.audit._accumulate import KEPT, Episodes, Tally
 from regrax.audit._baselines import NAMES
@@ -54,6 +55,9 @@ class AgentAudit:
     rivals: dict[str, dict[str, float]]
     rival_curves: dict[str, list[float]]
     learning: Learning
+    exploration: (
+        dict[str, float] | None
+    )  # see `rx.exploration`; None where policies were logged, not actions
     notes: list[str]
 
 
@@ -87,8 +91,14 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         rivals=_rivals(all_of) if full else {},
         rival_curves=_rival_curves(tally) if full else {},
         learning=judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
+        exploration=_exploration(all_of),
         notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
     )
+
+
+def _exploration(all_of: Episodes) -> dict[str, float] | None:
+    means = all_of.explored.mean(0)
+    return None if np.isnan(means).any() else Exploration(*means.tolist())._asdict()
 
 
 def _joined(parts: tuple[Bins, ...]) -> Bins:

@@ -22,6 +22,19 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
+def explored(measures: dict[str, float]) -> str:
+    """The measures of `rx.exploration` in words.
+
+    >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
+    'best action never played in the second half of 25 % of episodes; minimum fraction 0.1, greedy fraction 0.5'
+    """
+    failed, least, greedy = measures.values()
+    return (
+        f"best action never played in the second half of {100 * failed:.3g} % of episodes; "
+        f"minimum fraction {least:.3g}, greedy fraction {greedy:.3g}"
+    )
+
+
 def short(value: Any) -> str:
     """A value as an error shows it: printable, on one line, of bounded length."""
     text = value if isinstance(value, Exception) else repr(value)[:200]

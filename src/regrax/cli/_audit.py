@@ -78,7 +78,7 @@ def _print(audit: "Audit") -> None:
 
 
 def _print_agent(agent: "AgentAudit") -> None:
-    from regrax.audit import counted, shown
+    from regrax.audit import counted, explored, shown
 
     played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
@@ -87,6 +87,8 @@ def _print_agent(agent: "AgentAudit") -> None:
     rows += [[f"against {shown(a)}", *_cells(measure)] for a, measure in agent.against.items()]
     print_table(("regret", "an episode", "a round", "95 % interval"), rows, title)
     print(agent.learning.words)
+    if agent.exploration is not None:
+        print(explored(agent.exploration))
     if agent.worst_swap is not None:
         print(f"worst swap: {shown(agent.worst_swap.words)}")
     if agent.rivals:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from regrax import _checks as checks
-from regrax.exploration import Exploration, exploration
+from regrax._exploration import Exploration, exploration
 from regrax.llm._language import Language, language_of, valid_rate
 from regrax.llm._losses import distribution_of, draw_losses
 from regrax.llm._policies import policies

@@ -1,6 +1,6 @@
 """The page of an audit: verdicts first, then each agent's regret over time, its rivals and the tests."""
 
-from regrax.audit import AgentAudit, Audit, Measure, counted, shown, verdicts
+from regrax.audit import AgentAudit, Audit, Measure, counted, explored, shown, verdicts
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
@@ -33,6 +33,8 @@ def _agent(agent: AgentAudit, index: int) -> Section:
         f"{len(agent.actions)} actions, {agent.feedback} feedback, "
         f"mean loss {number(agent.loss_per_round)} a round. Verdict: {agent.learning.words}."
     ]
+    if agent.exploration is not None:
+        text.append(f"{explored(agent.exploration).capitalize()}.")
     if agent.worst_swap is not None:
         text.append(f"Its worst single mistake: {shown(agent.worst_swap.words)}.")
     text += [f"Note: {shown(note)}." for note in agent.notes]
