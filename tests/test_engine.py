@@ -145,3 +145,13 @@ def test_progress_is_reported():
         on_progress=lambda *at: seen.append(at),
     )
     assert seen == [(65_520, 70_000), (70_000, 70_000)]
+
+
+def test_a_play_of_numbers_inside_a_jit_is_the_play_outside(x64):
+    """Nothing that is played is traced, and yet what comes out is."""
+    game = weighted_rps()
+    inside = jax.jit(lambda x: (rx.play(game, rx.Hedge(0.3), 30), x))(0.0)[0]
+    outside = rx.play(game, rx.Hedge(0.3), 30)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), inside, outside)
+    rolled = jax.jit(lambda x: x * rx.rollout(rx.Hedge(0.3), np.eye(3)))(1.0)
+    np.testing.assert_allclose(rolled, rx.rollout(rx.Hedge(0.3), np.eye(3)), atol=1e-12)

@@ -206,7 +206,7 @@ def _play_in_segments(
 
 def _rows(filled: Round, count: int) -> Round:
     """The rows of the rounds that were asked for."""
-    return jax.tree.map(lambda rows: np.asarray(rows)[:count], filled)
+    return jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled))
 
 
 @partial(jax.jit, static_argnames=("rounds", "capacity", "keep"))
