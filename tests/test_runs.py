@@ -12,7 +12,7 @@ import pytest
 
 from regrax.checkpoints import load_model
 from regrax.cli import main
-from regrax.runs import Training, train
+from regrax.experiments.runs import Training, train
 
 SMALL = Training("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2)
 COMMAND = ["train", "--model", "linear", "--actions", "2", "--horizon", "5"]

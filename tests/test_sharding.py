@@ -16,7 +16,7 @@ from tests.xla_flags import quick_flags
 
 from regrax.checkpoints import load_model
 from regrax.cli import main
-from regrax.runs import Training, train
+from regrax.experiments.runs import Training, train
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scaling.md"

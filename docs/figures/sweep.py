@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from regrax import theory
+from regrax.experiments.sweep import table
+from regrax.experiments.sweep._summary import Group, groups
 from regrax.show.plots import COLORS
-from regrax.sweep import table
-from regrax.sweep._summary import Group, groups
 
 HERE = Path(__file__).parent
 KINDS = ("linear", "swap", "transformer 1x16", "transformer 2x16")

@@ -10,12 +10,12 @@ from importlib import import_module
 
 import pytest
 
-from regrax.paper import _step_size as step_size
-from regrax.paper._models import QUICK
-from regrax.paper._reported import REPORTED
-from regrax.paper._reproduce import EXPERIMENTS, reproduce
-from regrax.paper._rows import row
-from regrax.paper._store import Store
+from regrax.experiments.paper import _step_size as step_size
+from regrax.experiments.paper._models import QUICK
+from regrax.experiments.paper._reported import REPORTED
+from regrax.experiments.paper._reproduce import EXPERIMENTS, reproduce
+from regrax.experiments.paper._rows import row
+from regrax.experiments.paper._store import Store
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_unknown_experiment_is_refused(tmp_path):
 def tiny(monkeypatch):
     """Everything, at a scale that checks the plumbing and not the numbers."""
     short = {name: replace(training, steps=2, batch=8) for name, training in QUICK.items()}
-    monkeypatch.setattr(import_module("regrax.paper._reproduce"), "QUICK", short)
+    monkeypatch.setattr(import_module("regrax.experiments.paper._reproduce"), "QUICK", short)
     small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "held_out": 64, "compared": 2}
     for name, experiment in EXPERIMENTS.items():
         settings = {**experiment.settings(True)}

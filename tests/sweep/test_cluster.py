@@ -14,7 +14,7 @@ import pytest
 
 import regrax
 from regrax.cli import main
-from regrax.sweep import read_sweep, run_sweep, table
+from regrax.experiments.sweep import read_sweep, run_sweep, table
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
@@ -172,7 +172,7 @@ def test_the_numbers_are_those_of_a_run_without_a_cluster(cluster, begun, tmp_pa
 def test_an_address_where_nobody_answers_is_an_error(
     address, tmp_path, capsys, monkeypatch, as_users_run_it
 ):
-    monkeypatch.setattr("regrax.sweep._cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("regrax.experiments.sweep._cluster.PATIENCE", 0.5)
     file = tmp_path / "grid.toml"
     file.write_text(GRID)
     with pytest.raises(SystemExit, match="2"):

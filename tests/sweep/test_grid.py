@@ -3,9 +3,9 @@
 import pytest
 
 from regrax.cli import main
-from regrax.runs import Training
-from regrax.sweep import Cell, read_sweep
-from regrax.sweep._grid_cell import batches, completed
+from regrax.experiments.runs import Training
+from regrax.experiments.sweep import Cell, read_sweep
+from regrax.experiments.sweep._grid_cell import batches, completed
 
 GRID = 'model = "linear"\nactions = [2, 3]\nhorizon = [5, 10]\nseeds = 3\n'
 

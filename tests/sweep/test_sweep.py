@@ -19,11 +19,11 @@ from regrax import theory
 from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model
 from regrax.cli import main
-from regrax.runs import Training, train
-from regrax.sweep import Cell, _run as run, failures, read_sweep, run_sweep, table
-from regrax.sweep._grid_cell import completed
-from regrax.sweep._operations import operations
-from regrax.sweep._train import Done, work
+from regrax.experiments.runs import Training, train
+from regrax.experiments.sweep import Cell, _run as run, failures, read_sweep, run_sweep, table
+from regrax.experiments.sweep._grid_cell import completed
+from regrax.experiments.sweep._operations import operations
+from regrax.experiments.sweep._train import Done, work
 
 TEXT = """
 model = "linear"
@@ -219,7 +219,7 @@ def test_progress_rises_to_all(fake, tmp_path):
 
 
 def test_two_commands_in_one_folder_are_refused(fake, tmp_path):
-    from regrax.sweep._store import Folder
+    from regrax.experiments.sweep._store import Folder
 
     with Folder(tmp_path).held(), pytest.raises(ValueError, match="another sweep is running in"):
         run_sweep(CELLS, tmp_path)

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from regrax import theory
+from regrax.experiments.sweep._summary import groups, summary
 from regrax.show.report._sweep import sweep_page
-from regrax.sweep._summary import groups, summary
 
 KINDS = {
     ("linear", 2, 32): 1.0,

@@ -25,7 +25,7 @@ class Reproduce:
     def run(self) -> None:
         """Reproduce with bars on the terminal, then print the comparison."""
         from regrax.cli._progress import Bars
-        from regrax.paper import reproduce
+        from regrax.experiments.paper import reproduce
 
         with Bars(hidden=self.json) as bars:
             rows = reproduce(

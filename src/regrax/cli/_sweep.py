@@ -12,7 +12,7 @@ from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.cli._progress import Bars
-    from regrax.sweep import Cell, Finished, Progress
+    from regrax.experiments.sweep import Cell, Finished, Progress
 
 SHOWN = 40  # rows of the table that is printed
 WIDE = ("k* above, %", "operations")  # columns that the report has and a terminal has no room for
@@ -43,7 +43,7 @@ class Sweep:
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""
         from regrax.cli._progress import Bars
-        from regrax.sweep import read_sweep, run_sweep
+        from regrax.experiments.sweep import read_sweep, run_sweep
 
         cells = read_sweep(self.file)
         out = self.out or Path("out") / self.file.stem
@@ -90,7 +90,7 @@ def _write_report(out: Path, name: str, finished: "Finished") -> None:
 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from regrax.sweep import summary
+    from regrax.experiments.sweep import summary
 
     columns, lines = summary(rows, number)
     fitting = [place for place, name in enumerate(columns) if name not in WIDE]

@@ -11,8 +11,8 @@ from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
+    from regrax.experiments.tournament import Interval, Tournament as Results
     from regrax.sharding import Devices
-    from regrax.tournament import Interval, Tournament as Results
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -100,8 +100,8 @@ class Tournament:
         from regrax.cli._progress import Bars
         from regrax.cli._text import read_games, read_learner
         from regrax.distributed import is_first
+        from regrax.experiments.tournament import round_robin
         from regrax.learners import BanditLearner
-        from regrax.tournament import round_robin
 
         learners = [read_learner(text) for text in self.learners]
         games = {text: read_games(text, self.seeds) for text in self.games}

@@ -12,7 +12,7 @@ from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.attention import Model
-    from regrax.runs import Progress, Training
+    from regrax.experiments.runs import Progress, Training
     from regrax.sharding import Devices
 
 MEASURED = ("loss", "optimal_loss", "step_size", "total_variation", "seconds")
@@ -93,7 +93,7 @@ class Train:
     def _train(self, training: "Training", devices: "Devices | None") -> None:
         from regrax.cli._progress import Bars
         from regrax.distributed import is_first
-        from regrax.runs import train
+        from regrax.experiments.runs import train
         from regrax.training import TrainingDiverged
 
         with Bars(hidden=self.json or not is_first()) as bars:
@@ -110,7 +110,7 @@ class Train:
                 raise ValueError(f"{error} (it is kept in {self.out})") from None
 
     def _training(self) -> "Training":
-        from regrax.runs import Training
+        from regrax.experiments.runs import Training
 
         names = {field.name for field in fields(Training)}
         return Training(**{f.name: getattr(self, f.name) for f in fields(self) if f.name in names})

@@ -4,17 +4,17 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from regrax.experiments.sweep import Group, Row, groups, percent_above, summary
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
-from regrax.sweep import Group, Row, groups, percent_above, summary
 
 COLORS = 7
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
 
 def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
-    """The self-contained HTML page of finished cells (`regrax.sweep.table`) and of the errors of those that failed."""
+    """The self-contained HTML page of finished cells (`rx.sweep.table`) and of the errors of those that failed."""
     found = groups(rows)
     known = [group for group in found if group.mean["gap"] is not None]
     sections = [*_steps(known), *_limit(known), *_size(known), *_compute(known)]

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from regrax.sweep._store import Row
+from regrax.experiments.sweep._store import Row
 
 NUMBERS = ("loss", "above", "gap", "step_size", "total_variation", "operations", "seconds")
 OTHERS = (  # settings that a label names where they tell two rows apart

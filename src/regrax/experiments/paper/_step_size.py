@@ -7,7 +7,7 @@ import numpy as np
 
 from regrax import theory
 from regrax.certify import monte_carlo_steps
-from regrax.paper._rows import Row, row
+from regrax.experiments.paper._rows import Row, row
 from regrax.show.report import Chart, Section, Series
 
 NAME, TITLE = "step-size", "The stationary step size"

@@ -22,11 +22,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax.experiments.tournament._results import MEASURES, Failure, Tournament
+from regrax.experiments.tournament._schedule import Job, Scores, groups, play_group, seating
 from regrax.games import Game, Seating
 from regrax.learners import Learner, check_key
 from regrax.sharding import Devices, mesh_of
-from regrax.tournament._results import MEASURES, Failure, Tournament
-from regrax.tournament._schedule import Job, Scores, groups, play_group, seating
 
 
 def round_robin(

@@ -11,7 +11,7 @@ r"""A sweep as a TOML file: every setting a value or a list of values, every com
     model = "transformer"
     layers = [2, 4]
 
-The names are those of `regrax.runs.Training`, `seeds`, and `sequences`, on how many fresh ones a model is measured.
+The names are those of `regrax.Training`, `seeds`, and `sequences`, on how many fresh ones a model is measured.
 """
 
 import difflib
@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from regrax import _checks as checks
-from regrax.runs import Training
-from regrax.sweep._grid_cell import DEEP, SEQUENCES, Cell, completed
+from regrax.experiments.runs import Training
+from regrax.experiments.sweep._grid_cell import DEEP, SEQUENCES, Cell, completed
 
 MOST = 100_000  # cells
 WORDS = {int: "a whole number", float: "a number", str: "a text in quotes"}

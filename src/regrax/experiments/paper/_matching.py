@@ -5,8 +5,8 @@ from typing import Any
 import jax
 
 from regrax import theory
-from regrax.paper._models import ACTIONS, HORIZON
-from regrax.paper._rows import Row, row
+from regrax.experiments.paper._models import ACTIONS, HORIZON
+from regrax.experiments.paper._rows import Row, row
 from regrax.show.report import Section, Table
 from regrax.training import RegretObjective, evaluate, fit_step_size
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from regrax import __version__
-from regrax.sweep._grid_cell import Cell
-from regrax.sweep._run import ClusterLost
-from regrax.sweep._train import Done, work
+from regrax.experiments.sweep._grid_cell import Cell
+from regrax.experiments.sweep._run import ClusterLost
+from regrax.experiments.sweep._train import Done, work
 
 PATIENCE = 15.0  # seconds that a scheduler may be out of reach before it counts as lost
 

@@ -31,7 +31,7 @@ class Tournament:
 
     >>> from regrax.games import prisoners_dilemma
     >>> from regrax.learners import FollowTheLeader, Uniform
-    >>> from regrax.tournament import round_robin
+    >>> from regrax.experiments.tournament import round_robin
     >>> games = {"dilemma": [prisoners_dilemma()]}
     >>> found = round_robin([Uniform(), FollowTheLeader()], games, 10)
     >>> [found.learners[i] for i in found.ranking("regret")], found.overall("payoff")[1].mean

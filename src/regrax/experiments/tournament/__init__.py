@@ -1,7 +1,7 @@
 """Tournaments: every learner against every learner over a set of games."""
 
-from regrax.tournament._results import MEASURES, Failure, Interval, Tournament, interval
-from regrax.tournament._round_robin import round_robin
+from regrax.experiments.tournament._results import MEASURES, Failure, Interval, Tournament, interval
+from regrax.experiments.tournament._round_robin import round_robin
 
 __all__ = [
     "MEASURES",

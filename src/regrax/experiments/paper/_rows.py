@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regrax.paper._reported import REPORTED
+from regrax.experiments.paper._reported import REPORTED
 
 
 class Row(NamedTuple):

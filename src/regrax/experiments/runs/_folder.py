@@ -32,7 +32,7 @@ from regrax.checkpoints import (
     write_arrays,
 )
 from regrax.distributed import from_first, is_first
-from regrax.runs._settings import Training
+from regrax.experiments.runs._settings import Training
 from regrax.sharding import Devices
 from regrax.training import Report, TrainingDiverged, TrainingState, adam, fit, recipe, start
 

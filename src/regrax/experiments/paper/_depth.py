@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import theory
+from regrax.experiments.paper._models import ACTIONS, HORIZON, answers
+from regrax.experiments.paper._rows import Row, row
 from regrax.learners import Hedge, Learner, Uniform
-from regrax.paper._models import ACTIONS, HORIZON, answers
-from regrax.paper._rows import Row, row
 from regrax.show.report import Chart, Section, Series, Table
 from regrax.theory import Optimal
 from regrax.training import BiasedGaussian, Gaussian

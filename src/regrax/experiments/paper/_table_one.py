@@ -9,9 +9,9 @@ import numpy as np
 from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.domains import Ball
+from regrax.experiments.paper._models import ACTIONS, HORIZON
+from regrax.experiments.paper._rows import Row, row
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, Learner, rollout
-from regrax.paper._models import ACTIONS, HORIZON
-from regrax.paper._rows import Row, row
 from regrax.show.report import Section, Table, architecture
 from regrax.training import fit_step_size
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from regrax._atomic_write import write_whole
 from regrax.checkpoints import read_description, save_model
-from regrax.sweep._grid_cell import Cell
-from regrax.sweep._train import Done
+from regrax.experiments.sweep._grid_cell import Cell
+from regrax.experiments.sweep._train import Done
 
 Row = dict[str, Any]
 
@@ -27,9 +27,9 @@ class Folder:
     """Where the cells of a sweep are kept.
 
     >>> import tempfile
-    >>> from regrax.runs import Training
-    >>> from regrax.sweep._grid_cell import completed
-    >>> from regrax.sweep._train import work
+    >>> from regrax.experiments.runs import Training
+    >>> from regrax.experiments.sweep._grid_cell import completed
+    >>> from regrax.experiments.sweep._train import work
     >>> small = completed(Training("linear", 2, 5, steps=10, batch=64))
     >>> first, second = (Cell(small, seed, sequences=200) for seed in (0, 1))
     >>> folder = Folder(tempfile.mkdtemp())
@@ -84,9 +84,9 @@ def table(folder: str | Path) -> list[Row]:
     It is what `results.csv` holds; a data frame takes it as it is.
 
     >>> import tempfile
-    >>> from regrax.runs import Training
-    >>> from regrax.sweep import run_sweep
-    >>> from regrax.sweep._grid_cell import completed
+    >>> from regrax.experiments.runs import Training
+    >>> from regrax.experiments.sweep import run_sweep
+    >>> from regrax.experiments.sweep._grid_cell import completed
     >>> small = completed(Training("linear", 2, 5, steps=10, batch=64))
     >>> folder = tempfile.mkdtemp()
     >>> _ = run_sweep([Cell(small, seed, sequences=200) for seed in (0, 1)], folder)

@@ -9,9 +9,9 @@ from threading import Event
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from regrax import _checks as checks
-from regrax.sweep._grid_cell import Cell, batches, weight
-from regrax.sweep._store import Folder, Row, table
-from regrax.sweep._train import work
+from regrax.experiments.sweep._grid_cell import Cell, batches, weight
+from regrax.experiments.sweep._store import Folder, Row, table
+from regrax.experiments.sweep._train import work
 
 AT_ONCE = min(2, os.cpu_count() or 1)  # batches: while one compiles, on one core, another trains
 LOOK = 0.05  # seconds from one look at what is running to the next
@@ -70,8 +70,8 @@ def run_sweep(
     is reported, and the others go on. The results table is written at the end, and also if the end is an error.
 
     >>> import tempfile
-    >>> from regrax.runs import Training
-    >>> from regrax.sweep._grid_cell import completed
+    >>> from regrax.experiments.runs import Training
+    >>> from regrax.experiments.sweep._grid_cell import completed
     >>> small = completed(Training("linear", 2, 5, steps=10, batch=64))
     >>> cells, folder = [Cell(small, seed, sequences=200) for seed in (0, 1)], tempfile.mkdtemp()
     >>> run_sweep(cells, folder).done_before, run_sweep(cells, folder).done_before
@@ -93,7 +93,7 @@ def run_sweep(
 
 
 def _cluster(address: str) -> Pool:
-    from regrax.sweep._cluster import Cluster
+    from regrax.experiments.sweep._cluster import Cluster
 
     return Cluster(address)
 

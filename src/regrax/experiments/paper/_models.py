@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from regrax.attention import Model
+from regrax.experiments.paper._store import Store
+from regrax.experiments.runs import Kind, Progress, Training, train
 from regrax.learners import Learner
-from regrax.paper._store import Store
-from regrax.runs import Kind, Progress, Training, train
 from regrax.training import Batch, policies
 
 ACTIONS, HORIZON, SEEDS = 3, 20, 3

@@ -11,7 +11,7 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from regrax._atomic_write import write_whole
-from regrax.paper import (
+from regrax.experiments.paper import (
     _depth,
     _equilibrium,
     _generalization,
@@ -19,10 +19,10 @@ from regrax.paper import (
     _step_size,
     _table_one,
 )
-from regrax.paper._models import FULL, QUICK, models_of
-from regrax.paper._rows import Row
-from regrax.paper._store import Store
-from regrax.runs import Training
+from regrax.experiments.paper._models import FULL, QUICK, models_of
+from regrax.experiments.paper._rows import Row
+from regrax.experiments.paper._store import Store
+from regrax.experiments.runs import Training
 from regrax.show.report import Section, Table, render
 
 AT_ONCE = 2

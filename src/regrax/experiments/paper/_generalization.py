@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import theory
+from regrax.experiments.paper._models import ACTIONS, HORIZON, answers
+from regrax.experiments.paper._rows import Row
 from regrax.learners import (
     BlumMansour,
     FollowTheLeader,
@@ -20,8 +22,6 @@ from regrax.learners import (
     init_seats,
     scan_rounds,
 )
-from regrax.paper._models import ACTIONS, HORIZON, answers
-from regrax.paper._rows import Row
 from regrax.regret import external_regret
 from regrax.show.report import Section, Table
 from regrax.theory import Optimal

@@ -13,10 +13,10 @@ import optax
 
 from regrax import __version__, theory
 from regrax.attention import Model
+from regrax.experiments.runs import Training
+from regrax.experiments.sweep._grid_cell import Cell
+from regrax.experiments.sweep._operations import operations
 from regrax.learners import Learner
-from regrax.runs import Training
-from regrax.sweep._grid_cell import Cell
-from regrax.sweep._operations import operations
 from regrax.training import Objective, Report, adam, evaluate, fit, fit_step_size, recipe, start
 
 MEASURING = 2**31  # the key of the sequences that models are measured on, the same for all
@@ -34,7 +34,7 @@ def work(
 ) -> list[Done]:
     """Train and measure cells of one program; `heard` is told the share that is done, `asked` the version wanted.
 
-    >>> from regrax.sweep._grid_cell import completed
+    >>> from regrax.experiments.sweep._grid_cell import completed
     >>> small = completed(Training("linear", actions=2, horizon=5, steps=10, batch=64))
     >>> first, second = work([Cell(small, seed, sequences=200) for seed in (0, 1)])
     >>> sorted(first.numbers)[:5]

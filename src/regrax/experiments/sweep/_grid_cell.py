@@ -13,7 +13,7 @@ import jax
 
 from regrax import _checks as checks
 from regrax.attention import Transformer
-from regrax.runs import Training
+from regrax.experiments.runs import Training
 from regrax.training import recipe
 
 SEQUENCES = 20_000

@@ -10,10 +10,10 @@ import numpy as np
 from jax import lax
 
 from regrax import theory
+from regrax.experiments.paper._models import ACTIONS, HORIZON
+from regrax.experiments.paper._rows import Row, row
 from regrax.games import play, running_gaps, weighted_rps
 from regrax.learners import BlumMansour, Hedge, Learner, Uniform
-from regrax.paper._models import ACTIONS, HORIZON
-from regrax.paper._rows import Row, row
 from regrax.show.report import Chart, Section, Series, Style, Ternary
 
 MODELS = ("linear", "transformer-2", "transformer-4", "swap", "swap-closed")

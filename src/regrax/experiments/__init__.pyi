@@ -1,0 +1,1 @@
+from . import paper as paper, runs as runs, sweep as sweep, tournament as tournament
