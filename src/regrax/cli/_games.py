@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional
-
 from regrax._registry import About, about_game, games
+from regrax.cli._options import Positional
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
@@ -88,7 +87,6 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
     ]
     payoffs = np.asarray(game.payoffs).tolist()
     described = told._asdict() | labels
-    described.pop("home")
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 

@@ -1,11 +1,9 @@
 """`regrax tournament`: every learner against every learner over a set of games."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import tyro
 
 from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import print_json, print_table
@@ -53,7 +51,6 @@ class Tournament:
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
 
-    cluster: tyro.conf.OmitArgPrefixes[Cluster]
     learners: tuple[str, ...] = LEARNERS
     """Specs of the learners."""
     games: tuple[str, ...] = GAMES
@@ -70,6 +67,7 @@ class Tournament:
     """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
+    cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:
         """Play in float64, draw, print: in the first process, if there are several."""

@@ -1,11 +1,9 @@
 """`regrax train`: train models with regret loss into a folder, and print how near they are to the exact optimum."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import tyro
 
 from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import number, print_json, print_table
@@ -24,8 +22,6 @@ class Train:
 
     regrax train --model linear --actions 3 --horizon 20 --seeds 3 --out runs/linear
     """
-
-    cluster: tyro.conf.OmitArgPrefixes[Cluster]
 
     model: Literal["linear", "full", "swap", "transformer"]
     """One layer (reduced or full form), the swap architecture, or a deep transformer."""
@@ -67,6 +63,7 @@ class Train:
     """Seconds from one saved state to the next, at least."""
     json: bool = False
     """Print one JSON object."""
+    cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:
         """Train with a bar on the terminal, then print a line a seed: in the first process, if there are several."""
