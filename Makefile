@@ -9,7 +9,7 @@ CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo explorer test test-slow test-extras lint format bench clean
+.PHONY: help demo explorer test test-quick test-slow test-extras lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -27,8 +27,12 @@ demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/dem
 explorer: $(INSTALLED) ## write the explorer, one page that works from disk: docs/explorer.html
 	$(BIN)/regrax explore --out docs/explorer.html
 
-test: lint ## check style, types and the order of rooms, then run the tests
-	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow'
+# beside each other: the type checker keeps one core busy; a file's tests share programs, so one worker takes them all
+test: $(INSTALLED) ## check style, types and the order of rooms, and run the tests
+	$(MAKE) --no-print-directory --jobs 2 lint test-quick
+
+test-quick: $(INSTALLED)
+	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist loadfile -m 'not slow'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow

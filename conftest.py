@@ -1,5 +1,6 @@
 """Every test runs with shapes and types checked, and with jax refusing silent promotion of types or ranks."""
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +11,8 @@ CACHE = Path(__file__).parent / ".pytest_cache"
 os.environ.setdefault("XDG_CACHE_HOME", str(CACHE))
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(CACHE / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+
+gc.disable()  # until all tests are collected: nothing that is imported is garbage
 
 import jaxtyping
 
@@ -26,6 +29,15 @@ import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
+jax.config.update(
+    "jax_traceback_in_locations_limit", 0
+)  # nobody reads where an operation came from
+
+
+def pytest_collection_finish():
+    """What was imported stays: collect garbage among the rest only."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -278,7 +278,7 @@ def test_bad_specs_teach(spec, message):
     ],
 )
 def test_specs_are_what_repr_prints(spec):
-    assert repr(read_learner(spec)) == spec
+    assert str(read_learner(spec)) == spec
 
 
 def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeypatch):

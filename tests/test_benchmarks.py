@@ -27,7 +27,6 @@ def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
     assert result.missed == []
     assert result.sides["numpy"].median > 0
     assert result.sides[OURS].ratio == 1
-    assert result.sides[OURS].first_call > result.sides[OURS].median
     assert result.sides["torch"].error
     assert "limit" in line(result)
     text = page([result], {"seconds": {"x": 1.0}, "import_ratio": 1.0}, {})
@@ -71,6 +70,7 @@ def test_times_have_the_unit_that_suits(seconds: float, text: str) -> None:
     assert time(seconds) == text
 
 
+@pytest.mark.slow
 def test_a_tree_is_compared_with_itself() -> None:
     tree = side.HERE.parent
     against.check_imports(tree)

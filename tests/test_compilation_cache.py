@@ -69,6 +69,7 @@ def test_other_warnings_still_come(home: Path) -> None:
         warnings.warn("something else", stacklevel=1)
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_no_word(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

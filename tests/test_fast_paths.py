@@ -31,22 +31,42 @@ from regrax.learners._ftrl import stacked_policies
 ROUNDING = 1e-12
 
 
+def normal(*shape, seed=0):
+    """Drawn by NumPy, which has nothing to compile."""
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def chains(*shape, spread=1.0, seed=0):
+    """Random matrices whose columns sum to 1."""
+    weights = np.exp(spread * normal(*shape, shape[-1], seed=seed))
+    return weights / weights.sum(-2, keepdims=True)
+
+
+def one_by_one(function, *arguments):
+    """`function` of each row, in a loop: what `vmap` must give."""
+    return jax.lax.map(lambda row: function(*row), arguments)
+
+
 def test_blocks_keep_buffers_small():
-    small, large = Hedge(0.3).init(10), Hedge(0.3).init(1000)
-    assert [block_of((state,)) for state in (small, large)] == [12, 16]
-    assert block_of((BlumMansour(Hedge(0.3)).init(10),)) == 12
-    assert block_of((BlumMansour(Hedge(0.3)).init(20),)) == 16
+    def block(learner, actions):
+        return block_of((jax.eval_shape(lambda: learner.init(actions)),))
+
+    assert [block(Hedge(0.3), d) for d in (10, 1000)] == [12, 16]
+    assert [block(BlumMansour(Hedge(0.3)), d) for d in (10, 20)] == [12, 16]
 
 
 @pytest.mark.parametrize("rounds", [1, 7, 12, 16])
 def test_blocks_stack_what_a_plain_loop_stacks(x64, rounds):
-    learner, losses = Hedge(0.3), jax.random.normal(jax.random.key(0), (rounds, 3))
-    seats = init_seats((learner,), (3,), rounds, None)
-    _, rows = scan_rounds((learner,), given_losses, seats, rounds, losses)
-    state = learner.init(3)
-    for t in range(rounds):
-        np.testing.assert_allclose(rows.policies[0][t], learner.policy(state), rtol=ROUNDING)
-        state = learner.update(state, losses[t])
+    learner, losses = Hedge(0.3), normal(rounds, 3)
+
+    @jax.jit
+    def blocks(losses):
+        seats = init_seats((learner,), (3,), rounds, None)
+        return scan_rounds((learner,), given_losses, seats, rounds, losses)[1].policies[0]
+
+    weights = np.exp(-0.3 * (np.cumsum(losses, 0) - losses))
+    expected = weights / weights.sum(1, keepdims=True)
+    np.testing.assert_allclose(blocks(losses), expected, rtol=ROUNDING)
 
 
 @pytest.mark.parametrize("learner", [Hedge(0.3), BlumMansour(Hedge(1.0))])
@@ -68,7 +88,7 @@ def test_the_guess_continues_a_parabola_and_stays_nonnegative():
 )
 def test_blum_mansour_meets_its_residual_on_losses_without_a_trend(bits, tolerance, base):
     with jax.enable_x64(bits == 64):
-        losses = jax.random.normal(jax.random.key(3), (200, 5))
+        losses = jnp.asarray(normal(200, 5))
         learner = BlumMansour(base)
 
         def step(state, loss):
@@ -76,57 +96,61 @@ def test_blum_mansour_meets_its_residual_on_losses_without_a_trend(bits, toleran
             pi = learner.policy(state)
             return learner.update(state, loss), (jnp.abs(columns @ pi - pi).sum(), pi)
 
-        residuals, policies = jax.lax.scan(step, learner.init(5), losses)[1]
+        walk = jax.jit(lambda losses: jax.lax.scan(step, learner.init(5), losses)[1])
+        residuals, policies = walk(losses)
         assert float(residuals.max()) <= tolerance
         assert float(policies.min()) >= 0
 
 
 def test_a_batch_eliminates_the_chains_that_need_it(x64):
-    chain = lambda key, spread: jax.nn.softmax(spread * jax.random.normal(key, (6, 6)), axis=0)  # noqa: E731
-    spreads = jnp.array([1.0, 30.0] * 8)
-    matrices = jax.vmap(chain)(jax.random.split(jax.random.key(5), 16), spreads)
-    start = jnp.full(6, 1 / 6)
-    unfinished = jax.vmap(lambda p: power_iteration(p, start, tolerance=1e-10, max_iterations=64))
-    needy = np.asarray(unfinished(matrices).residual) > 1e-10
+    matrices = np.concatenate([chains(8, 6, spread=spread, seed=5) for spread in (1.0, 30.0)])
+    start = np.full(6, 1 / 6)
+
+    def unfinished(p):
+        return power_iteration(p, start, tolerance=1e-10, max_iterations=64).residual
+
+    together = jax.jit(jax.vmap(lambda p: (unfinished(p), stationary(p, start), stationary(p))))
+    residuals, found, exact = (np.asarray(each) for each in together(matrices))
+    needy = residuals > 1e-10
     assert 0 < needy.sum() < 16
-    found, exact = (
-        jax.vmap(lambda p: stationary(p, start))(matrices),
-        jax.vmap(stationary)(matrices),
-    )
     np.testing.assert_allclose(found[needy], exact[needy], rtol=ROUNDING)
-    assert float(jnp.abs(jnp.einsum("nij,nj->ni", matrices, found) - found).sum(1).max()) <= 1e-10
+    assert np.abs(np.einsum("nij,nj->ni", matrices, found) - found).sum(1).max() <= 1e-10
 
 
 @pytest.mark.parametrize("d", [TINY, SMALL, SMALL + 1])
 def test_chains_in_a_batch_end_where_each_ends_alone(x64, d):
-    matrices = jax.nn.softmax(2 * jax.random.normal(jax.random.key(d), (3, 4, d, d)), axis=-2)
-    starts = jax.nn.softmax(jax.random.normal(jax.random.key(0), (3, 4, d)))
+    matrices, starts = chains(3, 4, d, spread=2.0, seed=d), chains(3, 4, d)[..., 0]
     near = lambda p, start: stationary(p, start, tolerance=1e-5)  # noqa: E731
     alone = (lambda p, start: stationary(p)) if d <= TINY else near
 
-    def check(found, matrices, starts):
-        for pi, p, start in zip(found, matrices, starts, strict=True):
-            np.testing.assert_allclose(pi, alone(p, start), rtol=ROUNDING)
+    @jax.jit
+    def pairs(matrices, starts):
+        """What a batch finds and what each finds alone: all chains, one start for all, one chain from all starts."""
+        one_start, one_chain = starts[0, [0] * 4], matrices[0, [0] * 4]
+        every = jax.vmap(jax.vmap(near))(matrices, starts).reshape(12, d)
+        return (
+            (every, one_by_one(alone, matrices.reshape(12, d, d), starts.reshape(12, d))),
+            (
+                jax.vmap(near, (0, None))(matrices[0], starts[0, 0]),
+                one_by_one(alone, matrices[0], one_start),
+            ),
+            # which takes power steps
+            (
+                jax.vmap(near, (None, 0))(matrices[0, 0], starts[0]),
+                one_by_one(near, one_chain, starts[0]),
+            ),
+        )
 
-    for i, found in enumerate(jax.vmap(jax.vmap(near))(matrices, starts)):
-        check(found, matrices[i], starts[i])
-    # one start for all
-    check(jax.vmap(near, (0, None))(matrices[0], starts[0, 0]), matrices[0], [starts[0, 0]] * 4)
-    # one chain from many starts takes power steps
-    for found, start in zip(
-        jax.vmap(near, (None, 0))(matrices[0, 0], starts[0]), starts[0], strict=True
-    ):
-        np.testing.assert_allclose(found, near(matrices[0, 0], start), rtol=ROUNDING)
+    for found, expected in pairs(matrices, starts):
+        np.testing.assert_allclose(found, expected, rtol=ROUNDING)
 
 
 def test_many_chains_end_at_their_exact_distribution(x64):
-    matrices = jax.nn.softmax(
-        3 * jax.random.normal(jax.random.key(0), (MANY_CHAINS, 9, 9)), axis=-2
-    )
-    found = jax.vmap(lambda p: stationary(p, jnp.full(9, 1 / 9), tolerance=1e-3))(matrices)
-    exact = jnp.stack([stationary(p) for p in matrices])
-    np.testing.assert_allclose(found, exact, rtol=ROUNDING)
-    np.testing.assert_allclose(jax.vmap(stationary)(matrices), exact, rtol=ROUNDING)
+    matrices, start = chains(MANY_CHAINS, 9, spread=3.0), np.full(9, 1 / 9)
+    near = jax.jit(jax.vmap(lambda p: stationary(p, start, tolerance=1e-3)))
+    exact = jax.jit(lambda p: one_by_one(stationary, p))(matrices)
+    np.testing.assert_allclose(near(matrices), exact, rtol=ROUNDING)
+    np.testing.assert_allclose(jax.jit(jax.vmap(stationary))(matrices), exact, rtol=ROUNDING)
 
 
 def test_chains_side_by_side_that_split_keep_their_accuracy():
@@ -143,48 +167,49 @@ def test_chains_side_by_side_that_split_keep_their_accuracy():
 
 
 def test_gradients_of_a_batch_are_those_of_each_chain(x64):
-    matrices = jax.nn.softmax(jax.random.normal(jax.random.key(1), (5, 4, 4)), axis=-2)
-    start, weights = jnp.full(4, 0.25), jnp.arange(4.0)
+    matrices, start, weights = chains(5, 4, seed=1), np.full(4, 0.25), np.arange(4.0)
     value = lambda p: stationary(p, start, tolerance=1e-12) @ weights  # noqa: E731
-    batch = jax.grad(lambda all_of_them: jax.vmap(value)(all_of_them).sum())(matrices)
-    np.testing.assert_allclose(jax.vmap(jax.grad(value))(matrices), batch, rtol=1e-9)
-    for found, p in zip(batch, matrices, strict=True):
-        np.testing.assert_allclose(found, jax.grad(value)(p), rtol=1e-9)
+    batch = jax.jit(jax.grad(lambda all_of_them: jax.vmap(value)(all_of_them).sum()))(matrices)
+    for each in (jax.vmap(jax.grad(value)), partial(one_by_one, jax.grad(value))):
+        np.testing.assert_allclose(jax.jit(each)(matrices), batch, rtol=1e-9)
 
 
 @pytest.mark.parametrize("d", [3, 10, 40])
 def test_copies_of_hedge_play_as_each_does_alone(x64, d):
     learner = Hedge(InverseSqrt(1.5))
-    totals = 10 * jax.random.normal(jax.random.key(d), (d, d))
-    states = Cumulative(Sum(totals, 0 * totals, 0 * totals), jnp.arange(d))
-    each = jnp.stack(
-        [
-            learner.policy(Cumulative(Sum(t, 0 * t, 0 * t), i))
-            for t, i in zip(totals, states.round, strict=True)
-        ]
-    )
-    np.testing.assert_allclose(stacked_policies(learner, states), each, rtol=ROUNDING)
+    totals, rounds = 10 * normal(d, d, seed=d), np.arange(d)
 
-    def slope(play):
-        return jax.grad(lambda t: (play(Cumulative(Sum(t, 0 * t, 0 * t), states.round)) ** 2).sum())
+    def stacked(totals):
+        return stacked_policies(
+            learner, Cumulative(Sum(totals, *[0 * totals] * 2), jnp.asarray(rounds))
+        )
 
-    np.testing.assert_allclose(
-        slope(partial(stacked_policies, learner))(totals),
-        slope(jax.vmap(learner.policy))(totals),
-        rtol=1e-9,
-        atol=1e-15,
-    )
+    def alone(totals):
+        policy = lambda total, t: learner.policy(Cumulative(Sum(total, *[0 * total] * 2), t))  # noqa: E731
+        return one_by_one(policy, totals, rounds)
+
+    def with_slope(play):
+        return jax.jit(lambda t: (play(t), jax.grad(lambda t: (play(t) ** 2).sum())(t)))(totals)
+
+    (found, slopes), (expected, expected_slopes) = with_slope(stacked), with_slope(alone)
+    np.testing.assert_allclose(found, expected, rtol=ROUNDING)
+    np.testing.assert_allclose(slopes, expected_slopes, rtol=1e-9, atol=1e-15)
 
 
 LEARNERS = [Hedge(InverseSqrt(0.8)), BlumMansour(Hedge(1.0))]
 
 
 def random_tables(*sizes, count=MANY):
-    return jax.random.normal(jax.random.key(7), (count, len(sizes), *sizes))
+    return normal(count, len(sizes), *sizes, seed=7)
+
+
+def vmapped(run, axes=0):
+    return jax.jit(jax.vmap(run, axes))
 
 
 def check_each(found, play_one, count=MANY):
     """That game i of a batch was played as `play_one(i)` plays it, for the first, a middle and the last one."""
+    found = jax.tree.map(np.asarray, found)
     for i in (0, count // 2, count - 1):
         jax.tree.map(
             lambda a, b, i=i: np.testing.assert_allclose(a[i], b, atol=2e-9), found, play_one(i)
@@ -196,36 +221,36 @@ def check_each(found, play_one, count=MANY):
 def test_many_games_are_played_as_each_alone(x64, learner, sizes):
     tables = random_tables(*sizes)
     run = lambda table: play(games.Game(table), learner, 19)  # noqa: E731
-    check_each(jax.vmap(run)(tables), lambda i: run(tables[i]))
+    check_each(vmapped(run)(tables), lambda i: run(tables[i]))
 
 
 @pytest.mark.parametrize("rounds", [1, 8])
 def test_many_games_of_any_length(x64, rounds):
     tables = random_tables(2, 3)
     run = lambda table: play(games.Game(table), Hedge(0.5), rounds)  # noqa: E731
-    check_each(jax.vmap(run)(tables), lambda i: run(tables[i]))
+    check_each(vmapped(run)(tables), lambda i: run(tables[i]))
 
 
 @pytest.mark.parametrize("seat", [Hedge, lambda k: BlumMansour(Hedge(InverseSqrt(k)))])
 def test_many_steps_in_one_game_and_steps_with_games(x64, seat):
-    table, tables, steps = random_tables(3, 2)[0], random_tables(3, 2), jnp.linspace(0.1, 2, MANY)
+    table, tables, steps = random_tables(3, 2)[0], random_tables(3, 2), np.linspace(0.1, 2, MANY)
     run = lambda table, k: play(games.Game(table), (seat(k), Hedge(0.3)), 11)  # noqa: E731
-    check_each(jax.vmap(run, (None, 0))(table, steps), lambda i: run(table, steps[i]))
-    check_each(jax.vmap(run)(tables, steps), lambda i: run(tables[i], steps[i]))
+    check_each(vmapped(run, (None, 0))(table, steps), lambda i: run(table, steps[i]))
+    check_each(vmapped(run)(tables, steps), lambda i: run(tables[i], steps[i]))
     alone = lambda k: play(games.Game(table[:1, :, 0]), seat(k), 9)  # noqa: E731
-    check_each(jax.vmap(alone)(steps), lambda i: alone(steps[i]))
+    check_each(vmapped(alone)(steps), lambda i: alone(steps[i]))
 
 
 def test_many_schedules_of_steps(x64):
-    game, steps = games.random(3, 3, seed=2), jnp.linspace(0.1, 1, 4 * MANY).reshape(MANY, 4)
+    game, steps = games.random(3, 3, seed=2), np.linspace(0.1, 1, 4 * MANY).reshape(MANY, 4)
     run = lambda k: play(game, Hedge(PerRound(k)), 9)  # noqa: E731
-    check_each(jax.vmap(run)(steps), lambda i: run(steps[i]))
+    check_each(vmapped(run)(steps), lambda i: run(steps[i]))
 
 
 def test_batches_of_batches_of_games(x64):
     tables = random_tables(2, 3, count=3 * MANY).reshape(3, MANY, 2, 2, 3)
     run = lambda table: play(games.Game(table), BlumMansour(Hedge(0.5)), 9)  # noqa: E731
-    found = jax.vmap(jax.vmap(run))(tables)
+    found = jax.tree.map(np.asarray, vmapped(jax.vmap(run))(tables))
     for i in range(3):
         check_each(jax.tree.map(lambda x, i=i: x[i], found), lambda j, i=i: run(tables[i, j]))
 

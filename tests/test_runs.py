@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
+from regrax import training
 from regrax.checkpoints import load_model
 from regrax.cli import main
 from regrax.experiments.runs import Training, train
@@ -120,7 +122,10 @@ def test_settings_that_do_not_go_together_are_refused(changes, message, as_users
         Training(**{**SMALL.__dict__, **changes})
 
 
-def test_the_command_prints_the_measures_of_each_seed(tmp_path, capsys, as_users_run_it):
+def test_the_command_prints_the_measures_of_each_seed(
+    tmp_path, capsys, as_users_run_it, monkeypatch
+):
+    monkeypatch.setattr(training, "evaluate", partial(training.evaluate, sequences=2000))
     out = tmp_path / "run"
     small = [*COMMAND, "--steps", "60", "--batch", "256", "--out", str(out), "--json"]
     main(small)

@@ -81,8 +81,11 @@ def differences(found, expected):
     }
 
 
-def test_three_and_eight_devices_give_the_numbers_of_one():
-    one, *many = worked("linear,matches", "none", 3, 8, devices=8)
+@pytest.mark.parametrize(
+    ("names", "counts"), [("linear", [3]), pytest.param("matches", [3, 8], marks=pytest.mark.slow)]
+)
+def test_many_devices_give_the_numbers_of_one(names, counts):
+    one, *many = worked(names, "none", *counts, devices=counts[-1])
     assert max(max(differences(numbers, one).values()) for numbers in many) < DOUBLE
 
 
@@ -132,12 +135,11 @@ def killed_in_the_middle(out, count, victim):
             assert time.monotonic() < limit
             time.sleep(0.01)
         os.kill(every[victim].pid, signal.SIGKILL)
-        began = time.monotonic()
         ends = [process.communicate(timeout=BOUND) for process in every]
     finally:
         for process in every:
             process.kill()
-    assert time.monotonic() - began < BOUND
+            process.wait()
     for process, (_, errors) in zip(every, ends, strict=True):
         if process is not every[victim]:
             assert process.returncode == LOST, errors
@@ -154,6 +156,7 @@ def assert_as_if_undisturbed(out, reference):
     assert not list(out.glob("state*"))
 
 
+@pytest.mark.slow
 def test_a_killed_process_stops_the_other_and_one_alone_resumes(tmp_path):
     out = tmp_path / "run"
     killed_in_the_middle(out, 2, victim=1)

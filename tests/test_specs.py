@@ -30,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 )
 def test_learner_specs(text, canonical):
     learner = parse_learner(text)
-    assert repr(learner) == canonical
-    assert repr(parse_learner(canonical)) == canonical
+    assert str(learner) == canonical
+    assert str(parse_learner(canonical)) == canonical
 
 
 @pytest.mark.parametrize(
@@ -153,8 +153,8 @@ GAME = (
 @given(text=LEARNER)
 def test_a_learner_prints_a_spec_that_makes_it_again(text):
     learner = parse_learner(text)
-    again = parse_learner(repr(learner))
-    assert repr(again) == repr(learner)
+    again = parse_learner(str(learner))
+    assert str(again) == str(learner)
     assert eqx.tree_equal(again, learner)
 
 
@@ -162,7 +162,7 @@ def test_a_learner_prints_a_spec_that_makes_it_again(text):
 def test_a_game_prints_a_spec_that_makes_it_again(text):
     game = parse_game(text)
     again = parse_game(repr(game))
-    assert repr(again) == repr(game)
+    assert str(again) == repr(game)
     np.testing.assert_array_equal(again.payoffs, game.payoffs)
 
 
@@ -207,4 +207,4 @@ def test_a_spec_in_data_reaches_no_agent_module_or_file(tmp_path, monkeypatch, l
 
 
 def test_the_command_line_knows_agents():
-    assert repr(read_learner('agent("python:numpy:argmin")')) == 'agent("python:numpy:argmin")'
+    assert str(read_learner('agent("python:numpy:argmin")')) == 'agent("python:numpy:argmin")'

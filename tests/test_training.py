@@ -97,7 +97,14 @@ def test_divergence_stops_with_the_last_good_state():
 def test_any_optimizer_and_any_learner():
     import optax
 
-    fitted = fit(Hedge(0.2), RegretObjective(3, 20), key=KEY, steps=150, optimizer=optax.adam(0.02))
+    fitted = fit(
+        Hedge(0.2),
+        RegretObjective(3, 20),
+        key=KEY,
+        steps=150,
+        batch=512,
+        optimizer=optax.adam(0.02),
+    )
     np.testing.assert_allclose(fitted.model.step_size, step_size(3, 20), rtol=0.03)
 
 
@@ -114,16 +121,16 @@ def test_bad_sizes_are_refused():
 def test_evaluation_is_exact_at_known_policies(objective):
     step = step_size(3, 20)
     for learner, exact in ((Hedge(step), loss(step, 3, 20)), (Optimal(20), optimal_loss(3, 20))):
-        found = evaluate(learner, objective, key=KEY, sequences=8000)
+        found = evaluate(learner, objective, key=KEY, sequences=4000)
         assert found.optimal_loss == optimal_loss(3, 20)
         assert abs(found.loss - exact) <= 4 * found.error + 1e-5
-        assert found.error < 2e-3
+        assert found.error < 3e-3
 
 
 def test_evaluation_agrees_with_the_plain_average():
     model = LinearAttention(3, key=KEY)
     exact = evaluate(model, RegretObjective(3, 20), key=KEY, sequences=4000)
-    plain = evaluate(model, RegretObjective(3, 20, h=jnp.square), key=KEY, sequences=100_000)
+    plain = evaluate(model, RegretObjective(3, 20, h=jnp.square), key=KEY, sequences=20_000)
     assert plain.optimal_loss is None
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
@@ -131,7 +138,7 @@ def test_evaluation_agrees_with_the_plain_average():
 def test_swap_evaluation_agrees_with_the_plain_average():
     model = SwapAttention(2, key=KEY)
     exact = evaluate(model, SwapRegretObjective(2, 5), key=KEY, sequences=4000)
-    plain = evaluate(model, SwapRegretObjective(2, 5, h=jnp.square), key=KEY, sequences=200_000)
+    plain = evaluate(model, SwapRegretObjective(2, 5, h=jnp.square), key=KEY, sequences=50_000)
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
 
@@ -169,7 +176,7 @@ def test_step_fit_minimises_its_error(x64):
 
 def test_linear_attention_becomes_hedge_quickly():
     model = LinearAttention(3, key=KEY)
-    fitted = fit(model, RegretObjective(3, 20), key=KEY, steps=400, batch=512)
+    fitted = fit(model, RegretObjective(3, 20), key=KEY, steps=300, batch=256)
     assert fit_step_size(fitted.model, 20, key=KEY).step == pytest.approx(
         step_size(3, 20), rel=0.02
     )

@@ -100,6 +100,7 @@ from .learners import (
     TsallisINF as TsallisINF,
     Uniform as Uniform,
     rollout as rollout,
+    spec as spec,
 )
 from .regret import (
     best_action as best_action,

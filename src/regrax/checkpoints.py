@@ -123,7 +123,7 @@ class Checkpoint(Learner):
     def update(self, state: PyTree, feedback: Float[Array, "d"]) -> PyTree:
         return self.model.update(state, feedback)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         scaled = ", calibrated=true" if self.calibrated else ""
         return f"{self.name}({json.dumps(self.path)}{scaled})"
 

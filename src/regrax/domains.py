@@ -41,7 +41,7 @@ class Simplex(Domain):
 
     name: ClassVar[str] = "simplex"
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return "simplex()"
 
     def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
@@ -75,7 +75,7 @@ class Ball(Domain):
     def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
         return -self.radius * total / jnp.linalg.norm(total, axis=0, keepdims=True)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"ball({self.radius})"
 
     def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:

@@ -1,4 +1,4 @@
-r"""Learners and games as text, the text that `repr` prints: parsed as Python's calls are, never evaluated.
+r"""Learners and games as text, the text that `rx.spec` gives: parsed as Python's calls are, never evaluated.
 
     spec     = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ keyword "=" ] ( number | true | false | "text" | spec | "[" [ number { "," number } ] "]" )
@@ -107,8 +107,8 @@ def _number(node: ast.expr) -> int | float:
 def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -> "Learner":
     """The learner that a spec names; `more` are names that are known besides the learners that are data.
 
-    >>> parse_learner("blum-mansour(hedge(0.9944))")
-    blum_mansour(hedge(0.9944))
+    >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
+    'blum_mansour(hedge(0.9944))'
     """
     from regrax.learners import Learner
 

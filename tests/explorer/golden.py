@@ -3,6 +3,7 @@
 A trajectory counts as far as Python itself is sure of it: as long as payoffs moved by 1e-15 leave it within 1e-10.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -40,6 +41,7 @@ class Golden(NamedTuple):
     certain: int
 
 
+@cache
 def games():
     """The games of the page."""
     return {game.name: game for game in zoo_games()}

@@ -3,6 +3,7 @@
 import json
 import math
 
+import jax
 import numpy as np
 import pytest
 from tests.explorer.golden import (
@@ -42,23 +43,29 @@ def test_learners_play_as_in_python_on_the_whole_zoo(kernel, zoo_cases):
 START = [[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]]
 
 
-def _played_from(kernel, spec, game):
-    learners, question = questions(game, spec)
-    (answer,) = kernel({**question, "starts": START})
-    return learners, answer["found"]
+@pytest.fixture(scope="module")
+def from_start(kernel):
+    """The learners of Python and what the kernel plays from a start in Shapley's game, for every spec."""
+    with jax.enable_x64(True):
+        asked = [questions(games()["shapley"], spec) for spec in SPECS]
+    answers = kernel(*({**question, "starts": START} for _, question in asked))
+    found = [
+        (learners, answer["found"]) for (learners, _), answer in zip(asked, answers, strict=True)
+    ]
+    return dict(zip(SPECS, found, strict=True))
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_round_1_plays_the_start(kernel, spec):
-    found = _played_from(kernel, spec, games()["weighted-rps"])[1]
+def test_round_1_plays_the_start(from_start, spec):
+    found = from_start[spec][1]
     assert [[column[0] for column in side] for side in found["policies"]] == [
         pytest.approx(start, abs=1e-15) for start in START
     ]
 
 
-def test_hedge_takes_the_start_as_a_prior(kernel):
+def test_hedge_takes_the_start_as_a_prior(from_start):
     game = games()["shapley"]
-    policies = [np.array(side).T for side in _played_from(kernel, SPECS[0], game)[1]["policies"]]
+    policies = [np.array(side).T for side in from_start[SPECS[0]][1]["policies"]]
     losses = -np.asarray(game.payoffs[0]) @ policies[1].T  # of player 1, a column per round
     totals = np.cumsum(losses, 1)[:, :-1].T
     weights = np.array(START[0]) * np.exp(-0.4479 * (totals - totals.min(1, keepdims=True)))
@@ -67,10 +74,9 @@ def test_hedge_takes_the_start_as_a_prior(kernel):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-def test_starts_play_as_in_python(kernel, x64, spec):
-    game = games()["shapley"]
-    learners, found = _played_from(kernel, spec, game)
-    assert disagreement(found, golden(game, learners, start=START)) <= AGREE
+def test_starts_play_as_in_python(from_start, x64, spec):
+    learners, found = from_start[spec]
+    assert disagreement(found, golden(games()["shapley"], learners, start=START)) <= AGREE
 
 
 def _random_games(count):
@@ -264,8 +270,6 @@ def test_broken_nfg_files_name_the_line(kernel):
 
 
 def test_checkpoints_play_as_in_python(kernel, tmp_path, x64):
-    import jax
-
     models = {
         "linear": rx.LinearAttention(3, key=jax.random.key(1), scale=0.3),
         "full": rx.FullLinearAttention(3, key=jax.random.key(2), scale=0.3),

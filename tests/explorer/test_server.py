@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+from regrax.cli import main
 from regrax.show.explorer import MAX_PAGE_BYTES, Server
 
 COMMAND = [sys.executable, "-m", "regrax", "explore"]
@@ -84,26 +85,26 @@ def test_the_command_serves_and_stops_on_interrupt():
     assert (out, complaints) == ("stopped\n", "")
 
 
-def test_a_busy_port_gets_one_line():
+def test_a_busy_port_gets_one_line(capsys, as_users_run_it):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        arguments = [*COMMAND, "--port", str(taken.getsockname()[1]), "--no-browser"]
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
+        with pytest.raises(SystemExit, match="2"):
+            main(["explore", "--port", str(taken.getsockname()[1]), "--no-browser"])
     assert re.fullmatch(
-        r"regrax: error: port \d+ cannot be used: address already in use\n", done.stderr
+        r"regrax: error: port \d+ cannot be used: address already in use\n",
+        capsys.readouterr().err,
     )
 
 
-def test_the_page_is_written_to_a_file(tmp_path):
+def test_the_page_is_written_to_a_file(tmp_path, capsys):
     out = tmp_path / "explorer.html"
-    done = subprocess.run([*COMMAND, "--out", out], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"wrote {out}, ")
+    main(["explore", "--out", str(out)])
+    assert capsys.readouterr().out.startswith(f"wrote {out}, ")
     assert out.stat().st_size < MAX_PAGE_BYTES
 
 
-def test_a_game_too_large_for_the_page_gets_one_line():
-    done = subprocess.run([*COMMAND, "kuhn-poker"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "2 or 3 players with at most 6 actions each, got kuhn-poker" in done.stderr
+def test_a_game_too_large_for_the_page_gets_one_line(capsys, as_users_run_it):
+    with pytest.raises(SystemExit, match="2"):
+        main(["explore", "kuhn-poker"])
+    assert "2 or 3 players with at most 6 actions each, got kuhn-poker" in capsys.readouterr().err

@@ -101,7 +101,7 @@ COMMANDS = {
     "step-size-ball": _step_size(2, "10", "--operator", "ball", "--radius", "2"),
     "tournament": _tournament("--learners", "hedge(0.3)", "regret_matching()", "uniform()"),
     "tournament-sampled": _tournament("--learners", "hedge(0.3)", "exp3(0.1)", "--rank", "ce_gap"),
-    "train-linear": _train("linear", "--seeds", "2"),
+    "train-linear": _train("linear", "--seeds", "2", slow=True),
     "train-swap": _train("swap", slow=True),
     "audit": _audit(*_play("weighted-rps", "hedge(0.4)", "uniform()", rounds=30, seed=1)),
     "certify": Command(

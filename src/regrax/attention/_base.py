@@ -39,5 +39,5 @@ class Model(Learner):
                 f"{self} plays {self.actions} actions, but was asked to play {actions}"
             )
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"{self.name}({self.actions})"

@@ -11,6 +11,7 @@ ball in play. $V \to V + 1 c^\top$ and $v_c \to v_c + \alpha 1$ change no softma
 Reference: Park, Ozdaglar, Training with (swap) regret loss in a single-layer self-attention model, section 2.1.
 """
 
+from functools import partial
 from typing import ClassVar
 
 import equinox as eqx
@@ -60,8 +61,7 @@ class LinearAttention(SingleLayer):
         checks.at_least("actions", actions, 1)
         check_operator(operator, radius, projection)
         self.operator, self.radius, self.projection = operator, radius, projection
-        drawn = scale * jax.random.normal(key, (actions + 2, actions))
-        self.values, self.scores, self.bias = drawn[:-2], drawn[-2], drawn[-1]
+        self.values, self.scores, self.bias = _draw(key, scale, actions)
 
     @classmethod
     def hedge(
@@ -124,10 +124,9 @@ class FullLinearAttention(SingleLayer):
         checks.at_least("actions", actions, 1)
         check_operator(operator, radius, projection)
         self.operator, self.radius, self.projection = operator, radius, projection
-        drawn = scale * jax.random.normal(key, (3, actions + 1, actions))
-        self.values, self.keys, self.queries = drawn[:, :-1]
-        self.value_bias = drawn[0, -1]
-        self.key_bias, self.query_bias = drawn[1:, -1] + actions**-0.5
+        matrices, biases = _draw_full(key, scale, actions)
+        self.values, self.keys, self.queries = matrices
+        self.value_bias, self.key_bias, self.query_bias = biases
 
     @property
     def layer(self) -> Layer:
@@ -150,3 +149,18 @@ class FullLinearAttention(SingleLayer):
             projection=self.projection,
         )
         return blank.replaced(offset * values, slope / offset, offset * bias)
+
+
+@partial(jax.jit, static_argnames="actions")
+def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, Array, Array]:
+    """$V$, $a$ and $v_c$ at the start, as one program."""
+    drawn = scale * jax.random.normal(key, (actions + 2, actions))
+    return drawn[:-2], drawn[-2], drawn[-1]
+
+
+@partial(jax.jit, static_argnames="actions")
+def _draw_full(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[tuple, tuple]:
+    """$V, K, Q$ and $v_c, k_c, q_c$ at the start, as one program."""
+    drawn = scale * jax.random.normal(key, (3, actions + 1, actions))
+    shift = actions**-0.5
+    return tuple(drawn[:, :-1]), (drawn[0, -1], drawn[1, -1] + shift, drawn[2, -1] + shift)

@@ -8,6 +8,7 @@ $X_t = \mathrm{kron}(\pi_t, \ell_t)$. Head $j$ gives column $j$ of a column-stoc
 Reference: Park, Ozdaglar, Training with (swap) regret loss in a single-layer self-attention model, section 4.
 """
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -51,10 +52,7 @@ class SwapAttention(Model):
 
     def __init__(self, actions: int, *, key: PRNGKeyArray, scale: float = 0.1) -> None:
         checks.at_least("actions", actions, 1)
-        matrices, slopes, shifts = jax.random.split(key, 3)
-        self.values = scale * jax.random.normal(matrices, (actions, actions, actions**2))
-        self.scores = scale * jax.random.normal(slopes, (actions, actions**2))
-        self.bias = scale * jax.random.normal(shifts, (actions, actions))
+        self.values, self.scores, self.bias = _draw(key, scale, actions)
 
     @classmethod
     def hedge(cls, actions: int, step: Scalar) -> "SwapAttention":
@@ -118,3 +116,11 @@ class SwapAttention(Model):
         features = jnp.kron(state.policy, feedback)
         logits = state.logits.add(jax.vmap(lambda head: head.increment(features))(self.heads))
         return Columns(logits, stationary(jax.nn.softmax(logits.value).T, state.policy))
+
+
+@partial(jax.jit, static_argnames="actions")
+def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, ...]:
+    r"""$V_j$, $a_j$ and $v_j$ at the start, as one program."""
+    shapes = (actions, actions, actions**2), (actions, actions**2), (actions, actions)
+    keys = jax.random.split(key, 3)
+    return tuple(scale * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))

@@ -10,6 +10,7 @@ Arrays hold features first and the batch last, so that every linear map is one m
 the keys and values of past tokens, so a round costs one token.
 """
 
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -90,12 +91,8 @@ class Transformer(Model):
             checks.at_least(name, value, 1)
         if width % heads:
             raise ValueError(f"width must be a multiple of heads = {heads}, but is {width}")
-        ends, *inner = jax.random.split(key, layers + 1)
-        start, embed, readout = jax.random.split(ends, 3)
-        self.start = _weights(start, (width, 1))[:, 0]
-        self.embed = _weights(embed, (width, actions))
-        self.blocks = tuple(Block(width, hidden or 2 * width, layers, key=k) for k in inner)
-        self.readout = 0.1 * _weights(readout, (actions, width))
+        drawn = _draw(key, actions, layers, width, hidden or 2 * width)
+        self.start, self.embed, self.blocks, self.readout = drawn
         self.readout_bias = jnp.zeros(actions)
         self.heads = heads
 
@@ -201,6 +198,19 @@ def _product(
 ) -> Float[Array, "out t *n"]:
     product = jnp.tensordot(weights, x, 1)
     return product if bias is None else product + bias.reshape(-1, *(1,) * (x.ndim - 1))
+
+
+@partial(jax.jit, static_argnames=("actions", "layers", "width", "hidden"))
+def _draw(key: PRNGKeyArray, actions: int, layers: int, width: int, hidden: int) -> tuple:
+    """The start token, the embedding, the blocks and the readout, as one program."""
+    ends, *inner = jax.random.split(key, layers + 1)
+    start, embed, readout = jax.random.split(ends, 3)
+    return (
+        _weights(start, (width, 1))[:, 0],
+        _weights(embed, (width, actions)),
+        tuple(Block(width, hidden, layers, key=k) for k in inner),
+        0.1 * _weights(readout, (actions, width)),
+    )
 
 
 def _weights(key: PRNGKeyArray, shape: tuple[int, int]) -> Float[Array, "out w"]:

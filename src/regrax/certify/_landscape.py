@@ -51,7 +51,7 @@ class Curvature(NamedTuple):
 def family(actions: int, horizon: int, points: int = 61) -> Family:
     r"""Signs of $L'(k)$ around $k^\star$, and how many roots it has on $[k^\star/1000, 300 k^\star]$.
 
-    >>> found = family(2, 4, points=2)
+    >>> found = family(2, 2, points=2)
     >>> found.slopes["half"] < 0 < found.slopes["twice"], found.roots
     (True, 1)
     """

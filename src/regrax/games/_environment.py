@@ -85,9 +85,9 @@ def _products(x: Any, y: Any) -> Any:
 def _double_sum(rows: Sequence[np.ndarray]) -> Float[np.ndarray, "*d"]:
     """Sums of `ROUNDS_PER_SUM` rounds, added in double precision."""
     count = len(rows[0]) // ROUNDS_PER_SUM
-    rest = joint_sum([part[count * ROUNDS_PER_SUM :] for part in rows])
     if not count:
-        return rest.astype(float)
+        return joint_sum(rows)
+    rest = joint_sum([part[count * ROUNDS_PER_SUM :] for part in rows])
     parts = [
         part[: count * ROUNDS_PER_SUM].reshape(count, ROUNDS_PER_SUM, part.shape[1])
         for part in rows

@@ -2,9 +2,8 @@ r"""Repeated play: every seat a learner, the game the environment that turns wha
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
-import equinox as eqx
 import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -43,7 +42,7 @@ Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
 Keep = Literal["all", "summary"]
 
 
-class Trajectory(eqx.Module):
+class Trajectory(NamedTuple):
     r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
 
     `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
@@ -135,31 +134,30 @@ def play(
             return summary_of(
                 jax.tree.map(lambda *sums: sum(np.asarray(s, float) for s in sums), *parts), rounds
             )
-        rows = jax.tree.map(_joined, *parts)
+        rows = parts[0] if len(parts) == 1 else jax.tree.map(_joined, *parts)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
 
 
 def _joined(*parts: Any) -> Any:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.concatenate(parts)
 
 
 def _seated(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
     seats = len(game.sizes)
-    seated = (learners,) * seats if isinstance(learners, Learner) else tuple(learners)
-    seated = seated * seats if len(seated) == 1 else seated
-    if len(seated) != seats:
+    given = (learners,) if isinstance(learners, Learner) else tuple(learners)
+    if len(given) not in (1, seats):
         raise ValueError(
-            f"learners must be one, or one for each of {seats} players, but are {len(seated)}"
+            f"learners must be one, or one for each of {seats} players, but are {len(given)}"
         )
-    for learner in seated:
+    for learner in given:
         if not isinstance(learner, Learner):
             raise ValueError(f"learners must be Learner objects, but one is {learner!r}")
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
                 f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
             )
-    return seated
+    return given if len(given) == seats else given * seats
 
 
 def _started(learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
@@ -208,7 +206,7 @@ def _play_in_segments(
 
 def _rows(filled: Round, count: int) -> Round:
     """The rows of the rounds that were asked for."""
-    return jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled))
+    return jax.tree.map(lambda rows: np.asarray(rows)[:count], filled)
 
 
 @partial(jax.jit, static_argnames=("rounds", "capacity", "keep"))

@@ -21,6 +21,7 @@ from ._base import (
     Learner as Learner,
     Started as Started,
     State as State,
+    spec as spec,
 )
 from ._blum_mansour import (
     BlumMansour as BlumMansour,

@@ -61,7 +61,7 @@ class Agent(HostLearner):
         on_host([self], feedback)
         return np.vstack([state, np.asarray(feedback, float)])
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"agent({getattr(self.function, '__name__', type(self.function).__name__)})"
 
 

@@ -87,8 +87,8 @@ class Learner(eqx.Module):
         """What of a round `update` is given."""
         return loss
 
-    def __repr__(self) -> str:
-        return spec_text(self)
+    def __str__(self) -> str:
+        return fields_text(self)
 
 
 class BanditLearner(Learner):
@@ -192,14 +192,24 @@ def check_base(base: Any) -> None:
         raise ValueError(f"base must be traced by jax, but {base} runs in Python")
 
 
-def spec_text(learner: Any) -> str:
+def spec(x: Any) -> str:
+    """The text that names a learner, a step size schedule, a domain or a game in specs; `repr` shows all of its fields.
+
+    >>> from regrax.learners import BlumMansour, Hedge
+    >>> spec(BlumMansour(Hedge(0.5))), Hedge(0.5)
+    ('blum_mansour(hedge(0.5))', Hedge(step_size=0.5))
+    """
+    return str(x)
+
+
+def fields_text(module: Any) -> str:
     """`name(argument, ...)` from a module's fields, leaving out trailing ones that have their default."""
-    fields = [f for f in dataclasses.fields(learner) if f.init]
-    values = [getattr(learner, f.name) for f in fields]
+    fields = [f for f in dataclasses.fields(module) if f.init]
+    values = [getattr(module, f.name) for f in fields]
     while fields and _is_default(values[-1], fields[-1].default):
         fields.pop()
         values.pop()
-    name = registry.NAMES.get(type(learner).__name__, type(learner).__name__)
+    name = registry.NAMES.get(type(module).__name__, type(module).__name__)
     return f"{name}({', '.join(_argument_text(value) for value in values)})"
 
 
@@ -213,7 +223,7 @@ def _argument_text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float) or not hasattr(value, "shape"):
-        return repr(value)
+        return str(value)
     if not checks.is_concrete(value):
         return "traced"
     return f"[{', '.join(str(number) for number in np.ravel(value))}]"

@@ -20,8 +20,8 @@ from regrax.learners._base import (
     State,
     as_prior,
     check_prior,
+    fields_text,
     prior_bits,
-    spec_text,
     with_prior,
 )
 
@@ -128,8 +128,8 @@ class Schedule(eqx.Module):
     def __call__(self, round_: Numbers) -> Values:
         """The step of round `round_ + 1`."""
 
-    def __repr__(self) -> str:
-        return spec_text(self)
+    def __str__(self) -> str:
+        return fields_text(self)
 
 
 class InverseSqrt(Schedule):
@@ -170,8 +170,8 @@ class PerRound(Schedule):
     def __check_init__(self) -> None:
         checks.positive("step_sizes", self.step_sizes)
 
-    def __repr__(self) -> str:
-        return spec_text(self).replace("[", "").replace("]", "")
+    def __str__(self) -> str:
+        return fields_text(self).replace("[", "").replace("]", "")
 
     def __call__(self, round_: Numbers) -> Values:
         xp = _namespace(round_)
