@@ -16,7 +16,7 @@ from tests.xla_flags import quick_flags
 
 from regrax.checkpoints import load_model
 from regrax.cli import main
-from regrax.experiments.runs import Training, train
+from regrax.experiments.runs import TrainConfig, train
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scaling.md"
@@ -26,7 +26,7 @@ BOUND = 40.0  # seconds until the survivors of a loss have left: a heartbeat's 2
 
 WORKER = ["train", "--model", "linear", "--actions", "2", "--horizon", "5", "--steps", "300"]
 WORKER += ["--batch", "512", "--save-every", "0", "--json"]
-SETTINGS = Training("linear", actions=2, horizon=5, steps=300, batch=512)
+SETTINGS = TrainConfig("linear", actions=2, horizon=5, steps=300, batch=512)
 
 
 def environment(devices=1):
@@ -130,7 +130,7 @@ def killed_in_the_middle(out, count, victim):
     every = launched(out, count)
     try:
         limit = time.monotonic() + 300
-        while not (out / "state.json").exists():
+        while not (out / "state.safetensors").exists():
             assert all(process.poll() is None for process in every), "ended before the kill"
             assert time.monotonic() < limit
             time.sleep(0.01)
@@ -144,7 +144,7 @@ def killed_in_the_middle(out, count, victim):
         if process is not every[victim]:
             assert process.returncode == LOST, errors
             assert "regrax: error: another process of this run was lost" in errors
-    assert not (out / "seed-0.json").exists()
+    assert not (out / "seed-0.safetensors").exists()
 
 
 def assert_as_if_undisturbed(out, reference):

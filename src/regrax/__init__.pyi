@@ -43,7 +43,7 @@ from .domains import (
 )
 from .experiments import runs as runs, sweep as sweep, tournament as tournament
 from .experiments.runs import (
-    Training as Training,
+    TrainConfig as TrainConfig,
     train as train,
 )
 from .experiments.tournament import (

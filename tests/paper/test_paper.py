@@ -15,7 +15,6 @@ from regrax.experiments.paper._models import QUICK
 from regrax.experiments.paper._reported import REPORTED
 from regrax.experiments.paper._reproduce import EXPERIMENTS, reproduce
 from regrax.experiments.paper._rows import row
-from regrax.experiments.paper._store import Store
 
 
 @pytest.mark.parametrize(
@@ -36,22 +35,6 @@ def test_a_row_without_a_reported_number_says_only_why():
     assert line.paper == ""
     assert line.verdict == "reason"
     assert line.ours == "0.2000 ± 0.1414"
-
-
-def test_a_piece_is_computed_once_for_its_settings(tmp_path):
-    store, calls = Store(tmp_path), []
-    for settings in ({"n": 1}, {"n": 1}, {"n": 2}):
-        assert store.piece("x", settings, lambda: calls.append(1) or len(calls))["numbers"] == len(
-            calls
-        )
-    assert len(calls) == 2
-
-
-def test_a_piece_that_fails_leaves_nothing_behind(tmp_path):
-    store = Store(tmp_path)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        store.piece("x", {}, lambda: float("nan"))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_exponents_are_those_of_a_power_law():
@@ -83,7 +66,9 @@ def test_an_unknown_experiment_is_refused(tmp_path):
 @pytest.fixture
 def tiny(monkeypatch):
     """Everything, at a scale that checks the plumbing and not the numbers."""
-    short = {name: replace(training, steps=2, batch=8) for name, training in QUICK.items()}
+    short = {
+        name: replace(training, steps=2, batch=8, sequences=64) for name, training in QUICK.items()
+    }
     monkeypatch.setattr(import_module("regrax.experiments.paper._reproduce"), "QUICK", short)
     small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "held_out": 64, "compared": 2}
     for name, experiment in EXPERIMENTS.items():
@@ -111,12 +96,12 @@ def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
         assert shown.overflow <= 0
         assert shown.console == []
 
-    def stop(task):
-        if task.name == "equilibrium":
+    def stop(at):
+        if at.task == "equilibrium":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path / "broken", quick=True, heard=stop)
+        reproduce(tmp_path / "broken", quick=True, on_progress=stop)
     reproduce(tmp_path / "broken", quick=True)
     whole, mended = (without_times(tmp_path / d / "results.json") for d in ("whole", "broken"))
     assert whole == mended
@@ -131,7 +116,7 @@ def started(out):
 def test_kill_9_in_the_middle_then_the_same_command(tmp_path):
     process = started(tmp_path / "killed")
     limit = time.monotonic() + 300
-    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.json")):
+    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.safetensors")):
         assert process.poll() is None
         assert time.monotonic() < limit
         time.sleep(0.05)

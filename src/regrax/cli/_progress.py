@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from regrax.experiments import Progress
+
 
 class Bars:
     """One bar a task, made when it is first heard of, with the time left."""
@@ -13,7 +15,7 @@ class Bars:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
-            Progress,
+            Progress as RichProgress,
             TextColumn,
             TimeElapsedColumn,
             TimeRemainingColumn,
@@ -26,18 +28,21 @@ class Bars:
             TimeRemainingColumn(),
             TextColumn("{task.fields[note]}"),
         )
-        self.progress = Progress(*columns, console=Console(stderr=True), disable=hidden)
+        self.bars = RichProgress(*columns, console=Console(stderr=True), disable=hidden)
         self.tasks: "dict[str, TaskID]" = {}
 
     def __enter__(self) -> "Bars":
-        self.progress.start()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.progress.stop()
+        if self.tasks:
+            self.bars.stop()
 
-    def show(self, name: str, done: float, total: float, note: str = "") -> None:
-        """Move the bar of the task of this name."""
-        if name not in self.tasks:
-            self.tasks[name] = self.progress.add_task(name, total=total, note=note)
-        self.progress.update(self.tasks[name], completed=done, total=total, note=note)
+    def show(self, at: "Progress") -> None:
+        """Move the bar of a piece of work."""
+        if not self.tasks:  # not before the input has been found good
+            self.bars.start()
+        if at.task not in self.tasks:
+            self.tasks[at.task] = self.bars.add_task(at.task, total=at.total, note=at.note)
+        moved = {"completed": at.done, "total": at.total, "note": at.note}
+        self.bars.update(self.tasks[at.task], **moved)

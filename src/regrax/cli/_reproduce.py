@@ -28,9 +28,7 @@ class Reproduce:
         from regrax.experiments.paper import reproduce
 
         with Bars(hidden=self.json) as bars:
-            rows = reproduce(
-                self.out, quick=self.quick, only=self.only, heard=lambda task: bars.show(*task)
-            )
+            rows = reproduce(self.out, quick=self.quick, only=self.only, on_progress=bars.show)
         if self.json:
             files = {
                 "results": str(self.out / "results.json"),

@@ -105,25 +105,16 @@ class Tournament:
         games = {text: read_games(text, self.seeds) for text in self.games}
         sampled = self.sampled or any(isinstance(learner, BanditLearner) for learner in learners)
         key = jax.random.key(0) if sampled else None
-        bars = Bars(hidden=self.json or not is_first())
-
-        def heard(done: int, total: int) -> None:
-            bars.progress.start()  # not before the input has been found good
-            bars.show("games played", done, total)
-
-        try:
+        with Bars(hidden=self.json or not is_first()) as bars:
             return round_robin(
                 learners,
                 games,
                 self.rounds,
                 seeds=self.seeds,
                 key=key,
-                heard=heard,
+                on_progress=bars.show,
                 devices=devices,
             )
-        finally:
-            if bars.tasks:
-                bars.progress.stop()
 
 
 def _result(found: "Results", rank: str) -> dict[str, Any]:

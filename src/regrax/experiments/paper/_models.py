@@ -1,8 +1,7 @@
 """The models the paper trains: which, on what objective, for how long, and where they are kept."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -10,8 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 
 from regrax.attention import Model
-from regrax.experiments.paper._store import Store
-from regrax.experiments.runs import Kind, Progress, Training, train
+from regrax.experiments._progress import OnProgress
+from regrax.experiments._store import Store
+from regrax.experiments.runs import TrainConfig, train
 from regrax.learners import Learner
 from regrax.training import Batch, policies
 
@@ -19,11 +19,11 @@ ACTIONS, HORIZON, SEEDS = 3, 20, 3
 AT_A_TIME = 250
 
 
-def _training(model: Kind, **more: Any) -> Training:
-    return Training(model, ACTIONS, HORIZON, seeds=SEEDS, **more)
+def _training(model: Any, **more: Any) -> TrainConfig:
+    return TrainConfig(model, ACTIONS, HORIZON, seeds=SEEDS, sequences=2000, **more)
 
 
-FULL: Mapping[str, Training] = {
+FULL: Mapping[str, TrainConfig] = {
     "linear": _training("linear"),
     "linear-hindsight": _training("linear", objective="hindsight"),
     "full": _training("full"),
@@ -40,7 +40,7 @@ FULL: Mapping[str, Training] = {
     ),
 }
 
-QUICK: Mapping[str, Training] = {
+QUICK: Mapping[str, TrainConfig] = {
     "linear": _training("linear", steps=250),
     "linear-hindsight": _training("linear", objective="hindsight", steps=100),
     "ball": _training("linear", operator="ball", steps=150),
@@ -51,11 +51,10 @@ QUICK: Mapping[str, Training] = {
 }
 
 
-def models_of(
-    name: str, training: Training, store: Store, heard: Callable[[Progress], None]
-) -> list[Model]:
+def models_of(name: str, config: TrainConfig, store: Store, on_progress: OnProgress) -> list[Model]:
     """The trained models, one a seed: read from the store, or trained and kept."""
-    return train(training, store.path(f"model-{name}", asdict(training), ""), heard=heard)
+    folder = store.path(f"model-{name}", config)
+    return [one.model for one in train(config, folder, on_progress=on_progress)]
 
 
 @jax.jit

@@ -11,6 +11,8 @@ from threading import Event
 from typing import Any, NamedTuple
 
 from regrax._atomic_write import write_whole
+from regrax.experiments._progress import OnProgress, Progress, ignore
+from regrax.experiments._store import Store
 from regrax.experiments.paper import (
     _depth,
     _equilibrium,
@@ -21,8 +23,7 @@ from regrax.experiments.paper import (
 )
 from regrax.experiments.paper._models import FULL, QUICK, models_of
 from regrax.experiments.paper._rows import Row
-from regrax.experiments.paper._store import Store
-from regrax.experiments.runs import Training
+from regrax.experiments.runs import TrainConfig
 from regrax.show.report import Section, Table, render
 
 AT_ONCE = 2
@@ -68,20 +69,12 @@ EXPERIMENTS = {
 }
 
 
-class Task(NamedTuple):
-    """What is being done, and how much of it is done; what a progress bar shows."""
-
-    name: str
-    done: int
-    total: int
-
-
 def reproduce(
     out: Path,
     *,
     quick: bool = False,
     only: Sequence[str] = (),
-    heard: Callable[[Task], None] = lambda _: None,
+    on_progress: OnProgress = ignore,
 ) -> list[Row]:
     """Run the experiments (all, or `only` these), write `results.json` and `report.html` into `out`, give the rows.
 
@@ -89,7 +82,7 @@ def reproduce(
     does what is missing or whose settings changed.
     """
     names = _chosen(only)
-    pieces = _pieces(names, quick, Store(out / "pieces"), heard)
+    pieces = _pieces(names, quick, Store(out / "pieces"), on_progress)
     rows = {name: EXPERIMENTS[name].rows(piece["numbers"]) for name, piece in pieces.items()}
     sections = [EXPERIMENTS[name].section(piece["numbers"]) for name, piece in pieces.items()]
     results = {
@@ -122,18 +115,18 @@ def _needed(names: Sequence[str], quick: bool) -> list[str]:
 
 
 def _pieces(
-    names: Sequence[str], quick: bool, store: Store, heard: Callable[[Task], None]
+    names: Sequence[str], quick: bool, store: Store, on_progress: OnProgress
 ) -> dict[str, dict[str, Any]]:
     """The numbers of every experiment. Compiling uses one core, so two things are done at a time.
 
-    Trainings are submitted before the experiments that wait for them, so no two threads wait for a third.
+    TrainConfigs are submitted before the experiments that wait for them, so no two threads wait for a third.
     """
     stop = Event()
 
-    def tell(task: Task) -> None:
+    def tell(task: Progress) -> None:
         if stop.is_set():
             raise InterruptedError
-        heard(task)
+        on_progress(task)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         models = {
@@ -153,15 +146,15 @@ def _pieces(
             raise
 
 
-def _train(name: str, training: Training, store: Store, heard: Callable[[Task], None]) -> Any:
+def _train(name: str, training: TrainConfig, store: Store, on_progress: OnProgress) -> Any:
     task = f"train {name}"
-    heard(Task(task, 0, 1))
-    models = models_of(name, training, store, lambda at: heard(Task(task, at.step, at.steps)))
-    heard(Task(task, 1, 1))
+    on_progress(Progress(task, 0, 1))
+    models = models_of(name, training, store, lambda at: on_progress(at._replace(task=task)))
+    on_progress(Progress(task, 1, 1))
     return models
 
 
-def _trainings(quick: bool) -> Mapping[str, Training]:
+def _trainings(quick: bool) -> Mapping[str, TrainConfig]:
     return QUICK if quick else FULL
 
 
@@ -170,7 +163,7 @@ def _piece(
     quick: bool,
     models: "dict[str, Future[Any]]",
     store: Store,
-    heard: Callable[[Task], None],
+    on_progress: OnProgress,
 ) -> dict[str, Any]:
     experiment = EXPERIMENTS[name]
     settings, task = experiment.settings(quick), experiment.source
@@ -178,16 +171,16 @@ def _piece(
     mine = {m: models[m].result() for m in used}
     parts, done = experiment.parts(settings), []
     for index, part in enumerate(parts):
-        heard(Task(task, index, len(parts)))
-        kept = store.piece(
-            task, {**part, "models": used}, lambda part=part: experiment.run(part, mine)
+        on_progress(Progress(task, index, len(parts)))
+        kept = store.result(
+            task, {**part, "models": used}, dict, lambda part=part: experiment.run(part, mine)
         )
         done.append(kept)
-    heard(Task(task, len(parts), len(parts)))
+    on_progress(Progress(task, len(parts), len(parts)))
     return {
         "settings": {**settings, "models": used},
-        "numbers": experiment.gather([piece["numbers"] for piece in done]),
-        "seconds": sum(piece["seconds"] for piece in done),
+        "numbers": experiment.gather([kept.result for kept in done]),
+        "seconds": sum(kept.seconds for kept in done),
     }
 
 

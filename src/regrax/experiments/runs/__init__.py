@@ -1,6 +1,5 @@
-"""Trainings: plain settings, and a folder in which they run and can be continued."""
+"""Trainings: plain settings, a folder in which they run and can be continued, and what came of them."""
 
-from regrax.experiments.runs._folder import Progress, train
-from regrax.experiments.runs._settings import Aim, Kind, Training
+import lazy_loader
 
-__all__ = ["Aim", "Kind", "Progress", "Training", "train"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,35 +1,30 @@
 """Run the cells that are missing: batch by batch, here or on a cluster, each kept as soon as it is finished."""
 
-import os
-import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 from regrax import _checks as checks
-from regrax.experiments.sweep._grid_cell import Cell, batches, weight
-from regrax.experiments.sweep._store import Folder, Row, table
+from regrax.experiments._pool import ClusterLost, Dask, Pool, Threads, run_all
+from regrax.experiments._progress import OnProgress, Progress, ignore
+from regrax.experiments._store import Store
+from regrax.experiments.runs import TrainConfig, Trained, save_trained
+from regrax.experiments.sweep._cells import Batch, batches, name_of, weight
+from regrax.experiments.sweep._results import (
+    Listing,
+    Row,
+    path_of,
+    row_of,
+    rows_of,
+    write_listing,
+    write_table,
+)
 from regrax.experiments.sweep._train import work
 
-AT_ONCE = min(2, os.cpu_count() or 1)  # batches: while one compiles, on one core, another trains
-LOOK = 0.05  # seconds from one look at what is running to the next
 
-Batch = tuple[Cell, ...]
-
-
-class Progress(NamedTuple):
-    """How far a sweep is."""
-
-    share: float  # of the work this command had to do, by an estimate of how long each cell takes
-    finished: int  # cells, those of earlier commands among them
-    failed: int
-    cells: int
-    note: str
-
-
-class Finished(NamedTuple):
+@dataclass(frozen=True)
+class Finished:
     """What a sweep has come to."""
 
     rows: list[Row]  # the finished cells, settings and numbers
@@ -37,151 +32,105 @@ class Finished(NamedTuple):
     done_before: int  # cells that were there already
 
 
-class ClusterLost(ConnectionError):
-    """Nothing can come back any more from where the batches run."""
-
-
-@runtime_checkable
-class Pool(Protocol):
-    """Where batches run."""
-
-    def submit(self, batch: Batch, heard: Callable[[float], None]) -> Any:
-        """Begin a batch; what comes back has `done()` and `result()`."""
-
-    def look(self) -> str:
-        """A word on how it goes; raises ClusterLost when nothing can come back any more."""
-        ...
-
-    def close(self) -> None:
-        """Leave, and let nothing go on."""
-
-
 def run_sweep(
-    cells: Sequence[Cell],
+    cells: Sequence[TrainConfig],
     folder: str | Path,
     *,
     dask: str | None = None,
     retries: int = 2,
-    heard: Callable[[Progress], None] = lambda _: None,
+    on_progress: OnProgress = ignore,
 ) -> Finished:
-    """Train and measure the cells that `folder` does not hold yet, in this process or on the Dask cluster at `dask`.
+    """Train and measure the cells that `folder` does not hold yet, in this process or on a Dask cluster.
 
-    A batch that fails is taken apart, and each of its cells tried again alone, `retries` times; a cell that still fails
-    is reported, and the others go on. The results table is written at the end, and also if the end is an error.
+    A batch that fails is taken apart, and each of its cells tried again alone; a cell that still fails is reported, and
+    the others go on. The results table is written at the end, and also if the end is an error.
+
+    Args:
+        cells: Trainings of one seed, as `completed` makes them.
+        folder: Where they are kept.
+        dask: The address of the cluster's scheduler.
+        retries: How often a failing cell is tried again.
+        on_progress: Called again and again with the share of the work that is done.
 
     >>> import tempfile
-    >>> from regrax.experiments.runs import Training
-    >>> from regrax.experiments.sweep._grid_cell import completed
-    >>> small = completed(Training("linear", 2, 5, steps=10, batch=64))
-    >>> cells, folder = [Cell(small, seed, sequences=200) for seed in (0, 1)], tempfile.mkdtemp()
+    >>> from dataclasses import replace
+    >>> from regrax.experiments.sweep import completed
+    >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+    >>> cells, folder = [replace(small, first_seed=seed) for seed in (0, 1)], tempfile.mkdtemp()
     >>> run_sweep(cells, folder).done_before, run_sweep(cells, folder).done_before
     (0, 2)
     """
     checks.at_least("retries", retries, 0)
-    kept = Folder(folder)
-    with kept.held():
-        missing = [cell for cell in cells if kept.row(cell) is None]
-        run = _Run(cells, missing, kept, retries, heard)
-        kept.note(cells, {})
+    folder = Path(folder)
+    with Store(folder).held():
+        (folder / "cells").mkdir(exist_ok=True)
+        missing = [cell for cell in cells if row_of(folder, cell) is None]
+        run = _Run(cells, len(missing), folder, retries, on_progress)
+        write_listing(folder, Listing(list(cells), {}))
         try:
             if missing:
-                run.all(_Here() if dask is None else _cluster(dask))
+                pool = Threads() if dask is None else Dask(dask)
+                run_all(pool, [(b, 0) for b in batches(missing)], run.begin, run.end, run.tell)
+                run.tell("")
         finally:
-            kept.note(cells, run.failed)
-            kept.write_results()
-    return Finished(table(folder), run.failed, len(cells) - len(missing))
+            write_listing(folder, Listing(list(cells), run.failed))
+            rows = rows_of(folder)
+            write_table(folder, rows)
+    return Finished(rows, run.failed, len(cells) - len(missing))
 
 
-def _cluster(address: str) -> Pool:
-    from regrax.experiments.sweep._cluster import Cluster
-
-    return Cluster(address)
+Try = tuple[Batch, int]
+"""A batch, and how often its cells have been tried before."""
 
 
+@dataclass
 class _Run:
     """A sweep on its way: what is running, what is finished, what failed."""
 
-    def __init__(
-        self,
-        cells: Sequence[Cell],
-        missing: Sequence[Cell],
-        kept: Folder,
-        retries: int,
-        heard: Callable[[Progress], None],
-    ) -> None:
-        self.cells, self.missing, self.kept, self.heard = cells, missing, kept, heard
-        self.retries, self.failed = retries, {}
-        self.left = len(missing)
-        self.finished = self.total = 0.0  # weight
-        self.shares: dict[Batch, float] = {}  # of what is running
+    cells: Sequence[TrainConfig]
+    left: int
+    folder: Path
+    retries: int
+    on_progress: OnProgress
+    failed: dict[str, str] = field(default_factory=dict)
+    shares: dict[Batch, float] = field(default_factory=dict)  # of what is running
+    finished: float = 0.0  # weight
+    total: float = 0.0
 
-    def all(self, pool: Pool) -> None:
-        """Every batch until it is kept or given up."""
-        running = {self._begun(pool, batch): (batch, 0) for batch in batches(self.missing)}
-        try:
-            self._tell("")
-            while running:
-                self._tell(pool.look())
-                for future in [future for future in running if future.done()]:
-                    batch, tries = running.pop(future)
-                    for again in self._ended(future, batch, tries):
-                        running[self._begun(pool, again)] = (again, tries + 1)
-                time.sleep(LOOK)
-            self._tell("")
-        finally:
-            pool.close()
-
-    def _begun(self, pool: Pool, batch: Batch) -> Any:
+    def begin(self, pool: Pool, task: Try) -> Any:
+        """Submit a batch."""
+        batch, _ = task
         self.shares[batch] = 0.0
         self.total += weight(batch)
-        return pool.submit(batch, lambda share: self.shares.update({batch: share}))
+        return pool.submit(work, batch, lambda share: self.shares.update({batch: share}))
 
-    def _ended(self, future: Any, batch: Batch, tries: int) -> list[Batch]:
+    def end(self, task: Try, future: Any) -> Iterable[Try]:
         """Keep what a batch gave, or say which cells to try again."""
+        batch, tries = task
         del self.shares[batch]
         self.finished += weight(batch)
+        found: list[Trained] = []
         try:
-            results = future.result()
+            found = future.result()
         except ClusterLost:
             raise
         except Exception as error:
             if len(batch) > 1 or tries < self.retries:
-                return [(cell,) for cell in batch]
-            self.failed.update({cell.name: _words(error) for cell in batch})
-            results = [None] * len(batch)
-        for cell, done in zip(batch, results, strict=True):
-            if done is not None:
-                self.kept.keep(cell, done)
-            self.left -= 1
+                return [((cell,), tries + 1) for cell in batch]
+            self.failed |= {name_of(cell): _words(error) for cell in batch}
+        for cell, trained in zip(batch, found, strict=False):
+            save_trained(path_of(self.folder, cell), cell, trained)
+        self.left -= len(batch)
         return []
 
-    def _tell(self, note: str) -> None:
+    def tell(self, note: str) -> None:
+        """Tell how far it is, by an estimate of how long each cell takes."""
         under_way = sum(share * weight(batch) for batch, share in self.shares.items() if share)
         share = (self.finished + under_way) / self.total
+        failed = f", {len(self.failed)} failed" if self.failed else ""
         done = len(self.cells) - self.left - len(self.failed)
-        self.heard(Progress(share, done, len(self.failed), len(self.cells), note))
-
-
-class _Here:
-    """Batches in threads of this process."""
-
-    def __init__(self) -> None:
-        self.stopped, self.threads = Event(), ThreadPoolExecutor(AT_ONCE)
-
-    def submit(self, batch: Batch, heard: Callable[[float], None]) -> Any:
-        def tell(share: float) -> None:
-            if self.stopped.is_set():
-                raise InterruptedError
-            heard(share)
-
-        return self.threads.submit(work, batch, tell)
-
-    def look(self) -> str:
-        return ""
-
-    def close(self) -> None:
-        self.stopped.set()
-        self.threads.shutdown(wait=True, cancel_futures=True)
+        words = f"{done} of {len(self.cells)} cells{failed}" + (f", {note}" if note else "")
+        self.on_progress(Progress("sweep", share, 1.0, words))
 
 
 def _words(error: Exception) -> str:

@@ -8,11 +8,20 @@ any policy can have and $L(k^*)$ that of the best constant step,
 
 import statistics
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from regrax.experiments.sweep._store import Row
+from regrax.experiments.runs import TrainConfig
+from regrax.experiments.sweep._results import Row
 
-NUMBERS = ("loss", "above", "gap", "step_size", "total_variation", "operations", "seconds")
+NUMBERS: dict[str, Callable[[Row], float | None]] = {
+    "loss": lambda row: row.measured.loss,
+    "above": lambda row: percent_above(row, row.measured.loss),
+    "gap": lambda row: _gap(row),
+    "step_size": lambda row: row.measured.step_size,
+    "operations": lambda row: row.operations,
+    "seconds": lambda row: row.seconds,
+}
 OTHERS = (  # settings that a label names where they tell two rows apart
     *("objective", "operator", "heads", "distribution", "feedback", "surrogate"),
     *("steps", "batch", "rate", "sequences"),
@@ -36,17 +45,18 @@ class Group(NamedTuple):
 def groups(rows: Sequence[Row]) -> list[Group]:
     """The rows by everything but the seed, in the order they came.
 
-    >>> common = {"model": "linear", "actions": 2, "horizon": 5, "optimal_loss": 1.0, "exact_step_loss": 1.1}
-    >>> rows = [{**common, "seed": seed, "loss": loss} for seed, loss in enumerate((1.3, 1.1))]
-    >>> (group,) = groups(rows)
-    >>> group.label, group.mean["gap"], group.spread["loss"]
-    ('linear', 2.0, 0.1414)
+    >>> from regrax.experiments.runs import Measured
+    >>> linear = TrainConfig("linear", 3, 20)
+    >>> found = [Measured(loss, 0.0, None, 0.4, 0.0, 0.0) for loss in (1.3, 1.1)]
+    >>> (group,) = groups([Row(linear, one, 1.0, None, "") for one in found])
+    >>> group.label, group.mean["loss"], group.spread["loss"]
+    ('linear', 1.2, 0.1414)
     """
-    found: dict[tuple, list[Row]] = {}
+    found: dict[TrainConfig, list[Row]] = {}
     for row in rows:
-        found.setdefault(_alike(row), []).append(row)
+        found.setdefault(replace(row.config, first_seed=0), []).append(row)
     varying = _varying(rows)
-    return [_group(cells, varying) for cells in found.values()]
+    return [_group(cells, varying[architecture(cells[0].config)]) for cells in found.values()]
 
 
 def summary(
@@ -59,68 +69,58 @@ def summary(
 
     lines = []
     for label, row, seeds, mean, _ in groups(rows):
-        line = [label, str(row["actions"]), str(row["horizon"]), str(seeds), text(mean["loss"])]
-        line += [text(mean["above"]), text(percent_above(row, "exact_step_loss"))]
-        line += [text(value) for value in (mean["gap"], mean["step_size"], row.get("exact_step"))]
-        count, seconds = mean["operations"], mean["seconds"]
-        line += ["" if count is None else f"{count:.2e}"]
-        lines.append([*line, "" if seconds is None else f"{seconds:.1f}"])
+        line = [label, str(row.config.actions), str(row.config.horizon), str(seeds)]
+        level = None if row.exact_step_loss is None else percent_above(row, row.exact_step_loss)
+        found = (mean["loss"], mean["above"], level, mean["gap"], mean["step_size"], row.exact_step)
+        count, seconds = mean["operations"], mean["seconds"] or 0.0
+        line += [*map(text, found), "" if count is None else f"{count:.2e}"]
+        lines.append([*line, f"{seconds:.1f}"])
     return COLUMNS, lines
 
 
-def percent_above(row: Row, name: str) -> float | None:
+def percent_above(row: Row, loss: float) -> float | None:
     """How many percent a loss is above the least possible."""
-    least = row["optimal_loss"]
-    return None if least is None else 100 * (row[name] / least - 1)
+    least = row.measured.optimal_loss
+    return None if least is None else 100 * (loss / least - 1)
 
 
-def architecture(row: Row) -> str:
+def architecture(config: TrainConfig) -> str:
     """The model and its sizes.
 
-    >>> architecture({"model": "transformer", "layers": 2, "width": 32})
+    >>> architecture(TrainConfig("transformer", 3, 20))
     'transformer 2x32'
     """
-    deep = row["model"] == "transformer"
-    return f"transformer {row['layers']}x{row['width']}" if deep else row["model"]
+    deep = config.model == "transformer"
+    return f"transformer {config.layers}x{config.width}" if deep else config.model
 
 
-def _alike(row: Row) -> tuple:
-    sizes = (row["actions"], row["horizon"], architecture(row))
-    return (*sizes, *(row.get(name) for name in OTHERS))
+def _gap(row: Row) -> float | None:
+    least, step = row.measured.optimal_loss, row.exact_step_loss
+    return None if least is None or step is None else (row.measured.loss - least) / (step - least)
 
 
 def _varying(rows: Sequence[Row]) -> dict[str, list[str]]:
     """For each architecture the other settings that are not the same throughout."""
     found = {}
-    for name in {architecture(row) for row in rows}:
-        mine = [row for row in rows if architecture(row) == name]
-        found[name] = [s for s in OTHERS if len({row.get(s) for row in mine}) > 1]
+    for name in {architecture(row.config) for row in rows}:
+        mine = [row.config for row in rows if architecture(row.config) == name]
+        found[name] = [s for s in OTHERS if len({getattr(c, s) for c in mine}) > 1]
     return found
 
 
-def _group(cells: Sequence[Row], varying: dict[str, list[str]]) -> Group:
-    first = cells[0]
-    name = architecture(first)
-    label = ", ".join([name, *(_named(s, first[s]) for s in varying[name])])
-    values = {number: [_number(cell, number) for cell in cells] for number in NUMBERS}
-    mean, spread = {}, {}
-    for number, found in values.items():
-        known = [value for value in found if value is not None]
+def _group(cells: Sequence[Row], varying: Sequence[str]) -> Group:
+    config = cells[0].config
+    label = ", ".join([architecture(config), *(_named(s, getattr(config, s)) for s in varying)])
+    mean: dict[str, float | None] = {}
+    spread: dict[str, float] = {}
+    for number, of in NUMBERS.items():
+        known = [value for value in map(of, cells) if value is not None]
         mean[number] = statistics.fmean(known) if known else None
         spread[number] = statistics.stdev(known) if len(known) > 1 else 0.0
-    return Group(label, first, len(cells), mean, spread)
+    return Group(label, cells[0], len(cells), mean, spread)
 
 
 def _named(setting: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     return f"no {setting}" if value is None else f"{setting} {value:g}"
-
-
-def _number(row: Row, name: str) -> float | None:
-    if name == "above":
-        return percent_above(row, "loss")
-    if name == "gap":
-        least, step = row["optimal_loss"], row["exact_step_loss"]
-        return None if least is None else (row["loss"] - least) / (step - least)
-    return row.get(name)

@@ -1,9 +1,9 @@
 """The work of a sweep: train cells of one program in one `vmap`, and measure each."""
 
 import time
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,72 +11,47 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from regrax import __version__, theory
 from regrax.attention import Model
-from regrax.experiments.runs import Training
-from regrax.experiments.sweep._grid_cell import Cell
+from regrax.experiments._pool import Tell
+from regrax.experiments.runs import TrainConfig, Trained, measure
+from regrax.experiments.sweep._cells import Batch
 from regrax.experiments.sweep._operations import operations
-from regrax.learners import Learner
-from regrax.training import Objective, Report, adam, evaluate, fit, fit_step_size, recipe, start
-
-MEASURING = 2**31  # the key of the sequences that models are measured on, the same for all
+from regrax.training import adam, fit, recipe, start
 
 
-class Done(NamedTuple):
-    """A trained model, its arrays numpy's, and the numbers about it."""
+def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
+    """Train and measure cells of one program; `tell` is told the share that is done.
 
-    model: Model
-    numbers: dict[str, Any]
-
-
-def work(
-    cells: Sequence[Cell], heard: Callable[[float], None] = lambda _: None, asked: str = __version__
-) -> list[Done]:
-    """Train and measure cells of one program; `heard` is told the share that is done, `asked` the version wanted.
-
-    >>> from regrax.experiments.sweep._grid_cell import completed
-    >>> small = completed(Training("linear", actions=2, horizon=5, steps=10, batch=64))
-    >>> first, second = work([Cell(small, seed, sequences=200) for seed in (0, 1)])
-    >>> sorted(first.numbers)[:5]
-    ['exact_step', 'exact_step_loss', 'excess', 'loss', 'loss_error']
+    >>> from regrax.experiments.sweep._cells import completed
+    >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+    >>> first, second = work((small, replace(small, first_seed=1)))
+    >>> first.measured.optimal_loss == second.measured.optimal_loss
+    True
     """
-    if asked != __version__:
-        raise RuntimeError(
-            f"a worker must have the regrax of the command, {asked}, but has {__version__}"
-        )
     began = time.perf_counter()
-    models = _trained(cells, heard)
-    program, cost = cells[0].training, _cost(cells[0].training)
-    found = [_measured(model, program, cells[0].sequences) for model in models]
+    models = [jax.tree.map(np.asarray, model) for model in _trained(cells, tell)]
+    found = [measure(model, cells[0]) for model in models]
     share = (time.perf_counter() - began) / len(cells)
-    more = {"operations": cost, "seconds": share}
-    return [
-        Done(jax.tree.map(np.asarray, model), {**numbers, **more})
-        for model, numbers in zip(models, found, strict=True)
-    ]
+    cost = _cost(replace(cells[0], rate=None, first_seed=0))
+    return [Trained(model, one, share, cost) for model, one in zip(models, found, strict=True)]
 
 
-def _trained(cells: Sequence[Cell], heard: Callable[[float], None]) -> list[Model]:
-    program = cells[0].training
-    seeds = [cell.seeded for cell in cells]
-    stacked = jax.tree.map(lambda *parts: jnp.concatenate(parts), *[one.fresh() for one in seeds])
-    keys = jnp.concatenate([one.keys(1) for one in seeds])
+def _trained(cells: Batch, tell: Tell) -> list[Model]:
+    program = cells[0]
+    models = jax.tree.map(lambda *parts: jnp.concatenate(parts), *[c.build_models() for c in cells])
+    keys = jnp.concatenate([cell.keys(1) for cell in cells])
     optimizer = _optimizer(program.steps or 0)
-    rates = jnp.array([cell.training.rate for cell in cells], float)
-    before = start(stacked, optimizer, keys)
+    rates = jnp.array([cell.rate for cell in cells], float)
+    before = start(models, optimizer, keys)
     before = eqx.tree_at(lambda state: state.optimizer[1], before, rates)
-
-    def report(report: Report) -> None:
-        heard(report.step / report.steps)
-
     fitted: Any = fit(
-        stacked,
-        program.made_objective(),
+        models,
+        program.build_objective(),
         key=keys,
         steps=program.steps,
         batch=program.batch,
         optimizer=optimizer,
-        callback=report,
+        callback=lambda report: tell(report.step / report.steps),
         state=before,
     ).model
     return [jax.tree.map(lambda leaf, at=at: leaf[at], fitted) for at in range(len(cells))]
@@ -95,52 +70,12 @@ def _optimizer(steps: int) -> optax.GradientTransformation:
     return optax.chain(adam(1.0, steps), optax.GradientTransformation(init, update))
 
 
-def _measured(model: Model, training: Training, sequences: int) -> dict[str, Any]:
-    """The population loss beside the least possible and that of the exact step; and the nearest step."""
-    objective, key = training.made_objective(), jax.random.key(MEASURING)
-    found = evaluate(model, objective, key=key, sequences=sequences)
-    nearest = fit_step_size(model, training.horizon, key=key)
-    least = found.optimal_loss
-    exact = (
-        None if least is None else theory.step_size(*_sizes(training), operator=training.operator)
-    )
-    return {
-        "loss": found.loss,
-        "loss_error": found.error,
-        "optimal_loss": least,
-        "excess": None if least is None else found.loss - least,
-        "exact_step_loss": None if least is None else _exact_step_loss(training, least),
-        "step_size": nearest.step,
-        "exact_step": exact,
-        "total_variation": nearest.total_variation,
-        "parameters": sum(leaf.size for leaf in jax.tree.leaves(model)),
-    }
-
-
-def _exact_step_loss(training: Training, least: float) -> float:
-    """What the algorithm with the exact step loses; $d$ heads lose $d$ times as much above the least."""
-    sizes, operator = _sizes(training), training.operator
-    step = theory.step_size(*sizes, operator=operator)
-    above = theory.loss(step, *sizes, operator=operator) - theory.optimal_loss(
-        *sizes, operator=operator
-    )
-    return least + above * (training.actions if training.model == "swap" else 1)
-
-
-def _sizes(training: Training) -> tuple[int, int]:
-    return training.actions, training.horizon
-
-
 @cache
-def _cost(training: Training) -> int | None:
+def _cost(cell: TrainConfig) -> int | None:
     """The operations of a whole training: the loss of every sequence and its gradient; drawing them is left out."""
-    objective, shapes = training.made_objective(), eqx.filter_eval_shape(training.fresh)
+    objective, shapes = cell.build_objective(), eqx.filter_eval_shape(cell.build_models)
     model = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
     chunk = recipe(model).chunk
-    once = _gradient_cost(model, objective, chunk)
-    return None if once is None else once * (training.steps or 0) * (training.batch or 0) // chunk
-
-
-def _gradient_cost(model: Learner, objective: Objective, count: int) -> int | None:
-    data = jax.eval_shape(lambda: objective.draw(count, key=jax.random.key(0)))
-    return operations(jax.value_and_grad(objective.loss), model, data)
+    data = jax.eval_shape(lambda: objective.draw(chunk, key=jax.random.key(0)))
+    once = operations(jax.value_and_grad(objective.loss), model, data)
+    return None if once is None else once * (cell.steps or 0) * (cell.batch or 0) // chunk

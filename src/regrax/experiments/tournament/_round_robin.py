@@ -14,7 +14,7 @@ is random the interval has no width.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments.tournament._results import MEASURES, Failure, Tournament
 from regrax.experiments.tournament._schedule import Job, Scores, groups, play_group, seating
 from regrax.games import Game, Seating
@@ -36,13 +37,13 @@ def round_robin(
     *,
     seeds: int = 1,
     key: PRNGKeyArray | None = None,
-    heard: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = ignore,
     devices: Devices | None = None,
 ) -> Tournament:
     """Every learner against every learner in every game; what fails is in `failures`, the rest goes on.
 
     `games` maps a name to the games drawn for it, one for each seed, or to one game. With `key` actions are drawn,
-    which bandit learners need. `heard(done, all)` is called as games are finished. `devices` share the drawn games of
+    which bandit learners need. `on_progress` is called as games are finished. `devices` share the drawn games of
     a shape.
 
     >>> from regrax.games import matching_pennies
@@ -56,8 +57,7 @@ def round_robin(
     values = {m: np.full((len(held), len(names), len(names), seeds), np.nan) for m in MEASURES}
     failures: dict[Failure, None] = {}
     jobs, done, mesh = list(_jobs(games, seeds, key)), 0, mesh_of(devices)
-    if heard:
-        heard(0, len(jobs))
+    on_progress(Progress("games played", 0, len(jobs)))
     for group in groups(jobs, len(learners)):
         for job, outcome in zip(group, play_group(group, learners, rounds, mesh), strict=True):
             _enter(values, job, outcome.scores)
@@ -66,8 +66,7 @@ def round_robin(
                 Failure(held[job.game], tuple(names[k] for k in who), why) for who, why in told
             )
         done += len(group)
-        if heard:
-            heard(done, len(jobs))
+        on_progress(Progress("games played", done, len(jobs)))
     for g, drawn in enumerate(games.values()):
         if key is None and len(drawn) == 1:  # nothing is random
             for rows in values.values():
