@@ -1,6 +1,5 @@
-"""The paper, experiment by experiment: settings to numbers to figures, beside the reported and the exact values."""
+"""The paper, experiment by experiment: settings to numbers, beside the reported and the exact values."""
 
-from regrax.experiments.paper._reproduce import EXPERIMENTS, reproduce
-from regrax.experiments.paper._rows import Row
+import lazy_loader
 
-__all__ = ["EXPERIMENTS", "Row", "reproduce"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,6 +1,6 @@
-"""Table 1: for each system its step by training and by theory, and whether the layer is its algorithm."""
+"""Table 1: for each system its step by theory, and how far the layer is from its algorithm."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -9,87 +9,53 @@ import numpy as np
 from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.domains import Ball
-from regrax.experiments.paper._models import ACTIONS, HORIZON
-from regrax.experiments.paper._rows import Row, row
+from regrax.experiments.paper._config import ReproduceConfig
+from regrax.experiments.runs import TrainConfig, Trained
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, Learner, rollout
-from regrax.show.report import Section, Table, architecture
-from regrax.training import fit_step_size
 
-NAME, TITLE = "table-one", "Three systems, three algorithms"
-SYSTEMS = {
-    "ball": ("identity, L2 ball", "Euclidean FTRL"),
-    "linear": ("softmax", "Hedge (entropy FTRL)"),
-    "swap": ("softmax columns, fixed point", "Blum-Mansour over Hedge"),
-}
-MODELS = tuple(SYSTEMS)
-ROUNDING = 1e-9
+MODELS = ("ball", "linear", "swap")
 
 
-def settings(quick: bool) -> dict[str, Any]:
-    """How many sequences the step is fitted on and the forward passes compared on."""
-    return {"held_out": 4096, "compared": 20 if quick else 200, "seed": 13}
+@dataclass(frozen=True)
+class SystemsConfig:
+    """On how many sequences the forward passes are compared."""
+
+    actions: int
+    horizon: int
+    compared: int
 
 
-def run(settings: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
-    """Measured and theoretical steps, and the largest difference between layer and algorithm."""
-    key = jax.random.key(settings["seed"])
-    steps = {
-        "ball": theory.step_size(ACTIONS, HORIZON, operator="ball"),
-        "linear": theory.step_size(ACTIONS, HORIZON),
-        "swap": theory.step_size(ACTIONS, HORIZON),
-    }
-    return {
-        name: {
-            "steps": [
-                fit_step_size(m, HORIZON, key=key, sequences=settings["held_out"]).step
-                for m in models[name]
-            ],
-            "theory": steps[name],
-            "difference": _difference(name, steps[name], settings["compared"]),
-        }
-        for name in SYSTEMS
-    }
+@dataclass(frozen=True)
+class Systems:
+    """By system: the step of theory, and the largest difference between layer and algorithm."""
+
+    steps: dict[str, float]
+    differences: dict[str, float]
 
 
-def _difference(name: str, step: float, count: int) -> float:
+def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[SystemsConfig]:
+    """The one part of the experiment."""
+    return [SystemsConfig(config.actions, config.horizon, 20 if config.quick else 200)]
+
+
+def run(config: SystemsConfig, models: dict[str, list[Trained]]) -> Systems:
     """The largest entry of |layer - algorithm| at the stationary parameters, in float64."""
+    d, T = config.actions, config.horizon
+    soft, ball = theory.step_size(d, T), theory.step_size(d, T, operator="ball")
     with jax.enable_x64(True):
         pairs: dict[str, tuple[Learner, Learner]] = {
             "ball": (
-                LinearAttention.hedge(ACTIONS, step, operator="ball"),
-                EuclideanFTRL(step, Ball()),
+                LinearAttention.hedge(d, ball, operator="ball"),
+                EuclideanFTRL(ball, Ball()),
             ),
-            "linear": (LinearAttention.hedge(ACTIONS, step), Hedge(step)),
-            "swap": (SwapAttention.hedge(ACTIONS, step), BlumMansour(Hedge(step), tolerance=1e-13)),
+            "linear": (LinearAttention.hedge(d, soft), Hedge(soft)),
+            "swap": (SwapAttention.hedge(d, soft), BlumMansour(Hedge(soft), tolerance=1e-13)),
         }
-        layer, algorithm = pairs[name]
-        losses = jnp.asarray(np.random.default_rng(0).normal(size=(count, HORIZON, ACTIONS)))
-        gaps = jax.vmap(lambda l: jnp.abs(rollout(layer, l) - rollout(algorithm, l)).max())(losses)
-        return float(gaps.max())
+        losses = jnp.asarray(np.random.default_rng(0).normal(size=(config.compared, T, d)))
+        differences = {name: _difference(*pair, losses) for name, pair in pairs.items()}
+    return Systems({"ball": ball, "linear": soft, "swap": soft}, differences)
 
 
-def rows(numbers: dict[str, Any]) -> list[Row]:
-    """The step of each system."""
-    scales = {"ball": "1/sqrt(Td)", "linear": "1/sqrt(T)", "swap": "1/sqrt(T)"}
-    return [
-        row(f"step, {operator}", None, numbers[name]["steps"], exact=numbers[name]["theory"],
-            why=f"the paper gives the order, {scales[name]}, and no number")
-        for name, (operator, _) in SYSTEMS.items()
-    ]  # fmt: skip
-
-
-def section(numbers: dict[str, Any]) -> Section:
-    """The table, and the architecture drawn anew."""
-    text = [
-        "At the stationary parameters the forward pass of each system is an algorithm with a name. The last column is "
-        "the largest difference between the two over random sequences, in double precision.",
-    ]
-    table = Table(
-        ("operator", "algorithm", "step found by training", "step by theory", "same policies", "largest difference"),
-        [
-            (*SYSTEMS[name], row("", None, found["steps"], why="", digits=5).ours, f"{found['theory']:.7f}",
-             "yes" if found["difference"] < ROUNDING else "no", f"{found['difference']:.1e}")
-            for name, found in numbers.items()
-        ],
-    )  # fmt: skip
-    return Section(NAME, TITLE, text, tables=[table], drawings=[architecture()])
+def _difference(layer: Learner, algorithm: Learner, losses: jax.Array) -> float:
+    gaps = jax.vmap(lambda l: jnp.abs(rollout(layer, l) - rollout(algorithm, l)).max())(losses)
+    return float(gaps.max())
