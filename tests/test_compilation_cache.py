@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regrax.cli import _compilation_cache as compiling
+from regrax.cli import _entry as compiling
 
 PLAY = ("play", "weighted-rps", "--learners", "hedge(0.4479)", "--rounds", "20", "--json")
 
@@ -86,14 +86,16 @@ def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_no_word(
 
 
 def test_what_a_killed_command_may_have_left_half_written_is_dropped(home: Path) -> None:
-    folder = compiling.cache_folder()
+    folder, child = compiling.cache_folder(), subprocess.Popen([sys.executable, "-c", ""])
+    gone = child.pid
+    child.wait()
     folder.mkdir(parents=True)
-    for age, name in ((10, "whole-cache"), (5, "running-1"), (0, "cut-cache")):
+    for age, name in ((10, "whole-cache"), (5, f"running-{gone}"), (0, "cut-cache")):
         (folder / name).write_bytes(b"0123")
         os.utime(folder / name, (1e9 - age, 1e9 - age))
     with compiling.prepared():
         assert [e.name for e in entries(home)] == ["whole-cache"]
         (folder / "new-cache").write_bytes(b"0123")
-        with compiling.prepared():  # the first one is alive: what it writes stays
-            assert len(entries(home)) == 2
+        compiling._drop_unfinished(folder)  # we are alive: what we write stays
+        assert len(entries(home)) == 2
     assert sorted(e.name for e in folder.iterdir()) == ["new-cache", "whole-cache"]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from regrax.cli._options import Positional
+from regrax._settings import Positional
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
-from regrax.cli._options import Positional
+from regrax._settings import Positional
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:

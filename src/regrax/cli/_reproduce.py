@@ -25,7 +25,7 @@ class Reproduce:
         import msgspec
 
         from regrax._atomic_write import write_whole
-        from regrax.cli._progress import Bars
+        from regrax.cli._text import Bars
         from regrax.experiments.paper import compare, reproduce
         from regrax.show.report import paper_page
 

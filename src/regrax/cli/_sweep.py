@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regrax.cli._options import Positional
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Sweep:
 
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""
-        from regrax.cli._progress import Bars
+        from regrax.cli._text import Bars
         from regrax.experiments.sweep import read_sweep, run_sweep
 
         cells = read_sweep(self.file)

@@ -95,8 +95,7 @@ class Tournament:
     def _played(self, devices: "Devices | None") -> "Results":
         import jax
 
-        from regrax.cli._progress import Bars
-        from regrax.cli._text import read_games, read_learner
+        from regrax.cli._text import Bars, read_games, read_learner
         from regrax.distributed import is_first
         from regrax.experiments.tournament import round_robin
         from regrax.learners import BanditLearner

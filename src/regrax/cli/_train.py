@@ -39,7 +39,7 @@ class Train:
                 self._print(rows)
 
     def _train(self, devices: Any) -> list[dict[str, Any]]:
-        from regrax.cli._progress import Bars
+        from regrax.cli._text import Bars
         from regrax.distributed import is_first
         from regrax.experiments.runs import train
         from regrax.training import TrainingDiverged

@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from regrax._atomic_write import write_whole
-from regrax._lock import locked
+from regrax._atomic_write import locked, write_whole
 
 R = TypeVar("R")
 
