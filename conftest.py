@@ -16,9 +16,9 @@ gc.disable()  # until all tests are collected: nothing that is imported is garba
 
 import jaxtyping
 
-collect_ignore = (
-    [] if find_spec("torch") else ["src/regrax/torch.py"]
-)  # its examples need the extra
+# their examples need extras
+collect_ignore = [] if find_spec("torch") else ["src/regrax/torch.py"]
+collect_ignore += [] if find_spec("torch") and find_spec("transformers") else ["src/regrax/llm"]
 
 # a whole number is a float here, as it is to every type checker
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"

@@ -1,6 +1,7 @@
 """Exact equilibria: hand-checkable cases, brute-force oracles on tiny games, and what every answer must satisfy."""
 
 import itertools
+from fractions import Fraction
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +15,20 @@ from regrax.games import (
     Correlated,
     Game,
     SolverError,
+    cce_dist,
+    cce_gap,
+    ce_dist,
     nash_equilibria,
+    nash_gap,
     nearest,
     play,
     pure_equilibria,
     solve,
+    swap_gap,
     zero_sum_equilibrium,
 )
 from regrax.games._linear_programs import incentives
+from regrax.games.formats import game_from_json, game_to_json
 from regrax.learners import Hedge
 
 ROUNDING = 1e-12
@@ -371,3 +378,98 @@ def test_a_failed_solve_gives_the_solvers_reason(monkeypatch):
     monkeypatch.setattr("regrax.games._max_entropy.STEPS", 3)
     with pytest.raises(SolverError, match="not certified to 1e-09 in 3 steps: deviations still"):
         solve(games.chicken(), "ce", "entropy")
+
+
+def _solve_fractions(rows):
+    """Gauss-Jordan in fractions; None of a singular system."""
+    rows = [[Fraction(value) for value in row] for row in rows]
+    for k in range(len(rows)):
+        pivot = next((r for r in range(k, len(rows)) if rows[r][k]), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for r in range(len(rows)):
+            if r != k:
+                rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def _all_vertices(replies):
+    n, m = len(replies), len(replies[0])
+    for size in range(1, min(n, m) + 1):
+        for equal in itertools.combinations(range(n), size):
+            for played in itertools.combinations(range(m), size):
+                rows = [[*(replies[j][i] for i in played), -1, 0] for j in equal]
+                found = _solve_fractions([*rows, [1] * size + [0, 1]])
+                if found is None or min(found[:-1]) < 0:
+                    continue
+                x = [Fraction(0)] * m
+                for i, weight in zip(played, found[:-1], strict=True):
+                    x[i] = weight
+                if max(_worth(replies, x)) == found[-1]:
+                    yield tuple(x)
+
+
+def _worth(own, other):
+    return [sum(Fraction(u) * w for u, w in zip(row, other, strict=True)) for row in own]
+
+
+def _by_brute_force(first, second):
+    def replies_best(own, x, y):
+        worth = _worth(own, y)
+        return all(not weight or worth[i] == max(worth) for i, weight in enumerate(x))
+
+    turned = [list(column) for column in zip(*second, strict=True)]
+    pairs = itertools.product(set(_all_vertices(turned)), set(_all_vertices(first)))
+    return [p for p in pairs if replies_best(first, *p) and replies_best(turned, *p[::-1])]
+
+
+def test_degenerate_and_badly_scaled_games_have_the_equilibria_that_fractions_give():
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        shape = tuple(rng.integers(1, 5, 2))
+        first, second = rng.integers(0, rng.integers(2, 4), (2, *shape)).astype(float)
+        if trial % 2:
+            first *= 10.0 ** rng.integers(-8, 11, shape)
+        found = nash_equilibria(Game([first, second]))
+        exact = _by_brute_force(first.tolist(), second.tolist())
+        assert len(found) == len(exact)
+        sides = {tuple(np.concatenate(one.marginals).round(12).tolist()) for one in found}
+        assert sides == {tuple(round(float(w), 12) for side in one for w in side) for one in exact}
+
+
+def test_the_extreme_equilibria_of_a_singular_game_are_four():
+    first = np.array([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 3], [2, 2, 3, 1]], float)
+    found = nash_equilibria(Game([first, 4 - first]))
+    assert len(found) == 4
+    assert all(float(nash_gap(one.joint, one.game)) <= 1e-15 for one in found)
+
+
+def test_a_small_difference_beside_a_large_payoff_decides():
+    (only,) = nash_equilibria(Game([[[2, 0], [1, 1e10]], [[1, 0], [1, 0]]]))
+    assert [side.tolist() for side in only.marginals] == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("kind", [Fraction, int])
+def test_pure_equilibria_see_what_doubles_cannot(kind):
+    game = Game([[[kind(10**17 + 1), 0], [kind(10**17), 0]], [[1, 0], [1, 0]]])
+    assert pure_equilibria(game) == [(0, 0)]
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(1, 3), Fraction(-7, 10), 10**17 + 1, Fraction(2**70 + 1, 3)]
+)
+def test_json_keeps_what_doubles_cannot(value):
+    game = Game([[[value, 0], [1, 0.5]], [[1, 0], [1, 0]]])
+    again = game_from_json(game_to_json(game))
+    assert again.exact == game.exact
+    assert again == game or np.array_equal(again.payoffs, game.payoffs)
+
+
+def test_openspiels_distances_are_sums_of_positive_and_of_swap_gaps():
+    game = Game([[[0, 1], [3, -1]], [[2, -1], [0, 1]]])
+    joint = np.array([[0.1, 0.2], [0.3, 0.4]])
+    cce, swap = cce_gap(joint, game, "none"), swap_gap(joint, game, "none")
+    assert float(cce_dist(joint, game)) == pytest.approx(sum(max(0, float(g)) for g in cce))
+    assert float(ce_dist(joint, game)) == pytest.approx(float(sum(swap)))

@@ -3,11 +3,14 @@
 import jax
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.quiver import Quiver
+from PIL import Image, ImageSequence
 
 from regrax import games
 from regrax.games import play
-from regrax.learners import BlumMansour, Exp3, Hedge, Uniform
-from regrax.show.plots import plot_gaps, plot_play
+from regrax.learners import BlumMansour, Exp3, FollowTheLeader, Hedge, RegretMatching, Uniform
+from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
 from regrax.show.plots._panels import CORNERS
 from regrax.show.plots._style import POINTS, shown_rounds
 
@@ -98,3 +101,67 @@ def test_names_may_hold_dollars(x64, tmp_path):
 def test_long_curves_are_thinned():
     assert len(plot_gaps({"ce_gap": np.ones(100_000)}).axes[0].lines[0].get_xdata()) <= POINTS
     assert shown_rounds(100_000)[[0, -1]].tolist() == [1, 100_000]
+
+
+def test_the_field_of_matching_pennies_turns_round_its_equilibrium(x64):
+    """Hedge moves at right angles to the way to the equilibrium, clockwise: the flow that goes round for ever."""
+    figure = plot_phase(games.matching_pennies(), Hedge(0.1), rounds=20, arrows=5)
+    (axes,) = figure.axes
+    (field,) = [drawn for drawn in axes.collections if isinstance(drawn, Quiver)]
+    away = np.stack([field.X, field.Y], 1) - 0.5
+    turned = away[:, 0] * field.V - away[:, 1] * field.U
+    middle = np.abs(away).max(1) < 0.01
+    assert (turned[~middle] < 0).all()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "player 1: probability of heads",
+        "player 2: probability of heads",
+    )
+
+
+@pytest.mark.parametrize("learner", [Hedge(0.2), RegretMatching()], ids=str)
+def test_orbits_begin_where_they_are_told_and_are_those_of_play(x64, learner):
+    start = [[0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
+    game = games.weighted_rps()
+    figure = plot_phase(game, learner, rounds=30, starts=[start], arrows=4)
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    played = play(game, learner, 30, start=start)
+    points = np.asarray(played.policies[0]) @ CORNERS
+    drawn = np.stack(lines["last iterate"].get_data(), 1)
+    np.testing.assert_allclose(drawn[[0, -1]], points[[0, -1]], atol=1e-6)
+    average = np.asarray(played.policies[0]).mean(0) @ CORNERS
+    np.testing.assert_allclose([axis[-1] for axis in lines["time average"].get_data()], average)
+
+
+def test_figures_are_drawn_in_axes_that_are_given_and_show_themselves(x64):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot_phase(games.chicken(), Hedge(0.1), rounds=5, arrows=3, ax=left) is figure
+    assert plot_gaps({"cce_gap": np.array([0.5, 0.25])}, ax=right) is figure
+    shown = plot_gaps({"cce_gap": np.array([0.5, 0.25])})
+    assert shown._repr_png_().startswith(b"\x89PNG")
+
+
+def test_phase_portraits_are_of_small_games():
+    with pytest.raises(ValueError, match=r"2 or 3 actions each, got sizes \(2, 3\)"):
+        plot_phase(games.random(2, 3), Hedge(0.1))
+
+
+def test_an_animation_moves_and_saves_itself(tmp_path):
+    game = games.shapley()
+    played = play(game, FollowTheLeader(), 40, start=[[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    moving = animate(played, game, frames=4, seconds=1)
+    for name in ("play.gif", "play.html"):
+        moving.save(tmp_path / name)
+    with Image.open(tmp_path / "play.gif") as picture:
+        assert picture.n_frames == 4
+        pictures = {frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(picture)}
+    assert len(pictures) == 4
+    assert "<img" in (tmp_path / "play.html").read_text()
+    with pytest.raises(ValueError, match=r"must end in .gif, .html, .mp4, got"):
+        moving.save(tmp_path / "play.avi")
+
+
+def test_an_animation_of_other_sizes_has_bars():
+    moving = animate(play(games.random(2, 4), Hedge(0.1), 10), frames=2)
+    titles = [axes.get_title() for axes in moving.figure.axes]
+    assert titles == ["player 1", "player 2"]

@@ -11,12 +11,16 @@ from . import (
     experiments as experiments,
     games as games,
     learners as learners,
+    llm as llm,
     regret as regret,
     sharding as sharding,
     simplex as simplex,
     specs as specs,
     theory as theory,
     training as training,
+)
+from ._exploration import (
+    exploration as exploration,
 )
 from .agents import (
     ChatAgent as ChatAgent,
@@ -55,7 +59,9 @@ from .games import (
     Game as Game,
     Summary as Summary,
     Trajectory as Trajectory,
+    cce_dist as cce_dist,
     cce_gap as cce_gap,
+    ce_dist as ce_dist,
     ce_gap as ce_gap,
     deviation_gains as deviation_gains,
     joint_gaps as joint_gaps,
@@ -116,6 +122,7 @@ from .regret import (
 )
 from .show import plots as plots
 from .show.explorer import explore as explore
+from .show.plots import animate as animate
 from .simplex import (
     power_iteration as power_iteration,
     project_ball as project_ball,

@@ -70,8 +70,8 @@ def load_model(path: str | Path) -> Saved:
     >>> from regrax.attention import SwapAttention
     >>> path = Path(tempfile.mkdtemp()) / "heads"
     >>> save_model(path, SwapAttention.hedge(3, 0.4))
-    >>> load_model(path).model.actions
-    3
+    >>> str(load_model(path).model)
+    'swap_attention(3)'
     """
     file = file_of(path)
     return unpack_model(read_whole(file), file)

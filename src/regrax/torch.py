@@ -7,10 +7,14 @@ value and gradient they equal `regrax.regret` and `regrax.training` to rounding.
     swap       sum_i (M_ii - min_j M_ij),  M = sum_t pi_t l_t^T              swap_loss        mean of h(swap)
     hindsight  sum_t |pi_t - e_J|^2 - T + (min_j S_j)^2, J = argmin_j S_j    hindsight_loss   mean; E = E[R^2]
 
+Every function takes the same four things: `policies`, which are distributions, or integers of shape `(..., T)`, the
+actions that were played; `losses`; `logits`, instead of policies, whose softmax they are; and `mask`, true of shape
+`(..., T)` where a round was played, so that sequences of unequal length share a tensor. What stands in a round that was
+not played counts nowhere, NaN included. Values are checked, except while a graph is compiled.
+
     from regrax.torch import regret_loss
 
-    policies = torch.softmax(model(losses), -1)     # row t from losses 1..t-1
-    regret_loss(policies, losses).backward()
+    regret_loss(losses=losses, logits=model(losses)).backward()      # row t of the logits from losses 1..t-1
 """
 
 from collections.abc import Callable
@@ -24,6 +28,7 @@ except ModuleNotFoundError:
     ) from None
 
 __all__ = [
+    "bandit_estimates",
     "external_regret",
     "hindsight_loss",
     "internal_regret",
@@ -34,88 +39,218 @@ __all__ = [
 ]
 
 Surrogate = Callable[[Tensor], Tensor]
+Given = Tensor | None
+TOLERANCE = 1e-4
+"""How far from 1 a distribution's sum may be, besides rounding, as in `regrax.regret`."""
 
 
-def external_regret(policies: Tensor, losses: Tensor) -> Tensor:
+def external_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
     r"""$\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$ of every sequence, shape `(...)`.
 
     >>> external_regret(torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
     1.0
+    >>> external_regret(torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
+    1.0
     """
-    _check(policies, losses)
+    policies, losses, _ = _played(policies, losses, logits, mask)
     return (policies * losses).sum((-2, -1)) - losses.sum(-2).amin(-1)
 
 
-def swap_matrix(policies: Tensor, losses: Tensor) -> Tensor:
+def swap_matrix(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
     r"""$M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$, shape `(..., d, d)`.
 
     >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
     [[3.0, 2.0], [0.0, 0.0]]
     """
-    _check(policies, losses)
+    policies, losses, _ = _played(policies, losses, logits, mask)
     return policies.transpose(-2, -1) @ losses
 
 
-def internal_regret(policies: Tensor, losses: Tensor) -> Tensor:
+def internal_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
     r"""$\max_{i,j} (M_{ii} - M_{ij})$ of every sequence.
 
     >>> internal_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     5.0
     """
-    return _gains(swap_matrix(policies, losses)).amax((-2, -1))
+    return _gains(swap_matrix(policies, losses, logits=logits, mask=mask)).amax((-2, -1))
 
 
-def swap_regret(policies: Tensor, losses: Tensor) -> Tensor:
+def swap_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
     r"""$\sum_i (M_{ii} - \min_j M_{ij})$ of every sequence.
 
     >>> swap_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     6.0
     """
-    return _gains(swap_matrix(policies, losses)).amax(-1).sum(-1)
+    return _gains(swap_matrix(policies, losses, logits=logits, mask=mask)).amax(-1).sum(-1)
 
 
-def regret_loss(policies: Tensor, losses: Tensor, h: Surrogate = torch.square) -> Tensor:
+def regret_loss(
+    policies: Given = None,
+    losses: Given = None,
+    h: Surrogate = torch.square,
+    *,
+    logits: Given = None,
+    mask: Given = None,
+) -> Tensor:
     r"""Mean of $h(R)$ over the batch: the regret loss.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        h: what is taken of each sequence's regret.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
 
     >>> regret_loss(torch.full((3, 2, 2), 0.5), torch.tensor([[2.0, 0.0], [2.0, 0.0]]).expand(3, 2, 2)).item()
     4.0
     """
-    return h(external_regret(policies, losses)).mean()
+    return h(external_regret(policies, losses, logits=logits, mask=mask)).mean()
 
 
-def swap_loss(policies: Tensor, losses: Tensor, h: Surrogate = torch.square) -> Tensor:
-    r"""Mean of $h$ of swap regret over the batch.
+def swap_loss(
+    policies: Given = None,
+    losses: Given = None,
+    h: Surrogate = torch.square,
+    *,
+    logits: Given = None,
+    mask: Given = None,
+) -> Tensor:
+    r"""Mean of $h$ of swap regret over the batch; arguments as in `regret_loss`.
 
     >>> swap_loss(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     36.0
     """
-    return h(swap_regret(policies, losses)).mean()
+    return h(swap_regret(policies, losses, logits=logits, mask=mask)).mean()
 
 
-def hindsight_loss(policies: Tensor, losses: Tensor) -> Tensor:
+def hindsight_loss(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
     r"""$\sum_t \|\pi_t - e_{J^*}\|^2 - T + (\min_j S_j)^2$, mean over the batch; $J^* = \arg\min_j S_j$.
 
-    For i.i.d. standard Gaussian losses, and for these only, its mean is $E[R^2]$ and so is its gradient's, with less
-    noise.
+    Sums are over played rounds and $T$ is their number. For i.i.d. standard Gaussian losses, and for these only, its
+    mean is $E[R^2]$ and so is its gradient's, with less noise.
 
     >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
     -0.5
     """
-    _check(policies, losses)
-    totals = losses.sum(-2)
-    least, best = totals.min(-1)
+    policies, losses, rounds = _played(policies, losses, logits, mask)
+    least, best = losses.sum(-2).min(-1)
     target = torch.nn.functional.one_hot(best, losses.shape[-1]).to(policies.dtype)
-    errors = (policies - target.unsqueeze(-2)).square().sum((-2, -1))
-    return (errors - losses.shape[-2] + least.square()).mean()
+    errors = (policies - target.unsqueeze(-2)).square().sum(-1)
+    errors = errors.sum(-1) if mask is None else torch.where(mask, errors, 0).sum(-1)
+    return (errors - rounds + least.square()).mean()
+
+
+def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
+    r"""$\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$: losses of which one a round was seen.
+
+    Their mean is the losses themselves wherever the chance is above 0, so the regret of `actions` on them estimates the
+    regret of play. `actions` and `received` have shape `(..., T)`, `chances`, the policies that the actions were drawn
+    from, `(..., T, d)`.
+
+    >>> bandit_estimates(torch.tensor([1]), torch.tensor([3.0]), torch.tensor([[0.5, 0.5]])).tolist()
+    [[0.0, 6.0]]
+    """
+    _check_distributions("chances", chances)
+    if received.shape != actions.shape:
+        raise ValueError(
+            f"received must have shape {tuple(actions.shape)}, that of actions, got {tuple(received.shape)}"
+        )
+    shown = _one_hot(actions, chances)
+    chance = (shown * chances).sum(-1)
+    if not torch.compiler.is_compiling() and bool((chance <= 0).any()):
+        raise ValueError("chances of the drawn actions must be above 0, got one that is not")
+    return shown * (received / chance).unsqueeze(-1)
 
 
 def _gains(matrix: Tensor) -> Tensor:
     return torch.diagonal(matrix, dim1=-2, dim2=-1).unsqueeze(-1) - matrix
 
 
-def _check(policies: Tensor, losses: Tensor) -> None:
-    if policies.ndim < 2 or policies.shape != losses.shape:
+def _played(
+    policies: Given, losses: Given, logits: Given, mask: Given
+) -> tuple[Tensor, Tensor, Tensor | int]:
+    """Policies and losses, zero in rounds that were not played, and how many were."""
+    if losses is None or (policies is None) == (logits is None):
+        raise ValueError("losses and one of policies or logits must be given, got others")
+    given, name = (policies, "policies") if logits is None else (logits, "logits")
+    is_index = logits is None and not given.is_floating_point()
+    shape = tuple(losses.shape)
+    if losses.ndim < 2 or tuple(given.shape) != (shape[:-1] if is_index else shape):
+        wanted = "action indices (..., T) or distributions" if logits is None else "numbers"
         raise ValueError(
-            f"losses must have the shape {tuple(policies.shape)} of policies, (..., T, d), "
-            f"but came with {tuple(losses.shape)}"
+            f"{name} must be {wanted} (..., T, d) for losses of shape {shape}, "
+            f"got {str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
+        )
+    if mask is not None:
+        _check_mask(mask, shape[:-1])
+        there = mask if is_index else mask.unsqueeze(-1)
+        given = torch.where(there, given, 0 if is_index or logits is not None else 1 / shape[-1])
+        losses = torch.where(mask.unsqueeze(-1), losses, 0)
+    _check_finite("losses", losses)
+    rounds = shape[-2] if mask is None else mask.sum(-1)
+    played = _policies(given, losses, is_index, logits is not None)
+    kind = torch.promote_types(played.dtype, losses.dtype)
+    return played.to(kind), losses.to(kind), rounds
+
+
+def _policies(given: Tensor, losses: Tensor, is_index: bool, is_logits: bool) -> Tensor:
+    if is_index:
+        return _one_hot(given, losses)
+    if is_logits:
+        if not torch.compiler.is_compiling() and bool(given.detach().isnan().any()):
+            raise ValueError("logits must be numbers, got nan")
+        return torch.softmax(given, -1)
+    _check_distributions("policies", given)
+    return given
+
+
+def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
+    d = like.shape[-1]
+    if actions.dtype == torch.bool or actions.is_floating_point():
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got {actions.dtype}")
+    if not torch.compiler.is_compiling() and bool(((actions < 0) | (actions >= d)).any()):
+        raise ValueError(
+            f"actions must be from 0 to {d - 1}, got {actions.min().item()} to {actions.max().item()}"
+        )
+    return torch.nn.functional.one_hot(actions.long(), d).to(like.dtype)
+
+
+def _check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
+    if mask.dtype != torch.bool or tuple(mask.shape) != shape:
+        kind = str(mask.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"mask must be bool of shape {shape}, (..., T), got {kind} of shape {tuple(mask.shape)}"
+        )
+
+
+def _check_finite(name: str, values: Tensor) -> None:
+    if not values.is_floating_point():
+        raise ValueError(f"{name} must be floating-point numbers, got {values.dtype}")
+    if not torch.compiler.is_compiling() and not bool(values.detach().isfinite().all()):
+        raise ValueError(f"{name} must be finite numbers, got some that are not")
+
+
+def _check_distributions(name: str, values: Tensor) -> None:
+    _check_finite(name, values)
+    if torch.compiler.is_compiling():
+        return
+    values = values.detach()
+    rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
+    if values.min() < -rounding:
+        raise ValueError(f"{name} must have no negative entry, got {values.min().item():.6g}")
+    sums = values.float().sum(-1) if values.dtype != torch.float64 else values.sum(-1)
+    worst = sums.flatten()[(sums - 1).abs().argmax()].item()
+    if abs(worst - 1) > rounding:
+        raise ValueError(
+            f"{name} must sum to 1 along their last axis, got {worst:.6g}; logits go in logits="
         )

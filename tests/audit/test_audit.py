@@ -6,9 +6,8 @@ import jax
 import numpy as np
 import pytest
 
-from regrax import rollout
+from regrax import exploration, rollout
 from regrax.audit import audit_log
-from regrax.audit._accumulate import FEW
 from regrax.cli import main
 from regrax.learners import BlumMansour, Hedge, Uniform
 from regrax.regret import (
@@ -67,7 +66,6 @@ def test_a_played_log_gives_the_numbers_of_play_to_rounding(capsys, tmp_path, le
 def test_many_episodes_give_means_curves_and_rivals(tmp_path, x64):
     rng = np.random.default_rng(0)
     played, losses = rng.dirichlet(np.ones(2), (40, 30)), rng.random((40, 30, 2))
-    assert len(played) > FEW
     agent = audit_log(write(tmp_path / "log.jsonl", played, losses)).agents[0]
     for kind, measure in (
         ("external", external_regret),
@@ -193,3 +191,33 @@ def test_errors_are_one_line(capsys, tmp_path):
             main(arguments)
         assert left.value.code == 2
         assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("piece", [None, 7], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("bandit", [False, True], ids=["full", "bandit"])
+def test_measures_of_exploration_are_those_of_the_library(tmp_path, monkeypatch, piece, bandit):
+    if piece:
+        monkeypatch.setattr("regrax.audit._accumulate.BATCH", piece)
+    rng = np.random.default_rng(0)
+    losses, actions = rng.random((5, 40, 3)).round(3), rng.integers(3, size=(5, 40))
+    actions[0, 20:] = (losses[0].sum(0).argmin() + 1) % 3  # its suffix fails
+    with (tmp_path / "log.jsonl").open("w") as file:
+        for e, t in np.ndindex(5, 40):
+            a, row = int(actions[e, t]), {"episode": int(e), "round": int(t) + 1}
+            seen = (
+                {"action": a, "loss": losses[e, t, a], "propensity": 1 / 3, "actions": [0, 1, 2]}
+                if bandit
+                else {"action": a, "losses": losses[e, t].tolist()}
+            )
+            file.write(json.dumps(row | seen) + "\n")
+    found = audit_log(tmp_path / "log.jsonl").agents[0].exploration
+    exact = exploration(actions, losses, bandit=bandit)._asdict()
+    same = ("minimum_fraction", "greedy_fraction", *(() if bandit else ("suffix_failure",)))
+    for name in same:  # the best action of a bandit log is an estimate
+        assert found[name] == pytest.approx(exact[name], abs=1e-12)
+    assert exact["suffix_failure"] >= 0.2
+
+
+def test_logs_of_policies_have_no_measures_of_drawn_actions(tmp_path):
+    write(tmp_path / "log.jsonl", np.full((2, 5, 2), 0.5), np.ones((2, 5, 2)))
+    assert audit_log(tmp_path / "log.jsonl").agents[0].exploration is None

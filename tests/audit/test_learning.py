@@ -5,10 +5,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.verdicts import ORDERS, bandit_verdict, constant, losses as arm_losses, verdicts
 
 from regrax.audit import audit_log
+from regrax.audit._bins import Bins, score
 from regrax.audit._published_tests import all_tests, regression
-from regrax.audit._verdict import Bins, block_length, judge, score
+from regrax.audit._verdict import block_length, judge
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -61,7 +63,7 @@ def sticky(rng, losses, stay=0.8):
 
 def verdict(played, losses, seed=0):
     bins = Bins((played * losses).sum(2), played, losses, 1)
-    return judge([bins], [score(bins)], float(np.ptp(losses, axis=2).mean()), seed)
+    return judge([bins], [score(bins)], float(np.ptp(losses, axis=2).mean()), seed=seed)
 
 
 @pytest.mark.parametrize("episodes", [1, 12])
@@ -75,6 +77,57 @@ def test_verdicts_on_the_known_cases(episodes):
     turns = alternating(episodes, 401)
     assert verdict(follow_the_leader(turns), turns).verdict == "not learning"
     assert verdict(hedge(turns), turns).verdict == "no regret"
+
+
+LASTING = ("uniform", "constant", "circling")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("feedback", ["full", "drawn", "bandit"])
+def test_verdicts_speak_of_each_episodes_own_regret(monkeypatch, order, feedback):
+    """Best arms that differ between episodes: no fixed action is better than random play, each episode's own is."""
+    monkeypatch.setattr("regrax.audit._verdict.CURVES", 1)
+    for agent in LASTING:
+        found = verdicts(agent, order, feedback, 100, 6)
+        assert found["not learning"] >= 5, (agent, found)
+        assert not found["no regret"] + found["learning"], (agent, found)
+    for agent in ("hedge", "blum_mansour"):
+        found = verdicts(agent, order, feedback, 100, 6)
+        assert found["learning"] >= 5, (agent, found)
+
+
+def test_what_a_bandit_never_tried_is_not_called_no_regret():
+    rng = np.random.default_rng(0)
+    for order in ORDERS:
+        given = arm_losses(rng, 100, order)
+        found = bandit_verdict(rng, constant(given), given)
+        assert found.verdict == "cannot tell"
+        assert "played too rarely to be compared with" in found.words
+
+
+def test_an_agent_bad_in_its_first_round_only_is_not_learning():
+    losses = arm_losses(np.random.default_rng(0), 2000, "random")
+    played = np.roll(losses == losses.min(2, keepdims=True), 1, 1) / 1.0
+    played /= played.sum(2, keepdims=True)
+    played[:, 0] = 1 / 3
+    found = verdict(played, losses)
+    assert found.early - found.late < 0.25 * found.early
+    assert found.verdict in ("not learning", "cannot tell")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("episodes", [100, 1000])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("feedback", ["full", "drawn", "bandit"])
+def test_verdicts_are_as_often_right_as_they_should_be(monkeypatch, order, feedback, episodes):
+    monkeypatch.setattr("regrax.audit._verdict.CURVES", 1)
+    logs = 200 if episodes == 100 else 20
+    for agent in LASTING:
+        found = verdicts(agent, order, feedback, episodes, logs)
+        assert found["not learning"] >= 0.95 * logs, (agent, found)
+        assert not found["no regret"], (agent, found)
+        assert found["learning"] <= 0.05 * logs, (agent, found)
+    assert verdicts("hedge", order, feedback, episodes, logs)["learning"] >= 0.9 * logs
 
 
 def test_the_words_say_what_was_found():

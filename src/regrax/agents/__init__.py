@@ -19,8 +19,8 @@ def outside_agent(
 ) -> Agent:
     """The agent behind `http://host:port`, `https://...` or `python:module:function`.
 
-    >>> outside_agent("python:numpy:argmin")
-    agent("python:numpy:argmin")
+    >>> str(outside_agent("python:numpy:argmin"))
+    'agent("python:numpy:argmin")'
     """
     if not isinstance(target, str):
         raise ValueError(f"an agent must be a url or python:module:function, but is {target!r}")

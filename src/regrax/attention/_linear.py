@@ -96,8 +96,8 @@ class FullLinearAttention(SingleLayer):
     `scale`; $k_c$ and $q_c$ around $1/\sqrt d$, so that the bias score $k_c^\top (Q 1 + q_c)$ starts near 1.
 
     >>> import jax
-    >>> FullLinearAttention(3, key=jax.random.key(0)).reduced()
-    linear_attention(3)
+    >>> str(FullLinearAttention(3, key=jax.random.key(0)).reduced())
+    'linear_attention(3)'
     """
 
     name: ClassVar[str] = "full_linear_attention"

@@ -1,8 +1,8 @@
 """The audit room: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
 
 from regrax.audit._agent import AgentAudit, Measure, Swap
-from regrax.audit._audit import Audit, Gaps, audit_log
-from regrax.audit._text import counted, shown
+from regrax.audit._audit import Audit, Gaps, audit_log, verdicts
+from regrax.audit._text import counted, explored, shown
 from regrax.audit._verdict import Learning, Published
 
 __all__ = [
@@ -15,5 +15,7 @@ __all__ = [
     "Swap",
     "audit_log",
     "counted",
+    "explored",
     "shown",
+    "verdicts",
 ]

@@ -1,62 +1,102 @@
-"""An agent's episodes walked through in batches: sums, curves, bins and rivals, in bounded memory."""
+"""Episodes walked through in batches of equal length, of one agent or of many: sums, curves, bins and rivals."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from regrax.audit import _bandit as bandit
-from regrax.audit._baselines import policies, rivals, scales
+from regrax._exploration import Seen
+from regrax.audit._bandit import Received, Weighted
+from regrax.audit._baselines import NAMES, policies, rivals, scales
+from regrax.audit._bins import Bins, Scores, score
 from regrax.audit._log import Log
-from regrax.audit._rows import Seat
-from regrax.audit._running_regret import Sums, walk
+from regrax.audit._running_regret import Sums, checkpoints, walk
 from regrax.audit._spill_buffer import Group
-from regrax.audit._verdict import BINS, Bins, Scores, score
-from regrax.regret import external_regret, internal_regret, swap_regret
+from regrax.audit._verdict import BINS
+from regrax.regret import gains_of
 
-MEASURES = (external_regret, internal_regret, swap_regret)
-FEW = 32  # agents times episodes
 BATCH = 1 << 18  # numbers of a piece held at once
-FINE = 1 << 17  # rounds that rivals play one by one; of a longer episode they play sums of several
+FINE = (
+    1 << 17
+)  # rounds that rivals play one by one; of a longer episode sums of several, of more episodes some
 KEPT = 64  # episodes whose bins are kept for random orders
+CURVE_NUMBERS = 1_000_000  # of all curves together
+
+
+class Episodes(NamedTuple):
+    """Numbers of `n` episodes; those from `plays` to `blind` are of bandit feedback, rivals of full feedback."""
+
+    rounds: Float[np.ndarray, "n"]
+    suffered: Float[np.ndarray, "n"]
+    span: Float[np.ndarray, "n"]  # sum over rounds of the largest less the smallest loss
+    regrets: Float[np.ndarray, "n 4"]
+    rivals: Float[np.ndarray, "k R 6"]  # rounds, suffered, and the regrets
+    plays: Float[np.ndarray, "n d"]
+    against: Float[np.ndarray, "n d"]
+    variance: Float[np.ndarray, "n d"]
+    blind: Float[np.ndarray, "n d"]  # rounds in which an action could not be played
+    explored: Float[
+        np.ndarray, "n 3"
+    ]  # the measures of `rx.exploration`; NaN where no action was drawn
+    gains: Float[np.ndarray, "k d d"]  # of `part`, summed over its episodes
+
+    def part(self, at: slice) -> "Episodes":
+        """Some of the episodes."""
+        return Episodes(*(a[at] for a in self))._replace(gains=self.gains[at].sum(0)[None])
 
 
 @dataclass
 class Tally:
-    """What the batches add up to."""
+    """What the batches of one agent add up to; curves and bins are of episodes that reach the horizon."""
 
-    lengths: list[int] = field(default_factory=list)
-    totals: list[np.ndarray] = field(default_factory=list)  # (n, 4)
-    curves: list[np.ndarray] = field(default_factory=list)  # (stops, n, 4)
-    suffered: float = 0.0
-    gains: Any = 0.0
-    span: float = 0.0
+    horizon: int
+    stops: list[int]
+    episodes: list[Episodes] = field(default_factory=list)
+    curves: list[np.ndarray] = field(default_factory=list)  # (n, stops, 4)
+    rival_curves: list[np.ndarray] = field(default_factory=list)  # (n, R, coarse stops)
     windows: list[list[Bins]] = field(default_factory=list)
     scores: list[list[Scores]] = field(default_factory=list)
-    weighted: list[bandit.Weighted] = field(default_factory=list)
-    others: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    other_curves: dict[str, list[np.ndarray]] = field(default_factory=dict)
-    other_rounds: list[float] = field(default_factory=list)
-    blind: Any = 0
+
+    @property
+    def grain(self) -> int:
+        """Rounds that rivals play as one."""
+        return -(-self.horizon // FINE)
+
+    @property
+    def coarse_stops(self) -> list[int]:
+        """The stops in rounds of the rivals."""
+        return sorted({-(-stop // self.grain) for stop in self.stops})
 
 
-def walk_agent(log: Log, agent: str, horizon: int, stops: list[int]) -> Tally:
-    """Go through all episodes; curves are taken at `stops`, tests over `horizon` rounds."""
-    seat, tally = log.seats[agent], Tally()
-    for batch in _batches(log, log.episodes(agent), len(seat.actions)):
-        _walk_batch(log, seat, batch, horizon, stops, tally)
-    return tally
+def new_tally(log: Log, agent: str) -> Tally:
+    """Nothing yet; the horizon is the median length of the agent's episodes."""
+    lengths = sorted(log.spool.rows(group) for group in log.episodes[agent])
+    horizon = lengths[(len(lengths) - 1) // 2]
+    count = max(2, min(48, CURVE_NUMBERS // len(log.last)))
+    return Tally(horizon, checkpoints(horizon, count))
 
 
-def _batches(log: Log, groups: list[Group], d: int) -> Iterator[list[Group]]:
-    """Episodes of equal length together, as many as fit; in memory are sums of `d * d` for each."""
-    by_length = sorted(groups, key=lambda group: -log.spool.rows(group))
-    for rounds, alike in groupby(by_length, key=log.spool.rows):
-        episodes = list(alike)
-        many = max(1, BATCH // (d * max(rounds, d)))
+def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:
+    """Go through all episodes of some agents, adding to their tallies; how many episodes each batch had."""
+    for groups in _batches(log, tallies):
+        _walk_batch(log, groups, tallies)
+        yield len(groups)
+
+
+def _batches(log: Log, tallies: dict[str, Tally]) -> Iterator[list[Group]]:
+    """Episodes alike in rounds, horizon and feedback together, as many as fit; in memory are `d * d` sums of each."""
+
+    def kind(group: Group) -> tuple[int, ...]:
+        seat = log.seats[group[0]]
+        full, horizon = seat.feedback == "full", tallies[group[0]].horizon
+        return -log.spool.rows(group), len(seat.actions), horizon, full, seat.mixed
+
+    groups = [group for agent in tallies for group in log.episodes[agent]]
+    for (rounds, d, *_), alike in groupby(sorted(groups, key=kind), key=kind):
+        episodes, many = list(alike), max(1, BATCH // (d * max(-rounds, d)))
         for start in range(0, len(episodes), many):
             yield episodes[start : start + many]
 
@@ -64,135 +104,141 @@ def _batches(log: Log, groups: list[Group], d: int) -> Iterator[list[Group]]:
 class _Batch:
     """Episodes of equal length as pieces of `(n, t, d)`: what was played, and the losses, estimated if need be."""
 
-    def __init__(self, log: Log, seat: Seat, groups: list[Group], step: int) -> None:
-        self.log, self.seat, self.groups, self.step = log, seat, groups, step
-        self.d, self.rounds = len(seat.actions), log.spool.rows(groups[0])
-        self.weighted: bandit.Weighted | None = None
-        self.blind = np.zeros(self.d, int)
+    def __init__(self, log: Log, groups: list[Group]) -> None:
+        self.log, self.seat, self.groups = log, log.seats[groups[0][0]], groups
+        self.n, self.d = len(groups), len(self.seat.actions)
+        self.rounds, self.full = log.spool.rows(groups[0]), self.seat.feedback == "full"
+        self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
+        self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
+        self.seen, self.pure = Seen((self.n, self.rounds, self.d), not self.full), True
 
-    def raw(self, step: int | None = None) -> Iterator[Float[np.ndarray, "n t k"]]:
+    def raw(self, step: int) -> Iterator[Float[np.ndarray, "n t k"]]:
         """The numbers of the rounds, `step` rounds at a time."""
-        pieces = [self.log.spool.pieces(group, step or self.step) for group in self.groups]
-        for together in zip(*pieces, strict=True):
-            yield np.stack(together)[:, :, 1:]
-
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Played, losses, suffered."""
-        if self.seat.feedback == "full":
-            for piece in self.raw():
-                played, losses = piece[..., : self.d], piece[..., self.d :]
-                yield played, losses, np.einsum("ntd,ntd->nt", played, losses)
+        if self.whole is not None:
+            yield self.whole
             return
-        mean = sum(piece[..., 1].sum(1) for piece in self.raw()) / self.rounds
-        self.weighted = bandit.Weighted(np.asarray(mean), self.d)
-        for piece in self.raw():
-            action = piece[..., 0].astype(int)
-            received = bandit.Received(action, piece[..., 1], piece[..., 2])
-            played = piece[..., 3:] if self.seat.mixed else np.eye(self.d)[action]
-            if self.seat.mixed:
-                self.blind = self.blind + (played <= 0).sum((0, 1))
-            yield played, self.weighted.add(received), piece[..., 1]
+        pieces = [self.log.spool.pieces(group, step) for group in self.groups]
+        for together in zip(*pieces, strict=True):
+            piece = np.stack(together)[:, :, 1:]
+            self.whole = piece if self.rounds <= step else None
+            yield piece
+
+    def pieces(self, step: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Suffered, played, losses."""
+        mean = sum((piece[..., 1].sum(1) for piece in self.raw(step)), np.zeros(self.n))
+        self.weighted = Weighted(mean / self.rounds, 0 if self.full else self.d)
+        for piece in self.raw(step):
+            played, losses = piece[..., : self.d], piece[..., self.d :]
+            self.pure &= not self.full or bool((played.max(-1) == 1).all())
+            action = played.argmax(-1)
+            suffered = np.einsum("ntd,ntd->nt", played, losses) if self.full else piece[..., 1]
+            if not self.full:
+                action = piece[..., 0].astype(int)
+                played = piece[..., 3:] if self.seat.mixed else np.eye(self.d)[action]
+                self.blind += (piece[..., 3:] <= 0).sum(1) if self.seat.mixed else 0
+                losses = self.weighted.add(Received(action, suffered, piece[..., 2]))
+            self.suffered += suffered.sum(1)
+            if self.pure:
+                self.seen.add(action, suffered, losses)
+            yield suffered, played, losses
 
 
-def _walk_batch(
-    log: Log, seat: Seat, groups: list[Group], horizon: int, stops: list[int], tally: Tally
-) -> None:
-    length = max(1, -(-horizon // BINS))
-    n, d = len(groups), len(seat.actions)
-    step = length * max(-(-BINS // length), BATCH // (n * d * length))
-    batch = _Batch(log, seat, groups, step)
-    sums, bins, first = Sums(n, d), [], []
-    here = [*(s for s in stops if s < batch.rounds), batch.rounds]
+def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> None:
+    batch, tally = _Batch(log, groups), tallies[groups[0][0]]
+    length = max(1, -(-tally.horizon // BINS))
+    step = length * max(-(-BINS // length), BATCH // (batch.n * batch.d * length))
+    sums, bins, first = Sums(batch.n, batch.d), [], []
 
     def pieces() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for played, losses, suffered in batch:
+        for piece in batch.pieces(step):
             if not bins:
-                first.extend(_cut(suffered, played, losses, 1, BINS))
-            bins.append(_cut(suffered, played, losses, length, BINS))
-            tally.suffered += float(suffered.sum())
-            yield played, losses
+                first.extend(_cut(part, 1) for part in piece)
+            bins.append([_cut(part, length) for part in piece])
+            yield piece[1:]
 
-    found = walk(pieces(), here, sums)
-    if batch.rounds >= horizon:
-        _keep_bins(tally, bins, first, length, horizon)
-        tally.curves.append(found[: len(stops)])
-    tally.lengths += [batch.rounds] * n
-    few = seat.feedback == "full" and len(log.spool.groups) <= FEW and batch.rounds <= step
-    tally.totals.append(_by_the_library(batch) if few else found[-1])
-    tally.gains = tally.gains + sums.gains().sum(0)
-    tally.span += float((sums.most - sums.least).sum())
-    if batch.weighted is not None:
-        tally.weighted.append(batch.weighted)
-        tally.blind = tally.blind + batch.blind
-    else:
-        _walk_rivals(batch, horizon, stops, sums.least, tally)
-
-
-def _by_the_library(batch: _Batch) -> Float[np.ndarray, "n 4"]:
-    """The regrets of short episodes by `regrax.regret`, which sums in another order: equal to the last digit."""
-    rows = []
-    for played, losses, suffered in batch:
-        for n in range(len(played)):
-            known = [float(measure(played[n], losses[n])) for measure in MEASURES]
-            rows.append([*known, float(suffered[n].sum() - losses[n].min(1).sum())])
-    return np.array(rows)
-
-
-def _cut(
-    suffered: np.ndarray, played: np.ndarray, losses: np.ndarray, length: int, most: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums over `length` rounds each, what is left at the end dropped."""
-    n, t, d = played.shape
-    count = min(t // length, most)
-    used = count * length
-    return (
-        suffered[:, :used].reshape(n, count, length).sum(2),
-        played[:, :used].reshape(n, count, length, d).sum(2),
-        losses[:, :used].reshape(n, count, length, d).sum(2),
+    curves = walk(pieces(), _inside(tally.stops, batch.rounds), sums)
+    others, other_curves = _walk_rivals(batch, tally, sums.least)
+    w, none = batch.weighted, np.zeros((batch.n, 0))
+    parts = (w.plays, w.against, w.variance, none if batch.full else batch.blind)
+    episodes = Episodes(
+        np.full(batch.n, float(batch.rounds)),
+        batch.suffered,
+        sums.most - sums.least,
+        curves[:, -1],
+        others,
+        *parts,
+        batch.seen.measures() if batch.pure else np.full((batch.n, 3), np.nan),
+        gains_of(sums.matrix),
     )
+    windows = _windows(bins, first, length, tally.horizon, not batch.full)
+    scores = [score(window) for window in windows]
+    for agent, at in _segments(groups):
+        one = tallies[agent]
+        one.episodes.append(episodes.part(at))
+        if batch.rounds >= tally.horizon:
+            one.curves.append(curves[at, : len(tally.stops)])
+            one.rival_curves.append(other_curves[at])
+            one.scores.append([s.part(at) for s in scores])
+            room = max(0, KEPT - sum(len(kept[0].suffered) for kept in one.windows))
+            kept = slice(at.start, min(at.stop, at.start + room))
+            one.windows.append([w.part(kept) for w in windows])
 
 
-def _keep_bins(tally: Tally, bins: list, first: list, length: int, horizon: int) -> None:
-    """Score the whole horizon, and its first rounds if it is long; keep some of the bins."""
+def _windows(bins: list, first: list, length: int, horizon: int, estimated: bool) -> list[Bins]:
+    """The whole horizon, and its first rounds if it is long."""
     count = horizon // length
-    joined = [np.concatenate(part, 1)[:, :count] for part in zip(*bins, strict=True)]
-    windows = [Bins(joined[0], joined[1], joined[2], length)]
-    if length > 1:
-        windows.append(Bins(first[0], first[1], first[2], 1))
-    tally.scores.append([score(window) for window in windows])
-    room = KEPT - sum(len(kept[0].suffered) for kept in tally.windows)
-    if room > 0:
-        tally.windows.append([w.first(room) for w in windows])
+    s, p, l = (np.concatenate(part, 1)[:, :count] for part in zip(*bins, strict=True))
+    start = [Bins(first[0], first[1], first[2], 1, estimated)] if length > 1 else []
+    return [Bins(s, p, l, length, estimated), *start]
+
+
+def _inside(stops: list[int], rounds: int) -> list[int]:
+    """The stops before the last round, and it."""
+    return [*(s for s in stops if s < rounds), rounds]
+
+
+def _segments(groups: list[Group]) -> Iterator[tuple[str, slice]]:
+    """The agents of a batch with their places."""
+    start = 0
+    for agent, own in groupby(groups, key=lambda group: group[0]):
+        stop = start + sum(1 for _ in own)
+        yield agent, slice(start, stop)
+        start = stop
+
+
+def _cut(series: Float[np.ndarray, "n t ..."], length: int) -> Float[np.ndarray, "n m ..."]:
+    """Sums over `length` rounds each, at most `BINS`, what is left at the end dropped."""
+    count = min(series.shape[1] // length, BINS)
+    used = series[:, : count * length]
+    return used.reshape(len(series), count, length, *series.shape[2:]).sum(2)
 
 
 def _walk_rivals(
-    batch: _Batch, horizon: int, stops: list[int], least: np.ndarray, tally: Tally
-) -> None:
-    grain = -(-horizon // FINE)
-    rounds = -(-batch.rounds // grain)
-    step = grain * max(1, BATCH // (len(batch.groups) * batch.d * grain))
+    batch: _Batch, tally: Tally, least: Float[np.ndarray, "n"]
+) -> tuple[Float[np.ndarray, "k R 6"], Float[np.ndarray, "k R s"]]:
+    """What the rivals suffer and regret, and their external regret at the coarse stops."""
+    done = sum(part.rivals[:, :1, 0].sum() for part in tally.episodes)
+    if not batch.full or (done >= FINE and batch.groups[0][0] == batch.groups[-1][0]):
+        return np.zeros((0, len(NAMES), 6)), np.zeros((0, len(NAMES), len(tally.coarse_stops)))
+    grain, rounds = tally.grain, -(-batch.rounds // tally.grain)
+    step = grain * max(1, BATCH // (batch.n * batch.d * grain))
 
     def losses() -> Iterator[np.ndarray]:
         return (_coarse(piece[..., batch.d :], grain) for piece in batch.raw(step))
 
-    inner = sorted({-(-stop // grain) for stop in stops if stop <= batch.rounds} - {rounds})
-    scale = scales(losses)
+    stops, scale, totals, curves = tally.coarse_stops, scales(losses), [], []
     for name, learner in rivals(batch.d, rounds).items():
-        sums = Sums(len(batch.groups), batch.d)
-        found = walk(policies(learner, losses, scale[name]), [*inner, rounds], sums)
-        found[-1, :, 3] = sums.suffered - least
-        tally.others.setdefault(name, []).append(np.column_stack([sums.suffered, found[-1]]))
-        if batch.rounds >= horizon:
-            shown = [-(-stop // grain) for stop in stops]
-            at = [inner.index(s) if s in inner else len(inner) for s in sorted(set(shown))]
-            tally.other_rounds = [float(min(s * grain, horizon)) for s in sorted(set(shown))]
-            tally.other_curves.setdefault(name, []).append(found[at, :, 0])
+        sums = Sums(batch.n, batch.d)
+        found = walk(policies(learner, losses, scale[name]), _inside(stops, rounds), sums)
+        found[:, -1, 3] = sums.suffered - least
+        rows = np.full(batch.n, batch.rounds), sums.suffered, found[:, -1]
+        totals.append(np.column_stack(rows))
+        curves.append(found[:, : len(stops), 0])
+    return np.stack(totals, 1), np.stack(curves, 1)
 
 
 def _coarse(losses: Float[np.ndarray, "n t d"], grain: int) -> Float[np.ndarray, "n u d"]:
     """Sums over `grain` rounds each, the last of what is left."""
-    if grain == 1:
-        return losses
     n, t, d = losses.shape
-    padded = np.concatenate([losses, np.zeros((n, -t % grain, d))], 1)
+    padded = np.pad(losses, ((0, 0), (0, -t % grain), (0, 0)))
     return padded.reshape(n, -1, grain, d).sum(2)

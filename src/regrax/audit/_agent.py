@@ -5,12 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import FINE, KEPT, Tally, walk_agent
+from regrax.audit._accumulate import KEPT, Episodes, Tally
+from regrax.audit._baselines import NAMES
+from regrax.audit._bins import Bins, Scores
 from regrax.audit._log import Log
 from regrax.audit._rows import Seat
-from regrax.audit._running_regret import KINDS, checkpoints
-from regrax.audit._verdict import Bins, Learning, Scores, judge
+from regrax.audit._running_regret import KINDS
+from regrax.audit._text import counted
+from regrax.audit._verdict import Learning, judge
 
 
 @dataclass(frozen=True)
@@ -51,184 +55,165 @@ class AgentAudit:
     rivals: dict[str, dict[str, float]]
     rival_curves: dict[str, list[float]]
     learning: Learning
+    exploration: (
+        dict[str, float] | None
+    )  # see `rx.exploration`; None where policies were logged, not actions
     notes: list[str]
 
 
-def audit_agent(log: Log, agent: str) -> AgentAudit:
-    """Audit one agent of a log, in jax's default float."""
-    lengths = sorted(log.spool.rows(group) for group in log.episodes(agent))
-    horizon = lengths[(len(lengths) - 1) // 2]
-    stops = checkpoints(horizon, max(2, min(48, 1_000_000 // len(lengths))))
-    return _summed(log, agent, walk_agent(log, agent, horizon, stops), horizon, stops)
-
-
-def _summed(log: Log, agent: str, tally: Tally, horizon: int, stops: list[int]) -> AgentAudit:
-    seat, lengths = log.seats[agent], np.array(tally.lengths, float)
-    totals, curves = np.concatenate(tally.totals), np.concatenate(tally.curves, 1)
-    rounds, full = int(lengths.sum()), seat.feedback == "full"
-    joined = [_joined(part) for part in zip(*tally.windows, strict=True)]
+def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
+    """What an agent's tally says."""
+    seat, all_of = (
+        log.seats[agent],
+        Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True))),
+    )
+    rounds, full = float(all_of.rounds.sum()), seat.feedback == "full"
+    regret = _full_regret(all_of) if full else _bandit_regret(all_of, seat)
+    windows = [_joined(part) for part in zip(*tally.windows, strict=True)]
     scores = [
         Scores(*map(np.concatenate, zip(*part, strict=True)))
         for part in zip(*tally.scores, strict=True)
     ]
-    weighted = None if full else _together(tally.weighted)
-    regret = _measures(totals, lengths, seat, weighted)
+    rare, blind = all_of.plays.sum(0) < bandit.FEW, all_of.blind.sum(0) > 0
+    explored = not (rare.any() or blind.any())
     return AgentAudit(
         agent=agent,
         feedback=seat.feedback,
         actions=seat.actions,
-        episodes=len(lengths),
-        rounds=rounds,
+        episodes=len(all_of.rounds),
+        rounds=int(rounds),
         unanswered=log.unanswered[agent],
-        loss_per_round=tally.suffered / rounds,
+        loss_per_round=float(all_of.suffered.sum()) / rounds,
         regret=regret,
-        curve=_curve(curves, stops, tuple(regret)),
-        against={} if weighted is None else _against(weighted, seat, rounds),
-        worst_swap=_worst(tally.gains, rounds, seat) if full or seat.mixed else None,
-        rivals=_rivals(tally, rounds),
-        rival_curves=_rival_curves(tally),
-        learning=judge(joined, scores, tally.span / rounds),
-        notes=_notes(log, agent, tally, horizon, weighted),
+        curve=_curve(np.concatenate(tally.curves), tally.stops, tuple(regret)),
+        against={} if full else _against(all_of, seat),
+        worst_swap=_worst(all_of.gains.sum(0) / rounds, seat) if full or seat.mixed else None,
+        rivals=_rivals(all_of) if full else {},
+        rival_curves=_rival_curves(tally) if full else {},
+        learning=judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
+        exploration=_exploration(all_of),
+        notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
     )
 
 
+def _exploration(all_of: Episodes) -> dict[str, float] | None:
+    means = all_of.explored.mean(0)
+    return None if np.isnan(means).any() else Exploration(*means.tolist())._asdict()
+
+
 def _joined(parts: tuple[Bins, ...]) -> Bins:
-    suffered, played, losses = (np.concatenate([p[i] for p in parts]) for i in range(3))
-    return Bins(suffered, played, losses, parts[0].length)
+    s, p, l = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    return parts[0]._replace(suffered=s, played=p, losses=l)
 
 
-def _together(parts: list[bandit.Weighted]) -> bandit.Weighted:
-    actions = parts[0].plays.shape[1]
-    whole = bandit.Weighted(np.zeros(0), actions)
-    for name in ("plays", "against", "variance"):
-        setattr(whole, name, np.concatenate([getattr(part, name) for part in parts]))
-    return whole
-
-
-def _measures(
-    totals: Float[np.ndarray, "E 4"],
-    lengths: Float[np.ndarray, "E"],
-    seat: Seat,
-    weighted: bandit.Weighted | None,
-) -> dict[str, Measure]:
-    mean_rounds = lengths.mean()
-    if weighted is not None:
-        value, low, high = bandit.regret_interval(weighted)
-        found = {"external": Measure(value, value / mean_rounds, low, high)}
-        if seat.mixed:
-            for kind in ("internal", "swap"):
-                value = float(totals[:, KINDS.index(kind)].mean())
-                found[kind] = Measure(value, value / mean_rounds)
-        return found
-    ends = bootstrap.interval(totals)
+def _full_regret(all_of: Episodes) -> dict[str, Measure]:
+    means, per = all_of.regrets.mean(0).tolist(), all_of.rounds.mean()
+    ends = bootstrap.interval(all_of.regrets)
+    low, high = ([None] * 4, [None] * 4) if ends is None else (end.tolist() for end in ends)
     return {
-        kind: Measure(
-            float(totals[:, k].mean()),
-            float(totals[:, k].mean() / mean_rounds),
-            None if ends is None else float(ends[0][k]),
-            None if ends is None else float(ends[1][k]),
-        )
+        kind: Measure(means[k], float(means[k] / per), low[k], high[k])
         for k, kind in enumerate(KINDS)
     }
 
 
-def _against(weighted: bandit.Weighted, seat: Seat, rounds: int) -> dict[str, Measure]:
-    low, high = bandit.against_interval(weighted)
-    means, per = weighted.against.mean(0), rounds / len(weighted.against)
+def _bandit_regret(all_of: Episodes, seat: Seat) -> dict[str, Measure]:
+    value, low, high = bandit.regret_interval(all_of)
+    per = float(all_of.rounds.mean())
+    means = dict(zip(KINDS, all_of.regrets.mean(0).tolist(), strict=True))
+    whole = ("internal", "swap") if seat.mixed else ()
     return {
-        name: Measure(float(means[j]), float(means[j] / per), float(low[j]), float(high[j]))
+        "external": Measure(value, value / per, low, high),
+        **{kind: Measure(means[kind], means[kind] / per) for kind in whole},
+    }
+
+
+def _against(all_of: Episodes, seat: Seat) -> dict[str, Measure]:
+    low, high = (end.tolist() for end in bandit.against_interval(all_of))
+    means, per = all_of.against.mean(0).tolist(), float(all_of.rounds.mean())
+    return {
+        name: Measure(means[j], means[j] / per, low[j], high[j])
         for j, name in enumerate(seat.actions)
-        if weighted.plays[:, j].sum() > 0
+        if all_of.plays[:, j].sum() > 0
     }
 
 
 def _curve(
-    curves: Float[np.ndarray, "stops E 4"], stops: list[int], kinds: tuple[str, ...]
+    curves: Float[np.ndarray, "E stops 4"], stops: list[int], kinds: tuple[str, ...]
 ) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {"round": [float(s) for s in stops]}
+    episodes, count, _ = curves.shape
+    means, ends = curves.mean(0), bootstrap.interval(curves.reshape(episodes, -1))
     for kind in kinds:
-        values = curves[:, :, KINDS.index(kind)].T
-        found[kind] = values.mean(0).tolist()
-        ends = bootstrap.interval(values)
+        k = KINDS.index(kind)
+        found[kind] = means[:, k].tolist()
         if ends is not None:
-            found[f"{kind}_low"], found[f"{kind}_high"] = ends[0].tolist(), ends[1].tolist()
+            low, high = (end.reshape(count, 4)[:, k].tolist() for end in ends)
+            found[f"{kind}_low"], found[f"{kind}_high"] = low, high
     return found
 
 
-def _worst(gains: Float[np.ndarray, "d d"], rounds: int, seat: Seat) -> Swap | None:
+def _worst(gains: Float[np.ndarray, "d d"], seat: Seat) -> Swap | None:
     i, j = np.unravel_index(np.argmax(gains), gains.shape)
-    rate = float(gains[i, j]) / rounds
+    rate = float(gains[i, j])
     if rate <= 0:
         return None
-    played, instead = (_action(seat, int(a)) for a in (i, j))
-    words = f"when it played {played} it should have played {instead}: {rate:.3g} a round"
-    return Swap(seat.actions[i], seat.actions[j], rate, words)
+    prefix = "" if seat.named else "action "
+    played, instead = seat.actions[i], seat.actions[j]
+    words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} a round"
+    return Swap(played, instead, rate, words)
 
 
-def _action(seat: Seat, index: int) -> str:
-    return seat.actions[index] if seat.named else f"action {index}"
-
-
-def _rivals(tally: Tally, rounds: int) -> dict[str, dict[str, float]]:
+def _rivals(all_of: Episodes) -> dict[str, dict[str, float]]:
+    means = all_of.rivals.mean(0).tolist()
     found = {}
-    for name, parts in tally.others.items():
-        rows = np.concatenate(parts)
-        found[name] = {"loss_per_round": float(rows[:, 0].sum() / rounds)}
-        found[name] |= {kind: float(rows[:, 1 + k].mean()) for k, kind in enumerate(KINDS)}
+    for name, (rounds, suffered, *regrets) in zip(NAMES, means, strict=True):
+        found[name] = {"loss_per_round": suffered / rounds}
+        found[name] |= dict(zip(KINDS, regrets, strict=True))
     return found
 
 
 def _rival_curves(tally: Tally) -> dict[str, list[float]]:
     """External regret of the rivals over the rounds."""
-    curves = {name: np.concatenate(c, 1).mean(1).tolist() for name, c in tally.other_curves.items()}
-    return {"round": tally.other_rounds, **curves} if curves else {}
+    rounds = [float(min(s * tally.grain, tally.horizon)) for s in tally.coarse_stops]
+    means = np.concatenate(tally.rival_curves).mean(0).tolist()
+    return {"round": rounds, **dict(zip(NAMES, means, strict=True))}
 
 
-def _notes(
-    log: Log, agent: str, tally: Tally, horizon: int, weighted: bandit.Weighted | None
-) -> list[str]:
-    seat, episodes = log.seats[agent], len(tally.lengths)
-    notes = []
-    if log.unanswered[agent]:
-        notes.append(
-            f"{log.unanswered[agent]:,} rounds had no usable answer and were played uniformly"
-        )
-    if log.skipped[agent]:
-        notes.append(f"{log.skipped[agent]:,} rounds are missing between others")
-    short = sum(length < horizon for length in tally.lengths)
-    if short:
-        notes.append(
-            f"{short} episodes have fewer than {horizon} rounds: they count in totals, not in curves and tests"
-        )
-    if episodes < bootstrap.FEWEST and weighted is None:
-        notes.append(
-            f"no intervals: they need {bootstrap.FEWEST} episodes, and there are {episodes}"
-        )
-    if weighted is None and horizon > FINE:
-        notes.append(f"rivals change their play every {-(-horizon // FINE)} rounds only")
-    if episodes > KEPT:
-        notes.append(f"the published tests look at {KEPT} of the episodes")
-    return notes + ([] if weighted is None else _bandit_notes(seat, weighted, tally))
+def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
+    full, episodes, short = log.seats[agent].feedback == "full", len(all_of.rounds), 0
+    short = int((all_of.rounds < tally.horizon).sum())
+    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.FEWEST
+    said = {
+        f"{silent:,} rounds had no usable answer and were played uniformly": silent,
+        f"{skipped:,} rounds are missing between others": skipped,
+        f"{counted(short, 'episode')} {'has' if short == 1 else 'have'} fewer than {tally.horizon} rounds: "
+        "they count in totals, not in curves and tests": short,
+        f"no intervals: they need {fewest} episodes, and there are {episodes}": full
+        and episodes < fewest,
+        f"rivals change their play every {tally.grain} rounds only": full and tally.grain > 1,
+        f"rivals play {len(all_of.rivals):,} of the episodes": full
+        and len(all_of.rivals) < episodes,
+        f"the published tests look at {KEPT} of the episodes": episodes > KEPT,
+    }
+    return [note for note, holds in said.items() if holds]
 
 
-def _bandit_notes(seat: Seat, weighted: bandit.Weighted, tally: Tally) -> list[str]:
-    notes = [
-        "dynamic regret and rivals need the losses of every action, which this log does not give"
+def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
+    def named(which: np.ndarray) -> str:
+        return ", ".join(name for name, is_one in zip(seat.actions, which, strict=True) if is_one)
+
+    plays, few = all_of.plays.sum(0), bandit.FEW
+    said = {
+        "never played, so nothing is known of them": named(plays == 0),
+        f"played fewer than {few} times, so their intervals are not to be trusted": named(
+            (plays > 0) & (plays < few)
+        ),
+        "could not be played in some rounds, where their losses are guessed": named(
+            all_of.blind.sum(0) > 0
+        ),
+    }
+    missing = ["dynamic regret and rivals need the losses of every action"]
+    missing += [] if seat.mixed else ["internal and swap regret need whole policies"]
+    return [f"{what}, which this log does not give" for what in missing] + [
+        f"{note}: {names}" for note, names in said.items() if names
     ]
-    if not seat.mixed:
-        notes.append("internal and swap regret need whole policies, which this log does not give")
-    plays = weighted.plays.sum(0)
-    never = [n for n, p in zip(seat.actions, plays, strict=True) if p == 0]
-    rare = [n for n, p in zip(seat.actions, plays, strict=True) if 0 < p < bandit.FEW]
-    if never:
-        notes.append(f"never played, so nothing is known of them: {', '.join(never)}")
-    if rare:
-        notes.append(
-            f"played fewer than {bandit.FEW} times, so their intervals are not to be trusted: {', '.join(rare)}"
-        )
-    if np.any(tally.blind):
-        blind = [n for n, b in zip(seat.actions, tally.blind, strict=True) if b]
-        notes.append(
-            f"could not be played in some rounds, where their losses are guessed: {', '.join(blind)}"
-        )
-    return notes

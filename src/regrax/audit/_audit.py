@@ -1,13 +1,18 @@
 """The whole audit of a log: every agent, and the equilibrium gaps of agents that play together."""
 
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import jax
+import msgspec
 
+from regrax.audit._accumulate import new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
-from regrax.audit._log import Log, read_log
+from regrax.audit._log import Callback, Log, read_log
+
+AGENTS = 4096  # audited together
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,13 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, text and lists, as JSON takes them."""
-        return asdict(self)
+        return msgspec.to_builtins(self)
 
 
-def audit_log(path: str | Path) -> Audit:
+def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
     r"""Regret, mistakes and verdict of every agent in a log of JSON lines, CSV or Parquet, computed in float64.
+
+    `callback` is told what is being done, how much of it is done, and of how much.
 
     >>> import json, tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -44,26 +51,37 @@ def audit_log(path: str | Path) -> Audit:
     >>> audit.agents[0].regret["external"].total, audit.agents[0].learning.verdict
     (30.0, 'not learning')
     """
-    log = read_log(Path(path))
+    told = callback or (lambda *_: None)
+    log = read_log(Path(path), told)
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     if not log.rows:
         first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
         raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
+    agents, done, names = [], 0, list(log.seats)
     with jax.enable_x64(True):
-        agents = [audit_agent(log, agent) for agent in log.seats]
+        for start in range(0, len(names), AGENTS):
+            tallies = {name: new_tally(log, name) for name in names[start : start + AGENTS]}
+            for count in walk_agents(log, tallies):
+                told("episodes audited", done := done + count, len(log.last))
+            agents += [audit_agent(log, agent, tally) for agent, tally in tallies.items()]
     return Audit(log.rows, log.bad.count, bad, agents, _gaps(log, agents))
+
+
+def verdicts(audit: Audit) -> str:
+    """How many agents were given each verdict, the commonest first."""
+    counts = Counter(agent.learning.verdict for agent in audit.agents)
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
 
 
 def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     """Of agents that gave the losses of every action in the same rounds of the same episodes."""
-    shapes = [
-        sorted((episode, log.spool.rows((agent, episode))) for agent, episode in log.episodes(name))
-        for name in log.seats
-    ]
-    together = len(agents) > 1 and all(shape == shapes[0] for shape in shapes)
-    if not together or any(agent.feedback != "full" for agent in agents):
+    if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
-    worst = {
-        k: max(a.regret[k].per_round for a in agents) for k in ("external", "internal", "swap")
+    shapes = {
+        tuple(sorted((group[1], log.spool.rows(group)) for group in groups))
+        for groups in log.episodes.values()
     }
-    return Gaps(worst["external"], worst["internal"], worst["swap"])
+    if len(shapes) > 1:
+        return None
+    kinds = ("external", "internal", "swap")
+    return Gaps(*(max(agent.regret[kind].per_round for agent in agents) for kind in kinds))

@@ -20,7 +20,7 @@ largest estimate is above the estimate at the truly best action. Swap and intern
 those of the policies, with $\hat M = \sum_t \pi_t \hat\ell_t^\top$.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -71,7 +71,7 @@ class Weighted:
 
 
 def against_interval(
-    weighted: Weighted, level: float = LEVEL
+    weighted: Any, level: float = LEVEL
 ) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
     r"""The interval of mean regret against each fixed action."""
     means, spread = _pooled(weighted)
@@ -79,7 +79,7 @@ def against_interval(
     return means - z * spread, means + z * spread
 
 
-def regret_interval(weighted: Weighted, level: float = LEVEL) -> tuple[float, float, float]:
+def regret_interval(weighted: Any, level: float = LEVEL) -> tuple[float, float, float]:
     """Mean external regret over episodes: estimate, and the ends of an interval that holds at least `level`.
 
     Nothing is known of an action that was never played, and it is no comparator.
@@ -93,6 +93,6 @@ def regret_interval(weighted: Weighted, level: float = LEVEL) -> tuple[float, fl
     return float(best), float(low), float(best + ndtri(1 - tail) * widest)
 
 
-def _pooled(weighted: Weighted) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
+def _pooled(weighted: Any) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
     episodes = len(weighted.against)
     return weighted.against.mean(0), weighted.variance.sum(0) ** 0.5 / episodes

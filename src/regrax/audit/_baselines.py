@@ -32,8 +32,8 @@ NAMES = ("hedge", "blum_mansour", "best possible", "uniform")
 def rivals(actions: int, rounds: int) -> dict[str, Learner]:
     """The learners, tuned to losses of unit range (of unit variance for the best possible policy).
 
-    >>> rivals(3, 20)["hedge"]
-    hedge(0.6629...)
+    >>> str(rivals(3, 20)["hedge"])
+    'hedge(0.6629...)'
     """
     root = max(np.log(actions), 1e-9) / rounds
     return {
@@ -69,11 +69,8 @@ def policies(
     state: PyTree = None
     for losses in pieces():
         n, t, d = losses.shape
-        size = (
-            _power(max(n, 8) if t <= 1024 else n),
-            _power(max(t, 64)),
-            d,
-        )  # few shapes: few compilations
+        few = n <= 64 and t <= 1024
+        size = _padded(max(n, 8) if few else n), _padded(max(t, 64) if few else t), d
         shown = (losses - scale[0][:, None, None]) / scale[1][:, None, None]
         padded = np.zeros(size)
         padded[:n, :t] = shown
@@ -100,5 +97,7 @@ def _advance(
     return seats, rows.policies[0]
 
 
-def _power(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()
+def _padded(count: int) -> int:
+    """At most an eighth more, of few sizes: few compilations."""
+    unit = 1 << max(0, count.bit_length() - 4)
+    return -(-count // unit) * unit

@@ -1,105 +1,90 @@
 r"""Files to rows: JSON lines, CSV and Parquet, read a few thousand rows at a time.
 
-A row is a mapping of the fields that `regrax.audit._rows` reads; a row that cannot be read is, in its place, the
-reason why. In CSV the numbers of every action are columns `losses.rock`, `losses.paper`, ..., or one column `losses`
-of JSON lists; an empty cell is a field that is not there.
+A row is a `regrax.audit._rows.Row`, decoded by msgspec; a row that cannot be read is, in its place, the reason why. In
+CSV the numbers of every action are columns `losses.rock`, `losses.paper`, ..., or one column `losses` of JSON lists; an
+empty cell is a field that is not there.
 """
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import IO, Any
 
-from regrax.audit._fast_jsonl import Alike, read_alike
+import msgspec
+
+from regrax.audit._rows import Row, reason, typed
+from regrax.audit._text import short
 
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
 
-Row = dict[str, Any] | str
-Numbered = tuple[int, Row]
+DECODER = msgspec.json.Decoder(Row)
+Numbered = tuple[int, Row | str]
 
 
-def read_rows(path: Path) -> Iterator[list[Numbered] | list[Alike]]:
-    """The rows of a log with their line numbers, in chunks; the file's ending says how it is read.
+def read_rows(path: Path) -> Iterator[tuple[list[Numbered], float]]:
+    """The rows of a log with their line numbers, in chunks, and the share of the file that is read.
 
-    A chunk of JSON lines that are alike comes as tables.
+    The file's ending says how it is read.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
     >>> _ = log.write_text('{"round": 1}\\nnonsense\\n')
-    >>> list(read_rows(log))
-    [[(1, {'round': 1}), (2, 'not JSON: Expecting value at character 1')]]
+    >>> [(line, row if isinstance(row, str) else row.round) for line, row in next(read_rows(log))[0]]
+    [(1, 1), (2, 'not JSON: Expecting value at character 1')]
     """
     kind = path.suffix.lower()
-    if kind not in (*JSON, *READERS):
-        known = ", ".join((*JSON, *READERS))
+    if kind not in READERS:
+        known = ", ".join(READERS)
         raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
     with path.open("rb") as file:
-        if kind in JSON:
-            yield from _json_chunks(file)
-            return
-        rows = READERS[kind](file)
+        rows, size = READERS[kind](file), path.stat().st_size or 1
         while chunk := list(islice(rows, CHUNK)):
-            yield chunk
+            yield chunk, min(file.tell() / size, 1.0)
 
 
-def _json_chunks(file: IO[bytes]) -> Iterator[list[Numbered] | list[Alike]]:
-    before, mark = 0, b"\xef\xbb\xbf"
-    while data := file.read(LONGEST):
-        lines = (data + _rest_of_line(file)).removeprefix(mark).split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        yield read_alike(before, lines) or _json_rows(before, lines)
-        before, mark = before + len(lines), b""
+def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers; of one that is too long only as much as shows that it is."""
+    mark = b"\xef\xbb\xbf"
+    for number in count(1):
+        line = rest = file.readline(LONGEST + 1)
+        while len(rest) >= LONGEST and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST)
+        if not line:
+            return
+        yield number, line.removeprefix(mark)
+        mark = b""
 
 
-def _rest_of_line(file: IO[bytes]) -> bytes:
-    """What is left of the line, if that is not too long; all of it is read."""
-    rest = file.readline(LONGEST + 1)
-    more = rest
-    while len(more) >= LONGEST and not more.endswith(b"\n"):
-        more = file.readline(LONGEST)
-    return rest
+def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
+    stripped = ((number, line.strip()) for number, line in _lines(file))
+    return ((number, json_row(line)) for number, line in stripped if line)
 
 
-def _json_rows(before: int, lines: list[bytes]) -> list[Numbered]:
-    numbered = ((before + i, line.strip()) for i, line in enumerate(lines, 1))
-    return [(number, json_row(line)) for number, line in numbered if line]
-
-
-def json_row(line: bytes) -> Row:
+def json_row(line: bytes) -> Row | str:
     """The row that a line of JSON holds, or why it holds none."""
     if len(line) > LONGEST:
         return f"longer than {LONGEST:,} bytes"
     try:
-        row = json.loads(line.decode())
+        return DECODER.decode(line)
+    except msgspec.ValidationError as error:
+        return reason(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _lenient_row(line)
+
+
+def _lenient_row(line: bytes) -> Row | str:
+    """As the standard library reads it, which takes NaN and halves of characters and says where a line is broken."""
+    try:
+        return typed(json.loads(line.decode()))
     except UnicodeDecodeError as error:
         return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
     except json.JSONDecodeError as error:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of thousands of digits; thousands of brackets
-        return f"not JSON that can be read: {_brief(str(error))}"
-    return row if type(row) is dict else f"not a JSON object but {_brief(json.dumps(row))}"
-
-
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes | str]]:
-    """Lines with their numbers; of one that is too long only that it is."""
-    number = 0
-    while line := file.readline(LONGEST + 1):
-        number += 1
-        if number == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        if len(line) > LONGEST:
-            while not line.endswith(b"\n") and (line := file.readline(LONGEST)):
-                pass
-            yield number, f"longer than {LONGEST:,} bytes"
-        else:
-            yield number, line
+    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or brackets
+        return f"not JSON that can be read: {short(error)}"
 
 
 def _csv_rows(file: IO[bytes]) -> Iterator[Numbered]:
@@ -112,15 +97,15 @@ def _csv_rows(file: IO[bytes]) -> Iterator[Numbered]:
             return
         except csv.Error as error:
             yield reader.line_num, f"not CSV: {error}"
-            continue
-        if cells:
-            yield reader.line_num, _csv_row(header, cells)
+        else:
+            if cells:
+                yield reader.line_num, _csv_row(header, cells)
 
 
 def _text(file: IO[bytes]) -> Iterator[str]:
     """Lines as text; what is not UTF-8 is kept in a form that `_csv_row` refuses."""
     for _, line in _lines(file):
-        text = "\udcff" if isinstance(line, str) else line.decode(errors="surrogateescape")
+        text = "\udcff" if len(line) > LONGEST else line.decode(errors="surrogateescape")
         yield text.replace("\0", "\udcff")
 
 
@@ -131,11 +116,11 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
         raise ValueError(f"the first line must name the columns, but is not CSV: {error}") from None
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise ValueError(f"every column must have its own name, but {_brief(twice[0])} comes twice")
+        raise ValueError(f"every column must have its own name, but {twice[0][:60]} comes twice")
     return header
 
 
-def _csv_row(header: list[str], cells: list[str]) -> Row:
+def _csv_row(header: list[str], cells: list[str]) -> Row | str:
     if len(cells) != len(header):
         return f"it has {len(cells)} cells, but the first line names {len(header)} columns"
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
@@ -150,7 +135,7 @@ def _csv_row(header: list[str], cells: list[str]) -> Row:
             row.setdefault(field, {})[action] = value
         else:
             row[name] = value
-    return row
+    return typed(row)
 
 
 def _csv_value(cell: str) -> Any:
@@ -183,20 +168,16 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
         for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
             for row in batch.to_pylist():
                 number += 1
-                yield number, row
+                yield number, typed(row)
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
-        name = Path(file.name).name
-        raise ValueError(
-            f"{name} is not a readable Parquet file{where}: {_brief(str(error))}"
-        ) from None
+        what = f"{Path(file.name).name} is not a readable Parquet file{where}"
+        raise ValueError(f"{what}: {short(error)}") from None
 
 
-def _brief(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 80 else line[:77] + "..."
-
-
-Reader = Callable[[IO[bytes]], Iterable[Numbered]]
-JSON = (".jsonl", ".ndjson", ".json")
-READERS: dict[str, Reader] = {".csv": _csv_rows, ".parquet": _parquet_rows}
+Reader = Callable[[IO[bytes]], Iterator[Numbered]]
+READERS: dict[str, Reader] = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows),
+    ".csv": _csv_rows,
+    ".parquet": _parquet_rows,
+}

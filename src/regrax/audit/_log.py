@@ -1,16 +1,19 @@
 """A log read once: good rows into the spool by agent and episode, bad rows with line and reason."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from regrax.audit._fast_jsonl import Alike
-from regrax.audit._formats import Numbered, json_row, read_rows
-from regrax.audit._rows import Seat, read_block, short
+from regrax.audit._formats import Numbered, read_rows
+from regrax.audit._rows import Name, Row, Seat, read_block, read_round
 from regrax.audit._spill_buffer import Group, Spool
+from regrax.audit._text import short
+
+Placed = tuple[int, Group, Row]  # line, agent and episode, row
+Callback = Callable[[str, float, float], None]
+"""Told what is being done, how much is done, and of how much."""
 
 
 class BadRows:
@@ -54,13 +57,10 @@ class Log:
     )  # rounds an outside agent did not answer
     last: dict[Group, int] = field(default_factory=dict)  # the last round of each group
     skipped: dict[str, int] = field(default_factory=dict)  # rounds missing between others
-
-    def episodes(self, agent: str) -> list[Group]:
-        """The groups of an agent."""
-        return [group for group in self.spool.groups if group[0] == agent]
+    episodes: dict[str, list[Group]] = field(default_factory=dict)  # the groups of each agent
 
 
-def read_log(path: Path) -> Log:
+def read_log(path: Path, callback: Callback = lambda *_: None) -> Log:
     """Read a whole log; a row that breaks a rule is counted with its line and reason and left out.
 
     >>> import tempfile
@@ -71,82 +71,76 @@ def read_log(path: Path) -> Log:
     (1, [('2', 'policy must sum to 1 along its last axis, but sums to 1.2')])
     """
     log = Log()
-    for chunk in read_rows(path):
-        if chunk and isinstance(chunk[0], Alike):
-            for table in chunk:
-                _take_table(log, table)  # pyright: ignore[reportArgumentType]
-        else:
-            _take_rows(log, chunk)  # pyright: ignore[reportArgumentType]
+    for chunk, share in read_rows(path):
+        callback("log read", share, 1.0)
+        for agent, rows in _by_agent(chunk, log.bad).items():
+            _take(log, agent, rows)
     return log
 
 
-def _take_rows(log: Log, chunk: list[Numbered]) -> None:
-    for group, rows in _grouped(chunk, log.bad).items():
-        _take(log, group, rows)
-
-
-def _take_table(log: Log, table: Alike) -> None:
-    """Keep a table's rows by episode; one that holds a bad row is read again row by row."""
-    episodes = table.columns.get("episode", np.zeros(len(table.lines)))
-    for episode in np.unique(episodes):
-        picked = np.flatnonzero(episodes == episode)
-        columns = {n: c[picked] for n, c in table.columns.items() if n != "episode"}
-        row = {**table.same, **({"episode": float(episode)} if "episode" in table.columns else {})}
-        try:
-            group = _name(row, "agent", "agent"), _name(row, "episode", 0)
-            seat, block = read_block(columns, log.seats.get(group[0]), log.last.get(group, -1))
-        except ValueError:
-            _take_rows(log, [(table.numbers[i], json_row(table.lines[i])) for i in picked])
-        else:
-            _keep(log, group, seat, block, len(picked) * (table.same.get("answered") is False))
-
-
-def _grouped(chunk: list[Numbered], bad: BadRows) -> dict[Group, list[tuple[int, dict[str, Any]]]]:
-    groups: dict[Group, list[tuple[int, dict[str, Any]]]] = {}
+def _by_agent(chunk: list[Numbered], bad: BadRows) -> dict[str, list[Placed]]:
+    agents: dict[str, list[Placed]] = {}
+    named: dict[tuple[Name | None, Name | None], Group | str] = {}
     for line, row in chunk:
         if isinstance(row, str):
             bad.add(line, row)
             continue
-        try:
-            group = _name(row, "agent", "agent"), _name(row, "episode", 0)
-        except ValueError as error:
-            bad.add(line, str(error))
-            continue
-        groups.setdefault(group, []).append((line, row))
-    return groups
+        key = row.agent, row.episode
+        group = named.get(key) or named.setdefault(key, _group(*key))
+        if isinstance(group, str):
+            bad.add(line, group)
+        elif group[0] in agents:
+            agents[group[0]].append((line, group, row))
+        else:
+            agents[group[0]] = [(line, group, row)]
+    return agents
 
 
-def _name(row: dict[str, Any], field: str, default: str | int) -> str:
-    value = row.get(field)
-    value = default if value is None else value
-    if type(value) is float and value.is_integer():
-        value = int(value)
-    if type(value) not in (str, int) or value == "" or len(str(value)) > 200:
-        raise ValueError(f"{field} must be a name or a whole number, but is {short(value)}")
-    return str(value)
+def _group(agent: Name | None, episode: Name | None) -> Group | str:
+    """The names of agent and episode, or why one is none."""
+    names = []
+    for kind, value, default in (("agent", agent, "agent"), ("episode", episode, "0")):
+        whole = int(value) if type(value) is float and value.is_integer() else value
+        text = default if whole is None else str(whole)
+        if type(whole) is float or not 1 <= len(text) <= 200:
+            return f"{kind} must be a name or a whole number, but is {short(value)}"
+        names.append(text)
+    return names[0], names[1]
 
 
-def _take(log: Log, group: Group, rows: list[tuple[int, dict[str, Any]]]) -> None:
+def _take(log: Log, agent: str, rows: list[Placed]) -> None:
     """Keep the good rows; halve what holds a bad one until it stands alone."""
-    after = log.last.get(group, -1)
+    last: dict[Group, int] = {}
+    skipped, rounds = 0, []
     try:
-        seat, block = read_block([row for _, row in rows], log.seats.get(group[0]), after)
+        seat, numbers = read_block([row for _, _, row in rows], log.seats.get(agent))
+        for _, group, row in rows:
+            before = last.get(group, log.last.get(group, -1))
+            last[group] = read_round(row, before)
+            skipped += last[group] - before - 1 if before >= 0 else 0
+            rounds.append(last[group])
     except ValueError as error:
         if len(rows) == 1:
             return log.bad.add(rows[0][0], str(error))
         middle = len(rows) // 2
-        _take(log, group, rows[:middle])
-        return _take(log, group, rows[middle:])
-    _keep(log, group, seat, block, sum(row.get("answered") is False for _, row in rows))
-
-
-def _keep(log: Log, group: Group, seat: Seat, block: np.ndarray, silent: int) -> None:
-    agent, after = group[0], log.last.get(group, -1)
+        _take(log, agent, rows[:middle])
+        return _take(log, agent, rows[middle:])
+    _keep(log, rows, np.column_stack([rounds, numbers]), list(last))
+    log.last |= last
     log.seats[agent] = seat
-    log.spool.add(group, block)
-    log.rows += len(block)
-    first = int(block[0, 0]) if after < 0 else after + 1
-    log.last[group] = int(block[-1, 0])
-    missing = log.last[group] - first + 1 - len(block)
-    log.skipped[agent] = log.skipped.get(agent, 0) + missing
+    log.rows += len(rows)
+    log.skipped[agent] = log.skipped.get(agent, 0) + skipped
+    silent = sum(row.answered is False for _, _, row in rows)
     log.unanswered[agent] = log.unanswered.get(agent, 0) + silent
+
+
+def _keep(log: Log, rows: list[Placed], block: np.ndarray, groups: list[Group]) -> None:
+    """Spool the rows of every group, and note groups that are new."""
+    place = {group: at for at, group in enumerate(groups)}
+    which = np.array([place[group] for _, group, _ in rows])
+    block = block[np.argsort(which, kind="stable")]
+    parts = np.split(block, np.cumsum(np.bincount(which))[:-1]) if len(groups) > 1 else [block]
+    for group, part in zip(groups, parts, strict=True):
+        if group not in log.last:
+            log.episodes.setdefault(group[0], []).append(group)
+        log.spool.add(group, part)

@@ -5,27 +5,67 @@ A row of full feedback gives `losses` (or `payoffs`, their negative) of every ac
 the probability it was played with: `propensity`, or its entry of `policy`. Vectors are lists, or mappings from the
 names of actions. `episode` is 0, `agent` is "agent" and `round` is one more than the last if they are not there.
 
-`read_block` reads rows of one agent and episode together and raises at the first thing that is wrong;
-`regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules serves speed and reasons.
+`Row` says which types a field may have; `read_block` reads rows of one agent together and raises at the first thing
+that is wrong; `regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules
+serves speed and reasons.
 """
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, replace
 from itertools import chain
+from operator import attrgetter
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
+from regrax.audit._text import short
 
 ACTIONS = 1000  # of one agent
 LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
 RAREST = 1e-9  # propensity
 LAST = 1 << 53  # round
 
-Rows = Sequence[dict[str, Any]] | dict[str, np.ndarray]
-"""Rows one by one, or numbers already in columns."""
+Name = str | int | float
+Vector = list[float] | dict[str, float]
+
+
+class Row(msgspec.Struct, gc=False):
+    """A row of a log, as far as it is read; other fields are ignored."""
+
+    episode: Name | None = None
+    agent: Name | None = None
+    round: int | float | None = None
+    policy: Vector | None = None
+    action: Name | None = None
+    losses: Vector | None = None
+    payoffs: Vector | None = None
+    loss: float | None = None
+    payoff: float | None = None
+    propensity: float | None = None
+    answered: Any = None
+
+
+def typed(row: Any) -> Row | str:
+    """The row that a parsed value is, or why it is none.
+
+    >>> typed({"losses": [0, "1"]})
+    'losses[1] must be float, got str'
+    """
+    try:
+        return msgspec.convert(row, Row)
+    except (msgspec.ValidationError, OverflowError) as error:
+        return reason(error)
+
+
+def reason(error: Exception) -> str:
+    """What msgspec says of a wrong type, with the path first."""
+    what, _, path = str(error).partition(" - at `$.")
+    path = path.rstrip("`") or "a row"
+    found = re.fullmatch(r"Expected `(.+?)(?: \| null)?`, got `(.+)`", what)
+    return f"{path} must be {found[1]}, got {found[2]}" if found else f"{path}: {what}"
 
 
 @dataclass(frozen=True)
@@ -37,26 +77,15 @@ class Seat:
     named: bool  # vectors are mappings from names, actions are names
     mixed: bool  # bandit rows come with whole policies
 
-    @property
-    def numbers(self) -> int:
-        """How many numbers a round is kept as."""
-        if self.feedback == "full":
-            return 2 * len(self.actions)
-        return 3 + (len(self.actions) if self.mixed else 0)
 
+def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
+    """Rows of one agent as numbers; `seat` is what rows before them fixed.
 
-def read_block(
-    rows: Rows, seat: Seat | None, after: int
-) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
-    """The rows as numbers, the round first; `seat` is what came before, `after` the last round.
+    Full feedback: `played..., losses...`. Bandit: `action, loss, propensity, policy...`.
 
-    Full feedback: `round, played..., losses...`. Bandit: `round, action, loss, propensity, policy...`.
-
-    >>> read_block([{"policy": [0.5, 0.5], "losses": [0, 1]}], None, 0)[1].tolist()
-    [[1.0, 0.5, 0.5, 0.0, 1.0]]
+    >>> read_block([Row(policy=[0.5, 0.5], losses=[0.0, 1.0])], None)[1].tolist()
+    [[0.5, 0.5, 0.0, 1.0]]
     """
-    count = len(rows) if isinstance(rows, Sequence) else len(next(iter(rows.values())))
-    rounds = _rounds(_column(rows, "round"), count, after)
     given = [n for n in ("losses", "payoffs", "loss", "payoff") if _column(rows, n) is not None]
     if len(given) != 1:
         came = " and ".join(given) or "none"
@@ -69,11 +98,23 @@ def read_block(
         raise ValueError(f"earlier rows of this agent give {was}, but this one gives {given[0]}")
     sign = -1.0 if given[0].startswith("payoff") else 1.0
     read = _full if feedback == "full" else _bandit
-    seat, numbers = read(rows, given[0], sign, seat)
-    return seat, np.column_stack([rounds, numbers])
+    return read(rows, given[0], sign, seat)
 
 
-def _full(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def read_round(row: Row, last: int) -> int:
+    """The round of a row that comes after round `last` of its episode, which is -1 before the first."""
+    if row.round is None:
+        return max(last, 0) + 1
+    if not 0 <= row.round < LAST or row.round != int(row.round):
+        raise ValueError(f"round must be a whole number of at least 0, but is {short(row.round)}")
+    if row.round <= last:
+        raise ValueError(
+            f"round must rise within an episode and agent, but {row.round:.0f} comes after {last}"
+        )
+    return int(row.round)
+
+
+def _full(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
     column = _column(rows, name)
     named, actions = _names(name, column, seat)
     seat = seat or Seat("full", actions, named, True)
@@ -87,7 +128,7 @@ def _full(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat, 
     return seat, np.hstack([played, losses])
 
 
-def _bandit(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def _bandit(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
     policy, action = _column(rows, "policy"), _column(rows, "action")
     if action is None:
         raise ValueError(f"a row with {name} alone must give the action that received it, but none")
@@ -105,65 +146,39 @@ def _bandit(rows: Rows, name: str, sign: float, seat: Seat | None) -> tuple[Seat
     return seat, np.column_stack([played, loss, chance, policies])
 
 
-def _column(rows: Rows, name: str) -> Any:
+def _column(rows: list[Row], name: str) -> Any:
     """A field of every row, or None if no row has it."""
-    if isinstance(rows, dict):
-        return rows.get(name)
-    column = [row.get(name) for row in rows]
-    missing = column.count(None) if column[0] is None else sum(v is None for v in column)
-    if missing == len(column):
-        return None
-    if missing:
+    column = list(map(attrgetter(name), rows))
+    missing = column.count(None)
+    if 0 < missing < len(column):
         raise ValueError(f"{name} is missing")
-    return column
+    return None if missing else column
 
 
-def _rounds(column: Any, count: int, after: int) -> np.ndarray:
-    if column is None:
-        return np.arange(count) + max(after, 0) + 1.0
-    if not _are_whole(column, LAST):
-        raise ValueError(f"round must be a whole number of at least 0, but is {short(column[0])}")
-    rounds = np.array(column, float)
-    if after >= rounds[0] or np.any(np.diff(rounds) <= 0):
-        raise ValueError(
-            f"round must rise within an episode and agent, but {rounds[0]:.0f} comes after {after}"
-        )
-    return rounds
-
-
-def _names(name: str, column: Any, seat: Seat | None) -> tuple[bool, tuple[str, ...]]:
+def _names(name: str, column: list[Any], seat: Seat | None) -> tuple[bool, tuple[str, ...]]:
     """Whether vectors are mappings, and the actions' names."""
     if seat is not None:
         return seat.named, seat.actions
-    first = column[0].tolist() if isinstance(column, np.ndarray) else column[0]
-    if not isinstance(first, list | dict):
-        raise ValueError(f"{name} must be a list or a mapping of numbers, but is {short(first)}")
-    names = first if isinstance(first, dict) else range(len(first))
+    first, named = column[0], isinstance(column[0], dict)
     if not 1 <= len(first) <= ACTIONS:
         raise ValueError(f"{name} must be of 1 to {ACTIONS} actions, but has {len(first)} entries")
-    return isinstance(first, dict), tuple(str(n) for n in names)
+    return named, tuple(first) if named else tuple(map(str, range(len(first))))
 
 
-def _vectors(name: str, column: Any, seat: Seat) -> np.ndarray:
-    kind, d = (dict if seat.named else list), len(seat.actions)
-    if isinstance(column, np.ndarray) and not seat.named and column.shape[1] == d:
-        return _finite(name, column)
-    for value in column:
-        if type(value) is not kind:
-            form = f"a mapping from {short(list(seat.actions))}" if seat.named else "a list"
-            raise ValueError(
-                f"{name} must be {form} as in this agent's first row, but is {short(value)}"
-            )
-        if len(value) != d:
-            raise ValueError(
-                f"{name} must have {d} entries as in this agent's first row, but has {len(value)}"
-            )
-    if seat.named:
-        column = [_by_name(name, value, seat) for value in column]
-    return _finite(name, list(chain.from_iterable(column))).reshape(-1, d)
+def _vectors(name: str, column: list[Any], seat: Seat) -> np.ndarray:
+    d = len(seat.actions)
+    if set(map(type, column)) != {dict if seat.named else list}:
+        form = f"a mapping from {short(list(seat.actions))}" if seat.named else "a list"
+        raise ValueError(f"{name} must be {form} as in this agent's first row")
+    if set(map(len, column)) != {d}:
+        raise ValueError(
+            f"{name} must have {d} entries as in this agent's first row, but has {len(column[0])}"
+        )
+    rows = [_by_name(name, value, seat) for value in column] if seat.named else column
+    return _finite(name, list(chain.from_iterable(rows))).reshape(-1, d)
 
 
-def _by_name(name: str, value: dict[str, Any], seat: Seat) -> list[Any]:
+def _by_name(name: str, value: Any, seat: Seat) -> list[float]:
     try:
         return [value[action] for action in seat.actions]
     except KeyError as missing:
@@ -172,20 +187,14 @@ def _by_name(name: str, value: dict[str, Any], seat: Seat) -> list[Any]:
         ) from None
 
 
-def _policies(column: Any, seat: Seat) -> np.ndarray:
+def _policies(column: list[Any], seat: Seat) -> np.ndarray:
     policies = _vectors("policy", column, seat)
     checks.distributions("policy", policies)
     return policies
 
 
-def _finite(name: str, values: Any) -> np.ndarray:
-    if not isinstance(values, np.ndarray) and not set(map(type, values)) <= {int, float}:
-        odd = next(v for v in values if type(v) not in (int, float))
-        raise ValueError(f"{name} must be numbers, but one is {short(odd)}")
-    try:
-        numbers = np.array(values, float)
-    except OverflowError:
-        numbers = np.array([np.inf])
+def _finite(name: str, values: list[Any]) -> np.ndarray:
+    numbers = np.array(values, float)
     if not np.all(np.abs(numbers) <= LARGEST):  # also false for nan
         raise ValueError(
             f"{name} must be finite numbers of size at most {LARGEST:g}, but one is not"
@@ -193,26 +202,25 @@ def _finite(name: str, values: Any) -> np.ndarray:
     return numbers
 
 
-def _indices(column: Any, seat: Seat) -> np.ndarray:
+def _indices(column: list[Any], seat: Seat) -> np.ndarray:
     if seat.named:
         places = {name: place for place, name in enumerate(seat.actions)}
-        fits = all(isinstance(value, str) and value in places for value in column)
         known = f"one of {short(list(seat.actions))}"
+        fits = all(isinstance(value, str) and value in places for value in column)
+        found = np.array([places[v] for v in column]) if fits else None
     else:
-        places, d = None, len(seat.actions)
-        fits = _are_whole(column, d)
-        known = f"a whole number from 0 to {d - 1}"
-    if not fits:
+        known = f"a whole number from 0 to {len(seat.actions) - 1}"
+        found = _whole(column, len(seat.actions))
+    if found is None:
         raise ValueError(f"action must be {known}, but is {short(column[0])}")
-    return np.array([places[v] for v in column] if places else column, int)
+    return found.astype(int)
 
 
-def _discovered(column: Any, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def _discovered(column: list[Any], seat: Seat | None) -> tuple[Seat, np.ndarray]:
     """Actions known only from being played: names in the order of their first appearance."""
     places = {name: place for place, name in enumerate(seat.actions if seat else ())}
-    column = column.tolist() if isinstance(column, np.ndarray) else column
     for value in column:
-        if not isinstance(value, str) and not _is_whole(value):
+        if isinstance(value, float) and not value.is_integer():
             raise ValueError(f"action must be a name or a whole number, but is {short(value)}")
     names = [value if isinstance(value, str) else str(int(value)) for value in column]
     played = [places.setdefault(name, len(places)) for name in names]
@@ -243,18 +251,9 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
     return np.minimum(chance, 1.0)
 
 
-def _are_whole(column: Any, end: int) -> bool:
-    """Whether all are whole numbers from 0 to below `end`."""
-    if isinstance(column, np.ndarray):
-        return bool(np.all((column >= 0) & (column < end) & (column == np.floor(column))))
-    return all(_is_whole(value) and 0 <= value < end for value in column)
-
-
-def _is_whole(value: Any) -> bool:
-    return type(value) is int or (type(value) is float and value.is_integer())
-
-
-def short(value: Any) -> str:
-    """A value as an error shows it: printable, on one line, of bounded length."""
-    text = repr(value)[:200].encode("ascii", "backslashreplace").decode()
-    return text if len(text) <= 60 else text[:57] + "..."
+def _whole(column: list[Any], end: int) -> np.ndarray | None:
+    """The numbers if all are whole, from 0 to below `end`."""
+    if not all(type(v) is not str and 0 <= v < end for v in column):
+        return None
+    numbers = np.array(column, float)
+    return numbers if np.all(numbers == np.floor(numbers)) else None

@@ -1,35 +1,48 @@
 r"""Is it learning? A verdict whose false alarms are counted before it is given.
 
-Let $j^*$ be the action that is best in hindsight, $r_t = c_t - \ell_{t,j^*}$ the regret of round $t$ against it, and
-$q_t = \langle \bar\ell, \pi_t \rangle$ what round $t$'s play loses on the episode's average losses. If regret is
-$2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of $\theta > 0$ in white noise is
+Everything is measured within an episode against that episode's own best action, and then averaged: best actions may
+differ between episodes. With $r_t$ the regret of round $t$ and $q_t$ the quality of its play (`regrax.audit._bins`), if
+regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of $\theta > 0$ in white
+noise is $W(r) = \sum_t w_t r_t$. "Learning" needs
 
-    W(x) = sum_t w_t x_t,        w_t = t^{-1/2} - mean_s s^{-1/2}
+- both $W(r)$ (regret a round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
+  other) to be larger than chance makes them; the larger p-value counts, which holds its level if either does;
+- regret a round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
+  bad in its first round only has linear regret all the same.
 
-Learning is claimed only if both $W(r)$ (regret a round falls) and $W(q)$ (play moves to better actions, and not merely
-the losses towards each other) are larger than chance makes them. The p-value is the larger of the two, which holds its
-level if either does. Chance is
+Chance is
 
 - with fewer than ten episodes, the same rounds in random order: in any order they are those of an agent with linear
   regret. Rounds move in blocks of $(1 + \rho)/(1 - \rho)$, $\rho$ the correlation of neighbours around the fit;
-- from ten episodes on, the studentised bootstrap over episodes, whatever the dependence within them.
+- from ten episodes on, both the studentised bootstrap over episodes, whatever the dependence within them, and the
+  rounds of the mean over episodes in random order: an agent that goes through the actions in a circle, starting at a
+  bad one, has $E[W] > 0$ in every episode, but no more than its circle has from elsewhere. The larger p-value counts.
 
 An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums of equal length, and its first `BINS`
 rounds alone; the smaller p-value counts twofold.
 
-Without that claim: regret of the later half surely below a fiftieth of the losses' spread (a simultaneous interval over
-the actions) is "no regret"; surely above 0 while play does not move, "not learning"; the rest "cannot tell". On losses
-that favour no action every player has the same expected regret, so there nobody can tell.
+Without that claim, let $\rho_{e,j}$ be the regret a round against $j$ in the later half of episode $e$:
+
+    no regret      mean_e max_j rho_ej + q s < a fiftieth of the losses' spread
+    not learning   mean_e rho_{e,b(e)} - q_j s_j > 0 for some b, and play does not move
+
+A mean of maxima is never below the lasting regret, so the first cannot miss any (of estimated losses only if every
+action was played often enough). For the second, $b$ is a fixed action or the leader of the episode's earlier half:
+chosen on other rounds than it is used on, so that what it saves is unbiased and a lower bound of what the best action
+saves; the interval is simultaneous in the $d + 1$ choices. The rest is "cannot tell". On losses that favour no action
+every player has the same expected regret, so there nobody can tell.
 """
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
 from regrax.audit import _bootstrap as bootstrap
+from regrax.audit._bins import Bins, Scores, weights
 from regrax.audit._published_tests import TESTS, all_tests, regression
 
 BINS = 512
@@ -39,50 +52,11 @@ DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
 BLOCKS = 24  # blocks that a random order keeps at least
 LEVEL = 0.05
+CLEAR = 0.01  # p-value at which play moves so clearly that regret may yet fall
 NEGLIGIBLE = 0.02  # of the spread of a round's losses
+FALL = 0.25  # of the earlier half's regret
 
 Word = Literal["learning", "not learning", "no regret", "cannot tell"]
-
-
-class Bins(NamedTuple):
-    """Episodes in sums over `length` rounds each: what was suffered, played, and lost by every action."""
-
-    suffered: Float[np.ndarray, "n m"]
-    played: Float[np.ndarray, "n m d"]
-    losses: Float[np.ndarray, "n m d"]
-    length: int
-
-    @property
-    def regrets(self) -> Float[np.ndarray, "n m"]:
-        """Regret of every bin against the action that is best in hindsight."""
-        best = self.losses.sum(1).argmin(1)
-        return self.suffered - np.take_along_axis(self.losses, best[:, None, None], 2)[..., 0]
-
-    @property
-    def quality(self) -> Float[np.ndarray, "n m"]:
-        """What each bin's play loses on the episode's average losses."""
-        average = self.losses.mean(1)
-        return np.einsum("nmd,nd->nm", self.played, average) / self.length
-
-    def first(self, count: int) -> "Bins":
-        """The first `count` episodes."""
-        return Bins(self.suffered[:count], self.played[:count], self.losses[:count], self.length)
-
-    def curve(self, order: np.ndarray | None = None) -> Float[np.ndarray, "m"]:
-        """Mean external regret after every bin, the bins taken in the given order."""
-        suffered, losses = self.suffered, self.losses
-        if order is not None:
-            suffered = np.take_along_axis(suffered, order, 1)
-            losses = np.take_along_axis(losses, order[..., None], 1)
-        return (np.cumsum(suffered, 1) - np.cumsum(losses, 1).min(2)).mean(0)
-
-
-class Scores(NamedTuple):
-    """What each episode says: the two statistics, and regret a round of its later half against every action."""
-
-    regret: Float[np.ndarray, "n"]
-    quality: Float[np.ndarray, "n"]
-    late: Float[np.ndarray, "n d"]
 
 
 @dataclass(frozen=True)
@@ -99,56 +73,46 @@ class Learning:
 
     verdict: Word
     words: str
-    p_value: float | None  # of the verdict "learning"
-    regret_falls: float | None  # p-value
-    play_moves: float | None  # p-value
-    early: float | None  # regret a round in the earlier half of the episodes
-    late: float | None
-    exponent: float | None  # b0 of the regression
-    left_out: int  # rounds without positive regret, which the regression cannot use
-    tests: dict[str, Published]
-    null: str
+    p_value: float | None = None  # of the verdict "learning"
+    regret_falls: float | None = None  # p-value
+    play_moves: float | None = None  # p-value
+    early: float | None = None  # regret a round in the earlier half of the episodes
+    late: float | None = None
+    exponent: float | None = None  # b0 of the regression
+    left_out: int = 0  # rounds without positive regret, which the regression cannot use
+    tests: dict[str, Published] = field(default_factory=dict)
+    null: str = "none"
 
 
-def weights(m: int) -> Float[np.ndarray, "m"]:
-    r"""$w_t = t^{-1/2}$ less its mean, to unit length."""
-    w = np.arange(1, m + 1) ** -0.5
-    w -= w.mean()
-    return w / max(np.linalg.norm(w), 1e-300)  # of one round alone the weight is 0
+def judge(
+    windows: list[Bins], scores: list[Scores], span: float, explored: bool = True, seed: int = 0
+) -> Learning:
+    """The verdict.
 
-
-def score(bins: Bins) -> Scores:
-    """The statistics of every episode."""
-    w, half = weights(bins.suffered.shape[1]), bins.suffered.shape[1] // 2
-    late = (bins.suffered[..., None] - bins.losses)[:, half:].mean(1) / bins.length
-    return Scores(_statistic(bins.regrets, w), _statistic(bins.quality, w), late)
-
-
-def _statistic(series: Float[np.ndarray, "n m"], w: Float[np.ndarray, "m"]) -> np.ndarray:
-    """`W` of every episode; what is only rounding of a constant series is 0."""
-    found = series @ w
-    return np.where(np.abs(found) > 1e-9 * np.abs(series).max(1), found, 0.0)
-
-
-def judge(windows: list[Bins], scores: list[Scores], span: float, seed: int = 0) -> Learning:
-    """The verdict from bins of some episodes and the scores of all; `span` is the mean spread of a round's losses."""
+    Args:
+        windows: bins of some episodes, whole and of their first rounds.
+        scores: those of all episodes.
+        span: mean spread of a round's losses.
+        explored: whether every action was played often enough to be compared with.
+        seed: of the random orders.
+    """
     whole = windows[0]
     m = whole.suffered.shape[1]
     if m < LEAST_ROUNDS:
-        return _silent(f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, but there are {m}")
+        few = f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, but there are {m}"
+        return Learning("cannot tell", few)
     many = len(scores[0].regret) >= MANY
     pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
-    chosen = min(pairs, key=max)
-    p = min(1.0, len(pairs) * max(chosen))
-    falls, moves = (min(1.0, len(pairs) * value) for value in chosen)
-    low, high = _late_interval(whole, scores[0], many)
-    early, late = _halves(whole)
-    verdict = _decide(p, moves, low, high, span)
+    falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
+    early, late = _halves(scores[0], whole.length)
+    ends = _late_interval(whole, scores[0], many)
+    p = max(falls, moves)
+    verdict = _decide(p, moves, early - late >= FALL * abs(early), ends, span, explored)
     curve, rounds = whole.curve()[None], whole.length * np.arange(1.0, m + 1)
     slope, _, left_out = regression(curve, rounds)
     return Learning(
         verdict,
-        _words(verdict, early, late, p, falls, moves),
+        _words(verdict, early, late, falls, moves, explored),
         p,
         falls,
         moves,
@@ -162,27 +126,32 @@ def judge(windows: list[Bins], scores: list[Scores], span: float, seed: int = 0)
 
 
 def _p_values(bins: Bins, scores: Scores, many: bool, seed: int) -> tuple[float, float]:
-    pairs = ((bins.regrets, scores.regret), (bins.quality, scores.quality))
-    found = []
-    for series, statistic in pairs:
-        p = bootstrap.p_value(statistic, seed) if many else None
-        found.append(_shuffled(series, seed) if p is None else p)
-    return float(found[0]), float(found[1])
+    """Of `W(r)` and of `W(q)`."""
+    if not many:
+        regret, quality = (_shuffled(series, seed) for series in bins.series())
+        return regret, quality
+    sums = (scores.regret, scores.regrets), (scores.quality, scores.qualities)
+    regret, quality = (
+        max(bootstrap.p_value(each, seed), _shuffled(total.sum(0, keepdims=True), seed))
+        for each, total in sums
+    )
+    return regret, quality
 
 
 def _shuffled(series: Float[np.ndarray, "n m"], seed: int) -> float:
     """How often rounds in random order have a statistic as large as in the order they came."""
     n, m = series.shape
-    w = weights(m)
-    scale = np.abs(series).max(initial=0.0)
-    observed = float((series @ w).sum())
-    generator, block = np.random.default_rng(seed), block_length(series)
-    drawn = [
-        float((np.take_along_axis(series, orders(n, m, block, generator), 1) @ w).sum())
-        for _ in range(DRAWS)
-    ]
-    tie = 1e-9 * scale  # equal up to rounding counts as equal
-    return (1 + sum(value >= observed - tie for value in drawn)) / (1 + DRAWS)
+    drawn = _shuffled_weights(n, m, block_length(series), seed) @ series.ravel()
+    tie = 1e-9 * np.abs(series).max(initial=0.0)  # equal up to rounding counts as equal
+    return float(1 + np.sum(drawn >= (series @ weights(m)).sum() - tie)) / (1 + DRAWS)
+
+
+@lru_cache(8)
+def _shuffled_weights(n: int, m: int, block: int, seed: int) -> Float[np.ndarray, "draws nm"]:
+    """The weights of `n` episodes in random orders."""
+    generator, w = np.random.default_rng(seed), weights(m)
+    drawn = (orders(n, m, block, generator) for _ in range(DRAWS))
+    return np.stack([w[np.argsort(order, 1)].ravel() for order in drawn])
 
 
 def orders(n: int, m: int, block: int, generator: np.random.Generator) -> np.ndarray:
@@ -216,42 +185,52 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
 
 
 def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float]:
-    """Where the later half's regret a round surely lies: episodes, or batches of rounds, as samples."""
-    if many:
-        samples = scores.late
-    else:
-        half = bins.suffered.shape[1] // 2
-        rates = (bins.suffered[..., None] - bins.losses)[:, half:] / bins.length
+    """Bounds of the later half's regret a round: below and above, each at 95 %; samples are episodes, or batches."""
+    low, high = scores.low, scores.high[:, None, None]
+    if not many:
+        rates = bins.rates()
         n, m, d = rates.shape
         size = m // 16 * 2 or 1  # eight batches, of even size: in them losses that alternate cancel
-        samples = rates[:, m % size :].reshape(n, -1, size, d).mean(2).reshape(-1, d)
-    count, d = samples.shape
+        high = rates[:, m % size :].reshape(n, -1, size, d).mean(2)
+        leading = np.take_along_axis(high, bins.leaders()[:, None, None], 2)
+        low = np.concatenate([high, leading], 2).reshape(-1, d + 1)
+    else:
+        high = high.reshape(1, -1, 1)
+    return float(_end(low, -1).max()), float(np.mean([_end(each, 1).max() for each in high]))
+
+
+def _end(samples: Float[np.ndarray, "k c"], sign: int) -> Float[np.ndarray, "c"]:
+    """The ends of one-sided intervals of the means, simultaneous in the columns."""
+    count, columns = samples.shape
     error = samples.std(0, ddof=1) / count**0.5
-    q = stdtrit(count - 1, 1 - LEVEL / d)
-    return float((samples.mean(0) - q * error).max()), float((samples.mean(0) + q * error).max())
+    return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
-def _halves(bins: Bins) -> tuple[float, float]:
-    rates = bins.regrets.mean(0) / bins.length
+def _halves(scores: Scores, length: int) -> tuple[float, float]:
+    rates = scores.regrets.sum(0) / len(scores.regret) / length
     half = len(rates) // 2
     return float(rates[:half].mean()), float(rates[half:].mean())
 
 
-def _decide(p: float, moves: float, low: float, high: float, span: float) -> Word:
+def _decide(
+    p: float, moves: float, fell: bool, ends: tuple[float, float], span: float, explored: bool
+) -> Word:
     tiny = 1e-12 * span
-    if p <= LEVEL:
+    if p <= LEVEL and fell:
         return "learning"
-    if high <= max(NEGLIGIBLE * span, tiny):
+    if ends[1] <= max(NEGLIGIBLE * span, tiny) and explored:
         return "no regret"
-    if low > tiny and moves > LEVEL:
+    if ends[0] > tiny and moves > CLEAR:
         return "not learning"
     return "cannot tell"
 
 
-def _words(verdict: Word, early: float, late: float, p: float, falls: float, moves: float) -> str:
+def _words(
+    verdict: Word, early: float, late: float, falls: float, moves: float, explored: bool
+) -> str:
     rates = f"{early:.3g} a round in the first half, {late:.3g} in the second"
     if verdict == "learning":
-        return f"learning: regret falls, {rates} (p = {p:.2g})"
+        return f"learning: regret falls, {rates} (p = {max(falls, moves):.2g})"
     if verdict == "not learning":
         return (
             f"not learning: regret does not fall, {rates} (p = {falls:.2g}), "
@@ -259,22 +238,20 @@ def _words(verdict: Word, early: float, late: float, p: float, falls: float, mov
         )
     if verdict == "no regret":
         return f"no regret: next to nothing is left to learn, {rates}"
-    if moves <= LEVEL:
+    if moves <= CLEAR:
         return (
             f"cannot tell: play moves towards better actions (p = {moves:.2g}), "
             f"but regret does not clearly fall, {rates} (p = {falls:.2g})"
         )
+    if not explored:
+        return f"cannot tell: some actions were played too rarely to be compared with, {rates}"
     return f"cannot tell: neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, {rates}"
-
-
-def _silent(words: str) -> Learning:
-    return Learning("cannot tell", words, None, None, None, None, None, None, 0, {}, "none")
 
 
 def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[str, Published]:
     """The published tests on the mean curve, and their false alarms on the same rounds in random order."""
     n, m = bins.suffered.shape
-    generator, block = np.random.default_rng(seed), block_length(bins.regrets)
+    generator, block = np.random.default_rng(seed), block_length(bins.series()[0])
     curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(CURVES)])
     found, null = all_tests(bins.curve()[None], rounds), all_tests(curves, rounds)
     alarms = {name: float(np.mean(null[name] <= LEVEL)) for name in TESTS}

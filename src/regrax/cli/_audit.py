@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
+SHOWN_AGENTS = 20  # in text; --json has all
+
 if TYPE_CHECKING:
     from regrax.audit import AgentAudit, Audit, Measure
 
@@ -29,19 +31,28 @@ class AuditLog:
         """Read, audit, write, print."""
         from regrax._atomic_write import write_whole
         from regrax.audit import audit_log
+        from regrax.cli._text import Bars
+        from regrax.experiments import Progress
         from regrax.show.report import audit_page
 
-        audit = audit_log(self.log)
+        with Bars(
+            hidden=self.json, after=1.0
+        ) as bars:  # of what is quickly done it would only flicker
+            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)))
         if self.html:
             write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
 
 
 def _print(audit: "Audit") -> None:
-    from regrax.audit import counted
+    from regrax.audit import counted, verdicts
 
-    for agent in audit.agents:
+    for agent in audit.agents[:SHOWN_AGENTS]:
         _print_agent(agent)
+    if len(audit.agents) > SHOWN_AGENTS:
+        print(
+            f"{SHOWN_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
+        )
     if audit.gaps is not None:
         gaps = audit.gaps
         rows = [
@@ -58,7 +69,7 @@ def _print(audit: "Audit") -> None:
 
 
 def _print_agent(agent: "AgentAudit") -> None:
-    from regrax.audit import counted, shown
+    from regrax.audit import counted, explored, shown
 
     played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
@@ -67,6 +78,8 @@ def _print_agent(agent: "AgentAudit") -> None:
     rows += [[f"against {shown(a)}", *_cells(measure)] for a, measure in agent.against.items()]
     print_table(("regret", "an episode", "a round", "95 % interval"), rows, title)
     print(agent.learning.words)
+    if agent.exploration is not None:
+        print(explored(agent.exploration))
     if agent.worst_swap is not None:
         print(f"worst swap: {shown(agent.worst_swap.words)}")
     if agent.rivals:

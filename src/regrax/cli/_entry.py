@@ -28,6 +28,7 @@ from regrax._settings import parse
 COMMANDS = {
     "play": "_play:Play",
     "train": "_train:Train",
+    "posttrain": "_posttrain:PostTrain",
     "sweep": "_sweep:Sweep",
     "solve": "_solve:Solve",
     "tournament": "_tournament:Tournament",

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import GAME_FILES, LEARNERS, Entry
@@ -16,13 +17,18 @@ if TYPE_CHECKING:
     from regrax.learners import Learner
 
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
+LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
 
 
 def read_learner(text: str) -> "Learner":
-    """The learner, checkpoint or outside agent that a spec names."""
+    """The learner, checkpoint, outside agent or language model that a spec names."""
     from regrax.specs import parse_learner
 
-    return parse_learner(text, {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"]})
+    known = {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"], "llm": LANGUAGE_MODEL}
+    try:
+        return parse_learner(text, known)
+    except ModuleNotFoundError as error:  # an extra that a learner needs
+        raise ValueError(str(error)) from None
 
 
 def read_game(text: str) -> "Game":
@@ -123,7 +129,7 @@ def _is_number(cell: str) -> bool:
 class Bars:
     """One bar a task, made when it is first heard of, with the time left."""
 
-    def __init__(self, *, hidden: bool = False) -> None:
+    def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -141,6 +147,7 @@ class Bars:
             TextColumn("{task.fields[note]}"),
         )
         self.bars = RichProgress(*columns, console=Console(stderr=True), disable=hidden)
+        self.begin = monotonic() + after  # seconds in which nothing is shown
         self.tasks: "dict[str, TaskID]" = {}
 
     def __enter__(self) -> "Bars":
@@ -152,6 +159,8 @@ class Bars:
 
     def show(self, at: "Progress") -> None:
         """Move the bar of a piece of work."""
+        if monotonic() < self.begin:
+            return
         if not self.tasks:  # not before the input has been found good
             self.bars.start()
         if at.task not in self.tasks:

@@ -21,7 +21,9 @@ from ._game import (
     zero_sum as zero_sum,
 )
 from ._gaps import (
+    cce_dist as cce_dist,
     cce_gap as cce_gap,
+    ce_dist as ce_dist,
     ce_gap as ce_gap,
     deviation_gains as deviation_gains,
     joint_gaps as joint_gaps,

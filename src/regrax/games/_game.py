@@ -237,9 +237,20 @@ def _frozen_and_exact(
     array = _frozen(payoffs)
     if not isinstance(payoffs, np.ndarray) or payoffs.dtype == object:
         given = np.array(payoffs, object).ravel()
-        if any(isinstance(value, Fraction) and value != float(value) for value in given):
+        if any(isinstance(value, Fraction | int) and value != float(value) for value in given):
             return array, tuple(_fraction(value) for value in given)
     return array, None
+
+
+def exact_payoffs(game: Game) -> np.ndarray:
+    """The payoffs as fractions: those given where they still round to the payoffs, else what the doubles are."""
+    payoffs = np.asarray(game.payoffs, float)
+    given = game.exact or (None,) * payoffs.size
+    values = [
+        Fraction(double) if kept is None or float(kept) != double else kept
+        for kept, double in zip(given, payoffs.ravel().tolist(), strict=True)
+    ]
+    return np.array(values, object).reshape(payoffs.shape)
 
 
 def _fraction(value: Any) -> Fraction:

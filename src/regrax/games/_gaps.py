@@ -8,9 +8,10 @@ what playing $j$ whenever told $i$ would gain. Then
     swap gap   sum_i max_j G[i, j]     a whole map of actions    (swap regret / T)
     Nash gap   max_j u_n(j, m_-n) - u_n(m), against the product m of mu's marginals
 
-Every gap is the maximum over players unless `reduce` says `"sum"` (as OpenSpiel and noregret do) or `"none"`
-(one number a player). Nothing is clipped: a CCE gap can be negative. A Nash gap of zero makes the product of the
-marginals a Nash equilibrium; $\mu$ itself is one only if it is that product.
+Every gap is the maximum over players unless `reduce` says `"sum"` or `"none"` (one number a player). Nothing is
+clipped: a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, which sums positive parts, and `ce_dist`,
+which sums swap gaps. A Nash gap of zero makes the product of the marginals a Nash equilibrium; $\mu$ itself is one
+only if it is that product.
 """
 
 from collections.abc import Callable, Sequence
@@ -81,6 +82,28 @@ def swap_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     0.1111
     """
     return _reduced(_swap, joint, game, reduce)
+
+
+def cce_dist(joint: Any, game: Game) -> Gaps:
+    r"""$\sum_n \max(0, \mathrm{CCE\ gap}_n)$: OpenSpiel's distance of that name.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> float(cce_dist(np.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies()))
+    2.0
+    """
+    return cce_gap(joint, game, "none").clip(0).sum()
+
+
+def ce_dist(joint: Any, game: Game) -> Gaps:
+    r"""$\sum_n \mathrm{swap\ gap}_n$: OpenSpiel's distance of that name, which is of whole maps of actions.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> float(ce_dist(np.full((2, 2), 0.25), matching_pennies()))
+    0.0
+    """
+    return swap_gap(joint, game, "sum")
 
 
 def joint_gaps(joint: Any, game: Game) -> dict[str, Any]:

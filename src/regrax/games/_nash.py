@@ -5,23 +5,29 @@ $y$, and the other way round. Strategies $x$ at which as many columns are best r
 vertices of the first player's best-reply polyhedron (likewise $y$); every equilibrium is a mixture of pairs of such
 vertices that are equilibria themselves, the *extreme* equilibria. A pair of supports $(I, J)$ of equal size names at
 most one vertex, the solution of $(B^\top x)_j = v$ for $j \in J$, $x_i = 0$ for $i \notin I$, $\sum_i x_i = 1$.
+
+Payoffs are rational numbers (doubles are), so every decision is exact: floating point decides what is clear beyond its
+rounding, as told by the condition of the system, and integers the rest (a singular system, a tie, payoffs of very
+different sizes). A vertex is known by its support and its best replies; the weights of an equilibrium are solved in
+integers, checked, and rounded once.
 """
 
 import itertools
-from math import comb
-from typing import Any
+from math import comb, lcm
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from regrax.games._correlated_profile import Correlated
-from regrax.games._game import Game
+from regrax.games._game import Game, exact_payoffs
 from regrax.games._linear_programs import minimise, scaled
 
 PAIRS = 200_000
 """Pairs of supports that are tried: a game of 10 x 10 has 184,755."""
 
-SAME = 1e-9  # payoffs, of span 1, that count as equal
+ROUNDING = 1e-13
+"""Relative to the condition of a system: differences below it are decided in integers."""
 
 
 def pure_equilibria(game: Game) -> list[tuple[int, ...]]:
@@ -31,7 +37,7 @@ def pure_equilibria(game: Game) -> list[tuple[int, ...]]:
     >>> pure_equilibria(chicken())
     [(0, 1), (1, 0)]
     """
-    payoffs = np.asarray(game.payoffs)
+    payoffs = np.asarray(game.payoffs) if game.exact is None else exact_payoffs(game)
     best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
     return [tuple(int(a) for a in joint) for joint in np.argwhere(np.all(best, axis=0))]
 
@@ -91,63 +97,137 @@ def nash_equilibria(game: Game) -> list[Correlated]:
             f"{game} has {pairs:,} pairs of supports, more than the {PAIRS:,} that are tried; "
             "approach an equilibrium by dynamics instead (regrax solve --by)"
         )
-    # each player's vertices make the other's actions indifferent; `scaled` has the payer's own action first
-    first, second = scaled(game, 0), scaled(game, 1)
-    return [_product(game, x, y) for x, y in _matched(first, second)]
+    # each player's vertices make the other's actions indifferent; the payer's own action comes first
+    rows, columns = (_integers(u) for u in exact_payoffs(game))
+    first, second = (rows, scaled(game, 0)), (columns.T, scaled(game, 1))
+    xs, ys = _vertices(*second), _vertices(*first)
+    leaves_x = xs.support.astype(float) @ (~ys.replies).T.astype(float)
+    leaves_y = (~xs.replies).astype(float) @ ys.support.T.astype(float)
+    pairs = np.argwhere((leaves_x == 0) & (leaves_y == 0))
+    sizes = xs.support.sum(1)[pairs[:, 0]] + ys.support.sum(1)[pairs[:, 1]]
+    found = [
+        (_solved(columns.T, *xs.systems[i]), _solved(rows, *ys.systems[j]))
+        for i, j in pairs[np.argsort(sizes, kind="stable")]
+    ]
+    return [
+        _product(game, x, y) for x, y in found if _gap(rows, x, y) == _gap(columns.T, y, x) == 0
+    ]
 
 
-def _matched(first: Any, second: Any) -> list[tuple[Any, Any]]:
-    """Pairs of vertices whose supports are best replies to each other, small supports first."""
-    xs, ys = _vertices(second), _vertices(first)
-    leaves_x = (xs > SAME).astype(float) @ (~_best_replies(first, ys)).T.astype(float)
-    leaves_y = (~_best_replies(second, xs)).astype(float) @ (ys > SAME).T.astype(float)
-    pairs = [(xs[i], ys[j]) for i, j in np.argwhere((leaves_x == 0) & (leaves_y == 0))]
-    return sorted(pairs, key=lambda pair: sum(int((side > SAME).sum()) for side in pair))
+class _Vertices(NamedTuple):
+    """Strategies over `m` actions as what decides them: which they play, and which of the other's are best replies."""
+
+    support: Bool[np.ndarray, "v m"]
+    replies: Bool[np.ndarray, "v n"]
+    systems: list[
+        tuple[np.ndarray, np.ndarray]
+    ]  # of each, the best replies and the actions that it solves for
 
 
-def _best_replies(own: Any, strategies: Float[np.ndarray, "v n"]) -> Bool[np.ndarray, "v m"]:
-    worth = strategies @ own.T
-    return worth >= worth.max(1, keepdims=True) - SAME
-
-
-def _vertices(replies: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "v m"]:
+def _vertices(exact: np.ndarray, replies: Float[np.ndarray, "n m"]) -> _Vertices:
     """The vertices of the polyhedron of mixed strategies over the columns against which rows are best replies."""
-    n, m = replies.shape
-    found = [_of_size(replies, size) for size in range(1, min(n, m) + 1)]
-    vertices = np.concatenate(found)
-    _, kept = np.unique(np.round(vertices, 8), axis=0, return_index=True)
-    return vertices[np.sort(kept)]
+    found = [_of_size(exact, replies, size) for size in range(1, min(replies.shape) + 1)]
+    support, best, equal, played = (
+        list(itertools.chain(*part)) for part in zip(*found, strict=True)
+    )
+    both = np.hstack([np.array(support), np.array(best)])
+    kept = np.sort(np.unique(both, axis=0, return_index=True)[1])
+    systems = [(equal[k], played[k]) for k in kept]
+    return _Vertices(np.array(support)[kept], np.array(best)[kept], systems)
 
 
-def _of_size(replies: Float[np.ndarray, "n m"], size: int) -> Float[np.ndarray, "v m"]:
+def _of_size(exact: np.ndarray, replies: Float[np.ndarray, "n m"], size: int) -> tuple[list, ...]:
+    """Support, best replies and systems of the vertices that pairs of `size` actions name, with repetitions."""
     n, m = replies.shape
     equal = np.array(list(itertools.combinations(range(n), size)))  # J
-    support = np.array(list(itertools.combinations(range(m), size)))  # I
-    equal, support = np.repeat(equal, len(support), 0), np.tile(support, (len(equal), 1))
-    weights = _indifferent(replies[equal[:, :, None], support[:, None, :]])
-    strategies = np.zeros((len(weights), m))
-    np.put_along_axis(strategies, support, weights, 1)
-    worth = strategies @ replies.T
-    level = np.take_along_axis(worth, equal, 1)
-    fits = (strategies.min(1) >= -SAME) & (level.min(1) >= worth.max(1) - SAME)
-    kept = np.maximum(strategies[fits], 0)
-    return kept / kept.sum(1, keepdims=True)
+    played = np.array(list(itertools.combinations(range(m), size)))  # I
+    equal, played = np.repeat(equal, len(played), 0), np.tile(played, (len(equal), 1))
+    support, best = np.zeros((len(equal), m), bool), np.zeros((len(equal), n), bool)
+    np.put_along_axis(support, played, True, 1)
+    np.put_along_axis(best, equal, True, 1)
+    fits, clear = _clearly(replies, equal, played, support, best)
+    for k in np.flatnonzero(~clear):
+        fits[k], support[k], best[k] = _exactly(exact, equal[k], played[k])
+    return tuple(list(array[fits]) for array in (support, best, equal, played))
 
 
-def _indifferent(blocks: Float[np.ndarray, "v k k"]) -> Float[np.ndarray, "v k"]:
-    """Weights of sum 1 that make every row of a block worth the same; rows of -1 where there are none or many."""
-    count, size, _ = blocks.shape
+def _clearly(
+    replies: Float[np.ndarray, "n m"],
+    equal: np.ndarray,
+    played: np.ndarray,
+    support: Bool[np.ndarray, "v m"],
+    best: Bool[np.ndarray, "v n"],
+) -> tuple[Bool[np.ndarray, "v"], Bool[np.ndarray, "v"]]:
+    """Whether each solution is a vertex with just this support and these best replies, and whether that is sure."""
+    count, size = equal.shape
     system = np.ones((count, size + 1, size + 1))
-    system[:, :size, :size] = blocks
-    system[:, :size, size] = -1
-    system[:, size, size] = 0
+    system[:, :size, :size] = replies[equal[:, :, None], played[:, None, :]]
+    system[:, :size, size], system[:, size, size] = -1, 0
     regular = np.linalg.det(system) != 0
-    weights = np.full((count, size), -1.0)
-    right = np.append(np.zeros(size), 1.0)[:, None]
-    weights[regular] = np.linalg.solve(system[regular], right)[:, :size, 0]
-    return weights
+    inverse = np.full_like(system, np.inf)
+    inverse[regular] = np.linalg.inv(system[regular])
+    with np.errstate(invalid="ignore"):
+        condition = np.abs(system).sum(2).max(1) * np.abs(inverse).sum(2).max(1)
+        strategies = np.zeros(support.shape)
+        np.put_along_axis(strategies, played, inverse[:, :size, size], 1)
+        error = ROUNDING * condition * np.maximum(1, np.abs(strategies).sum(1))
+        worth = inverse[:, size:, size] - strategies @ replies.T  # level less worth of every reply
+        slack = np.hstack([np.where(support, strategies, np.inf), np.where(best, np.inf, worth)])
+        least = slack.min(1)
+        return least > error, np.abs(least) > error
+
+
+def _exactly(
+    exact: np.ndarray, equal: np.ndarray, played: np.ndarray
+) -> tuple[bool, Bool[np.ndarray, "m"], Bool[np.ndarray, "n"]]:
+    """Whether a system names a vertex, its support and its best replies, in integers."""
+    strategy = _solved(exact, equal, played)
+    if strategy is None or min(strategy) < 0:
+        return False, np.zeros(exact.shape[1], bool), np.zeros(len(exact), bool)
+    worth = exact @ strategy
+    best = worth == worth.max()
+    return bool(best[equal[0]]), strategy > 0, best.astype(bool)
+
+
+def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> np.ndarray | None:
+    """Integers in the proportions of the strategy that makes all of `equal` worth the same, or None if not just one.
+
+    Fraction-free elimination (Bareiss 1968): every division is exact.
+    """
+    size, divisor = len(equal) + 1, 1
+    rows = [[*exact[j, played].tolist(), -1, 0] for j in equal] + [[1] * (size - 1) + [0, 1]]
+    for k in range(size):
+        pivot = next((r for r in range(k, size) if rows[r][k]), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for r in range(size):
+            if r != k:
+                scale, factor = rows[k][k], rows[r][k]
+                rows[r] = [
+                    (scale * a - factor * b) // divisor
+                    for a, b in zip(rows[r], rows[k], strict=True)
+                ]
+        divisor = rows[k][k]
+    strategy = np.zeros(exact.shape[1], object)
+    strategy[played] = [row[-1] * (1 if divisor > 0 else -1) for row in rows[:-1]]
+    return strategy
+
+
+def _gap(own: Any, strategy: Any, other: Any) -> Any:
+    """What the best reply to `other` gains over `strategy`, times positive integers: 0 at an equilibrium."""
+    worth = own @ other
+    return worth.max() * strategy.sum() - (worth * strategy).sum()
+
+
+def _integers(payoffs: np.ndarray) -> np.ndarray:
+    """One player's payoffs times a positive number."""
+    factor = lcm(*(value.denominator for value in payoffs.ravel()))
+    return np.array([int(value * factor) for value in payoffs.ravel()], object).reshape(
+        payoffs.shape
+    )
 
 
 def _product(game: Game, first: Any, second: Any) -> Correlated:
-    x, y = (np.maximum(side, 0) / np.maximum(side, 0).sum() for side in (first, second))
-    return Correlated(np.outer(x, y), game)
+    x, y = (np.maximum(side / side.sum(), 0.0).astype(float) for side in (first, second))
+    return Correlated(np.outer(x / x.sum(), y / y.sum()), game)

@@ -7,16 +7,18 @@ policies only. On losses whose mean is the same for all actions its gradient is 
 
 import warnings
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
 from regrax.attention import Model, SwapAttention
 from regrax.domains import Simplex
-from regrax.learners import Learner, rollout
+from regrax.learners import HostLearner, Learner, rollout
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
 from regrax.training._surrogates import (
     Surrogate,
@@ -187,7 +189,19 @@ def policies(model: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence: a model's training form, or the play of any other learner."""
     if isinstance(model, Model):
         return model.policies(losses)
+    if isinstance(model, HostLearner) and hasattr(model, "answer_batch"):
+        return _answered(model, losses)
     return jnp.asarray(jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses))
+
+
+def _answered(model: Any, losses: Batch) -> Batch:
+    """The policies of a learner that runs in Python and answers whole batches."""
+
+    def answer(batch: Any) -> np.ndarray:
+        found = model.answer_batch(np.moveaxis(np.asarray(batch), -1, 0))
+        return np.moveaxis(found, 0, -1).astype(losses.dtype)
+
+    return jax.pure_callback(answer, jax.ShapeDtypeStruct(losses.shape, losses.dtype), losses)
 
 
 def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:

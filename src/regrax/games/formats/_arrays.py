@@ -1,19 +1,22 @@
-"""Games as JSON, for people, and as `.npz`, for large tensors. Both hold payoffs as doubles.
+"""Games as JSON, for people, and as `.npz`, for large tensors.
 
     {"name": "pennies", "players": ["even", "odd"], "actions": [["h", "t"], ["h", "t"]],
      "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]]}
 
-Only `payoffs`, of shape (N, d_1, ..., d_N), is required.
+Only `payoffs`, of shape (N, d_1, ..., d_N), is required. In JSON a payoff that no double equals is an integer or the
+text of a fraction, `"1/3"`; an archive holds doubles.
 """
 
 import io
 import json
+import re
 import zipfile
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from regrax.games._game import Game
+from regrax.games._game import Game, exact_payoffs
 
 LABELS = ("name", "players", "actions", "comment")
 
@@ -26,6 +29,8 @@ def game_from_json(data: bytes) -> Game:
     """
     try:
         table = json.loads(data)
+        if isinstance(table, dict) and "payoffs" in table:
+            table["payoffs"] = _read_fractions(table["payoffs"])
     except (ValueError, RecursionError) as error:
         raise ValueError(f"a JSON game must be valid JSON, but: {error}") from None
     if not isinstance(table, dict) or "payoffs" not in table:
@@ -44,7 +49,26 @@ def game_to_json(game: Game) -> bytes:
     >>> game_from_json(game_to_json(chicken())).actions[0]
     ('swerve', 'dare')
     """
-    return json.dumps({**_labels(game), "payoffs": np.asarray(game.payoffs).tolist()}).encode()
+    payoffs = np.asarray(game.payoffs)
+    if game.exact is not None:
+        texts = [_written(value) for value in exact_payoffs(game).ravel()]
+        payoffs = np.array(texts, object).reshape(payoffs.shape)
+    return json.dumps({**_labels(game), "payoffs": payoffs.tolist()}).encode()
+
+
+def _written(value: Fraction) -> float | int | str:
+    if value == float(value):
+        return float(value)
+    return int(value) if value.denominator == 1 else str(value)
+
+
+def _read_fractions(value: Any) -> Any:
+    """Nested lists with texts like `"1/3"` as fractions."""
+    if isinstance(value, list):
+        return [_read_fractions(one) for one in value]
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,4000}/\d{0,4000}[1-9]\d{0,4000}", value):
+        return Fraction(value)
+    return value
 
 
 def game_from_npz(data: bytes) -> Game:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as AnyFigure
 
 from regrax.learners import Bound
-from regrax.show.plots._style import COLORS, LINES, dress, in_math, shown_rounds
+from regrax.show.plots._style import COLORS, LINES, axes_of, dress, in_math, shown_rounds
 
 Curve = Float[np.ndarray, "T"]
 
@@ -22,17 +22,16 @@ class Regret(NamedTuple):
     bound: Bound
 
 
-def plot_gaps(gaps: Mapping[str, Curve], title: str = "") -> Figure:
-    """Equilibrium gaps over rounds on log axes, one line a gap.
+def plot_gaps(gaps: Mapping[str, Curve], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
+    """Equilibrium gaps over rounds on log axes, one line per gap, in `ax` or a new figure.
 
     >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
     'round'
     """
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    axes = figure.add_subplot()
+    axes = axes_of(ax, (6.4, 4.0))
     draw_gaps(axes, gaps)
     axes.set_title(in_math(title))
-    return figure
+    return axes.figure  # pyright: ignore[reportReturnType]
 
 
 def draw_gaps(axes: Axes, gaps: Mapping[str, Curve]) -> None:

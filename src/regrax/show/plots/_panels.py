@@ -1,6 +1,7 @@
 """Panels of a figure: how a player moves in the simplex of three actions, and tables of shades."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -27,7 +28,7 @@ def draw_simplex(
     axes.plot(*outline.T, color="#888888", linewidth=1.0)
     average = np.cumsum(policies, 0) / np.arange(1, len(policies) + 1)[:, None]
     _path(axes, policies @ CORNERS)
-    axes.plot(*(_thinned(average) @ CORNERS).T, color=COLORS[1], linewidth=1.6, label="average")
+    draw_path(axes, average @ CORNERS, color=COLORS[1], linewidth=1.6, label="average")
     ends = ((policies[0], "s", "start"), (policies[-1], "o", "end"))
     for point, marker, label in ends:
         axes.plot(*(point @ CORNERS), marker=marker, color="#000000", ls="", ms=6, label=label)
@@ -36,7 +37,7 @@ def draw_simplex(
         axes.plot(
             *(point @ CORNERS), marker="*", color=COLORS[2], ls="", ms=13, mec="white", label=label
         )
-    _name_corners(axes, labels)
+    name_corners(axes, labels)
     axes.legend(frameon=False, fontsize=8, loc="upper left")
 
 
@@ -48,11 +49,17 @@ def _path(axes: Axes, points: Float[np.ndarray, "T 2"]) -> None:
     axes.add_collection(path)
 
 
+def draw_path(axes: Axes, points: Float[np.ndarray, "T 2"], **look: Any) -> None:
+    """A line through the points, or through as many of them as can be seen."""
+    axes.plot(*_thinned(points).T, **look)
+
+
 def _thinned(points: np.ndarray) -> np.ndarray:
     return points[np.unique(np.linspace(0, len(points) - 1, POINTS).round().astype(int))]
 
 
-def _name_corners(axes: Axes, labels: Sequence[str]) -> None:
+def name_corners(axes: Axes, labels: Sequence[str]) -> None:
+    """A label at each corner of the simplex, and no axes."""
     names = [in_math(short(label, 20)) for label in labels]
     for (x, y), name, where in zip(CORNERS, names, ("top", "top", "bottom"), strict=True):
         axes.text(x, y + (0.03 if where == "bottom" else -0.03), name, ha="center", va=where)

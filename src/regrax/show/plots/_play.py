@@ -7,14 +7,13 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 
 from regrax import regret
 from regrax.games import Correlated, Game, Trajectory, running_gaps
 from regrax.learners import BanditLearner, Learner
 from regrax.show.plots._curves import Regret, draw_gaps, draw_regrets
 from regrax.show.plots._panels import draw_simplex, draw_table
-from regrax.show.plots._style import in_math, short, shown_rounds
+from regrax.show.plots._style import Figure, in_math, short, shown_rounds
 
 ACROSS = 3  # panels in a row
 MOST = 4  # simplices

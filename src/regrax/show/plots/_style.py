@@ -1,9 +1,11 @@
 """What all figures share: colours that everyone can tell apart, and the formats they are saved in."""
 
+import io
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int
+from matplotlib import figure as matplotlib_figure
 from matplotlib.axes import Axes
 
 SUFFIXES = (".pdf", ".png", ".svg")
@@ -13,6 +15,20 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#00
 LINES = ("-", "--", "-.", ":")
 SHADES = "cividis"  # from dark to bright, alike to colour-blind eyes
 POINTS = 1500  # of a curve: more would not be seen
+
+
+class Figure(matplotlib_figure.Figure):
+    """A figure that shows itself in a notebook, without pyplot's global state."""
+
+    def _repr_png_(self) -> bytes:
+        drawn = io.BytesIO()
+        self.savefig(drawn, format="png", dpi=110)
+        return drawn.getvalue()
+
+
+def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes to draw in: those given, or those of a new figure of this size in inches."""
+    return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
 
 
 def check_suffix(file: Path) -> None:

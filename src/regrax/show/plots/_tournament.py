@@ -2,10 +2,10 @@
 
 import numpy as np
 from matplotlib.colors import Normalize, PowerNorm
-from matplotlib.figure import Figure
 
 from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
+from regrax.show.plots._style import Figure
 
 SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}

@@ -5,6 +5,7 @@ from regrax.show.report._audit import audit_page
 from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._paper import paper_page
+from regrax.show.report._posttrain import posttrain_page
 from regrax.show.report._svg import draw
 from regrax.show.report._sweep import sweep_page
 
@@ -20,6 +21,7 @@ __all__ = [
     "audit_page",
     "draw",
     "paper_page",
+    "posttrain_page",
     "render",
     "sweep_page",
 ]

@@ -1,10 +1,11 @@
 """The page of an audit: verdicts first, then each agent's regret over time, its rivals and the tests."""
 
-from regrax.audit import AgentAudit, Audit, Measure, counted, shown
+from regrax.audit import AgentAudit, Audit, Measure, counted, explored, shown, verdicts
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
 
+SHOWN_AGENTS = 50
 TITLES = {
     "trend": "trend check (Park et al. 2024)",
     "regression": "regression (Park et al. 2024)",
@@ -14,9 +15,13 @@ TITLES = {
 
 def audit_page(audit: Audit, name: str) -> str:
     """The self-contained HTML page."""
-    lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in audit.agents]
+    some = audit.agents[:SHOWN_AGENTS]
+    lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in some]
+    if len(some) < len(audit.agents):
+        all_of = counted(len(audit.agents), "agent")
+        lead.append(f"{len(some)} of {all_of} are shown: {verdicts(audit)}.")
     lead.append(f"{audit.rows:,} rows of {shown(name)} were read, {audit.bad_rows:,} left out.")
-    sections = [_agent(agent, index) for index, agent in enumerate(audit.agents)]
+    sections = [_agent(agent, index) for index, agent in enumerate(some)]
     sections += [_game(audit)] if audit.gaps is not None else []
     sections += [_bad(audit)] if audit.bad else []
     return render("Regret audit", lead, sections, "Written by regrax audit.")
@@ -28,6 +33,8 @@ def _agent(agent: AgentAudit, index: int) -> Section:
         f"{len(agent.actions)} actions, {agent.feedback} feedback, "
         f"mean loss {number(agent.loss_per_round)} a round. Verdict: {agent.learning.words}."
     ]
+    if agent.exploration is not None:
+        text.append(f"{explored(agent.exploration).capitalize()}.")
     if agent.worst_swap is not None:
         text.append(f"Its worst single mistake: {shown(agent.worst_swap.words)}.")
     text += [f"Note: {shown(note)}." for note in agent.notes]

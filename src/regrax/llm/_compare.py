@@ -1,0 +1,217 @@
+r"""Before and after: the regret of two models beside Hedge and the best possible policy, on the same losses.
+
+Everything is measured on losses as the text rounds them. For standard Gaussian losses the best possible policy is
+`Optimal`; for others there is none to compare with.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from regrax import _checks as checks
+from regrax._exploration import Exploration, exploration
+from regrax.llm._language import Language, language_of, valid_rate
+from regrax.llm._losses import distribution_of, draw_losses
+from regrax.llm._policies import policies
+from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies
+from regrax.llm._task import Task, letters
+from regrax.theory import optimal_policy
+from regrax.training import Gaussian
+
+BATCH = 250
+ELSEWHERE = (
+    "gaussian",
+    "uniform(-1.7, 1.7)",
+    "laplace",
+    "biased-gaussian(1.0)",
+    "alternating",
+    "drifting",
+)
+"""Distributions that a model is tried on besides its own."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """Regret of one player over many sequences: means and standard errors, and the means after every round."""
+
+    name: str
+    regret: float
+    regret_error: float
+    squared: float
+    squared_error: float
+    curve: tuple[float, ...]
+    squared_curve: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Players in one setting, or why it cannot be told to the model."""
+
+    name: str
+    players: tuple[Player, ...]
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What training changed."""
+
+    task: Task
+    sequences: int
+    trained_on: Setting
+    elsewhere: tuple[Setting, ...]
+    language: Language
+    valid: tuple[float, float]  # before and after
+    exploration: tuple[Exploration, Exploration]
+
+    def player(self, name: str) -> Player:
+        """One of the players in the setting that was trained on."""
+        return next(one for one in self.trained_on.players if one.name == name)
+
+
+def compare_models(
+    before: Any,
+    after: Any,
+    tokenizer: Any,
+    task: Task,
+    *,
+    sequences: int = 500,
+    seed: int = 10_000,
+    text: str | None = None,
+    elsewhere: Sequence[str] = ELSEWHERE,
+) -> Comparison:
+    """Measure a model before and after training.
+
+    Args:
+        before: the model as it was.
+        after: the model as it is.
+        tokenizer: of both.
+        task: what it was trained on.
+        sequences: of losses, in every setting.
+        seed: of these losses; not the one of training.
+        text: held-out text to measure lost language on; by default a few sentences, or transcripts.
+        elsewhere: distributions besides the task's own.
+    """
+    checks.at_least("sequences", sequences, 2)
+    models = {"before": before, "after": after}
+    both = [evaluate_rollouts(m, tokenizer, task, sequences, seed=seed) for m in models.values()]
+    own = Setting(task.name, _players(dict(zip(models, both, strict=True)), task))
+    bandit = task.feedback == "bandit"
+    explored = [exploration(r.actions, r.losses, bandit=bandit) for r in both]
+    others = [
+        _setting(models, tokenizer, other, name, sequences, seed)
+        for name, other in _other_tasks(task, elsewhere)
+    ]
+    return Comparison(
+        task,
+        sequences,
+        own,
+        tuple(others),
+        language_of(before, after, tokenizer, task, text, seed),
+        (valid_rate(before, tokenizer, task, seed), valid_rate(after, tokenizer, task, seed)),
+        (explored[0], explored[1]),
+    )
+
+
+def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:
+    """The same words with other rounds, numbers of actions and losses."""
+    free = (
+        task.losses
+        if isinstance(task.losses, str) and not task.losses.startswith("in-game")
+        else None
+    )
+    found = []
+    if free is not None:
+        for rounds in (max(2, task.rounds // 2), 2 * task.rounds):
+            found.append((f"{rounds} rounds", task.replace(rounds=rounds)))
+        for d in (2, task.d + 1):
+            names = task.actions[:d] if d <= task.d else (*task.actions, letters(26)[-1])
+            found.append((f"{d} actions", task.replace(actions=names)))
+    found += [(spec, task.replace(losses=spec)) for spec in elsewhere if spec != task.losses]
+    return found
+
+
+def _setting(
+    models: dict[str, Any], tokenizer: Any, task: Task, name: str, sequences: int, seed: int
+) -> Setting:
+    try:
+        played = {
+            which: evaluate_rollouts(model, tokenizer, task, sequences, seed=seed)
+            for which, model in models.items()
+        }
+    except ValueError as error:
+        return Setting(name, (), str(error))
+    return Setting(name, _players(played, task))
+
+
+def _players(played: dict[str, Rollouts], task: Task) -> tuple[Player, ...]:
+    found = [_player(name, r.policies, r.losses) for name, r in played.items()]
+    losses = played["after"].losses
+    found += [_player(name, pi, losses) for name, pi in baselines(losses, task).items()]
+    return tuple(found)
+
+
+def baselines(losses: np.ndarray, task: Task) -> dict[str, np.ndarray]:
+    r"""What uniform play, Hedge with its best step $k^*$ and, on Gaussian losses, the best possible policy play."""
+    n, rounds, d = losses.shape
+    found = {"uniform": np.full(losses.shape, 1 / d), "Hedge at k*": hedge_policies(losses)}
+    source = distribution_of(task)
+    if isinstance(source, Gaussian) and source.covariance is None:
+        before = (losses.cumsum(1) - losses).astype(np.float32)
+        left = np.broadcast_to(rounds - np.arange(rounds, dtype=np.float32), (n, rounds))
+        found["best possible"] = np.asarray(optimal_policy(before, left), float)
+    return found
+
+
+def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
+    curves = running_regret(played, losses)
+    last, count = curves[:, -1], len(curves) ** 0.5
+    return Player(
+        name,
+        float(last.mean()),
+        float(last.std(ddof=1) / count),
+        float((last**2).mean()),
+        float((last**2).std(ddof=1) / count),
+        tuple(curves.mean(0).tolist()),
+        tuple((curves**2).mean(0).tolist()),
+    )
+
+
+def running_regret(played: np.ndarray, losses: np.ndarray) -> np.ndarray:
+    r"""$\sum_{s \le t} \langle \pi_s, \ell_s \rangle - \min_j S_{t,j}$ of every sequence and prefix, `(n, T)`.
+
+    >>> running_regret(np.full((1, 2, 2), 0.5), np.array([[[1.0, 0.0], [1.0, 0.0]]])).tolist()
+    [[0.5, 1.0]]
+    """
+    return (played * losses).sum(-1).cumsum(1) - losses.cumsum(1).min(-1)
+
+
+def squared_regret_share(
+    model: Any, tokenizer: Any, task: Task, *, sequences: int = 10_000, seed: int = 20_000
+) -> dict[str, tuple[float, float]]:
+    r"""$E[R^2]$ of a model and of its baselines on the same fresh losses, each with its standard error.
+
+    `share` is the part of the way from uniform play to Hedge that the model has come,
+    $(E[R_u^2] - E[R^2]) / (E[R_u^2] - E[R_h^2])$; its error is that of a ratio of means over the same sequences.
+    """
+    losses = draw_losses(task, sequences, seed=seed)
+    with torch.no_grad():
+        parts = [
+            policies(model, tokenizer, task, losses[i : i + BATCH])
+            for i in range(0, sequences, BATCH)
+        ]
+    played = {"model": torch.cat(parts).double().cpu().numpy(), **baselines(losses, task)}
+    squares = {name: running_regret(pi, losses)[:, -1] ** 2 for name, pi in played.items()}
+    found = {name: _mean(values) for name, values in squares.items()}
+    gained = squares["uniform"] - squares["model"]
+    possible = squares["uniform"] - squares["Hedge at k*"]
+    share = gained.mean() / possible.mean()
+    error = _mean(gained - share * possible)[1] / possible.mean()
+    return {**found, "share": (float(share), float(error))}
+
+
+def _mean(values: np.ndarray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)

@@ -1,0 +1,108 @@
+"""Is it still a language model? Perplexity and KL on text that was not trained on, and answers it gives freely."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from regrax.llm._losses import draw_losses
+from regrax.llm._scenarios import SCENARIOS, scenario
+from regrax.llm._task import Task
+from regrax.llm._transcript import encode, pieces_of, sequences_of
+
+HELD_OUT = (
+    "The ferry leaves at seven and comes back before noon, unless the wind turns. "
+    "Most people who live on the island know each other by name. "
+    "In winter the school has eleven children and one stove; in summer nobody counts. "
+    "A letter takes two days, and nobody has ever complained about that."
+)
+WINDOW = 256  # tokens read at once
+
+
+class Language(NamedTuple):
+    """On held-out text: perplexity before and after, and the mean KL of a token's distribution, after from before."""
+
+    text: str  # which
+    tokens: int
+    before: float
+    after: float
+    kl: float
+
+
+def language_of(
+    before: Any, after: Any, tokenizer: Any, task: Task, text: str | None, seed: int
+) -> Language:
+    """Compare two models as language models."""
+    windows, what = _windows(tokenizer, task, text, seed)
+    totals, count = np.zeros(3), 0
+    for tokens in windows:
+        first, second = (_log_probabilities(model, tokens) for model in (before, after))
+        target = torch.tensor(tokens[1:], device=first.device)[:, None]
+        totals += [
+            -first.gather(-1, target).sum().item(),
+            -second.gather(-1, target).sum().item(),
+            (second.exp() * (second - first)).sum().item(),
+        ]
+        count += len(tokens) - 1
+    means = totals / count
+    return Language(what, count, float(np.exp(means[0])), float(np.exp(means[1])), float(means[2]))
+
+
+def _windows(
+    tokenizer: Any, task: Task, text: str | None, seed: int
+) -> tuple[list[list[int]], str]:
+    given, what = text, "the text given"
+    if given is None:
+        openings = [scenario(name).opening_text() for name in SCENARIOS]
+        given, what = "".join([HELD_OUT, "\n", *openings]), "sentences of English"
+    try:
+        tokens = encode(tokenizer, [given])[0]
+    except ValueError:
+        if text is not None:
+            raise
+        losses, actions = draw_losses(task, 8, seed=seed), np.zeros((8, task.rounds), int)
+        pieces = pieces_of(tokenizer, task)
+        lengths = [task.rounds] * 8
+        found = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
+        return [one.tokens[:WINDOW] for one in found], "transcripts: it knows no other words"
+    parts = [tokens[i : i + WINDOW] for i in range(0, len(tokens), WINDOW)]
+    return [part for part in parts if len(part) > 1], what
+
+
+@torch.no_grad()
+def _log_probabilities(model: Any, tokens: list[int]) -> torch.Tensor:
+    logits = model(input_ids=torch.tensor([tokens], device=model.device)).logits[0, :-1]
+    return torch.log_softmax(logits.double(), -1)
+
+
+@torch.no_grad()
+def valid_rate(model: Any, tokenizer: Any, task: Task, seed: int, count: int = 64) -> float:
+    """The share of freely drawn answers that name an action, as the task reads them."""
+    losses, rng = draw_losses(task, count, seed=seed), np.random.default_rng(seed)
+    actions = rng.integers(task.d, size=losses.shape[:2])
+    rounds = rng.integers(1, task.rounds + 1, size=count)
+    pieces = pieces_of(tokenizer, task)
+    found = sequences_of(tokenizer, task, pieces, losses, actions, rounds)
+    room = max(map(len, pieces.names.tokens)) + 2
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        answers = [_answer(model, tokenizer, [*one.tokens, *pieces.suffix], room) for one in found]
+    return float(np.mean([task.parse(answer) is not None for answer in answers]))
+
+
+def _answer(model: Any, tokenizer: Any, tokens: list[int], room: int) -> str:
+    """A few tokens drawn one by one."""
+    cache, new = None, tokens
+    said: list[int] = []
+    while len(said) < room:
+        output = model(
+            input_ids=torch.tensor([new], device=model.device),
+            past_key_values=cache,
+            use_cache=True,
+        )
+        cache = output.past_key_values
+        drawn = int(torch.multinomial(torch.softmax(output.logits[0, -1].double(), -1), 1))
+        if drawn == tokenizer.eos_token_id:
+            break
+        said, new = [*said, drawn], [drawn]
+    return tokenizer.decode(said)

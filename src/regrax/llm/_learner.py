@@ -1,0 +1,122 @@
+"""A local language model in a learner's seat."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regrax.learners import HostLearner, Key, on_host
+from regrax.llm._load import load_model
+from regrax.llm._policies import policies
+from regrax.llm._reader import Reader
+from regrax.llm._task import Task, letters
+
+BATCH_TOKENS = 1 << 15
+"""Tokens read in one forward pass, about, when many sequences are answered."""
+
+
+class Said(NamedTuple):
+    """What a model was told so far, and the reader that holds it, if it is still there."""
+
+    task: Task
+    past: Float[np.ndarray, "past d"]
+    actions: tuple[int, ...]
+    reader: Any
+
+
+class LanguageLearner(HostLearner):
+    r"""$\pi_t$ = what a causal language model answers when told the losses of rounds $1, \dots, t-1$.
+
+    The probabilities are exact: those of the action names, read from the model's logits. It plays wherever an outside
+    agent does, and `evaluate` measures it. A task of bandit feedback sees the drawn action's loss only.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        task: how it is asked. Seated with another number of actions its names are A, B, C, ...
+    """
+
+    model: Any = eqx.field(static=True)
+    tokenizer: Any = eqx.field(static=True)
+    task: Task = eqx.field(static=True)
+    label: str = eqx.field(static=True, default="")
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Said:
+        return Said(self._asked(actions, rounds), np.zeros((0, actions)), (), None)
+
+    def _asked(self, actions: int, rounds: int | None) -> Task:
+        task = self.task
+        if actions != task.d:
+            task = task.replace(actions=letters(actions), losses="gaussian")
+        if rounds is not None and rounds != task.rounds:
+            task = task.replace(rounds=rounds, losses="gaussian")
+        return task
+
+    def policy(self, state: Said) -> Float[Array, "d"]:
+        policy = self._reader(state).policy()
+        return jnp.asarray(policy / policy.sum(), float)
+
+    def _reader(self, state: Said) -> Reader:
+        """The reader of this state; if it has gone on to another one, everything is read again."""
+        if state.reader and state.reader.round == len(state.past):
+            return state.reader
+        reader = Reader(self.model, self.tokenizer, state.task)
+        for t, row in enumerate(state.past):
+            reader.tell(row, state.actions[t] if state.actions else None)
+        return reader
+
+    def observe(self, loss: Any, action: Any) -> Any:
+        if not self.task.answers:
+            return loss
+        if action is None:
+            raise ValueError(f"{self} is told its own actions, so they must be drawn: give a seed")
+        return int(action), loss
+
+    def update(self, state: Said, feedback: Any) -> Said:
+        action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
+        on_host([self], loss)
+        row, reader = np.asarray(loss, float), self._reader(state)
+        reader.tell(row, action)
+        said = state.actions if action is None else (*state.actions, action)
+        return Said(state.task, np.vstack([state.past, row]), said, reader)
+
+    def answer_batch(self, losses: Float[np.ndarray, "n T d"]) -> Float[np.ndarray, "n T d"]:
+        """The policies of many sequences at once, a forward pass for several of them."""
+        import torch
+
+        if self.task.answers:
+            raise ValueError(f"{self} is told its own actions: it is played, not read at once")
+        losses = np.asarray(losses, float)
+        task = self._asked(losses.shape[2], losses.shape[1])
+        length = len(self.tokenizer(task.text(losses[0]))["input_ids"])
+        size = max(1, BATCH_TOKENS // length)
+        with torch.no_grad():
+            parts = [
+                policies(self.model, self.tokenizer, task, losses[i : i + size]).cpu().numpy()
+                for i in range(0, len(losses), size)
+            ]
+        return np.concatenate(parts)
+
+    def __str__(self) -> str:
+        return f'llm("{self.label or type(self.model).__name__}")'
+
+
+def llm(
+    path: str, chat: bool = False, device: str = "cpu", dtype: str = "float32", bandit: bool = False
+) -> LanguageLearner:
+    """The model in a folder as a learner; a `task.json` in it says how the model is asked.
+
+    Args:
+        path: a folder that `save_pretrained` wrote, or the name of a model on the hub.
+        chat: ask through the tokenizer's chat template.
+        device: where it runs.
+        dtype: of its numbers.
+        bandit: tell it the loss of the drawn action only.
+    """
+    model, tokenizer, task = load_model(path, device=device, dtype=dtype)
+    task = task or Task(3, 20)
+    task = task.replace(chat=True) if chat else task
+    task = task.replace(feedback="bandit") if bandit else task
+    return LanguageLearner(model, tokenizer, task, path)

@@ -1,0 +1,119 @@
+"""The page of a post-trained language model: regret before and after, elsewhere, and what became of its language."""
+
+from typing import TYPE_CHECKING
+
+from regrax.show.report._chart import Chart, Series
+from regrax.show.report._page import Section, Table, render
+from regrax.show.report._svg import number
+
+if TYPE_CHECKING:
+    from regrax.llm import Comparison, Player, Setting
+
+
+def posttrain_page(found: "Comparison", model: str, method: str) -> str:
+    """The self-contained HTML page."""
+    before, after = found.player("before"), found.player("after")
+    task = found.task
+    lead = [
+        f"{model}, trained by {method} on {task.name}: {task.d} actions, {task.rounds} rounds, "
+        f"{task.feedback} feedback.",
+        f"Regret went from {_with_error(before.regret, before.regret_error)} to "
+        f"{_with_error(after.regret, after.regret_error)}, squared regret from "
+        f"{_with_error(before.squared, before.squared_error)} to {_with_error(after.squared, after.squared_error)} "
+        f"(mean and standard error over {found.sequences:,} sequences of losses that were not trained on).",
+    ]
+    sections = [_own(found), _elsewhere(found), _language(found), _exploration(found)]
+    return render("Post-training report", lead, sections, "Written by regrax posttrain.")
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{number(value)} ± {number(error)}"
+
+
+def _own(found: "Comparison") -> Section:
+    charts = [
+        _chart(found, "curve", "Regret by round", "regret"),
+        _chart(found, "squared_curve", "Squared regret by round", "squared regret"),
+    ]
+    text = [
+        "Means over all rounds so far, everyone on the same losses, as the text rounds them. On losses that favour no "
+        "action every policy has the same expected regret: there squared regret tells them apart."
+    ]
+    rows = [_row(one) for one in found.trained_on.players]
+    table = Table(("player", "regret", "squared regret"), rows)
+    return Section("regret", "Before and after", text, charts, [table])
+
+
+def _chart(found: "Comparison", name: str, title: str, measure: str) -> Chart:
+    rounds = list(range(1, found.task.rounds + 1))
+    series = [
+        Series(
+            one.name,
+            rounds,
+            getattr(one, name),
+            style="dashed" if one.name == "before" else "line",
+            color=color,
+        )
+        for color, one in enumerate(found.trained_on.players)
+    ]
+    return Chart(name, title, "round", measure, series)
+
+
+def _row(one: "Player") -> list[str]:
+    return [
+        one.name,
+        _with_error(one.regret, one.regret_error),
+        _with_error(one.squared, one.squared_error),
+    ]
+
+
+def _elsewhere(found: "Comparison") -> Section:
+    names = [one.name for one in found.trained_on.players if one.name != "best possible"]
+    rows = [_setting(one, names) for one in found.elsewhere]
+    text = [
+        "Squared regret on other horizons, numbers of actions and losses than those trained on; "
+        "Hedge has the step that is best for Gaussian losses of that size."
+    ]
+    columns = ("setting", *names)
+    return Section("elsewhere", "Elsewhere", text, tables=[Table(columns, rows)])
+
+
+def _setting(setting: "Setting", names: list[str]) -> list[str]:
+    if setting.problem:
+        return [setting.name, f"cannot be told: {setting.problem}", *[""] * (len(names) - 1)]
+    by_name = {one.name: one for one in setting.players}
+    cells = [_with_error(by_name[n].squared, by_name[n].squared_error) for n in names]
+    return [setting.name, *cells]
+
+
+def _language(found: "Comparison") -> Section:
+    language = found.language
+    rows = [
+        ["freely drawn answers that name an action", *(f"{value:.1%}" for value in found.valid)],
+        ["perplexity", number(language.before), number(language.after)],
+    ]
+    text = [
+        f"On {language.text} ({language.tokens:,} tokens) the distribution of a token has moved by a KL divergence of "
+        f"{number(language.kl)} on average. Training reads the action names only, and nothing holds the rest in place "
+        "but a small rate, few parameters (LoRA) or the KL term: rising perplexity is language that is being lost."
+    ]
+    columns = ("measure", "before", "after")
+    return Section("language", "Its language", text, tables=[Table(columns, rows)])
+
+
+def _exploration(found: "Comparison") -> Section:
+    before, after = found.exploration
+    rows = [
+        [title, number(getattr(before, name)), number(getattr(after, name))]
+        for title, name in (
+            ("suffix failures at half of the rounds", "suffix_failure"),
+            ("minimum fraction, times actions", "minimum_fraction"),
+            ("greedy fraction", "greedy_fraction"),
+        )
+    ]
+    text = [
+        "Of drawn actions (Krishnamurthy et al. 2024): how often the best action is never played again after half of "
+        "the rounds, how near play is to uniform (1), how often the leader so far is played."
+    ]
+    columns = ("measure", "before", "after")
+    return Section("exploration", "Exploration", text, tables=[Table(columns, rows)])
