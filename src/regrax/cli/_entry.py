@@ -76,6 +76,10 @@ def _run(arguments: Sequence[str]) -> None:
         got = f"no command is named {name!r}{hint}" if name else "a command must be given"
         raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
     command = parse(_command(name), name, rest)
+    if getattr(getattr(command, "cluster", None), "wants_a_child", False):
+        from regrax.cli._distributed_options import run_child
+
+        sys.exit(run_child(arguments))
     with prepared():
         command.run()
 
