@@ -1,6 +1,5 @@
 """The report room: figures as interactive SVG, and the self-contained HTML page around them."""
 
-from regrax.show.report._architecture import architecture
 from regrax.show.report._audit import audit_page
 from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary
 from regrax.show.report._page import Section, Table, render
@@ -17,7 +16,6 @@ __all__ = [
     "Style",
     "Table",
     "Ternary",
-    "architecture",
     "audit_page",
     "draw",
     "paper_page",

@@ -18,9 +18,8 @@ from regrax.experiments.paper import (
     measures,
     spread,
 )
-from regrax.show.report._architecture import architecture
 from regrax.show.report._chart import Chart, Series, Style, Ternary
-from regrax.show.report._page import Section, Table, render
+from regrax.show.report._page import Section, Table, read, render
 
 ROUNDING = 1e-9
 POLICIES = {
@@ -276,7 +275,7 @@ def _systems(found: Reproduction) -> Section:
     columns = ("operator", "algorithm", "step found by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
-    return Section("table-one", title, text, tables=[table], drawings=[architecture()])
+    return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
 
 
 def _beyond(found: Sequence[Generalization]) -> Section:
