@@ -1,7 +1,9 @@
 """Tiny models and tokenizers made in the tests: four architectures, words and byte pairs."""
 
-import torch
-import transformers
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
+transformers = pytest.importorskip("transformers", reason="the extra `llm` is not installed")
 from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
