@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import load, save
 
 from regrax.attention import LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import Checkpoint, load_model, save_model
@@ -19,11 +21,11 @@ KEY = jax.random.key(0)
 def test_a_model_is_found_by_any_of_its_names(tmp_path):
     model = Transformer(3, key=KEY, layers=2, heads=2, width=8, hidden=12)
     save_model(tmp_path / "m", model, seed=3)
-    for name in ("m", "m.safetensors", "m.json"):
+    for name in ("m", "m.safetensors"):
         saved = load_model(tmp_path / name)
         assert eqx.tree_equal(saved.model, model)
         assert saved.about["seed"] == 3
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.json", "m.safetensors"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.safetensors"]
 
 
 def test_parameters_come_in_the_precision_of_the_day(tmp_path, x64):
@@ -62,42 +64,64 @@ def saved(tmp_path):
     return tmp_path / "m"
 
 
-def edited(saved, **changes):
-    file = saved.with_suffix(".json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
-    return saved
-
-
-def damaged(saved, suffix, change):
-    file = saved.with_suffix(suffix)
+def damaged(saved, change):
+    file = saved.with_suffix(".safetensors")
     file.write_bytes(change(file.read_bytes()))
     return saved
 
 
+def edited(saved, **changes):
+    """The same arrays under another description."""
+
+    def change(data):
+        with safe_open(saved.with_suffix(".safetensors"), "np") as held:
+            about = json.loads(held.metadata()["regrax"]) | changes
+        return save(load(data), {"regrax": json.dumps(about)})
+
+    return damaged(saved, change)
+
+
+def header(data, **changes):
+    """The file with another header."""
+    size = 8 + int.from_bytes(data[:8], "little")
+    text = json.dumps(json.loads(data[8:size]) | changes).encode()
+    return len(text).to_bytes(8, "little") + text + data[size:]
+
+
+def paired(saved):
+    """Two files, as they once were."""
+    saved.with_suffix(".json").write_text('{"format": "regrax checkpoint 1"}')
+    return damaged(saved, lambda b: save(load(b)))
+
+
+HUGE = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
 BROKEN = {
     "flipped bit": (
-        lambda s: damaged(s, ".safetensors", lambda b: b[:-1] + bytes([b[-1] ^ 1])),
+        lambda s: damaged(s, lambda b: b[:-1] + bytes([b[-1] ^ 1])),
         r"m\.safetensors is damaged: its checksum is not",
     ),
     "cut short": (
-        lambda s: damaged(s, ".safetensors", lambda b: b[:-5]),
-        r"m\.safetensors is damaged: its checksum is not",
+        lambda s: damaged(s, lambda b: b[:-5]),
+        r"m\.safetensors is damaged: it must have \d+ bytes, but has \d+",
     ),
-    "cut description": (
-        lambda s: damaged(s, ".json", lambda b: b[:-9]),
-        r"m\.json is damaged or no checkpoint: it must hold a JSON object",
+    "cut in the header": (lambda s: damaged(s, lambda b: b[:40]), r"m\.safetensors is damaged"),
+    "empty": (lambda s: damaged(s, lambda b: b""), r"m\.safetensors is damaged"),
+    "not safetensors": (
+        lambda s: damaged(s, lambda b: b"\xff" * 100),
+        r"m\.safetensors is damaged, or no safetensors file",
     ),
-    "not text": (
-        lambda s: damaged(s, ".json", lambda b: b"\xff\xfe\x00"),
-        r"m\.json is damaged or no checkpoint",
+    "a header of sizes that are not there": (
+        lambda s: damaged(s, lambda b: header(b, more=HUGE)),
+        r"it must have 40000\d+ bytes, but has \d+",
     ),
     "foreign": (
-        lambda s: damaged(s, ".json", lambda b: b"[1, 2]"),
-        r"m\.json must be of the format 'regrax checkpoint 1', but its format is '\[1, 2\]'",
+        lambda s: damaged(s, lambda b: save(load(b))),
+        r"m\.safetensors must be of the format 'regrax checkpoint 2', got 'None'",
     ),
+    "a pair of files from before": (paired, r"are a pair of files as regrax once wrote.* train it"),
     "other format": (
         lambda s: edited(s, format="regrax checkpoint 9"),
-        r"but its format is 'regrax checkpoint 9'",
+        r"got 'regrax checkpoint 9'",
     ),
     "unknown model": (
         lambda s: edited(s, model="mamba"),
@@ -111,9 +135,13 @@ BROKEN = {
         lambda s: edited(s, settings={"actions": 0}),
         r"do not make a linear_attention: actions must be a whole number of at least 1, but is 0",
     ),
+    "settings beyond the file": (
+        lambda s: edited(s, model="transformer", settings={"actions": 3, "layers": 10**9}),
+        r"layers = 1000000000, but nothing in it is larger than 3",
+    ),
     "other shape": (
-        lambda s: edited(s, settings={"actions": 4}),
-        r"does not fit its description: bias must have shape \(4,\), but has \(3,\)",
+        lambda s: edited(s, settings={"actions": 2}),
+        r"does not fit its description: bias must have shape \(2,\), but has \(3,\)",
     ),
     "other model": (
         lambda s: edited(s, model="swap_attention", settings={"actions": 3}),
@@ -130,7 +158,7 @@ def test_a_damaged_or_foreign_checkpoint_is_refused(saved, name, as_users_run_it
 
 
 def test_a_missing_checkpoint_says_which_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"nothing\.json"):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.safetensors"):
         load_model(tmp_path / "nothing")
 
 

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from regrax._settings import settings_of
 from regrax.cli import main
-from regrax.cli._entry import _one_line
+from regrax.cli._entry import COMMANDS, _command
 from regrax.games import FORMATS, random
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -147,8 +148,10 @@ def fresh(code):
     ).stdout
 
 
-def test_help_does_not_import_jax():
-    code = "import sys, regrax.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: print('jax' in sys.modules)"
+@pytest.mark.parametrize("words", ["--help", "train --help", "play chicken", "frobnicate"])
+def test_help_and_refusals_do_not_import_jax(words):
+    code = f"import sys, regrax.cli as c\ntry: c.main({words.split()})\n"
+    code += "except SystemExit: print()\nprint('jax' in sys.modules)"
     assert fresh(code).endswith("False\n")
 
 
@@ -203,11 +206,34 @@ def test_solve_for_people(capsys):
     assert "5 more" in run(capsys, "solve", "random(25, 25)", "--concept", "nash", *by[2:])
 
 
-def test_a_complaint_without_a_frame_is_one_line_too():
-    plain = " Unrecognized options \n ------- \n  Unrecognized options: --b \n  --------\n  For full helptext \n"
-    framed = "╭─ Unrecognized options ─╮\n│ Unrecognized options: --b │\n│ ──────── │\n│ For full helptext │\n╰────╯"
-    for complaint in (plain, framed):
-        assert _one_line(complaint) == "Unrecognized options: --b (see regrax --help)"
+def test_a_defect_of_ours_is_one_line_and_exit_code_seventy(capsys, monkeypatch):
+    def broken():
+        raise KeyError("nowhere")
+
+    monkeypatch.setattr("regrax._registry.games", broken)
+    monkeypatch.setattr("regrax.cli._games.games", broken)
+    with pytest.raises(SystemExit) as left:
+        main(["games"])
+    assert left.value.code == 70
+    err = capsys.readouterr().err
+    assert err == (
+        "regrax: error: a defect of regrax, KeyError: 'nowhere' (REGRAX_DEBUG=1 shows where)\n"
+    )
+    monkeypatch.setenv("REGRAX_DEBUG", "1")
+    with pytest.raises(KeyError):
+        main(["games"])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_has_a_line_of_help(capsys, name):
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    out = capsys.readouterr().out
+    assert left.value.code == 0
+    assert out.startswith(f"usage: regrax {name} ")
+    for one in settings_of(_command(name)):
+        assert one.help, one.name
+        assert one.name.replace("_", "-") in out.lower()
 
 
 @pytest.mark.parametrize(
@@ -225,7 +251,7 @@ def test_a_complaint_without_a_frame_is_one_line_too():
         (("--seed", "1"), "--seed is for dynamics"),
         (("--by", "hedge(1)", "--rounds", "2", "--seed", "-1"), "seed must be a whole number"),
         (("--by", "exp3(0.1)", "--rounds", "2"), "needs a key (a seed)"),
-        (("more",), "error: Unrecognized options: more (see"),
+        (("more",), "error: unrecognized arguments: more (see"),
     ],
 )
 def test_bad_input_to_solve_is_one_line(capsys, arguments, message):

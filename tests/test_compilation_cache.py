@@ -54,8 +54,8 @@ def test_a_folder_that_cannot_be_made_is_no_error(
 
 
 def test_the_oldest_entries_go_first(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "MOST", 25)
-    folder = compiling._folder()
+    monkeypatch.setattr(compiling, "MAX_CACHE_BYTES", 25)
+    folder = compiling.cache_folder()
     folder.mkdir(parents=True)
     for age, name in enumerate(("new", "old", "oldest")):
         (folder / f"{name}-cache").write_bytes(b"0123456789")
@@ -70,7 +70,7 @@ def test_other_warnings_still_come(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_mended(
+def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_no_word(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
@@ -83,5 +83,19 @@ def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_mended(
         entry.write_bytes(entry.read_bytes()[:100])
     damaged = run(*PLAY)
     assert (damaged.stdout, damaged.stderr) == (first.stdout, first.stderr)
-    run(*PLAY)
-    assert [entry.stat().st_size > 100 for entry in entries(home)] == [True] * len(kept)
+
+
+def test_what_a_killed_command_may_have_left_half_written_is_dropped(home: Path) -> None:
+    folder, child = compiling.cache_folder(), subprocess.Popen([sys.executable, "-c", ""])
+    gone = child.pid
+    child.wait()
+    folder.mkdir(parents=True)
+    for age, name in ((10, "whole-cache"), (5, f"running-{gone}"), (0, "cut-cache")):
+        (folder / name).write_bytes(b"0123")
+        os.utime(folder / name, (1e9 - age, 1e9 - age))
+    with compiling.prepared():
+        assert [e.name for e in entries(home)] == ["whole-cache"]
+        (folder / "new-cache").write_bytes(b"0123")
+        compiling._drop_unfinished(folder)  # we are alive: what we write stays
+        assert len(entries(home)) == 2
+    assert sorted(e.name for e in folder.iterdir()) == ["new-cache", "whole-cache"]

@@ -19,8 +19,9 @@ IMPORTS = [
     if isinstance(node, ast.ImportFrom)
     for alias in node.names
 ]
-PACKAGES = [(home, name) for home, name in IMPORTS if home in (None, "show")]
-PUBLIC = [(home, name) for home, name in IMPORTS if home not in (None, "show")]
+DOORS = (None, "experiments", "show")
+PACKAGES = [(home, name) for home, name in IMPORTS if home in DOORS]
+PUBLIC = [(home, name) for home, name in IMPORTS if home not in DOORS]
 NO_EXAMPLE = {
     "BanditLearner",
     "HostLearner",

@@ -6,7 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regrax.show.report import Chart, Section, Series, Table, Ternary, architecture, draw, render
+from regrax.show.report import Chart, Section, Series, Table, Ternary, draw, render
+from regrax.show.report._page import read
 
 CHART = Chart(
     "gaps",
@@ -78,7 +79,12 @@ class Balance(HTMLParser):
 
 def test_the_page_is_self_contained_balanced_and_escaped():
     section = Section(
-        "a", "A <b>", ["x < y"], [CHART], [Table(("q", "ours"), [("<i>", "0.1")])], [architecture()]
+        "a",
+        "A <b>",
+        ["x < y"],
+        [CHART],
+        [Table(("q", "ours"), [("<i>", "0.1")])],
+        [read("architecture.html")],
     )
     page = render("Title & more", ["lead"], [section], "footer")
     reader = Balance()
@@ -92,7 +98,9 @@ def test_the_page_is_self_contained_balanced_and_escaped():
 @pytest.mark.parametrize("size", [(1200, 1600), (500, 2400)], ids=["desk", "phone"])
 def test_a_browser_draws_every_figure_and_complains_of_nothing(browse, size):
     table = Table(("what", "a long name of a column", "ours"), [("gap", "words " * 9, "0.09")] * 3)
-    section = Section("a", "First", ["Text."], [CHART, TRIANGLE], [table], [architecture()])
+    section = Section(
+        "a", "First", ["Text."], [CHART, TRIANGLE], [table], [read("architecture.html")]
+    )
     shown = browse(render("Report", ["Short."], [section]), f"page-{size[0]}", size=size)
     assert len(shown.figures) == 3
     for name, width, height, marks in shown.figures:

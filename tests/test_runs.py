@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,18 +11,22 @@ from functools import partial
 
 import numpy as np
 import pytest
+from safetensors import safe_open
 
 from regrax import training
-from regrax.checkpoints import load_model
+from regrax.attention import LinearAttention
+from regrax.checkpoints import load_model, save_model
 from regrax.cli import main
-from regrax.runs import Training, train
+from regrax.experiments import Store
+from regrax.experiments.runs import TrainConfig, train
 
-SMALL = Training("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2)
+SMALL = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
 COMMAND = ["train", "--model", "linear", "--actions", "2", "--horizon", "5"]
 
 
 def parameters(folder, seeds=2):
-    return [(folder / f"seed-{i}.safetensors").read_bytes() for i in range(seeds)]
+    """The bits of every model, not the seconds that its file tells, too."""
+    return [load_model(folder / f"seed-{i}").about["sha256"] for i in range(seeds)]
 
 
 def lines(folder):
@@ -36,13 +41,12 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_models_settings_and_metrics(whole):
-    names = {"training.json", "metrics.jsonl", "seed-0.json", "seed-1.json"}
-    names |= {"seed-0.safetensors", "seed-1.safetensors"}
+    names = {".lock", "training.json", "metrics.jsonl", "seed-0.safetensors", "seed-1.safetensors"}
     assert {path.name for path in whole.iterdir()} == names
     assert [line["step"] for line in lines(whole)] == list(range(1, 41))
     assert len(lines(whole)[0]["loss"]) == 2
     about = load_model(whole / "seed-1").about
-    assert about["training"]["horizon"] == 5
+    assert about["config"]["horizon"] == 5
     assert about["seconds"] > 0
 
 
@@ -50,51 +54,68 @@ def test_a_run_leaves_models_settings_and_metrics(whole):
 @pytest.mark.parametrize("save_every", [0.0, 1e9], ids=["often", "never"])
 def test_an_interruption_changes_no_bit(whole, tmp_path, step, save_every):
     def stop(progress):
-        if progress.step == step:
+        if progress.done == step:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, tmp_path, heard=stop, save_every=save_every)
-    (tmp_path / "state-999.safetensors").write_bytes(b"left by a process killed while writing")
+        train(SMALL, tmp_path, on_progress=stop, save_every=save_every)
+    (tmp_path / ".state.safetensors.1.tmp").write_bytes(b"left by a process killed while writing")
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4')
     train(SMALL, tmp_path)
     assert parameters(tmp_path) == parameters(whole)
     assert [line["step"] for line in lines(tmp_path)] == list(range(1, 41))
-    assert not list(tmp_path.glob("state*"))
+    assert not [*tmp_path.glob("state*"), *tmp_path.glob(".*.tmp")]
 
 
 def test_seeds_do_not_depend_on_each_other(whole, tmp_path):
-    one = Training(**{**SMALL.__dict__, "seeds": 1, "first_seed": 1})
+    one = TrainConfig(**{**SMALL.__dict__, "seeds": 1, "first_seed": 1})
     (alone,) = train(one, tmp_path)
     together = load_model(whole / "seed-1").model
-    np.testing.assert_allclose(alone.values, together.values, rtol=1e-5)
+    np.testing.assert_allclose(alone.model.values, together.values, rtol=1e-5)
 
 
 def test_a_finished_run_is_read_not_repeated(whole):
-    before = (whole / "seed-0.json").stat().st_mtime_ns
-    heard = []
-    models = train(SMALL, whole, heard=heard.append)
-    assert not heard
-    assert (whole / "seed-0.json").stat().st_mtime_ns == before
+    before = (whole / "seed-0.safetensors").stat().st_mtime_ns
+    told = []
+    models = train(SMALL, whole, on_progress=told.append)
+    assert not told
+    assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
     assert len(models) == 2
 
 
 def test_other_settings_are_refused(whole):
-    other = Training(**{**SMALL.__dict__, "horizon": 6})
+    other = TrainConfig(**{**SMALL.__dict__, "horizon": 6})
     with pytest.raises(ValueError, match="holds a training with horizon = 5, but 6 was asked for"):
         train(other, whole)
 
 
+def test_a_copied_or_foreign_model_is_refused(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    shutil.copy(whole / "seed-0.safetensors", tmp_path / "run" / "seed-1.safetensors")
+    with pytest.raises(ValueError, match=r"seed-1.* holds a model with first_seed = 0, but 1 was"):
+        train(SMALL, tmp_path / "run")
+    save_model(tmp_path / "run" / "seed-1", LinearAttention.hedge(2, 0.5))
+    with pytest.raises(ValueError, match=r"seed-1.* must hold a model that was trained here"):
+        train(SMALL, tmp_path / "run")
+
+
+def test_a_second_process_in_the_folder_is_refused(whole):
+    with Store(whole).held(), pytest.raises(ValueError, match="another process is at work in"):
+        train(SMALL, whole)
+    assert len(train(SMALL, whole)) == 2
+
+
 def test_a_damaged_state_is_refused(tmp_path):
-    def stop(_):
-        raise KeyboardInterrupt
+    def stop(progress):
+        if progress.done:
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, tmp_path, heard=stop, save_every=0.0)
-    (state,) = tmp_path.glob("state-*.safetensors")
+        train(SMALL, tmp_path, on_progress=stop, save_every=0.0)
+    (state,) = tmp_path.glob("state.safetensors")
     state.write_bytes(state.read_bytes()[:-1] + b"!")
-    with pytest.raises(ValueError, match=r"state-1\.safetensors is damaged"):
+    with pytest.raises(ValueError, match=r"state\.safetensors is damaged"):
         train(SMALL, tmp_path)
 
 
@@ -119,7 +140,7 @@ def test_a_damaged_state_is_refused(tmp_path):
 )  # fmt: skip
 def test_settings_that_do_not_go_together_are_refused(changes, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
-        Training(**{**SMALL.__dict__, **changes})
+        TrainConfig(**{**SMALL.__dict__, **changes})
 
 
 def test_the_command_prints_the_measures_of_each_seed(
@@ -147,7 +168,7 @@ def test_a_divergence_says_so_and_keeps_the_last_good_state(tmp_path, capsys, as
     with pytest.raises(SystemExit, match="2"):
         main([*many, "--out", str(tmp_path / "run")])
     assert "the loss must be a finite number, but was not at step" in capsys.readouterr().err
-    assert (tmp_path / "run" / "state.json").exists()
+    assert (tmp_path / "run" / "state.safetensors").exists()
 
 
 def started(out):
@@ -165,10 +186,11 @@ def started(out):
 def test_kill_9_in_the_middle_then_resume_gives_the_same_bits(tmp_path):
     out = tmp_path / "killed"
     process = started(out)
-    wait_for(lambda: (out / "state.json").exists(), process)
+    wait_for(lambda: (out / "state.safetensors").exists(), process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    kept = json.loads((out / "state.json").read_text())["step"]
+    with safe_open(out / "state.safetensors", "np") as held:
+        kept = json.loads(held.metadata()["regrax"])["step"]
     assert 0 < kept < 1000
     for folder in (out, tmp_path / "whole"):
         finished = started(folder)

@@ -16,7 +16,7 @@ from tests.xla_flags import quick_flags
 
 from regrax.checkpoints import load_model
 from regrax.cli import main
-from regrax.runs import Training, train
+from regrax.experiments.runs import TrainConfig, train
 
 HERE = Path(__file__).parent
 PAGE = HERE.parent / "docs" / "scaling.md"
@@ -26,7 +26,7 @@ BOUND = 40.0  # seconds until the survivors of a loss have left: a heartbeat's 2
 
 WORKER = ["train", "--model", "linear", "--actions", "2", "--horizon", "5", "--steps", "300"]
 WORKER += ["--batch", "512", "--save-every", "0", "--json"]
-SETTINGS = Training("linear", actions=2, horizon=5, steps=300, batch=512)
+SETTINGS = TrainConfig("linear", actions=2, horizon=5, steps=300, batch=512)
 
 
 def environment(devices=1):
@@ -130,7 +130,7 @@ def killed_in_the_middle(out, count, victim):
     every = launched(out, count)
     try:
         limit = time.monotonic() + 300
-        while not (out / "state.json").exists():
+        while not (out / "state.safetensors").exists():
             assert all(process.poll() is None for process in every), "ended before the kill"
             assert time.monotonic() < limit
             time.sleep(0.01)
@@ -144,7 +144,7 @@ def killed_in_the_middle(out, count, victim):
         if process is not every[victim]:
             assert process.returncode == LOST, errors
             assert "regrax: error: another process of this run was lost" in errors
-    assert not (out / "seed-0.json").exists()
+    assert not (out / "seed-0.safetensors").exists()
 
 
 def assert_as_if_undisturbed(out, reference):
@@ -237,6 +237,30 @@ def test_a_job_of_slurm_is_joined_without_naming_a_coordinator(tmp_path):
     assert_as_if_undisturbed(tmp_path / "run", tmp_path / "whole")
 
 
+@pytest.mark.slow
+def test_a_process_id_that_is_taken_is_told(tmp_path):
+    where = ["--out", str(tmp_path / "run"), "--coordinator", address(), "--processes", "3"]
+    every = [started("-m", "regrax", *WORKER, *where, "--process-id", i) for i in ("0", "1", "1")]
+    try:
+        limit = time.monotonic() + 100
+        while all(process.poll() is None for process in every):
+            assert time.monotonic() < limit
+            time.sleep(0.05)
+        ends = [process for process in every if process.poll() is not None]
+        assert ends[0].returncode == LOST
+        assert "was not let in: is its --process-id taken already?" in ends[0].stderr.read()
+    finally:
+        for process in every:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def here(monkeypatch, as_users_run_it):
+    """The command in this process, not in a child of it."""
+    monkeypatch.setattr("regrax.cli._distributed_options.Cluster.wants_a_child", False)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -253,13 +277,13 @@ def test_a_job_of_slurm_is_joined_without_naming_a_coordinator(tmp_path):
          "the coordinator's host 'no.such.host.invalid' is not known here"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_joined_is_refused(tmp_path, capsys, as_users_run_it, options, message):
+def test_what_cannot_be_joined_is_refused(tmp_path, capsys, here, options, message):
     with pytest.raises(SystemExit, match="2"):
         main([*WORKER, "--out", str(tmp_path / "run"), *options])
     assert message in capsys.readouterr().err
 
 
-def test_a_taken_port_is_refused(tmp_path, capsys, as_users_run_it):
+def test_a_taken_port_is_refused(tmp_path, capsys, here):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         where = f"127.0.0.1:{taken.getsockname()[1]}"
         options = ["--coordinator", where, "--processes", "2", "--process-id", "0"]

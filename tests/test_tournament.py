@@ -9,6 +9,7 @@ import pytest
 from regrax import games
 from regrax.cli import main
 from regrax.domains import Ball
+from regrax.experiments.tournament import MEASURES, interval, round_robin
 from regrax.games import Correlated, Game, play
 from regrax.games._batched_play import swap_matrices
 from regrax.learners import (
@@ -24,7 +25,6 @@ from regrax.learners import (
 from regrax.regret import swap_matrix, swap_regret
 from regrax.show.plots import plot_tournament
 from regrax.specs import draw_games
-from regrax.tournament import MEASURES, interval, round_robin
 
 ROUNDING = 1e-10
 PENNIES = {"pennies": [games.matching_pennies()]}

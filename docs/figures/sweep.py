@@ -10,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from regrax import theory
+from regrax.experiments.sweep import Group, groups, rows_of
 from regrax.show.plots import COLORS
-from regrax.sweep import table
-from regrax.sweep._summary import Group, groups
 
 HERE = Path(__file__).parent
 KINDS = ("linear", "swap", "transformer 1x16", "transformer 2x16")
@@ -25,7 +24,7 @@ def steps(found: list[Group]) -> Figure:
     for axes, kind in zip(figure.subplots(1, 3, sharey=True), KINDS[:2] + KINDS[3:], strict=True):
         for color, d in zip(COLORS, _sizes(found, "actions"), strict=False):
             mine = _of(found, kind, actions=d)
-            xs = [group.row["horizon"] for group in mine]
+            xs = [group.row.config.horizon for group in mine]
             grid = range(min(xs), max(xs) + 1)
             axes.plot(
                 grid, [theory.step_size(d, T) for T in grid], color=color, label=f"k*, d = {d}"
@@ -52,16 +51,21 @@ def gaps(found: list[Group]) -> Figure:
 def sizes(found: list[Group]) -> Figure:
     """Gap against width, depth and compute for transformers at d = 3, T = 20."""
     figure = Figure(figsize=(9.6, 3.6), layout="constrained")
-    here = [g for g in found if (g.row["actions"], g.row["horizon"]) == (3, 20)]
-    deep = [g for g in here if g.row["model"] == "transformer"]
+    here = [g for g in found if (g.row.config.actions, g.row.config.horizon) == (3, 20)]
+    deep = [g for g in here if g.row.config.model == "transformer"]
     panels: list[tuple[str, str, str]] = [
         ("width", "layers", "{} layers"),
         ("layers", "width", "{} wide"),
         ("operations", "layers", "{} layers"),
     ]
     for axes, (size, rest, words) in zip(figure.subplots(1, 3, sharey=True), panels, strict=True):
-        for color, value in zip(COLORS, sorted({g.row[rest] for g in deep}), strict=False):
-            mine = sorted((g for g in deep if g.row[rest] == value), key=lambda g: g.row[size])
+        for color, value in zip(
+            COLORS, sorted({getattr(g.row.config, rest) for g in deep}), strict=False
+        ):
+            mine = sorted(
+                (g for g in deep if getattr(g.row.config, rest) == value),
+                key=lambda g: _setting(g, size),
+            )
             label = words.format(value).replace("1 layers", "1 layer")
             _points(axes, mine, "gap", color, size=size, marker="o", label=label)
         axes.axhline(1.0, color="0.3", linestyle="--", label="Hedge at k*")
@@ -70,20 +74,28 @@ def sizes(found: list[Group]) -> Figure:
     return figure
 
 
+def _setting(group: Group, name: str) -> Any:
+    return group.row.operations if name == "operations" else getattr(group.row.config, name)
+
+
 def _points(
     axes: Axes, mine: list[Group], name: str, color: str, size: str = "horizon", **style: Any
 ) -> None:
     ys, bars = [g.mean[name] for g in mine], [g.spread[name] for g in mine]
-    axes.errorbar([g.row[size] for g in mine], ys, bars, color=color, markersize=4, **style)
+    axes.errorbar([_setting(g, size) for g in mine], ys, bars, color=color, markersize=4, **style)
 
 
 def _of(found: list[Group], label: str, **wanted: int) -> list[Group]:
     mine = [g for g in found if g.label == label]
-    return [g for g in mine if all(g.row[name] == value for name, value in wanted.items())]
+    return [
+        g
+        for g in mine
+        if all(getattr(g.row.config, name) == value for name, value in wanted.items())
+    ]
 
 
 def _sizes(found: list[Group], name: str) -> list[int]:
-    return sorted({group.row[name] for group in found})
+    return sorted({getattr(group.row.config, name) for group in found})
 
 
 def _dress(axes: Axes, title: str, x: str, y: str) -> None:
@@ -103,7 +115,7 @@ def _dress(axes: Axes, title: str, x: str, y: str) -> None:
 
 def main(folder: str) -> None:
     """Write every figure."""
-    found = groups(table(folder))
+    found = groups(rows_of(folder))
     for draw in (steps, gaps, sizes):
         draw(found).savefig(HERE / f"sweep-{draw.__name__}.svg", metadata={"Date": None})
 

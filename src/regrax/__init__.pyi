@@ -8,17 +8,15 @@ from . import (
     checkpoints as checkpoints,
     distributed as distributed,
     domains as domains,
+    experiments as experiments,
     games as games,
     learners as learners,
     llm as llm,
     regret as regret,
-    runs as runs,
     sharding as sharding,
     simplex as simplex,
     specs as specs,
-    sweep as sweep,
     theory as theory,
-    tournament as tournament,
     training as training,
 )
 from ._exploration import (
@@ -46,6 +44,15 @@ from .checkpoints import (
 from .domains import (
     Ball as Ball,
     Simplex as Simplex,
+)
+from .experiments import runs as runs, sweep as sweep, tournament as tournament
+from .experiments.runs import (
+    TrainConfig as TrainConfig,
+    train as train,
+)
+from .experiments.tournament import (
+    Tournament as Tournament,
+    round_robin as round_robin,
 )
 from .games import (
     Correlated as Correlated,
@@ -113,10 +120,6 @@ from .regret import (
     swap_matrix as swap_matrix,
     swap_regret as swap_regret,
 )
-from .runs import (
-    Training as Training,
-    train as train,
-)
 from .show import plots as plots
 from .show.explorer import explore as explore
 from .show.plots import animate as animate
@@ -128,10 +131,6 @@ from .simplex import (
 )
 from .theory import (
     Optimal as Optimal,
-)
-from .tournament import (
-    Tournament as Tournament,
-    round_robin as round_robin,
 )
 from .training import (
     ClosedLoopSwapObjective as ClosedLoopSwapObjective,

@@ -1,10 +1,10 @@
-r"""Trained models on disk: parameters as safetensors, everything else as JSON beside them; never pickle.
+r"""Trained models on disk: one safetensors file each, whose metadata says what it is; never pickle.
 
     DIR/seed-0.safetensors    the parameters, named as in the model: "values", "blocks[0].queries", ...
-    DIR/seed-0.json           what they are: {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...}
+                              metadata: {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...} as JSON
 
-The description is written last and holds the parameters' checksum: a pair that does not belong together, a damaged or
-a foreign file is refused with the reason.
+Before anything is built the file's size and the sizes in its description are held against its header; a damaged or a
+foreign file is refused with the reason.
 """
 
 import hashlib
@@ -27,7 +27,8 @@ from regrax.learners import Learner
 
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]
 
-FORMAT = "regrax checkpoint 1"
+FORMAT = "regrax checkpoint 2"
+MAX_HEADER_BYTES = 2**24
 Tree = TypeVar("Tree")
 
 
@@ -38,8 +39,16 @@ class Saved(NamedTuple):
     about: dict[str, Any]
 
 
+class Header(NamedTuple):
+    """The beginning of a file: its description, the shape of every array, and where the arrays begin."""
+
+    about: dict[str, Any]
+    shapes: dict[str, tuple[int, ...]]
+    start: int
+
+
 def save_model(path: str | Path, model: Model, **about: Any) -> None:
-    """Write `path.safetensors` and `path.json`; `about` goes into the description.
+    """Write `path.safetensors`; `about` goes into the description.
 
     >>> import jax, tempfile
     >>> from regrax.attention import LinearAttention
@@ -51,7 +60,7 @@ def save_model(path: str | Path, model: Model, **about: Any) -> None:
     'by hand'
     """
     what = {"model": model.name, "settings": model.settings}
-    write_arrays(_beside(path, ".safetensors"), _beside(path, ".json"), model, what | about)
+    write_whole(file_of(path), pack(model, what | about))
 
 
 def load_model(path: str | Path) -> Saved:
@@ -64,24 +73,12 @@ def load_model(path: str | Path) -> Saved:
     >>> str(load_model(path).model)
     'swap_attention(3)'
     """
-    stem = _stem(path)
-    about = read_description(_beside(stem, ".json"))
-    name, settings = about.get("model"), about.get("settings")
-    if name not in MODELS or not isinstance(settings, dict):
-        raise ValueError(
-            f"{_beside(stem, '.json')} must describe one of {', '.join(MODELS)}, but names {name!r}"
-        )
-    try:
-        template = eqx.filter_eval_shape(MODELS[name], **settings, key=jax.random.key(0))
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{_beside(stem, '.json')} has settings that do not make a {name}: {error}"
-        ) from None
-    return Saved(read_arrays(_beside(stem, ".safetensors"), about, template), about)
+    file = file_of(path)
+    return unpack_model(read_whole(file), file)
 
 
 class Checkpoint(Learner):
-    """A trained model read from `path.safetensors` and `path.json`, ready to play.
+    """A trained model read from `path.safetensors`, ready to play.
 
     `calibrated` scales the heads of the swap architecture for play, which training on Gaussian blocks asks for.
 
@@ -135,64 +132,92 @@ def _calibrated(path: str) -> SwapAttention:
     return model.calibrated()
 
 
-def write_arrays(arrays: Path, description: Path, tree: PyTree, about: dict[str, Any]) -> None:
-    """Write the arrays of a tree, then a description that holds their checksum."""
-    data, checked = pack(tree)
-    write_whole(arrays, data)
-    about = {"format": FORMAT, **about, **checked}
-    write_whole(description, json.dumps(about, indent=1, allow_nan=False).encode())
+def file_of(path: str | Path) -> Path:
+    """Where the checkpoint at a path is, named with its suffix or without."""
+    path = Path(path)
+    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
 
 
-def pack(tree: PyTree) -> tuple[bytes, dict[str, str]]:
-    """The arrays of a tree as one safetensors file, and its checksum."""
-    data = save({name: np.asarray(leaf) for name, leaf in _named(tree).items()})
-    return data, {"sha256": hashlib.sha256(data).hexdigest()}
+def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
+    """The arrays of a tree as one safetensors file with a description, which holds their checksum."""
+    arrays = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
+    plain = save(arrays)
+    digest = hashlib.sha256(plain[8 + int.from_bytes(plain[:8], "little") :]).hexdigest()
+    about = {"format": FORMAT, **about, "sha256": digest}
+    return save(arrays, {"regrax": json.dumps(about, allow_nan=False)})
 
 
-def read_description(file: Path) -> dict[str, Any]:
-    """The JSON description of arrays; raises ValueError unless it is one of ours."""
+def read_whole(file: Path) -> bytes:
+    """The bytes of a file, once its size is found to be what its header says."""
+    with file.open("rb") as held:
+        first = held.read(8)
+        header = held.read(min(int.from_bytes(first, "little"), MAX_HEADER_BYTES))
+        read_header(first + header, file, file.stat().st_size)
+        return first + header + held.read()
+
+
+def read_header(data: bytes, file: Path, size: int) -> Header:
+    """The header of a file of `size` bytes that begins with `data`; raises ValueError unless it is one of ours."""
+    start = 8 + int.from_bytes(data[:8], "little")
     try:
-        about = json.loads(file.read_bytes())
-    except ValueError:
+        if start > 8 + MAX_HEADER_BYTES or len(data) < start:
+            raise ValueError
+        header = json.loads(data[8:start])
+        about = json.loads(header.pop("__metadata__", {}).get("regrax", "null"))
+        shapes = {name: tuple(one["shape"]) for name, one in header.items()}
+        end = start + max((one["data_offsets"][1] for one in header.values()), default=0)
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        raise ValueError(f"{file} is damaged, or no safetensors file") from None
+    if about is None and file.with_suffix(".json").exists():
         raise ValueError(
-            f"{file} is damaged or no checkpoint: it must hold a JSON object"
-        ) from None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        came = about.get("format") if isinstance(about, dict) else about
-        raise ValueError(
-            f"{file} must be of the format {FORMAT!r}, but its format is {str(came)[:40]!r}"
+            f"{file} and its .json are a pair of files as regrax once wrote, which it no longer reads: train it again"
         )
-    return about
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        got = about.get("format") if isinstance(about, dict) else about
+        raise ValueError(f"{file} must be of the format {FORMAT!r}, got {str(got)[:40]!r}")
+    if size != end:
+        raise ValueError(f"{file} is damaged: it must have {end} bytes, but has {size}")
+    return Header(about, shapes, start)
 
 
-def read_arrays(file: Path, about: dict[str, Any], template: Tree, *, exact: bool = False) -> Tree:
-    """A tree of `template`'s structure with the arrays of `file`; raises ValueError unless they fit `about` and it.
+def unpack_model(data: bytes, file: Path) -> Saved:
+    """`load_model`, of what `file` held when it was read."""
+    about, shapes, _ = read_header(data, file, len(data))
+    name, settings = about.get("model"), about.get("settings")
+    if name not in MODELS or not isinstance(settings, dict):
+        raise ValueError(f"{file} must describe one of {', '.join(MODELS)}, but names {name!r}")
+    largest = max((len(shapes), *(size for shape in shapes.values() for size in shape)))
+    for setting, value in settings.items():
+        if isinstance(value, int) and value > largest:
+            raise ValueError(
+                f"{file} does not fit its description: {setting} = {value}, but nothing in it is larger than {largest}"
+            )
+    try:
+        template = eqx.filter_eval_shape(MODELS[name], **settings, key=jax.random.key(0))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file} has settings that do not make a {name}: {error}") from None
+    return Saved(unpack(data, file, template), about)
+
+
+def unpack(data: bytes, file: Path, template: Tree, *, exact: bool = False) -> Tree:
+    """A tree of `template`'s structure with the arrays that `file` held; raises ValueError unless they fit it.
 
     Floating-point arrays come in jax's default precision, or with `exact` as they were written.
     """
-    return unpack(file.read_bytes(), file, about, template, exact=exact)
-
-
-def unpack(
-    data: bytes, file: Path, about: dict[str, Any], template: Tree, *, exact: bool = False
-) -> Tree:
-    """`read_arrays`, of what `file` held when it was read."""
-    if hashlib.sha256(data).hexdigest() != about.get("sha256"):
-        raise ValueError(
-            f"{file} is damaged: its checksum is not the one that its description holds"
-        )
-    try:
-        arrays = load(data)
-    except SafetensorError as error:
-        raise ValueError(f"{file} is no safetensors file: {error}") from None
+    about, found, start = read_header(data, file, len(data))
     wanted = {name: tuple(leaf.shape) for name, leaf in _named(template).items()}
-    found = {name: array.shape for name, array in arrays.items()}
     if wanted != found:
         differ = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
         raise ValueError(
             f"{file} does not fit its description: {differ[0]} must have shape {wanted.get(differ[0])}, "
             f"but has {found.get(differ[0])}"
         )
+    if hashlib.sha256(memoryview(data)[start:]).hexdigest() != about.get("sha256"):
+        raise ValueError(f"{file} is damaged: its checksum is not the one that it was written with")
+    try:
+        arrays = load(data)
+    except SafetensorError as error:
+        raise ValueError(f"{file} is no safetensors file: {error}") from None
     leaves = [_restored(arrays[name], exact) for name in wanted]
     return jax.tree.unflatten(jax.tree.structure(template), leaves)
 
@@ -208,13 +233,3 @@ def _named(tree: PyTree) -> dict[str, Any]:
         jax.tree_util.keystr(path).lstrip("."): leaf
         for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
     }
-
-
-def _stem(path: str | Path) -> Path:
-    path = Path(path)
-    return path.with_suffix("") if path.suffix in (".safetensors", ".json") else path
-
-
-def _beside(path: str | Path, suffix: str) -> Path:
-    stem = _stem(path)
-    return stem.with_name(stem.name + suffix)

@@ -3,12 +3,9 @@
 Nothing here happens on import: `join` is called once, before anything is computed, by whoever owns the process.
 """
 
-import atexit
 import contextlib
-import ctypes
 import os
 import re
-import signal
 import socket
 import sys
 import threading
@@ -54,7 +51,6 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
     if own not in flags:  # read when the first array is made
         os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE}".strip()
-    _speak_when_aborted(_lost)
 
 
 def _keep_output_clean() -> None:
@@ -91,7 +87,6 @@ def _join_detected() -> None:
 def _initialize(absent: str, **settings: Any) -> None:
     if hasattr(jax.config, PREEMPTION):
         jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
-    _speak_when_aborted(lambda: "this process was not let in: is its --process-id taken already?")
     with _limit(absent):
         jax.distributed.initialize(
             initialization_timeout=int(START) + 30,  # ours comes first, and says more
@@ -162,18 +157,6 @@ def guard() -> Iterator[None]:
 
 def _lost() -> str:
     return f"another process of this run was lost, so process {jax.process_index()} stops"
-
-
-def _speak_when_aborted(words: Callable[[], str]) -> None:
-    """Have the last word if jax aborts the process, as it does when it cannot join or when a heartbeat stops.
-
-    jax offers no callback that works, and Python's own handlers would run only after the abort. When the interpreter
-    ends, jax aborts as it likes: it may hold the lock that our word would wait for.
-    """
-    if os.name == "posix":
-        last_word = ctypes.CFUNCTYPE(None, ctypes.c_int)(lambda _: leave(words()))
-        ctypes.CDLL(None).signal(signal.SIGABRT, last_word)
-        atexit.register(lambda kept: signal.signal(signal.SIGABRT, signal.SIG_DFL), last_word)
 
 
 def leave(message: str, code: int = LOST) -> NoReturn:

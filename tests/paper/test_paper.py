@@ -6,16 +6,16 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from importlib import import_module
 
 import pytest
 
-from regrax.paper import _step_size as step_size
-from regrax.paper._models import QUICK
-from regrax.paper._reported import REPORTED
-from regrax.paper._reproduce import EXPERIMENTS, reproduce
-from regrax.paper._rows import row
-from regrax.paper._store import Store
+from regrax.cli import main
+from regrax.experiments import Store
+from regrax.experiments.paper import ReproduceConfig, compare, line, reproduce
+from regrax.experiments.paper._reported import REPORTED
+from regrax.experiments.paper._reproduce import EXPERIMENTS
+from regrax.experiments.paper._step_size import StepCell, Steps, exponent
+from regrax.show.report import paper_page
 
 
 @pytest.mark.parametrize(
@@ -28,70 +28,70 @@ from regrax.paper._store import Store
     ],
 )
 def test_verdicts(values, exact, verdict):
-    assert row("q", "ce.calibrated", values, exact=exact, why="reason").verdict == verdict
+    found = line("q", values, "reason", reported="ce.calibrated", exact=exact)
+    assert found.verdict == verdict
 
 
-def test_a_row_without_a_reported_number_says_only_why():
-    line = row("q", None, [0.1, 0.3], exact=0.2, why="reason")
-    assert line.paper == ""
-    assert line.verdict == "reason"
-    assert line.ours == "0.2000 ± 0.1414"
-
-
-def test_a_piece_is_computed_once_for_its_settings(tmp_path):
-    store, calls = Store(tmp_path), []
-    for settings in ({"n": 1}, {"n": 1}, {"n": 2}):
-        assert store.piece("x", settings, lambda: calls.append(1) or len(calls))["numbers"] == len(
-            calls
-        )
-    assert len(calls) == 2
-
-
-def test_a_piece_that_fails_leaves_nothing_behind(tmp_path):
-    store = Store(tmp_path)
-    with pytest.raises(ValueError, match="JSON compliant"):
-        store.piece("x", {}, lambda: float("nan"))
-    assert list(tmp_path.iterdir()) == []
+def test_a_line_without_a_reported_number_says_only_why():
+    found = line("q", [0.1, 0.3], "reason", exact=0.2)
+    assert (found.paper, found.verdict, found.ours) == ("", "reason", "0.2000 ± 0.1414")
 
 
 def test_exponents_are_those_of_a_power_law():
-    cells = [
-        {
-            "architecture": a,
-            "actions": 3,
-            "horizon": T,
-            "steps": [2 * T**-0.5] * 3,
-            "exact": 2 * T**-0.5,
-            "samples": 1,
-        }
-        for a in ("single", "swap")
-        for T in (10, 20, 50)
+    found = [
+        Steps(StepCell("swap", 3, T, 3), [2 * T**-0.5] * 3, 2 * T**-0.25) for T in (10, 20, 50)
     ]
-    numbers = step_size.summarise(cells)
-    assert numbers["exponents"]["swap"]["3"]["mean"] == pytest.approx(-0.5)
-    assert len(step_size.section(numbers).figures) == 2
-    assert len(step_size.rows(numbers)) == 4
+    assert exponent(found, "swap", 3) == pytest.approx((-0.5, -0.25))
 
 
-def test_an_unknown_experiment_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--only", "dept"), "--only: invalid choice: 'dept'"),
+        (("--actions", "1"), "actions must be a whole number of at least 2, but is 1"),
+        (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
+    ],
+)
+def test_bad_input_is_one_line(words, message, tmp_path, capsys, as_users_run_it):
+    with pytest.raises(SystemExit, match="2"):
+        main(["reproduce", "--out", str(tmp_path), *words])
+    told = capsys.readouterr().err
+    assert message in told
+    assert told.count("\n") == 1
+
+
+def test_an_unknown_experiment_is_refused(as_users_run_it):
     with pytest.raises(
         ValueError, match="no experiment is named 'dept'; there are step-size, matching"
     ):
-        reproduce(tmp_path, only=["dept"])
+        ReproduceConfig(only=("dept",))
+
+
+def test_a_second_process_in_the_folder_is_refused(tmp_path):
+    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
+        reproduce(ReproduceConfig(quick=True), tmp_path)
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """Everything, at a scale that checks the plumbing and not the numbers."""
-    short = {name: replace(training, steps=2, batch=8) for name, training in QUICK.items()}
-    monkeypatch.setattr(import_module("regrax.paper._reproduce"), "QUICK", short)
-    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "held_out": 64, "compared": 2}
+    whole = ReproduceConfig.trainings
+
+    def trainings(config):
+        short = {"steps": 2, "batch": 8, "sequences": 64}
+        return {name: replace(one, **short) for name, one in whole(config).items()}
+
+    monkeypatch.setattr(ReproduceConfig, "trainings", trainings)
+    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "compared": 2}
     for name, experiment in EXPERIMENTS.items():
-        settings = {**experiment.settings(True)}
-        settings |= {key: value for key, value in small.items() if key in settings}
-        monkeypatch.setitem(
-            EXPERIMENTS, name, experiment._replace(settings=lambda _, s=settings: s)
-        )
+
+        def parts(config, models, of=experiment.parts):
+            return [
+                replace(part, **{k: v for k, v in small.items() if hasattr(part, k)})
+                for part in of(config, models)
+            ]
+
+        monkeypatch.setitem(EXPERIMENTS, name, experiment._replace(parts=parts))
 
 
 def without_times(path):
@@ -100,10 +100,12 @@ def without_times(path):
 
 @pytest.mark.slow
 def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
-    rows = reproduce(tmp_path / "whole", quick=True)
-    printed = {line.paper for line in rows}
+    config = ReproduceConfig(quick=True)
+    whole = reproduce(config, tmp_path / "whole")
+    printed = {line.paper for line in compare(whole)}
     assert {str(number) for number in REPORTED.values()} <= printed
-    report = (tmp_path / "whole" / "report.html").read_text()
+    report = paper_page(whole)
+    assert report.rindex("<svg") < report.index('id="numbers"')
     for name, size, dark in (("desk", (1200, 9000), False), ("phone", (500, 14000), True)):
         shown = browse(report, f"report-{name}", size=size, dark=dark)
         assert len(shown.figures) == report.count("<svg") >= 7
@@ -111,15 +113,26 @@ def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
         assert shown.overflow <= 0
         assert shown.console == []
 
-    def stop(task):
-        if task.name == "equilibrium":
+    def stop(at):
+        if at.task == "equilibrium":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        reproduce(tmp_path / "broken", quick=True, heard=stop)
-    reproduce(tmp_path / "broken", quick=True)
-    whole, mended = (without_times(tmp_path / d / "results.json") for d in ("whole", "broken"))
-    assert whole == mended
+        reproduce(config, tmp_path / "broken", on_progress=stop)
+    assert reproduce(config, tmp_path / "broken") == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("actions", [2, 4])
+def test_other_sizes_have_pictures_and_no_reported_numbers(tiny, tmp_path, actions):
+    found = reproduce(ReproduceConfig(quick=True, actions=actions, horizon=8), tmp_path)
+    lines = compare(found)
+    assert len(lines) > 20
+    assert not any(line.paper or line.verdict for line in lines)
+    page = paper_page(found)
+    assert page.count("<svg") >= 6
+    assert f"k*({actions}, 8)" in page
+    assert f"with {actions} actions and 8 rounds" in page
 
 
 def started(out):
@@ -131,7 +144,7 @@ def started(out):
 def test_kill_9_in_the_middle_then_the_same_command(tmp_path):
     process = started(tmp_path / "killed")
     limit = time.monotonic() + 300
-    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.json")):
+    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.safetensors")):
         assert process.poll() is None
         assert time.monotonic() < limit
         time.sleep(0.05)

@@ -14,7 +14,7 @@ import pytest
 
 import regrax
 from regrax.cli import main
-from regrax.sweep import read_sweep, run_sweep, table
+from regrax.experiments.sweep import read_sweep, run_sweep, table
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
@@ -103,7 +103,7 @@ def _begun(file, out, address):
 
 
 def kept(out):
-    return {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.json")}
+    return {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.safetensors")}
 
 
 def wait_for(condition, process):
@@ -162,15 +162,15 @@ def test_the_numbers_are_those_of_a_run_without_a_cluster(cluster, begun, tmp_pa
     assert command.returncode == 0, told
     here = run_sweep(read_sweep(file), tmp_path / "here").rows
     for mine, theirs in zip(here, json.loads(printed)["rows"], strict=True):
-        assert mine["seed"] == theirs["seed"]
-        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-5)
+        assert mine.config.first_seed == theirs["seed"]
+        assert mine.measured.loss == pytest.approx(theirs["loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"])
 def test_an_address_where_nobody_answers_is_an_error(
     address, tmp_path, capsys, monkeypatch, as_users_run_it
 ):
-    monkeypatch.setattr("regrax.sweep._cluster.PATIENCE", 0.5)
+    monkeypatch.setattr("regrax.experiments._pool.PATIENCE_SECONDS", 0.5)
     file = tmp_path / "grid.toml"
     file.write_text(GRID)
     with pytest.raises(SystemExit, match="2"):

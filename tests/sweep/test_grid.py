@@ -3,9 +3,9 @@
 import pytest
 
 from regrax.cli import main
-from regrax.runs import Training
-from regrax.sweep import Cell, read_sweep
-from regrax.sweep._grid_cell import batches, completed
+from regrax.experiments.runs import TrainConfig
+from regrax.experiments.sweep import completed, read_sweep
+from regrax.experiments.sweep._cells import batches, name_of
 
 GRID = 'model = "linear"\nactions = [2, 3]\nhorizon = [5, 10]\nseeds = 3\n'
 
@@ -22,10 +22,10 @@ def read(tmp_path):
 
 def test_every_combination_is_a_cell_in_the_files_order(read):
     cells = read(GRID)
-    assert [(c.training.actions, c.training.horizon, c.seed) for c in cells] == [
+    assert [(c.actions, c.horizon, c.first_seed) for c in cells] == [
         (d, T, seed) for d in (2, 3) for T in (5, 10) for seed in range(3)
     ]
-    assert len({cell.name for cell in cells}) == 12
+    assert len({name_of(cell) for cell in cells}) == 12
 
 
 def test_tables_add_to_what_is_shared_and_replace_it(read):
@@ -33,9 +33,9 @@ def test_tables_add_to_what_is_shared_and_replace_it(read):
         'actions = 3\nhorizon = [5, 10]\nseeds = [4, 7]\n[[cells]]\nmodel = "linear"\nrate = [0.1, 1]\n'
         '[[cells]]\nmodel = "transformer"\nhorizon = 6\nlayers = [1, 2]\nseeds = 1\nsequences = 500'
     )
-    found = [(c.training.model, c.training.horizon, c.training.rate, c.seed) for c in cells[:8]]
+    found = [(c.model, c.horizon, c.rate, c.first_seed) for c in cells[:8]]
     assert found == [("linear", T, r, s) for T in (5, 10) for r in (0.1, 1.0) for s in (4, 7)]
-    assert [(c.training.layers, c.training.horizon, c.seed) for c in cells[8:]] == [
+    assert [(c.layers, c.horizon, c.first_seed) for c in cells[8:]] == [
         (1, 6, 0),
         (2, 6, 0),
     ]
@@ -44,7 +44,7 @@ def test_tables_add_to_what_is_shared_and_replace_it(read):
 
 def test_what_a_model_does_not_use_makes_no_second_cell(read):
     cells = read('model = ["linear", "transformer"]\nactions = 2\nhorizon = 5\nwidth = [8, 16]')
-    assert [(c.training.model, c.training.width) for c in cells] == [
+    assert [(c.model, c.width) for c in cells] == [
         ("linear", 32),
         ("transformer", 8),
         ("transformer", 16),
@@ -58,12 +58,12 @@ def test_the_recipe_written_out_is_the_same_cell(read):
         'objective = "regret"\nseeds = [0]'
     )
     assert short == long
-    assert short.name == long.name
+    assert name_of(short) == name_of(long)
 
 
 def test_cells_that_differ_in_seed_and_rate_share_a_batch():
     def cell(seed, **more):
-        return Cell(completed(Training("linear", 3, 20, **more)), seed)
+        return completed(TrainConfig("linear", 3, 20, first_seed=seed, **more))
 
     together = [cell(seed, rate=rate) for seed in range(2) for rate in (0.1, 0.2)]
     others = [cell(0, steps=7), cell(0, batch=1024), cell(0, distribution="laplace")]

@@ -1,13 +1,15 @@
 """The page of a sweep: every figure drawn in a browser, light, dark and narrow; honest where nothing is known."""
 
+import itertools
 import random
 from functools import cache
 
 import pytest
 
 from regrax import theory
+from regrax.experiments.runs import Measured, TrainConfig
+from regrax.experiments.sweep import Row, groups, summary
 from regrax.show.report._sweep import sweep_page
-from regrax.sweep._summary import groups, summary
 
 KINDS = {
     ("linear", 2, 32): 1.0,
@@ -26,33 +28,29 @@ def exact(d, T):
     return theory.optimal_loss(d, T), step, theory.loss(step, d, T)
 
 
-def made(actions=(2, 3), horizons=(10, 20, 40), **more):
+def made(actions=(2, 3), horizons=(10, 20, 40), known=True, **more):
     """Rows as a sweep would give them, with gaps that are known."""
     drawn = random.Random(0)
     rows = []
-    for d in actions:
-        for T in horizons:
-            least, step, level = exact(d, T)
-            for (model, layers, width), gap in KINDS.items():
-                for seed in range(2):
-                    numbers = {
-                        "loss": least + gap * (level - least),
-                        "optimal_loss": least,
-                        "exact_step_loss": level,
-                        "exact_step": step,
-                        "step_size": step * drawn.uniform(0.97, 1.03),
-                        "operations": 10**6 * T * d * layers * width,
-                        "seconds": 1.0,
-                    }
-                    settings = {"actions": d, "horizon": T, "seed": seed, "model": model}
-                    rows.append({**settings, "layers": layers, "width": width, **numbers, **more})
+    for d, T, ((model, layers, width), gap), seed in itertools.product(
+        actions, horizons, KINDS.items(), range(2)
+    ):
+        least, step, level = exact(d, T)
+        heads = d if model == "swap" else 1
+        loss = least + gap * heads * (level - least)
+        near = step * drawn.uniform(0.97, 1.03)
+        settings = {"layers": layers, "width": width, "first_seed": seed, **more}
+        config = TrainConfig(model, d, T, **settings)
+        measured = Measured(loss, 0.0, least if known else None, near, 0.0, 0.0)
+        count = 10**6 * T * d * layers * width if known else None
+        rows.append(Row(config, measured, 1.0, count, ""))
     return rows
 
 
 def test_groups_recover_the_gaps_and_tell_settings_apart():
     rows = made()
     for group in groups(rows):
-        key = (group.row["model"], group.row["layers"], group.row["width"])
+        key = (group.row.config.model, group.row.config.layers, group.row.config.width)
         assert group.mean["gap"] == pytest.approx(KINDS[key])
         assert group.seeds == 2
     labels = {group.label for group in groups(rows)}
@@ -102,7 +100,7 @@ def test_one_size_alone_still_makes_a_page():
 
 
 def test_where_no_limit_is_known_the_page_says_so_and_shows_the_table():
-    rows = made(optimal_loss=None, exact_step_loss=None, exact_step=None, distribution="laplace")
+    rows = made(known=False)
     page = sweep_page(rows, {}, "laplace")
     assert "<svg" not in page
     assert "cells of other kinds are in the table only" in page
@@ -116,7 +114,7 @@ def test_nothing_finished_is_a_page_too():
 
 
 def test_the_printed_table_leaves_blank_what_is_not_known():
-    rows = made(optimal_loss=None, exact_step_loss=None, exact_step=None, operations=None)
+    rows = made(known=False)
     columns, lines = summary(rows, str)
     assert all(len(line) == len(columns) for line in lines)
     assert lines[0][columns.index("gap")] == lines[0][columns.index("operations")] == ""

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tyro.conf import Positional
-
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 SHOWN_AGENTS = 20  # in text; --json has all
@@ -33,21 +31,14 @@ class AuditLog:
         """Read, audit, write, print."""
         from regrax._atomic_write import write_whole
         from regrax.audit import audit_log
-        from regrax.cli._progress import Bars
+        from regrax.cli._text import Bars
+        from regrax.experiments import Progress
         from regrax.show.report import audit_page
 
-        bars, started = Bars(hidden=self.json), monotonic()
-
-        def callback(*at: Any) -> None:
-            if monotonic() - started > 1:  # a bar of what is quickly done would only flicker
-                bars.progress.start()
-                bars.show(*at)
-
-        try:
-            audit = audit_log(self.log, callback)
-        finally:
-            if bars.tasks:
-                bars.progress.stop()
+        with Bars(
+            hidden=self.json, after=1.0
+        ) as bars:  # of what is quickly done it would only flicker
+            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)))
         if self.html:
             write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)

@@ -1,9 +1,7 @@
 """`regrax certify`: the paper's stationarity claims at one (d, T), each with a z-score and a verdict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-
-import tyro
 
 from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import print_json, print_table
@@ -16,7 +14,6 @@ if TYPE_CHECKING:
 class Certify:
     """Check the theorems by Monte Carlo and exact integrals: gradients block by block, signs, curvature, identities."""
 
-    cluster: tyro.conf.OmitArgPrefixes[Cluster]
     actions: int
     """The number of actions d."""
     horizon: int
@@ -37,6 +34,7 @@ class Certify:
     """Seed of the random sequences."""
     json: bool = False
     """Print one JSON object."""
+    cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:
         """Check, then print a table of claims: in the first process, if there are several."""

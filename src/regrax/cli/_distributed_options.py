@@ -2,12 +2,21 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regrax.sharding import Devices
+
+
+CHILD = "REGRAX_CHILD"  # in the environment of a child: its end of the socket to its parent
+LOST = 3  # exit code
 
 
 @dataclass(frozen=True)
@@ -26,7 +35,7 @@ class Cluster:
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":
         """The devices to share the work among, None for the usual one; leaves if another process is lost."""
-        coordinator = self.coordinator or ("auto" if _launched_together() else None)
+        coordinator = self._coordinator
         if coordinator is None:
             if self.processes is not None or self.process_id is not None:
                 raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
@@ -35,10 +44,21 @@ class Cluster:
         self._count()
         from regrax.distributed import from_first, guard, join
 
-        join(coordinator, self.processes, self.process_id)
+        with _watched() as joined:
+            join(coordinator, self.processes, self.process_id)
+            joined()
         with guard():
             yield self._chosen()
             from_first(lambda: b"done")  # the others wait until the first has written and printed
+
+    @property
+    def _coordinator(self) -> str | None:
+        return self.coordinator or ("auto" if _launched_together() else None)
+
+    @property
+    def wants_a_child(self) -> bool:
+        """Whether the command is to run in a child of its process, which tells how it ended: see `run_child`."""
+        return self._coordinator is not None and CHILD not in os.environ and os.name == "posix"
 
     def _count(self) -> int | None:
         """How many devices of each process, None for all."""
@@ -66,6 +86,44 @@ class Cluster:
             if count is None or place <= count:
                 chosen.append(device)
         return chosen
+
+
+@contextlib.contextmanager
+def _watched() -> Iterator[Callable[[], None]]:
+    """In a child: end with its parent, whatever ends that; what comes is called once the child has joined."""
+    if CHILD not in os.environ:
+        yield lambda: None
+        return
+    parent = socket.socket(fileno=int(os.environ[CHILD]))
+    threading.Thread(target=_end_with, args=[parent], daemon=True).start()
+    yield lambda: parent.sendall(b"joined")
+
+
+def _end_with(parent: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        parent.recv(1)  # nothing ever comes but the end
+    os._exit(LOST)
+
+
+def run_child(arguments: Sequence[str]) -> int:
+    """Run the command in a child, and give its exit code.
+
+    jax aborts a process that is not let in or that loses its peers without a sentence, and only its parent can say one.
+    """
+    ours, theirs = socket.socketpair()
+    there = {**os.environ, CHILD: str(theirs.fileno())}
+    command = [sys.executable, "-m", "regrax", *arguments]
+    with ours, subprocess.Popen(command, env=there, pass_fds=[theirs.fileno()]) as child:
+        theirs.close()
+        with contextlib.suppress(KeyboardInterrupt):  # which the child was sent, too
+            child.wait()
+        code = child.wait()
+        if code != -signal.SIGABRT:
+            return code if code >= 0 else 128 - code
+        lost = "another process of this run was lost, so this one stops"
+        shut = "this process was not let in: is its --process-id taken already?"
+        print(f"regrax: error: {lost if ours.recv(1) else shut}", file=sys.stderr)
+    return LOST
 
 
 def _launched_together() -> bool:

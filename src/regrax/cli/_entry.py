@@ -1,4 +1,7 @@
-"""`regrax COMMAND ...`: one dataclass a command, parsed by tyro; bad input is one line and exit code 2.
+"""`regrax COMMAND ...`: a dataclass per command, its fields the options, and one line for whatever goes wrong.
+
+Exit codes: 0 done; 1 a check that was asked for failed; 2 bad input; 3 peers lost; 70 a defect of regrax itself, with
+the traceback if REGRAX_DEBUG=1; 130 Ctrl-C.
 
 A command spends more time in XLA's compiler than in what it compiles. LLVM's first level of optimisation gives programs
 that run as fast as the third's, here, in two thirds of the time; and what was compiled is kept in the user's cache
@@ -7,23 +10,20 @@ JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
 """
 
 import contextlib
+import difflib
 import hashlib
-import io
+import inspect
 import os
 import platform
-import re
-import shutil
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Union
-
-import tyro
+from typing import Any, NoReturn
 
 from regrax import __version__
+from regrax._settings import parse
 
 COMMANDS = {
     "play": "_play:Play",
@@ -41,22 +41,14 @@ COMMANDS = {
     "reproduce": "_reproduce:Reproduce",
 }
 """Where each command lives: only the one that is asked for is imported."""
-
-
-def _command(name: str) -> Any:
-    module, kind = COMMANDS[name].split(":")
-    return getattr(import_module(f"regrax.cli.{module}"), kind)
+BAD_INPUT, DEFECT, INTERRUPTED = 2, 70, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; the console script `regrax`."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if list(arguments) == ["--version"]:
-        return print(f"regrax {__version__}")
     try:
-        command = _parse(arguments)
-        with prepared():
-            command.run()
+        _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader has gone (`regrax ... | head`): be silent, and keep the interpreter from flushing again
@@ -66,71 +58,76 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except ValueError as error:
         _fail(str(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("REGRAX_DEBUG"):
+            raise
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
 
 
-def _parse(arguments: Sequence[str]) -> Any:
-    """The command; tyro's boxed complaint becomes one line."""
-    complaint = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaint):
-            return _parsed(arguments)
-    except SystemExit as leaving:
-        if leaving.code == 2:
-            _fail(_one_line(complaint.getvalue()))
-        raise
+def _run(arguments: Sequence[str]) -> None:
+    if list(arguments) in (["--version"], ["--help"], ["-h"]):
+        return print(f"regrax {__version__}" if arguments[0] == "--version" else _overview())
+    name, *rest = arguments or ("",)
+    if name not in COMMANDS:
+        nearest = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"; the nearest is {nearest[0]}" if nearest else ""
+        got = f"no command is named {name!r}{hint}" if name else "a command must be given"
+        raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
+    command = parse(_command(name), name, rest)
+    if getattr(getattr(command, "cluster", None), "wants_a_child", False):
+        from regrax.cli._distributed_options import run_child
+
+        sys.exit(run_child(arguments))
+    with prepared():
+        command.run()
 
 
-def _parsed(arguments: Sequence[str]) -> Any:
-    config = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName)
-    if arguments and arguments[0] in COMMANDS:
-        name, *rest = arguments
-        return tyro.cli(_command(name), prog=f"regrax {name}", args=rest, config=config)
-    kinds = [Annotated[_command(name), tyro.conf.subcommand(name)] for name in COMMANDS]
+def _command(name: str) -> Any:
+    module, kind = COMMANDS[name].split(":")
+    return getattr(import_module(f"regrax.cli.{module}"), kind)
+
+
+def _overview() -> str:
     about = "Regret: play learners in games, and measure how far from equilibrium they are."
-    every: Any = Union[tuple(kinds)]  # noqa: UP007
-    return tyro.cli(every, prog="regrax", description=about, args=arguments, config=config)
+    first = {name: (inspect.getdoc(_command(name)) or "").partition("\n")[0] for name in COMMANDS}
+    lines = [f"  {name:12}{text}" for name, text in first.items()]
+    usage = "usage: regrax COMMAND [options]\n       regrax COMMAND --help\n       regrax --version"
+    return "\n".join([usage, "", about, "", *lines])
 
 
-def _one_line(box: str) -> str:
-    """The words of a boxed message without its title, frame and colours, up to the pointers to `--help`.
-
-    Where the terminal knows no frames the title is a first row that is underlined.
-    """
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", box)
-    rows = [row.strip("│ \t") for row in plain.splitlines() if row[:1] not in ("╭", "╰")]
-    rows = rows[1:] if len(rows) > 1 and set(rows[1]) == {"-"} else rows
-    rows = [row for row in rows if row.strip("─-")]
-    words = re.sub(r"\s+", " ", " ".join(rows)).strip()
-    words = re.split(r"Argument helptext:|For full helptext|Full helptext", words)[0].strip(" .")
-    return f"{words} (see regrax --help)"
-
-
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
     print(f"regrax: error: {message}", file=sys.stderr)
-    sys.exit(2)
+    sys.exit(code)
 
 
 LEVEL = "--xla_backend_optimization_level"
 WORTH_KEEPING = "0.1"  # seconds of compilation
-MOST = 2**29  # bytes
+MAX_CACHE_BYTES = 2**29
 
 
-@contextmanager
+@contextlib.contextmanager
 def prepared() -> Iterator[None]:
-    """Set up the environment that jax reads when it is first imported, and mend the cache if an entry is damaged."""
+    """Set up the environment that jax reads when it is first imported."""
     flags = os.environ.get("XLA_FLAGS", "")
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
-    folder = _folder()
-    if _is_usable(folder):
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
-    with _mending(folder):
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
+            folder = cache_folder()
+            folder.mkdir(parents=True, exist_ok=True)
+            _drop_unfinished(folder)
+            _drop_oldest(folder)
+            stack.enter_context(_marked(folder))
+            os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", message=".*persistent compilation cache")
         yield
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """Programs compiled for one processor may not run on another that shares the home folder."""
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else [platform.processor()]
@@ -140,33 +137,37 @@ def _folder() -> Path:
     return Path(home) / "regrax" / f"compiled-{digest}"
 
 
-def _is_usable(folder: Path) -> bool:
-    """Make the folder and keep it from growing without end: the oldest entries go first."""
+@contextlib.contextmanager
+def _marked(folder: Path) -> Iterator[None]:
+    mark = folder / f"running-{os.getpid()}"
+    mark.touch()
+    yield
+    mark.unlink(missing_ok=True)
+
+
+def _drop_unfinished(folder: Path) -> None:
+    """jax never replaces an entry: those that a killed command may have been writing are dropped."""
+    for mark in folder.glob("running-*"):
+        if not _is_alive(int(mark.name.partition("-")[2])):
+            began = mark.stat().st_mtime
+            for entry in [e for e in folder.iterdir() if e.stat().st_mtime >= began]:
+                entry.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        about = {entry: entry.stat() for entry in folder.iterdir()}
-    except OSError:
+        return os.name != "posix" or os.kill(process, 0) is None
+    except ProcessLookupError:
         return False
+    except PermissionError:  # another user's
+        return True
+
+
+def _drop_oldest(folder: Path) -> None:
+    about = {entry: entry.stat() for entry in folder.glob("*-cache")}
     size = sum(entry.st_size for entry in about.values())
     for entry, stat in sorted(about.items(), key=lambda item: item[1].st_mtime):
-        if size <= MOST:
+        if size <= MAX_CACHE_BYTES:
             break
         entry.unlink(missing_ok=True)
         size -= stat.st_size
-    return True
-
-
-@contextmanager
-def _mending(folder: Path) -> Iterator[None]:
-    """An entry that was cut off while being written would be complained of in every later run: drop them all."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("always", message=".*persistent compilation cache.*")
-        show = warnings.showwarning
-
-        def mend(message: Warning | str, *rest: Any, **more: Any) -> None:
-            if "persistent compilation cache" not in str(message):
-                return show(message, *rest, **more)
-            return shutil.rmtree(folder, ignore_errors=True)
-
-        warnings.showwarning = mend
-        yield

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from tyro.conf import Positional
+from regrax._settings import Positional
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Explore:
     port: int = 8421
     """Where to listen on 127.0.0.1; 0 takes any free port."""
     browser: bool = True
-    """Open a browser (--no-browser: only serve)."""
+    """Only serve the page, open no browser."""
     out: Path | None = None
     """Write the page to this file instead; it works from disk, with no server and no network."""
 

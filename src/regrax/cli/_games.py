@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional
-
 from regrax._registry import About, about_game, games
+from regrax._settings import Positional
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:

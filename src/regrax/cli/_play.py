@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tyro.conf import Positional
-
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:

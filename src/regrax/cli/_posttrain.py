@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from tyro.conf import Positional
-
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class PostTrain:
 
     def _train(self, loaded: "Loaded", task: "Task") -> Any:
         from regrax import llm
-        from regrax.cli._progress import Bars
+        from regrax.cli._text import Bars
 
         common = {"seed": self.seed, "rate": self.rate, "lora": self.lora}
         made = (loaded.model, loaded.tokenizer, task)
@@ -210,16 +209,20 @@ def _plain(found: "Comparison", out: str) -> dict[str, Any]:
 
 
 def _steps(bars: Any) -> Any:
+    from regrax.experiments import Progress
+
     def show(progress: Any) -> None:
-        bars.show("train", progress.step, progress.steps, f"loss {progress.loss:.3f}")
+        note = f"loss {progress.loss:.3f}"
+        bars.show(Progress("train", progress.step, progress.steps, note))
 
     return show
 
 
 def _iterations(bars: Any, config: Any) -> Any:
+    from regrax.experiments import Progress
+
     def show(line: dict[str, float]) -> None:
-        bars.show(
-            "iterations", line["iteration"], config.iterations, f"regret {line['regret']:.3f}"
-        )
+        note = f"regret {line['regret']:.3f}"
+        bars.show(Progress("iterations", line["iteration"], config.iterations, note))
 
     return show

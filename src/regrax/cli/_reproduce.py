@@ -1,9 +1,10 @@
 """`regrax reproduce`: every experiment of the paper, beside what it reported and what is exact."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from regrax.cli._text import print_json, print_table
+from regrax.experiments.paper import ReproduceConfig
 
 
 @dataclass(frozen=True)
@@ -13,34 +14,31 @@ class Reproduce:
     An interrupted run goes on where it stopped; only what is missing or has other settings is done again.
     """
 
-    quick: bool = False
-    """All of it, smaller: two minutes instead of half an hour."""
-    only: tuple[str, ...] = ()
-    """Only these: step-size, matching, depth, cce, ce, table-one, beyond."""
+    config: ReproduceConfig = field(default_factory=ReproduceConfig)
     out: Path = Path("out/reproduction")
     """Where results.json, report.html and the finished pieces go."""
     json: bool = False
     """Print one JSON object."""
 
     def run(self) -> None:
-        """Reproduce with bars on the terminal, then print the comparison."""
-        from regrax.cli._progress import Bars
-        from regrax.paper import reproduce
+        """Reproduce with bars on the terminal, write numbers and page, then print the comparison."""
+        import msgspec
+
+        from regrax._atomic_write import write_whole
+        from regrax.cli._text import Bars
+        from regrax.experiments.paper import compare, reproduce
+        from regrax.show.report import paper_page
 
         with Bars(hidden=self.json) as bars:
-            rows = reproduce(
-                self.out, quick=self.quick, only=self.only, heard=lambda task: bars.show(*task)
-            )
+            found = reproduce(self.config, self.out, on_progress=bars.show)
+        lines, (numbers, page) = (
+            compare(found),
+            (self.out / "results.json", self.out / "report.html"),
+        )
+        write_whole(numbers, msgspec.json.format(msgspec.json.encode(found), indent=1))
+        write_whole(page, paper_page(found).encode())
         if self.json:
-            files = {
-                "results": str(self.out / "results.json"),
-                "report": str(self.out / "report.html"),
-            }
-            print_json({"rows": [row._asdict() for row in rows], **files})
-        else:
-            print_table(
-                ("quantity", "paper", "here", "exact", "verdict"), [list(row) for row in rows]
-            )
-            print(
-                f"{self.out / 'report.html'} tells the story; {self.out / 'results.json'} has every number"
-            )
+            rows = [line._asdict() for line in lines]
+            return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
+        print_table(("quantity", "paper", "here", "exact", "verdict"), [list(one) for one in lines])
+        return print(f"{page} tells the story; {numbers} has every number")

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from tyro.conf import Positional
-
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:

@@ -1,18 +1,16 @@
 """`regrax sweep`: a grid of trainings from a file, here or on a Dask cluster, and how far from the optimum they end."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tyro.conf import Positional
-
+from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.cli._progress import Bars
-    from regrax.sweep import Cell, Finished, Progress
+    from regrax.experiments.runs import TrainConfig
+    from regrax.experiments.sweep import Finished, Row
 
 SHOWN = 40  # rows of the table that is printed
 WIDE = ("k* above, %", "operations")  # columns that the report has and a terminal has no room for
@@ -42,14 +40,14 @@ class Sweep:
 
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""
-        from regrax.cli._progress import Bars
-        from regrax.sweep import read_sweep, run_sweep
+        from regrax.cli._text import Bars
+        from regrax.experiments.sweep import read_sweep, run_sweep
 
         cells = read_sweep(self.file)
         out = self.out or Path("out") / self.file.stem
         with Bars(hidden=self.json) as bars:
             finished = run_sweep(
-                cells, out, dask=self.dask, retries=self.retries, heard=_shown(bars)
+                cells, out, dask=self.dask, retries=self.retries, on_progress=bars.show
             )
         if self.report:
             _write_report(out, self.file.stem, finished)
@@ -58,10 +56,14 @@ class Sweep:
             sys.stdout.flush()
             sys.exit(1)
 
-    def _print(self, cells: "list[Cell]", out: Path, finished: "Finished") -> None:
+    def _print(self, cells: "list[TrainConfig]", out: Path, finished: "Finished") -> None:
         if self.json:
             found = {"cells": len(cells), "finished": len(finished.rows)}
-            more = {"failed": finished.failed, "out": str(out), "rows": finished.rows}
+            more = {
+                "failed": finished.failed,
+                "out": str(out),
+                "rows": [row.to_dict() for row in finished.rows],
+            }
             return print_json({**found, **more})
         _print_rows(finished.rows)
         before = f", {finished.done_before} of them before" if finished.done_before else ""
@@ -73,15 +75,6 @@ class Sweep:
         return None
 
 
-def _shown(bars: "Bars") -> "Callable[[Progress], None]":
-    def show(at: "Progress") -> None:
-        failed = f", {at.failed} failed" if at.failed else ""
-        words = f"{at.finished} of {at.cells} cells{failed}"
-        bars.show("sweep", at.share, 1.0, f"{words}, {at.note}" if at.note else words)
-
-    return show
-
-
 def _write_report(out: Path, name: str, finished: "Finished") -> None:
     from regrax._atomic_write import write_whole
     from regrax.show.report import sweep_page
@@ -89,8 +82,8 @@ def _write_report(out: Path, name: str, finished: "Finished") -> None:
     write_whole(out / "report.html", sweep_page(finished.rows, finished.failed, name).encode())
 
 
-def _print_rows(rows: list[dict[str, Any]]) -> None:
-    from regrax.sweep import summary
+def _print_rows(rows: "list[Row]") -> None:
+    from regrax.experiments.sweep import summary
 
     columns, lines = summary(rows, number)
     fitting = [place for place, name in enumerate(columns) if name not in WIDE]

@@ -1,16 +1,20 @@
 """Text in, text out: specs and files as a person types them; one JSON object, or a table for people."""
 
+import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import GAME_FILES, LEARNERS, Entry
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from regrax.experiments import Progress
     from regrax.games import Game
     from regrax.learners import Learner
-import json
-import sys
-from collections.abc import Sequence
 
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
 LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
@@ -120,3 +124,46 @@ def number(value: float) -> str:
 
 def _is_number(cell: str) -> bool:
     return bool(cell) and cell.lstrip("-+").replace(".", "", 1).replace("e-", "", 1).isdigit()
+
+
+class Bars:
+    """One bar a task, made when it is first heard of, with the time left."""
+
+    def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress as RichProgress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description:26}"),
+            BarColumn(20),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}"),
+        )
+        self.bars = RichProgress(*columns, console=Console(stderr=True), disable=hidden)
+        self.begin = monotonic() + after  # seconds in which nothing is shown
+        self.tasks: "dict[str, TaskID]" = {}
+
+    def __enter__(self) -> "Bars":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.tasks:
+            self.bars.stop()
+
+    def show(self, at: "Progress") -> None:
+        """Move the bar of a piece of work."""
+        if monotonic() < self.begin:
+            return
+        if not self.tasks:  # not before the input has been found good
+            self.bars.start()
+        if at.task not in self.tasks:
+            self.tasks[at.task] = self.bars.add_task(at.task, total=at.total, note=at.note)
+        moved = {"completed": at.done, "total": at.total, "note": at.note}
+        self.bars.update(self.tasks[at.task], **moved)

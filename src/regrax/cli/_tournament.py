@@ -1,18 +1,16 @@
 """`regrax tournament`: every learner against every learner over a set of games."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import tyro
 
 from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
+    from regrax.experiments.tournament import Interval, Tournament as Results
     from regrax.sharding import Devices
-    from regrax.tournament import Interval, Tournament as Results
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -53,7 +51,6 @@ class Tournament:
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
 
-    cluster: tyro.conf.OmitArgPrefixes[Cluster]
     learners: tuple[str, ...] = LEARNERS
     """Specs of the learners."""
     games: tuple[str, ...] = GAMES
@@ -70,6 +67,7 @@ class Tournament:
     """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
+    cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:
         """Play in float64, draw, print: in the first process, if there are several."""
@@ -97,35 +95,25 @@ class Tournament:
     def _played(self, devices: "Devices | None") -> "Results":
         import jax
 
-        from regrax.cli._progress import Bars
-        from regrax.cli._text import read_games, read_learner
+        from regrax.cli._text import Bars, read_games, read_learner
         from regrax.distributed import is_first
+        from regrax.experiments.tournament import round_robin
         from regrax.learners import BanditLearner
-        from regrax.tournament import round_robin
 
         learners = [read_learner(text) for text in self.learners]
         games = {text: read_games(text, self.seeds) for text in self.games}
         sampled = self.sampled or any(isinstance(learner, BanditLearner) for learner in learners)
         key = jax.random.key(0) if sampled else None
-        bars = Bars(hidden=self.json or not is_first())
-
-        def heard(done: int, total: int) -> None:
-            bars.progress.start()  # not before the input has been found good
-            bars.show("games played", done, total)
-
-        try:
+        with Bars(hidden=self.json or not is_first()) as bars:
             return round_robin(
                 learners,
                 games,
                 self.rounds,
                 seeds=self.seeds,
                 key=key,
-                heard=heard,
+                on_progress=bars.show,
                 devices=devices,
             )
-        finally:
-            if bars.tasks:
-                bars.progress.stop()
 
 
 def _result(found: "Results", rank: str) -> dict[str, Any]:

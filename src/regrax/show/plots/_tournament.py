@@ -3,9 +3,9 @@
 import numpy as np
 from matplotlib.colors import Normalize, PowerNorm
 
+from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
 from regrax.show.plots._style import Figure
-from regrax.tournament import Tournament
 
 SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
@@ -16,7 +16,7 @@ def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
 
     >>> from regrax.games import chicken
     >>> from regrax.learners import Hedge, Uniform
-    >>> from regrax.tournament import round_robin
+    >>> from regrax.experiments.tournament import round_robin
     >>> figure = plot_tournament(round_robin([Hedge(0.1), Uniform()], {"chicken": [chicken()]}, 3))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']

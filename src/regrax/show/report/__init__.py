@@ -1,9 +1,9 @@
 """The report room: figures as interactive SVG, and the self-contained HTML page around them."""
 
-from regrax.show.report._architecture import architecture
 from regrax.show.report._audit import audit_page
 from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary
 from regrax.show.report._page import Section, Table, render
+from regrax.show.report._paper import paper_page
 from regrax.show.report._posttrain import posttrain_page
 from regrax.show.report._svg import draw
 from regrax.show.report._sweep import sweep_page
@@ -16,9 +16,9 @@ __all__ = [
     "Style",
     "Table",
     "Ternary",
-    "architecture",
     "audit_page",
     "draw",
+    "paper_page",
     "posttrain_page",
     "render",
     "sweep_page",

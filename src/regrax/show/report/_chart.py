@@ -1,6 +1,6 @@
 """What a figure shows, apart from how it is drawn: plain numbers with labels, written to JSON and drawn as SVG."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,7 +55,7 @@ class Ternary:
     name: str
     title: str
     corners: tuple[str, str, str]
-    paths: dict[str, Sequence[Numbers] | np.ndarray]
+    paths: Mapping[str, Sequence[Numbers] | np.ndarray]
     target: Numbers | None = None
     caption: str = ""
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 
 from regrax.show.report._chart import Figure
-from regrax.show.report._style import SCRIPT, STYLE
 from regrax.show.report._svg import draw, legend
 
+HERE = Path(__file__).parent
 LONG = 30  # characters of a cell that wants room of its own on a small screen
 
 
@@ -39,6 +40,15 @@ class Section:
     drawings: Sequence[str] = field(default=())  # ready-made <figure> elements
 
 
+def read(name: str) -> str:
+    """A part of the page that is a file of its own: its look, its script, the drawing of the swap architecture.
+
+    >>> "fixed point" in read("architecture.html")
+    True
+    """
+    return (HERE / name).read_text()
+
+
 def render(title: str, lead: Sequence[str], sections: Sequence[Section], footer: str = "") -> str:
     """The whole page.
 
@@ -52,10 +62,10 @@ def render(title: str, lead: Sequence[str], sections: Sequence[Section], footer:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{STYLE}</style></head><body>'
+        f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{read("page.css")}</style></head><body>'
         f"<header><h1>{escape(title)}</h1>{introduction}<nav>{contents}</nav></header>"
         f'<main>{body}</main><footer>{escape(footer)}</footer><div id="tip" hidden></div>'
-        f"<script>{SCRIPT}</script></body></html>\n"
+        f"<script>{read('page.js')}</script></body></html>\n"
     )
 
 

@@ -4,17 +4,17 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from regrax.experiments.sweep import Group, Row, groups, percent_above, summary
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
-from regrax.sweep import Group, Row, groups, percent_above, summary
 
 COLORS = 7
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
 
 def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
-    """The self-contained HTML page of finished cells (`regrax.sweep.table`) and of the errors of those that failed."""
+    """The self-contained HTML page of finished cells (`rx.sweep.rows_of`) and of the errors of those that failed."""
     found = groups(rows)
     known = [group for group in found if group.mean["gap"] is not None]
     sections = [*_steps(known), *_limit(known), *_size(known), *_compute(known)]
@@ -24,7 +24,7 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
 
 
 def _lead(rows: Sequence[Row], found: list[Group], known: list[Group]) -> list[str]:
-    sizes = [sorted({row[axis] for row in rows}) for axis in AXES]
+    sizes = [sorted({getattr(row.config, axis) for row in rows}) for axis in AXES]
     over = ", ".join(f"{AXES[a][1]} = {_listed(s)}" for a, s in zip(AXES, sizes, strict=True))
     text = [f"{len(rows)} cells of {len(_labels(found))} kinds, over {over}."] if rows else []
     text = text or ["No cell is finished yet."]
@@ -56,9 +56,9 @@ def _steps(known: list[Group]) -> list[Section]:
     for place, label in enumerate(curves or lengths):
         series = []
         for value, mine in _by(_of(known, label), other).items():
-            mine = sorted(mine, key=lambda group: group.row[axis])
-            xs = [group.row[axis] for group in mine]
-            exact = [group.row["exact_step"] for group in mine]
+            mine = sorted(mine, key=lambda group: getattr(group.row.config, axis))
+            xs = [getattr(group.row.config, axis) for group in mine]
+            exact = [group.row.exact_step or 0.0 for group in mine]
             name, color = f"{AXES[other][1]} = {value}", colors[value]
             style = "line" if len(mine) > 1 else "marked"
             series.append(Series(f"k*, {name}", xs, exact, style=style, color=color))
@@ -103,9 +103,13 @@ def _reference(here: list[Group], axis: str, labels: list[str]) -> list[Series]:
     """Hedge at the exact step: alone, and as the heads of the swap architecture, in its colour."""
     found = []
     for swap in (False, True):
-        mine = [g for g in here if (g.row["model"] == "swap") == swap]
+        mine = [g for g in here if (g.row.config.model == "swap") == swap]
         if mine:
-            levels = {g.row[axis]: percent_above(g.row, "exact_step_loss") or 0.0 for g in mine}
+            levels = {
+                getattr(g.row.config, axis): percent_above(g.row, g.row.exact_step_loss or 0.0)
+                or 0.0
+                for g in mine
+            }
             xs = sorted(levels)
             label = "Hedge at k*" + (", d heads" if swap else "")
             color = labels.index(mine[0].label) % COLORS if swap else 6
@@ -115,7 +119,7 @@ def _reference(here: list[Group], axis: str, labels: list[str]) -> list[Series]:
 
 
 def _size(known: list[Group]) -> list[Section]:
-    deep = [group for group in known if group.row["model"] == "transformer"]
+    deep = [group for group in known if group.row.config.model == "transformer"]
     sizes = (("width", "layers", "wide"), ("layers", "width", "layers"))
     charts = [chart for size, rest, word in sizes for chart in _against(deep, size, rest, word)]
     if not charts:
@@ -191,10 +195,17 @@ def _failed(failed: dict[str, str]) -> Section:
 
 
 def _series(label: str, mine: list[Group], axis: str, name: str, color: int, style: Any) -> Series:
-    mine = sorted(mine, key=lambda group: group.row[axis])
+    mine = sorted(mine, key=lambda group: getattr(group.row.config, axis))
     ys = [group.mean[name] or 0.0 for group in mine]
     band = [group.spread[name] for group in mine]
-    return Series(label, [g.row[axis] for g in mine], ys, band if any(band) else None, style, color)
+    return Series(
+        label,
+        [getattr(g.row.config, axis) for g in mine],
+        ys,
+        band if any(band) else None,
+        style,
+        color,
+    )
 
 
 def _style(place: int) -> str:
@@ -203,13 +214,15 @@ def _style(place: int) -> str:
 
 def _axes(known: list[Group]) -> tuple[str, str]:
     """The setting along the axis, and the one that separates curves or charts."""
-    horizons, actions = (len({group.row[axis] for group in known}) for axis in AXES)
+    horizons, actions = (len({getattr(group.row.config, axis) for group in known}) for axis in AXES)
     return ("actions", "horizon") if horizons == 1 < actions else ("horizon", "actions")
 
 
 def _by(found: list[Group], setting: str) -> dict[Any, list[Group]]:
-    values = sorted({group.row[setting] for group in found})
-    return {value: [g for g in found if g.row[setting] == value] for value in values}
+    values = sorted({getattr(group.row.config, setting) for group in found})
+    return {
+        value: [g for g in found if getattr(g.row.config, setting) == value] for value in values
+    }
 
 
 def _of(found: list[Group], label: str) -> list[Group]:
@@ -221,7 +234,7 @@ def _labels(found: list[Group]) -> list[str]:
 
 
 def _sizes(group: Group) -> tuple[int, int]:
-    return group.row["actions"], group.row["horizon"]
+    return group.row.config.actions, group.row.config.horizon
 
 
 def _mean(found: list[Group], among: set[tuple[int, int]], name: str) -> float:

@@ -1,0 +1,59 @@
+"""An experiment of one's own: settings, a computation, a figure. Kept in a folder, and never computed twice.
+
+python examples/own_experiment.py out/own
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import regrax as rx
+from regrax.experiments import Store
+from regrax.show.report import Chart, Section, Series, render
+
+
+@dataclass(frozen=True)
+class Config:
+    """Hedge against itself, at several steps."""
+
+    game: str = "weighted-rps"
+    steps: tuple[float, ...] = (0.1, 0.4479, 2.0)
+    rounds: int = 200
+
+
+@dataclass(frozen=True)
+class Result:
+    """The CCE gap after every round, a curve per step."""
+
+    gaps: list[list[float]]
+
+
+def compute(config: Config) -> Result:
+    """Play every step."""
+    game, found = rx.specs.parse_game(config.game), []
+    for step in config.steps:
+        gaps = rx.running_gaps(rx.play(game, rx.Hedge(step), config.rounds), game)
+        found.append(np.asarray(gaps["cce_gap"], float).tolist())
+    return Result(found)
+
+
+def page(config: Config, result: Result) -> str:
+    """The curves on one pair of axes, as a page that needs no network."""
+    rounds, curves = range(1, config.rounds + 1), zip(config.steps, result.gaps, strict=True)
+    series = [Series(f"step {k}", rounds, gaps, color=i) for i, (k, gaps) in enumerate(curves)]
+    chart = Chart("gaps", f"Hedge in {config.game}", "round", "CCE gap", series, True, True)
+    return render("Which step is best?", [], [Section("gaps", "Gaps of joint play", [], [chart])])
+
+
+def main(folder: str, config: Config = Config()) -> None:  # noqa: B008
+    """Read the result of these settings, or compute and keep it; draw it."""
+    store = Store(folder)
+    with store.held():
+        kept = store.result("steps", config, Result, lambda: compute(config))
+        (Path(folder) / "report.html").write_text(page(config, kept.result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,195 @@
+"""Settings as dataclasses, and the command line made from them.
+
+A setting is written down once: as a field with a type and a default, and under it a string that says what it is.
+Command lines and files of settings are read by what stands here; a field that is a dataclass itself stands for its own.
+"""
+
+import argparse
+import ast
+import inspect
+import shutil
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NoReturn,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints as hints_of,
+)
+
+T = TypeVar("T")
+POSITIONAL = "positional"
+Positional = Annotated[T, POSITIONAL]
+"""The type of a field that a command line takes without a name."""
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+WORDS = {int: "an integer", float: "a number", str: "a text", Path: "a path", bool: "true or false"}
+
+
+class Setting(NamedTuple):
+    """One field of a dataclass of settings."""
+
+    name: str
+    kind: type  # of a single value: int, float, str, bool or Path
+    choices: tuple[str, ...]
+    many: bool  # whether it is a tuple of values
+    positional: bool
+    default: Any  # MISSING where a value must be given
+    help: str
+
+
+def settings_of(config: Any) -> Iterator[Setting]:
+    """The fields of a dataclass, those of a field that is a dataclass itself in its place.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Config:
+    ...     game: str
+    ...     rounds: int | None = None
+    >>> [(one.name, one.kind.__name__, one.default) for one in settings_of(Config)][1]
+    ('rounds', 'int', None)
+    """
+    hints, helps = hints_of(config, include_extras=True), _helps(config)
+    for field in fields(config):
+        hint = hints[field.name]
+        if is_dataclass(hint):
+            yield from settings_of(hint)
+        else:
+            yield Setting(
+                field.name, *_read(hint), default=field.default, help=helps.get(field.name, "")
+            )
+
+
+def build(config: Any, values: dict[str, Any]) -> Any:
+    """The dataclass with these values of its settings, and of those of its parts."""
+    hints = hints_of(config)
+    parts = {f.name: hints[f.name] for f in fields(config)}
+    return config(
+        **{
+            name: build(hint, values) if is_dataclass(hint) else values[name]
+            for name, hint in parts.items()
+        }
+    )
+
+
+def _read(hint: Any) -> tuple[type, tuple[str, ...], bool, bool]:
+    """The kind, the choices, and whether it is many and positional."""
+    hint, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    if get_origin(hint) in (Union, UnionType):
+        (hint,) = (part for part in get_args(hint) if part is not NoneType)
+    many = get_origin(hint) is tuple
+    hint = get_args(hint)[0] if many else hint
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    return (str if choices else hint), choices, many, POSITIONAL in marks
+
+
+def _helps(config: type) -> dict[str, str]:
+    """The string under each field, which Python itself does not keep."""
+    try:
+        source = textwrap.dedent(inspect.getsource(config))
+    except OSError:
+        return {}
+    (made,) = ast.parse(source).body
+    body = made.body if isinstance(made, ast.ClassDef) else []
+    found = {}
+    for field, under in pairwise(body):
+        match field, under:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = inspect.cleandoc(text)
+    return found
+
+
+def parse(command: type, name: str, arguments: Sequence[str]) -> Any:
+    """The command that the arguments describe; raises ValueError where they do not fit its fields."""
+    settings = list(settings_of(command))
+    parser = _Parser(
+        prog=f"regrax {name}",
+        usage=f"regrax {name} {_usage(settings)}",
+        description=inspect.getdoc(command),
+        formatter_class=_Formatter,
+        allow_abbrev=False,
+    )
+    for one in sorted(settings, key=lambda one: one.default is not MISSING):
+        _add(parser, one)
+    return build(command, vars(parser.parse_args(arguments)))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(
+            prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, 100)
+        )
+
+
+def _usage(settings: Sequence[Setting]) -> str:
+    """What must be given, and that there is more."""
+    parts = [one.name.upper() for one in settings if one.positional and one.default is MISSING]
+    parts += [f"[{s.name.upper()}]" for s in settings if s.positional and s.default is not MISSING]
+    needed = [one for one in settings if not one.positional and one.default is MISSING]
+    parts += [f"{_flag(one)} {_metavar(one)}{' ...' * one.many}" for one in needed]
+    return " ".join([*parts, "[options]"])
+
+
+def _add(parser: argparse.ArgumentParser, one: Setting) -> None:
+    must = one.default is MISSING
+    shared: dict[str, Any] = {"default": None if must else one.default, "help": _help(one)}
+    if one.kind is bool:
+        turned = "--no-" + _flag(one)[2:] if one.default else _flag(one)
+        action = "store_false" if one.default else "store_true"
+        parser.add_argument(turned, dest=one.name, action=action, **shared)
+        return
+    shared |= {"type": _reader(one.kind), "choices": one.choices or None, "metavar": _metavar(one)}
+    if one.positional:
+        parser.add_argument(one.name, nargs=None if must else "?", **shared)
+    else:
+        extra = {"nargs": "*", "action": _Tuple} if one.many else {}
+        parser.add_argument(_flag(one), dest=one.name, required=must, **shared, **extra)
+
+
+class _Tuple(argparse.Action):
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        setattr(namespace, self.dest, tuple(values))
+
+
+def _reader(kind: type) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {WORDS[kind]}, got {text!r}") from None
+
+    return read
+
+
+def _flag(one: Setting) -> str:
+    return "--" + one.name.replace("_", "-")
+
+
+def _metavar(one: Setting) -> str | None:
+    if one.choices:
+        return "{" + ",".join(one.choices) + "}"
+    return one.name.upper() if one.positional else METAVARS.get(one.kind)
+
+
+def _help(one: Setting) -> str:
+    """The field's own words, and its default where it says something."""
+    value = " ".join(map(str, one.default)) if isinstance(one.default, tuple) else one.default
+    plain = value in (MISSING, None, "") or one.kind is bool
+    return (one.help + ("" if plain else f" (default: {value})")).replace("%", "%%")

@@ -1,0 +1,16 @@
+from ._compare import (
+    LABELS as LABELS,
+    SYSTEMS as SYSTEMS,
+    Line as Line,
+    compare as compare,
+    digits_of as digits_of,
+    line as line,
+    measures as measures,
+    spread as spread,
+)
+from ._config import ReproduceConfig as ReproduceConfig
+from ._depth import Depth as Depth
+from ._equilibrium import Equilibrium as Equilibrium
+from ._generalization import Generalization as Generalization
+from ._reproduce import Reproduction as Reproduction, reproduce as reproduce
+from ._step_size import Steps as Steps

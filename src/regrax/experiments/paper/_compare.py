@@ -1,0 +1,207 @@
+"""The comparison: what the paper printed, what came out here, what is exact, and a verdict that follows from these."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from regrax import theory
+from regrax.experiments.paper._reported import REPORTED
+from regrax.experiments.paper._step_size import exponent
+from regrax.experiments.runs import Measured
+
+if TYPE_CHECKING:
+    from regrax.experiments.paper._reproduce import Reproduction
+
+SYSTEMS = {
+    "ball": ("identity, L2 ball", "1/sqrt(Td)"),
+    "linear": ("softmax", "1/sqrt(T)"),
+    "swap": ("softmax columns, fixed point", "1/sqrt(T)"),
+}
+
+
+class Line(NamedTuple):
+    """One quantity; texts, ready to print."""
+
+    quantity: str
+    paper: str
+    ours: str
+    exact: str
+    verdict: str
+
+
+def spread(values: Sequence[float], digits: int = 4) -> str:
+    """The mean, and the standard deviation where there are several.
+
+    >>> spread([0.1, 0.3])
+    '0.2000 ± 0.1414'
+    """
+    more = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{np.mean(values):.{digits}f}{more}"
+
+
+def line(
+    quantity: str,
+    values: Sequence[float],
+    why: str,
+    *,
+    reported: str | None = None,
+    exact: float | None = None,
+    digits: int = 4,
+) -> Line:
+    """Compare `values` (one per seed or pair) with the paper's number and the exact one.
+
+    The verdict is "matches" within two of the paper's spreads (or its last digit), "better" when ours is less (of
+    distances, gaps and regrets less is better) and nearer to the exact number, else "differs".
+
+    Args:
+        quantity: What it is.
+        values: What came out here.
+        why: In one sentence, where a difference comes from.
+        reported: The name of the paper's number, if it has one.
+        exact: The exact number, if it is known.
+        digits: To print.
+
+    >>> line("uniform", [1 / 9], "", reported="ce.uniform").verdict
+    'matches'
+    """
+    ours, known = float(np.mean(values)), ""
+    if exact is not None:
+        known = f"{exact:.{digits + 2}f}".rstrip("0").rstrip(".")
+    if reported is None:
+        return Line(quantity, "", spread(values, digits), known, why)
+    paper = REPORTED[reported]
+    if abs(ours - paper.value) <= 2 * (paper.spread or 0) + 10.0**-digits / 2:
+        verdict = "matches"
+    else:
+        better = exact is not None and abs(ours - exact) < paper.value - exact
+        verdict = f"{'better' if better else 'differs'}: {why}"
+    return Line(quantity, str(paper), spread(values, digits), known, verdict)
+
+
+def compare(found: "Reproduction") -> list[Line]:
+    """Every line, without the paper's numbers where the sizes are not the paper's."""
+    parts = (_steps, _matching, _depth, _cce, _ce, _systems)
+    lines = [line for part in parts for line in part(found)]
+    if found.config.is_the_papers:
+        return lines
+    return [one._replace(paper="", verdict="") for one in lines]
+
+
+def _at(found: "Reproduction") -> str:
+    return f"{found.config.actions}, {found.config.horizon}"
+
+
+def _steps(found: "Reproduction") -> Iterator[Line]:
+    config = found.config
+    for cell in found.step_size:
+        at, where = cell.cell, {"single": "single head", "swap": "swap architecture"}
+        if (at.actions, at.horizon) != (config.actions, config.horizon):
+            continue
+        why = f"Monte Carlo over {at.runs} runs of {at.samples} samples; ± is the SD of one run"
+        label = where[at.architecture]
+        yield line(f"k*({_at(found)}), {label}", cell.steps, why, exact=cell.exact)
+        mean, exact = exponent(found.step_size, at.architecture, at.actions)
+        why = "the paper's claim is -1/2 up to logarithms, from a figure without numbers"
+        yield line(f"exponent of k* in T, d = {at.actions}, {label}", [mean], why, exact=exact)
+
+
+MEASURES = ("step", "mse", "l1", "total_variation", "per_action", "loss")
+LABELS = {
+    "step": "fitted step", "mse": "policy MSE", "l1": "mean L1 distance", "loss": "population loss",
+    "total_variation": "total variation", "per_action": "error per action",
+}  # fmt: skip
+
+
+def measures(found: Sequence[Measured], actions: int) -> dict[str, list[float]]:
+    """What the paper's table has of each model: the nearest step, four distances from it, and the loss."""
+    near = [one.total_variation for one in found]
+    return {
+        "step": [one.step_size for one in found],
+        "mse": [one.mse for one in found],
+        "l1": [2 * tv for tv in near],
+        "total_variation": near,
+        "per_action": [2 * tv / actions for tv in near],
+        "loss": [one.loss for one in found],
+    }
+
+
+def digits_of(measure: str) -> int:
+    """How many digits a measure is printed with."""
+    return {"mse": 8, "loss": 4}.get(measure, 5)
+
+
+def _matching(found: "Reproduction") -> Iterator[Line]:
+    if not found.config.has("matching"):
+        return
+    d, T = found.config.actions, found.config.horizon
+    step = theory.step_size(d, T)
+    exact = {"step": step, "loss": theory.loss(step, d, T)}
+    here = "training here runs to convergence, the paper's stops short of the optimum"
+    least = theory.optimal_loss(d, T)
+    best = (
+        f"one layer can do no better than the exact value; the best possible policy has {least:.4f}"
+    )
+    for name, values in measures(found.measured["linear"], d).items():
+        reported, why = (None, best) if name == "loss" else (f"matching.{name}", here)
+        yield line(
+            LABELS[name], values, why, reported=reported, exact=exact.get(name, 0.0), digits=digits_of(name)
+        )  # fmt: skip
+
+
+def _depth(found: "Reproduction") -> Iterator[Line]:
+    for depth in found.depth:
+        last = {n: [curve[-1] for curve in one.regret] for n, one in depth.policies.items()}
+        at, limit = f"R_{found.config.horizon}", last["optimal"][0]
+        why = "the models here are trained until they are near the best possible policy"
+        for layers in ("2", "4"):
+            text, values = f"{at} on biased losses, {layers} layers", last[f"transformer-{layers}"]
+            yield line(text, values, why, reported=f"depth.regret.{layers}", exact=limit)
+        yield line(f"{at}, uniform play", last["uniform"], "", reported="depth.regret.uniform")
+        why = "exact: the loss of the best possible policy, which no model can beat"
+        for name, one in depth.policies.items():
+            if name.startswith("transformer"):
+                text = f"population loss, {name.removeprefix('transformer-')} layers"
+                yield line(text, one.loss, why, exact=depth.optimal_loss)
+
+
+def _cce(found: "Reproduction") -> Iterator[Line]:
+    for one in found.equilibrium if found.config.has("cce") else ():
+        final = {name: gaps.final("cce_gap") for name, gaps in one.gaps.items()}
+        why = "converged one-layer play is Hedge at k*, the exact value; the paper's gap is that of a longer step"
+        best = final["hedge"][0]
+        yield line("CCE gap, 1 layer", final["linear"], why, reported="cce.1", exact=best)
+        why = "the gap after so few rounds says little about training: models differ by seed"
+        for layers in ("2", "4"):
+            values = final[f"transformer-{layers}"]
+            yield line(f"CCE gap, {layers} layers", values, why, reported=f"cce.{layers}")
+        yield line("CCE gap, uniform play", final["uniform"], "", reported="cce.uniform")
+
+
+def _ce(found: "Reproduction") -> Iterator[Line]:
+    d = found.config.actions
+    why = {
+        "calibrated": f"heads trained to convergence play Blum-Mansour at {d} k*, the exact value",
+        "uncalibrated": f"at convergence uncalibrated heads play Blum-Mansour at k*, 1/{d} of the step they need",
+    }
+    for one in found.equilibrium if found.config.has("ce") else ():
+        for name, reason in why.items():
+            for gap, text, more in (("ce_gap", "CE", ""), ("swap_gap", "full-swap", "_swap")):
+                best = one.gaps["blum_mansour_best"].final(gap)[0] if name == "calibrated" else None
+                values, reported = one.gaps[name].final(gap), f"ce.{name}{more}"
+                yield line(
+                    f"{text} gap, {name} heads", values, reason, reported=reported, exact=best
+                )
+        reason = "trained through the fixed point on real play, no calibration"
+        yield line("CE gap, closed-loop heads", one.gaps["closed"].final("ce_gap"), reason)
+        for name, text in (("blum_mansour", "classical Blum-Mansour"), ("uniform", "uniform play")):
+            values = one.gaps[name].final("ce_gap")
+            yield line(f"CE gap, {text}", values, "", reported=f"ce.{name}")
+
+
+def _systems(found: "Reproduction") -> Iterator[Line]:
+    for one in found.table_one:
+        for name, (operator, scale) in SYSTEMS.items():
+            values = [measured.step_size for measured in found.measured[name]]
+            why = f"the paper gives the order, {scale}, and no number"
+            yield line(f"step, {operator}", values, why, exact=one.steps[name])

@@ -1,0 +1,104 @@
+"""Figure (b): deep transformers on losses with a hidden best action, and which policy depth approaches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regrax import theory
+from regrax.experiments.paper._config import ReproduceConfig
+from regrax.experiments.paper._policies import answers
+from regrax.experiments.runs import TrainConfig, Trained
+from regrax.learners import Hedge, Learner, Uniform
+from regrax.theory import Optimal
+from regrax.training import BiasedGaussian, Gaussian
+
+MODELS = (
+    "linear", "transformer-2", "transformer-4", "transformer-2-hindsight", "transformer-4-hindsight"
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DepthConfig:
+    """How many biased test sequences, and how many standard ones for losses and distances."""
+
+    actions: int
+    horizon: int
+    test: int
+    sequences: int
+    models: dict[str, TrainConfig]
+    seed: int = 11
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Of one kind of policy, a value per seed."""
+
+    regret: list[list[float]]  # so far, after each round, on biased losses
+    loss: list[float]
+    to_hedge: list[float]  # total variation to Hedge at the exact step
+    to_optimal: list[float]
+
+
+@dataclass(frozen=True)
+class Depth:
+    """What depth adds: the least possible loss, and every kind of policy by its name."""
+
+    optimal_loss: float
+    policies: dict[str, Policies]
+
+
+def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[DepthConfig]:
+    """The one part of the experiment."""
+    test, sequences = (2_000, 2_000) if config.quick else (50_000, 100_000)
+    return [DepthConfig(config.actions, config.horizon, test, sequences, models)]
+
+
+def run(config: DepthConfig, models: dict[str, list[Trained]]) -> Depth:
+    """Regret over time on biased losses, population loss, and distances to the two candidate policies."""
+    sizes, key = (config.horizon, config.actions), jax.random.key(config.seed)
+    biased = BiasedGaussian().draw(*sizes, config.test, key=key)
+    plain = Gaussian().draw(*sizes, config.sequences, key=jax.random.fold_in(key, 1))
+    hedge = Hedge(theory.step_size(config.actions, config.horizon))
+    everyone: dict[str, Sequence[Learner]] = {
+        "uniform": [Uniform()],
+        "hedge": [hedge],
+        "optimal": [Optimal(config.horizon)],
+        **{name: [one.model for one in models[name]] for name in config.models},
+    }
+    targets = [answers(everyone[name][0], plain) for name in ("hedge", "optimal")]
+    least = theory.optimal_loss(config.actions, config.horizon)
+    return Depth(
+        least, {name: _measured(who, biased, plain, targets, least) for name, who in everyone.items()}
+    )  # fmt: skip
+
+
+def _measured(
+    learners: Sequence[Learner],
+    biased: Float[Array, "T d m"],
+    plain: Float[Array, "T d n"],
+    targets: Sequence[Float[Array, "T d n"]],
+    least: float,
+) -> Policies:
+    played = [answers(learner, plain) for learner in learners]
+    hedge, optimal = targets
+    return Policies(
+        [running_regret(answers(learner, biased), biased) for learner in learners],
+        [least + float(((p - optimal) ** 2).sum((0, 1)).mean()) for p in played],
+        [distance(p, hedge) for p in played],
+        [distance(p, optimal) for p in played],
+    )
+
+
+def running_regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> list[float]:
+    """The mean regret of rounds 1 to t, for every t."""
+    suffered = jnp.cumsum(jnp.sum(played * losses, 1), 0)
+    return np.asarray((suffered - jnp.cumsum(losses, 0).min(1)).mean(1), float).tolist()
+
+
+def distance(played: Float[Array, "T d n"], other: Float[Array, "T d n"]) -> float:
+    """Mean total variation between two policies."""
+    return float(jnp.abs(played - other).sum(1).mean() / 2)

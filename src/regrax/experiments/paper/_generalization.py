@@ -1,0 +1,116 @@
+"""Beyond the paper: regret of everyone, trained and classical, on losses and horizons that nobody was trained on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from regrax import theory
+from regrax.experiments.paper._config import ReproduceConfig
+from regrax.experiments.paper._policies import answers
+from regrax.experiments.runs import TrainConfig, Trained
+from regrax.learners import (
+    BlumMansour,
+    FollowTheLeader,
+    Hedge,
+    Learner,
+    RegretMatching,
+    RegretMatchingPlus,
+    Uniform,
+    Vectors,
+    init_seats,
+    scan_rounds,
+)
+from regrax.regret import external_regret
+from regrax.theory import Optimal
+from regrax.training import Alternating, BiasedGaussian, Drifting, Gaussian, StudentT
+
+MODELS = ("linear", "swap", "transformer-2", "transformer-4")
+FAMILIES = {
+    "Gaussian (trained on)": Gaussian(),
+    "biased Gaussian": BiasedGaussian(),
+    "alternating": Alternating(),
+    "drifting": Drifting(),
+    "heavy-tailed": StudentT(),
+}
+
+
+@dataclass(frozen=True)
+class GeneralizationConfig:
+    """How many rounds, and how many sequences of each family."""
+
+    actions: int
+    horizon: int  # that the models were trained for
+    rounds: int
+    sequences: int
+    models: dict[str, TrainConfig]
+    seed: int = 17
+
+
+@dataclass(frozen=True)
+class Generalization:
+    """Mean regret after so many rounds, by learner and by family of losses."""
+
+    rounds: int
+    regret: dict[str, dict[str, float]]
+
+
+def config_of(
+    config: ReproduceConfig, models: dict[str, TrainConfig]
+) -> list[GeneralizationConfig]:
+    """A part per horizon."""
+    own, count = config.horizon, 2000 if config.quick else 4000
+    rounds = [own] if config.quick else [max(2, own // 4), own, 5 * own]
+    return [GeneralizationConfig(config.actions, own, T, count, models) for T in rounds]
+
+
+def run(config: GeneralizationConfig, models: dict[str, list[Trained]]) -> Generalization:
+    """Mean regret of every learner on every family of losses, and against an adversary."""
+    key, sizes = jax.random.key(config.seed), (config.rounds, config.actions)
+    learners = _everyone(config, {name: models[name][0].model for name in MODELS})
+    found: dict[str, dict[str, float]] = {name: {} for name in learners}
+    for index, (family, distribution) in enumerate(FAMILIES.items()):
+        losses = distribution.draw(*sizes, config.sequences, key=jax.random.fold_in(key, index))
+        for name, learner in learners.items():
+            found[name][family] = regret(answers(learner, losses), losses)
+    for name, learner in learners.items():
+        found[name]["adversarial"] = adversarial_regret(learner, *sizes)
+    return Generalization(config.rounds, found)
+
+
+def _everyone(config: GeneralizationConfig, trained: dict[str, Any]) -> dict[str, Learner]:
+    """All learners by name; those with a step have the exact one for the trained horizon, as the trained ones do."""
+    d, at = config.actions, f"k*({config.actions}, {config.horizon})"
+    step = theory.step_size(d, config.horizon)
+    return {
+        "uniform": Uniform(),
+        "follow the leader": FollowTheLeader(),
+        f"Hedge at {at}": Hedge(step),
+        f"Hedge at k*({d}, T)": Hedge(theory.step_size(d, config.rounds)),
+        "regret matching": RegretMatching(),
+        "regret matching +": RegretMatchingPlus(),
+        f"Blum-Mansour at {d} {at}": BlumMansour(Hedge(d * step)),
+        "best possible for Gaussian": Optimal(config.rounds),
+        "trained: 1 layer": trained["linear"],
+        "trained: swap heads": trained["swap"].calibrated(),
+        "trained: 2 layers": trained["transformer-2"],
+        "trained: 4 layers": trained["transformer-4"],
+    }
+
+
+def regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> float:
+    """Mean external regret."""
+    return float((jnp.sum(played * losses, (0, 1)) - losses.sum(0).min(0)).mean())
+
+
+def adversarial_regret(learner: Learner, rounds: int, actions: int) -> float:
+    """Regret when each round's most likely action loses 1 and the others nothing."""
+
+    def adversary(shown: Vectors, _: None) -> Vectors:
+        return (jax.nn.one_hot(jnp.argmax(shown[0]), actions),)
+
+    seats = init_seats((learner,), (actions,), rounds, None)
+    whole = jax.jit(lambda seats: scan_rounds((learner,), adversary, seats, rounds)[1])(seats)
+    return float(external_regret(whole.policies[0], whole.losses[0]))

@@ -1,0 +1,61 @@
+"""Table 1: for each system its step by theory, and how far the layer is from its algorithm."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from regrax import theory
+from regrax.attention import LinearAttention, SwapAttention
+from regrax.domains import Ball
+from regrax.experiments.paper._config import ReproduceConfig
+from regrax.experiments.runs import TrainConfig, Trained
+from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, Learner, rollout
+
+MODELS = ("ball", "linear", "swap")
+
+
+@dataclass(frozen=True)
+class SystemsConfig:
+    """On how many sequences the forward passes are compared."""
+
+    actions: int
+    horizon: int
+    compared: int
+
+
+@dataclass(frozen=True)
+class Systems:
+    """By system: the step of theory, and the largest difference between layer and algorithm."""
+
+    steps: dict[str, float]
+    differences: dict[str, float]
+
+
+def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[SystemsConfig]:
+    """The one part of the experiment."""
+    return [SystemsConfig(config.actions, config.horizon, 20 if config.quick else 200)]
+
+
+def run(config: SystemsConfig, models: dict[str, list[Trained]]) -> Systems:
+    """The largest entry of |layer - algorithm| at the stationary parameters, in float64."""
+    d, T = config.actions, config.horizon
+    soft, ball = theory.step_size(d, T), theory.step_size(d, T, operator="ball")
+    with jax.enable_x64(True):
+        pairs: dict[str, tuple[Learner, Learner]] = {
+            "ball": (
+                LinearAttention.hedge(d, ball, operator="ball"),
+                EuclideanFTRL(ball, Ball()),
+            ),
+            "linear": (LinearAttention.hedge(d, soft), Hedge(soft)),
+            "swap": (SwapAttention.hedge(d, soft), BlumMansour(Hedge(soft), tolerance=1e-13)),
+        }
+        losses = jnp.asarray(np.random.default_rng(0).normal(size=(config.compared, T, d)))
+        differences = {name: _difference(*pair, losses) for name, pair in pairs.items()}
+    return Systems({"ball": ball, "linear": soft, "swap": soft}, differences)
+
+
+def _difference(layer: Learner, algorithm: Learner, losses: jax.Array) -> float:
+    gaps = jax.vmap(lambda l: jnp.abs(rollout(layer, l) - rollout(algorithm, l)).max())(losses)
+    return float(gaps.max())

@@ -1,0 +1,9 @@
+from ._config import TrainConfig as TrainConfig
+from ._measure import (
+    Measured as Measured,
+    Trained as Trained,
+    load_trained as load_trained,
+    measure as measure,
+    save_trained as save_trained,
+)
+from ._train import train as train

@@ -1,0 +1,160 @@
+"""What to train and how, as plain settings: they go into a file and come from a command line."""
+
+import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import jax
+
+    from regrax.attention import Model
+    from regrax.training import Objective
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """What to train and how; whatever is None is as the model's recipe has it.
+
+    >>> TrainConfig("linear", actions=3, horizon=20).build_objective().horizon
+    20
+    """
+
+    model: Literal["linear", "full", "swap", "transformer"]
+    """One layer (reduced or full form), the swap architecture, or a deep transformer."""
+    actions: int
+    """How many actions d."""
+    horizon: int
+    """How many rounds T."""
+    objective: Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"] | None = None
+    """What is minimised; by default the plain regret loss (swap regret on Gaussian blocks for the swap model)."""
+    operator: Literal["softmax", "ball"] = "softmax"
+    """Where one layer plays: the simplex, or the L2 ball (identity in training)."""
+    layers: int = 2
+    """Of the transformer."""
+    heads: int = 4
+    """Of the transformer."""
+    width: int = 32
+    """Of the transformer."""
+    distribution: str = "gaussian"
+    """Of the loss sequences: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ..."""
+    feedback: str | None = None
+    """What the model sees of the losses: delayed(2) or bandit; without it everything."""
+    surrogate: str = "square"
+    """h of the regret: square, positive, positive-square, softplus or identity."""
+    steps: int | None = None
+    """Steps of Adam; by default as many as it takes to reach the optimum."""
+    batch: int | None = None
+    """Loss sequences per step."""
+    rate: float | None = None
+    """The highest learning rate."""
+    seeds: int = 1
+    """How many models to train, all at once."""
+    first_seed: int = 0
+    """The seed of the first of them."""
+    sequences: int = 100_000
+    """On how many fresh loss sequences a trained model is measured."""
+
+    def __post_init__(self) -> None:
+        from regrax import _checks as checks
+
+        for name, least in (("actions", 1), ("horizon", 1), ("seeds", 1), ("first_seed", 0)):
+            checks.at_least(name, getattr(self, name), least)
+        checks.at_least("sequences", self.sequences, 2)
+        if self.steps is not None:
+            checks.at_least("steps", self.steps, 1)
+        if self.rate is not None:
+            checks.positive("rate", self.rate)
+        alike = copy.copy(self)
+        for name in ("seeds", "first_seed", "sequences"):
+            object.__setattr__(alike, name, getattr(TrainConfig, name))
+        _check_parts(alike)
+
+    @property
+    def objective_name(self) -> str:
+        """The objective, which the model decides where it is not given."""
+        return self.objective or ("swap" if self.model == "swap" else "regret")
+
+    def build_models(self) -> "Model":
+        """Models with random parameters, one per seed, stacked."""
+        import jax
+
+        from regrax import attention
+
+        if self.operator != "softmax" and self.model not in ("linear", "full"):
+            raise ValueError(
+                f"operator must be softmax for the {self.model} model, but is {self.operator}"
+            )
+        if self.model == "transformer":
+            sizes = {"layers": self.layers, "heads": self.heads, "width": self.width}
+            return jax.vmap(lambda key: attention.Transformer(self.actions, key=key, **sizes))(
+                self.keys(0)
+            )
+        if self.model == "swap":
+            return jax.vmap(lambda key: attention.SwapAttention(self.actions, key=key))(
+                self.keys(0)
+            )
+        layer = {"linear": attention.LinearAttention, "full": attention.FullLinearAttention}
+        make: Any = layer[self.model]
+        return jax.vmap(lambda key: make(self.actions, key=key, operator=self.operator))(
+            self.keys(0)
+        )
+
+    def keys(self, purpose: int) -> "jax.Array":
+        """A key per seed; purpose 0 is for the parameters, 1 for the draws."""
+        import jax
+
+        roots = [jax.random.key(self.first_seed + i) for i in range(self.seeds)]
+        return jax.numpy.stack([jax.random.fold_in(root, purpose) for root in roots])
+
+    def build_objective(self) -> "Objective":
+        """The objective itself; raises ValueError for settings that do not go together."""
+        from regrax import training
+
+        name, swap, sizes = self.objective_name, self.model == "swap", (self.actions, self.horizon)
+        if (swap and name == "regret") or (not swap and name.startswith("swap")):
+            own = "swap, swap-closed" if swap else "regret"
+            raise ValueError(
+                f"the {self.model} model takes the objectives {own}, hindsight and hindsight-mean, "
+                f"but was given {name}"
+            )
+        losses, feedback = self._losses(), self._feedback()
+        if name == "regret":
+            return training.RegretObjective(*sizes, losses, h=self.surrogate, feedback=feedback)
+        if name == "swap":
+            return training.SwapRegretObjective(*sizes, h=self.surrogate)
+        if name == "swap-closed":
+            return training.ClosedLoopSwapObjective(*sizes, losses, h=self.surrogate)
+        conditional = name == "hindsight-mean"
+        return training.HindsightObjective(*sizes, losses, conditional=conditional, swap=swap)
+
+    def _losses(self) -> Any:
+        from regrax.specs import parse_distribution
+
+        distribution = parse_distribution(self.distribution)
+        if self.objective_name == "swap" and self.distribution != "gaussian":
+            raise ValueError(
+                f"the objective swap draws Gaussian blocks, but the distribution is {self.distribution}; "
+                "swap-closed takes any"
+            )
+        return distribution
+
+    def _feedback(self) -> Any:
+        from regrax.specs import parse_feedback
+
+        if self.feedback is None:
+            return None
+        if self.objective_name != "regret":
+            raise ValueError(
+                f"feedback belongs to the objective regret, but the objective is {self.objective_name}"
+            )
+        return parse_feedback(self.feedback)
+
+
+@lru_cache(1024)
+def _check_parts(config: TrainConfig) -> None:
+    """Build the objective and the models' shapes, once for all seeds."""
+    import equinox as eqx
+
+    config.build_objective()
+    eqx.filter_eval_shape(config.build_models)

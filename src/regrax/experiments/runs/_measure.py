@@ -1,0 +1,75 @@
+"""What a trained model is worth, and the file that keeps both."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+
+from regrax.attention import Model
+from regrax.checkpoints import file_of, read_whole, save_model, unpack_model
+from regrax.experiments.runs._config import TrainConfig
+from regrax.sharding import Devices
+from regrax.training import evaluate, fit_step_size
+
+MEASURING = 2**31  # the key of the sequences that models are measured on, the same for all
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The population loss beside the least possible, and the step of the algorithm nearest to the model."""
+
+    loss: float
+    loss_error: float  # the standard error of its estimate
+    optimal_loss: float | None  # where it is known
+    step_size: float
+    mse: float  # between the model's policies and that algorithm's
+    total_variation: float
+
+
+class Trained(NamedTuple):
+    """A trained model and what it is worth."""
+
+    model: Model
+    measured: Measured
+    seconds: float
+    operations: int | None = None  # that its training took, where they were counted
+
+
+def measure(model: Model, config: TrainConfig, *, devices: Devices | None = None) -> Measured:
+    """Measure a model on fresh sequences of the losses it was trained on.
+
+    >>> from regrax.attention import LinearAttention
+    >>> config = TrainConfig("linear", actions=2, horizon=5, sequences=200)
+    >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
+    0.3000
+    """
+    key, objective = jax.random.key(MEASURING), config.build_objective()
+    found = evaluate(model, objective, key=key, sequences=config.sequences, devices=devices)
+    near = fit_step_size(model, config.horizon, key=key)
+    return Measured(*found, near.step, near.mse, near.total_variation)
+
+
+def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
+    """Write a model with its settings, of one seed, and its numbers, as one checkpoint."""
+    model, measured, seconds, operations = trained
+    numbers = {"measured": asdict(measured), "seconds": seconds, "operations": operations}
+    save_model(path, model, config=asdict(config), **numbers)
+
+
+def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> Trained:
+    """What was saved for these settings; raises ValueError if the file is of others, or of something else.
+
+    `data` is what the file held, where it has been read already.
+    """
+    file = file_of(path)
+    model, about = unpack_model(read_whole(file) if data is None else data, file)
+    kept = about.get("config")
+    if not isinstance(kept, dict):
+        raise ValueError(f"{file} must hold a model that was trained here, but has no settings")
+    for name, value in asdict(config).items():
+        if name not in kept or kept[name] != value:
+            raise ValueError(
+                f"{file} holds a model with {name} = {kept.get(name)!r}, but {value!r} was asked for"
+            )
+    return Trained(model, Measured(**about["measured"]), about["seconds"], about["operations"])

@@ -1,0 +1,253 @@
+r"""Training in a folder: described by plain settings, kept as it goes, and continued after any interruption.
+
+    DIR/training.json          the settings
+    DIR/state.safetensors      the newest state; gone when the run is finished
+    DIR/metrics.jsonl          a line per report: step, mean loss of each seed since the last line, seconds
+    DIR/seed-I.safetensors     the trained model of seed I, its settings and numbers, see `regrax.checkpoints`
+
+What seed $I$ draws depends on $I$ and the step only: a run that was killed and continued ends with the same bits as one
+that was not, and the first seeds of a larger run are those of a smaller one. Of several processes only the first reads
+and writes the folder, and tells the others what it holds: any number of them can continue what another number began.
+"""
+
+import contextlib
+import json
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import msgspec
+import numpy as np
+
+from regrax._atomic_write import write_whole
+from regrax.attention import Model
+from regrax.checkpoints import pack, read_header, read_whole, unpack
+from regrax.distributed import from_first, is_first
+from regrax.experiments._progress import OnProgress, Progress, ignore
+from regrax.experiments._store import Store
+from regrax.experiments.runs._config import TrainConfig
+from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
+from regrax.sharding import Devices
+from regrax.training import (
+    Report,
+    TrainingDiverged,
+    TrainingState,
+    adam,
+    fit,
+    least_loss,
+    recipe,
+    start,
+)
+
+REPORTS = 100  # in a run
+STATE = "state.safetensors"
+
+
+def train(
+    config: TrainConfig,
+    folder: str | Path,
+    *,
+    on_progress: OnProgress = ignore,
+    save_every: float = 10.0,
+    resume: bool = True,
+    devices: Devices | None = None,
+) -> list[Trained]:
+    """The trained models, one per seed: read from `folder` if they are there, else trained and measured there.
+
+    A run that was interrupted goes on where it stopped; one with other settings is refused, as is a folder in which
+    another process trains.
+
+    Args:
+        config: What to train and how.
+        folder: Where it is kept.
+        on_progress: Called about a hundred times.
+        save_every: Seconds from one saved state to the next, at least; it is saved at the end, too.
+        resume: Whether a run that the folder holds is continued; without it, it is refused.
+        devices: Share every batch; with several processes each calls this with the devices of all.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> small = TrainConfig("linear", actions=2, horizon=5, steps=20, batch=64, seeds=2, sequences=200)
+    >>> [one.model.actions for one in train(small, folder)]
+    [2, 2]
+    >>> sorted(path.name for path in Path(folder).glob("*.safetensors"))
+    ['seed-0.safetensors', 'seed-1.safetensors']
+    """
+    check_alike(config)
+    with contextlib.ExitStack() as stack:
+        run = _Run(config, Path(folder), on_progress, save_every)
+        held = from_first(lambda: run.open(stack, resume))
+        kept = msgspec.msgpack.decode(held, type=dict[str, bytes])
+        if kept and STATE not in kept:
+            return run.read(kept)
+        model = run.fit(run.state(kept[STATE]) if kept else None, devices)
+        return run.finish([measured(model, i, config, devices) for i in range(config.seeds)])
+
+
+def measured(stacked: Model, index: int, config: TrainConfig, devices: Devices | None) -> Trained:
+    """One of several models, and what it is worth."""
+    model = jax.tree.map(lambda leaf: leaf[index], stacked)
+    return Trained(model, measure(model, config, devices=devices), 0.0)
+
+
+def check_alike(config: TrainConfig) -> None:
+    """Raise ValueError unless this process was started with the settings of the first."""
+    first = json.loads(from_first(lambda: json.dumps(asdict(config)).encode()))
+    for name, value in asdict(config).items():
+        if first[name] != value:
+            raise ValueError(
+                f"all processes must be started alike, but here {name} = {value!r} and in the first {first[name]!r}"
+            )
+
+
+def claim(folder: Path, config: TrainConfig, resume: bool) -> None:
+    """Make the folder this training's own, or raise ValueError if it is another's."""
+    file, settings = folder / "training.json", asdict(config)
+    if not file.exists():
+        return write_whole(file, json.dumps(settings, indent=1).encode())
+    if not resume:
+        raise ValueError(
+            f"{folder} holds a training already: --resume goes on with it, or choose another --out"
+        )
+    try:
+        kept = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except msgspec.MsgspecError:
+        raise ValueError(f"{file} is damaged: it must hold the settings of a training") from None
+    for name, value in settings.items():
+        if name not in kept or kept[name] != value:
+            raise ValueError(
+                f"{folder} holds a training with {name} = {kept.get(name)!r}, but {value!r} was asked for: "
+                "choose another folder, or the same settings"
+            )
+    return None
+
+
+class _Run:
+    """A training on its way: the clock, the files, and `fit` between them."""
+
+    def __init__(
+        self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
+    ) -> None:
+        shapes = eqx.filter_eval_shape(config.build_models)
+        usual = recipe(shapes)
+        self.config, self.folder, self.tell, self.save_every = (
+            config,
+            folder,
+            on_progress,
+            save_every,
+        )
+        seeds = range(config.first_seed, config.first_seed + config.seeds)
+        self.seeds = {
+            f"seed-{i}.safetensors": replace(config, seeds=1, first_seed=i) for i in seeds
+        }
+        self.steps = config.steps or usual.steps
+        self.optimizer = adam(config.rate or usual.rate, self.steps)
+        self.least = least_loss(shapes, config.build_objective())
+        self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
+        self.saved = self.began = time.monotonic()
+
+    def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
+        """Hold the folder, and give the files that matter: the models, or the state, or none."""
+        stack.enter_context(Store(self.folder).held())
+        claim(self.folder, self.config, resume)
+        files = [self.folder / name for name in self.seeds]
+        if not all(file.exists() for file in files):
+            files = [file for file in (self.folder / STATE,) if file.exists()]
+            self._cut_metrics(_about(files[0])["step"] if files else 0)
+        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
+
+    def read(self, kept: dict[str, bytes]) -> list[Trained]:
+        """The models of a finished run."""
+        found = self.seeds.items()
+        return [load_trained(self.folder / n, config, kept[n]) for n, config in found]
+
+    def state(self, data: bytes) -> TrainingState:
+        """The state to go on from."""
+        about = read_header(data, self.folder / STATE, len(data)).about
+        self.before, self.first = about["seconds"], about["step"]
+        template = eqx.filter_eval_shape(
+            lambda: start(self.config.build_models(), self.optimizer, self.config.keys(1))
+        )
+        return unpack(data, self.folder / STATE, template, exact=True)
+
+    def fit(self, state: TrainingState | None, devices: Devices | None) -> Model:
+        """Train to the end, from a state or from the start."""
+        self._report(self.first)
+        try:
+            return fit(
+                self.config.build_models(),
+                self.config.build_objective(),
+                key=self.config.keys(1),
+                steps=self.steps,
+                batch=self.config.batch,
+                optimizer=self.optimizer,
+                every=max(1, self.steps // REPORTS),
+                callback=self.report,
+                state=state,
+                devices=devices,
+            ).model  # pyright: ignore[reportReturnType]
+        except TrainingDiverged as error:
+            if is_first():
+                self.save(error.state)
+            raise
+
+    def finish(self, found: list[Trained]) -> list[Trained]:
+        """Keep the models, and remove the state."""
+        share = self._seconds() / len(found)
+        found = [one._replace(seconds=share) for one in found]
+        if is_first():
+            for (name, config), one in zip(self.seeds.items(), found, strict=True):
+                save_trained(self.folder / name, config, one)
+            (self.folder / STATE).unlink(missing_ok=True)
+        return found
+
+    def report(self, report: Report) -> None:
+        """Write a line of metrics, now and then the state, and tell who listens: in the first process."""
+        if not is_first():
+            return
+        losses = np.asarray(report.losses, float).mean(0)
+        line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
+        with (self.folder / "metrics.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        last = report.step == report.steps
+        if last or time.monotonic() - self.saved >= self.save_every:
+            self.save(report.state)
+        loss, taken = float(losses.mean()), time.monotonic() - self.began
+        far = "" if self.least is None else f" ({loss / self.least - 1:+.1%} from the least)"
+        rate = (report.step - self.first) / taken
+        self._report(report.step, f"loss {loss:.3f}{far}, {rate:.0f} steps/s")
+
+    def _report(self, step: int, note: str = "") -> None:
+        self.tell(Progress(f"train {self.config.model}", step, self.steps, note))
+
+    def _seconds(self) -> float:
+        """How long it has been trained, interruptions left out."""
+        return self.before + time.monotonic() - self.began
+
+    def save(self, state: TrainingState) -> None:
+        """Write the state in the place of the one before."""
+        about = {"step": int(np.max(state.step)), "seconds": self._seconds()}
+        write_whole(self.folder / STATE, pack(state, about))
+        self.saved = time.monotonic()
+
+    def _cut_metrics(self, step: int) -> None:
+        """Drop the lines after the state's step: they will be written again."""
+        file = self.folder / "metrics.jsonl"
+        if file.exists():
+            kept = [line for line in file.read_text().splitlines() if _step(line) <= step]
+            write_whole(file, "".join(line + "\n" for line in kept).encode())
+
+
+def _about(file: Path) -> dict[str, Any]:
+    return read_header(data := read_whole(file), file, len(data)).about
+
+
+def _step(line: str) -> float:
+    """The step of a line; a half-written one counts as later than all."""
+    try:
+        return json.loads(line)["step"]
+    except (ValueError, KeyError, TypeError):
+        return float("inf")

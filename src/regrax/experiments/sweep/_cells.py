@@ -1,0 +1,91 @@
+"""Cells of a sweep: trainings of one seed with every setting written out; cells of one program train together."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cache
+from math import ceil
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from regrax import _checks as checks
+from regrax.experiments._store import digest
+from regrax.experiments.runs import TrainConfig
+from regrax.training import recipe
+
+TOGETHER = 8  # cells in one vmap: more would not be faster on a processor, and a batch is what a failure loses
+COMPILING = 1.5e10  # what a batch costs beside its cells, in the unit of their weight; about ten seconds on one core
+DEEP = ("layers", "heads", "width")  # settings that only a transformer has
+
+Batch = tuple[TrainConfig, ...]
+
+
+def name_of(cell: TrainConfig) -> str:
+    """Where a cell is kept: readable, and another for other settings.
+
+    >>> name_of(completed(TrainConfig("linear", actions=3, horizon=20, first_seed=1)))[:17]
+    'linear-d3-T20-s1-'
+    """
+    return f"{cell.model}-d{cell.actions}-T{cell.horizon}-s{cell.first_seed}-{digest(cell)}"
+
+
+def completed(config: TrainConfig) -> TrainConfig:
+    """The training with nothing left to the recipe, and unused settings as they are by default.
+
+    >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=1000))
+    True
+    """
+    for name in ("actions", "horizon"):
+        checks.at_least(name, getattr(config, name), 2)
+    usual = recipe(eqx.filter_eval_shape(config.build_models))
+    batch = config.batch
+    batch = usual.batch * config.build_objective().effort if batch is None else batch
+    checks.at_least("batch", batch, 1)
+    if batch % min(batch, usual.chunk):
+        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, but is {batch}")
+    unused: Any = () if config.model == "transformer" else DEEP
+    return replace(
+        config,
+        objective=config.objective_name,
+        steps=config.steps or usual.steps,
+        batch=batch,
+        rate=float(config.rate or usual.rate),
+        **{name: getattr(TrainConfig, name) for name in unused},
+    )
+
+
+def batches(cells: Iterable[TrainConfig]) -> list[Batch]:
+    """Cells of one program together, at most `TOGETHER` and about as many in each; the longest batch first.
+
+    >>> config = completed(TrainConfig("linear", actions=3, horizon=20))
+    >>> [len(batch) for batch in batches(replace(config, first_seed=seed) for seed in range(10))]
+    [5, 5]
+    """
+    groups: dict[TrainConfig, list[TrainConfig]] = {}
+    for cell in cells:  # all but the seed and the learning rate must be shared in one `vmap`
+        groups.setdefault(replace(cell, first_seed=0, rate=None), []).append(cell)
+    found = [part for group in groups.values() for part in _parts(group)]
+    return sorted(found, key=weight, reverse=True)
+
+
+def weight(batch: Batch) -> float:
+    """About how long a batch takes, compiling it included: the numbers that training touches."""
+
+    def touched(cell: TrainConfig) -> float:
+        drawn = (cell.steps or 0) * (cell.batch or 0) + cell.sequences
+        return drawn * cell.horizon * (_parameters(replace(cell, rate=None)) + 20 * cell.actions)
+
+    return COMPILING + sum(map(touched, batch))
+
+
+def _parts(group: Sequence[TrainConfig]) -> list[Batch]:
+    size = ceil(len(group) / ceil(len(group) / TOGETHER))
+    return [tuple(group[at : at + size]) for at in range(0, len(group), size)]
+
+
+@cache
+def _parameters(cell: TrainConfig) -> int:
+    """How many numbers one model has."""
+    leaves = jax.tree.leaves(eqx.filter_eval_shape(cell.build_models))
+    return sum(leaf.size for leaf in leaves)

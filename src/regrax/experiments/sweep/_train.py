@@ -1,0 +1,81 @@
+"""The work of a sweep: train cells of one program in one `vmap`, and measure each."""
+
+import time
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from regrax.attention import Model
+from regrax.experiments._pool import Tell
+from regrax.experiments.runs import TrainConfig, Trained, measure
+from regrax.experiments.sweep._cells import Batch
+from regrax.experiments.sweep._operations import operations
+from regrax.training import adam, fit, recipe, start
+
+
+def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
+    """Train and measure cells of one program; `tell` is told the share that is done.
+
+    >>> from regrax.experiments.sweep._cells import completed
+    >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+    >>> first, second = work((small, replace(small, first_seed=1)))
+    >>> first.measured.optimal_loss == second.measured.optimal_loss
+    True
+    """
+    began = time.perf_counter()
+    models = [jax.tree.map(np.asarray, model) for model in _trained(cells, tell)]
+    found = [measure(model, cells[0]) for model in models]
+    share = (time.perf_counter() - began) / len(cells)
+    cost = _cost(replace(cells[0], rate=None, first_seed=0))
+    return [Trained(model, one, share, cost) for model, one in zip(models, found, strict=True)]
+
+
+def _trained(cells: Batch, tell: Tell) -> list[Model]:
+    program = cells[0]
+    models = jax.tree.map(lambda *parts: jnp.concatenate(parts), *[c.build_models() for c in cells])
+    keys = jnp.concatenate([cell.keys(1) for cell in cells])
+    optimizer = _optimizer(program.steps or 0)
+    rates = jnp.array([cell.rate for cell in cells], float)
+    before = start(models, optimizer, keys)
+    before = eqx.tree_at(lambda state: state.optimizer[1], before, rates)
+    fitted: Any = fit(
+        models,
+        program.build_objective(),
+        key=keys,
+        steps=program.steps,
+        batch=program.batch,
+        optimizer=optimizer,
+        callback=lambda report: tell(report.step / report.steps),
+        state=before,
+    ).model
+    return [jax.tree.map(lambda leaf, at=at: leaf[at], fitted) for at in range(len(cells))]
+
+
+@cache
+def _optimizer(steps: int) -> optax.GradientTransformation:
+    """The recipe's Adam at rate 1, times a rate that is part of the state: cells differ in it and share a program."""
+
+    def init(params: Any) -> Any:
+        return jnp.ones(())
+
+    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+        return jax.tree.map(lambda change: state * change, updates), state
+
+    return optax.chain(adam(1.0, steps), optax.GradientTransformation(init, update))
+
+
+@cache
+def _cost(cell: TrainConfig) -> int | None:
+    """The operations of a whole training: the loss of every sequence and its gradient; drawing them is left out."""
+    objective, shapes = cell.build_objective(), eqx.filter_eval_shape(cell.build_models)
+    model = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
+    chunk = recipe(model).chunk
+    data = jax.eval_shape(lambda: objective.draw(chunk, key=jax.random.key(0)))
+    once = operations(jax.value_and_grad(objective.loss), model, data)
+    return None if once is None else once * (cell.steps or 0) * (cell.batch or 0) // chunk

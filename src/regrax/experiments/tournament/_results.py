@@ -1,0 +1,96 @@
+"""What a tournament measured: means over seeds, their intervals, and a ranking."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+MEASURES = ("regret", "swap_regret", "payoff", "cce_gap", "ce_gap")
+
+
+class Interval(NamedTuple):
+    """A mean over seeds and half the width of its 95 % interval, NaN from a single seed."""
+
+    mean: float
+    half: float
+
+
+class Failure(NamedTuple):
+    """A learner, or a pair of them, that could not play a game."""
+
+    game: str
+    learners: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """What `round_robin` measured: arrays of games, learners, opponents and seeds; NaN where a pairing failed.
+
+    >>> from regrax.games import prisoners_dilemma
+    >>> from regrax.learners import FollowTheLeader, Uniform
+    >>> from regrax.experiments.tournament import round_robin
+    >>> games = {"dilemma": [prisoners_dilemma()]}
+    >>> found = round_robin([Uniform(), FollowTheLeader()], games, 10)
+    >>> [found.learners[i] for i in found.ranking("regret")], found.overall("payoff")[1].mean
+    (['follow_the_leader()', 'uniform()'], 0.405)
+    """
+
+    learners: tuple[str, ...]
+    games: tuple[str, ...]
+    rounds: int
+    seeds: int
+    sampled: bool
+    values: Mapping[str, Float[np.ndarray, "G K K R"]]
+    failures: tuple[Failure, ...]
+
+    def pairings(self, measure: str, game: str | None = None) -> list[list[Interval]]:
+        """Row learner against column learner in one game, or over all of them."""
+        values = self._of(measure, game)
+        count = range(len(self.learners))
+        return [[interval(mean_of_numbers(values[:, i, j], 0)) for j in count] for i in count]
+
+    def overall(self, measure: str, game: str | None = None) -> list[Interval]:
+        """Each learner over all opponents, itself among them, in one game or over all of them."""
+        values = self._of(measure, game)
+        each = [values[:, i].reshape(-1, self.seeds) for i in range(len(self.learners))]
+        return [interval(mean_of_numbers(rows, 0)) for rows in each]
+
+    def ranking(self, measure: str = "regret") -> list[int]:
+        """The learners' numbers, the best first: least regret or gap, most payoff; who never finished is last."""
+        means = [found.mean for found in self.overall(measure)]
+        keys = [-mean if measure == "payoff" else mean for mean in means]
+        return sorted(range(len(keys)), key=lambda i: (np.isnan(keys[i]), keys[i]))
+
+    def _of(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
+        if measure not in MEASURES:
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, but is {measure!r}")
+        if game is not None and game not in self.games:
+            raise ValueError(f"game must be one of {', '.join(self.games)}, but is {game!r}")
+        values = self.values[measure]
+        return values if game is None else values[self.games.index(game)][None]
+
+
+def interval(samples: Float[np.ndarray, "R"]) -> Interval:
+    r"""Mean and $t_{0.975, n-1}\, s / \sqrt n$ of the samples that are numbers.
+
+    >>> interval(np.array([1.0, 3.0]))
+    Interval(mean=2.0, half=12.706)
+    """
+    from scipy.special import stdtrit
+
+    finite = samples[np.isfinite(samples)]
+    if len(finite) < 2:
+        return Interval(float(finite.mean()) if len(finite) else np.nan, np.nan)
+    error = finite.std(ddof=1) / np.sqrt(len(finite))
+    return Interval(float(finite.mean()), float(stdtrit(len(finite) - 1, 0.975) * error))
+
+
+def mean_of_numbers(values: Float[np.ndarray, "*d"], axis: int) -> Float[np.ndarray, "*e"]:
+    """The mean of what is not NaN; NaN where nothing is left."""
+    there = np.isfinite(values)
+    count = there.sum(axis)
+    total = np.where(there, values, 0.0).sum(axis)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

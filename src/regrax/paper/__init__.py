@@ -1,6 +1,0 @@
-"""The paper, experiment by experiment: settings to numbers to figures, beside the reported and the exact values."""
-
-from regrax.paper._reproduce import EXPERIMENTS, Task, reproduce
-from regrax.paper._rows import Row
-
-__all__ = ["EXPERIMENTS", "Row", "Task", "reproduce"]

@@ -1,0 +1,299 @@
+"""The page of the reproduction: pictures first, the long table last; what it claims follows from the numbers."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from regrax.experiments.paper import (
+    LABELS,
+    SYSTEMS,
+    Depth,
+    Equilibrium,
+    Generalization,
+    Line,
+    Reproduction,
+    Steps,
+    compare,
+    digits_of,
+    measures,
+    spread,
+)
+from regrax.show.report._chart import Chart, Series, Style, Ternary
+from regrax.show.report._page import Section, Table, read, render
+
+ROUNDING = 1e-9
+POLICIES = {
+    "uniform": "uniform play",
+    "hedge": "Hedge at k*",
+    "optimal": "best possible policy",
+    "linear": "1 layer",
+    "transformer-2": "2 layers",
+    "transformer-4": "4 layers",
+    "transformer-2-hindsight": "2 layers, hindsight loss",
+    "transformer-4-hindsight": "4 layers, hindsight loss",
+}
+ALGORITHMS = {
+    "ball": "Euclidean FTRL",
+    "linear": "Hedge (entropy FTRL)",
+    "swap": "Blum-Mansour over Hedge",
+}
+
+
+def paper_page(found: Reproduction) -> str:
+    """The self-contained HTML page."""
+    d, T = found.config.actions, found.config.horizon
+    lead = [
+        "Single-layer linear attention, trained with nothing but the square of its regret, becomes smoothed fictitious "
+        "play; trained with swap regret through a fixed point, it becomes Blum-Mansour. Played against itself it "
+        "approaches coarse correlated and correlated equilibrium. This page repeats the experiments of Park and "
+        f"Ozdaglar with {d} actions and {T} rounds and sets them beside exact theory.",
+    ]
+    if found.config.quick:
+        lead.append("This is the quick run: fewer samples and shorter training, the same story.")
+    if not found.config.is_the_papers:
+        lead.append("The paper reports numbers for three actions and twenty rounds only.")
+    versions = ", ".join(f"{name} {number}" for name, number in found.versions.items())
+    sections = [*_sections(found), _numbers(compare(found))]
+    return render("Regret-trained attention, reproduced", lead, sections, f"Made with {versions}.")
+
+
+def _numbers(lines: Sequence[Line]) -> Section:
+    text = ["± is one standard deviation over three seeds, or over the nine pairs of them."]
+    table = Table(("quantity", "paper", "here", "exact", "verdict"), lines)
+    return Section("numbers", "Every number", text, tables=[table])
+
+
+def _sections(found: Reproduction) -> Iterator[Section]:
+    config = found.config
+    if found.step_size:
+        yield _step_size(found.step_size)
+    yield from (_depth(one, config.horizon) for one in found.depth)
+    for one in found.equilibrium:
+        yield from [_cce(one, config.actions, config.horizon)] if config.has("cce") else []
+        yield from [_ce(one, config.actions)] if config.has("ce") else []
+    if found.table_one:
+        yield _systems(found)
+    if config.has("matching"):
+        yield _matching(found)
+    if found.beyond:
+        yield _beyond(found.beyond)
+
+
+def _step_size(found: Sequence[Steps]) -> Section:
+    swap, single = (_noise(found, name) for name in ("swap", "single"))
+    runs = found[0].cell
+    text = [
+        f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
+        "times, and shows the mean with a band of one standard deviation. Points and bars below are the same "
+        f"experiment, {runs.runs} times; the lines are not fitted: they are the exact step.",
+        f"Both architectures share one exact curve. A run of the swap objective scatters by {swap:.0%} of the step, "
+        f"one of the single head by {single:.0%}, in the mean over the sizes: there the regrets of d heads are added "
+        "before squaring.",
+    ]
+    panels = [("single", "Single softmax head"), ("swap", "Swap architecture")]
+    return Section(
+        "step-size", "The stationary step size", text, [_panel(found, *one) for one in panels]
+    )
+
+
+def _noise(found: Sequence[Steps], architecture: str) -> float:
+    mine = [one.spread / one.exact for one in found if one.cell.architecture == architecture]
+    return float(np.mean(mine))
+
+
+def _panel(found: Sequence[Steps], architecture: str, title: str) -> Chart:
+    series = []
+    for color, d in enumerate(sorted({one.cell.actions for one in found})):
+        mine = [s for s in found if (s.cell.actions, s.cell.architecture) == (d, architecture)]
+        rounds = [one.cell.horizon for one in mine]
+        series.append(Series(f"d = {d}, exact", rounds, [s.exact for s in mine], color=color))
+        means, bars = [one.mean for one in mine], [one.spread for one in mine]
+        series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
+    caption = "Points: mean of the Monte Carlo estimates, bars: one standard deviation of a run."
+    return Chart(f"step-{architecture}", title, "horizon T", "k*", series, True, True, caption)
+
+
+def _matching(found: Reproduction) -> Section:
+    text = [
+        "The model starts from random parameters and sees nothing but the squared regret of its own play: no "
+        "trajectories of an algorithm, no constraint on its matrices. Afterwards one number, the step of "
+        "softmax(-k S), is fitted to its policies on 4,096 fresh sequences.",
+        "The hindsight loss, beside it, sees only which action turned out best; its expected gradient is the "
+        "same. The full form trains V, K, Q and all biases.",
+    ]
+    labels = {
+        "linear": "regret loss",
+        "linear-hindsight": "hindsight loss",
+        "full": "regret loss, full form",
+    }
+    kinds = {
+        label: measures(found.measured[name], found.config.actions)
+        for name, label in labels.items()
+        if name in found.measured
+    }
+    rows = [
+        (text, *(spread(numbers[name], digits_of(name)) for numbers in kinds.values()))
+        for name, text in LABELS.items()
+    ]
+    table = Table(("measure", *kinds), rows)
+    title = "One layer becomes smoothed fictitious play"
+    return Section("matching", title, text, tables=[table])
+
+
+def _depth(found: Depth, horizon: int) -> Section:
+    deep = found.policies["transformer-4"]
+    hedge, optimal = float(np.mean(deep.to_hedge)), float(np.mean(deep.to_optimal))
+    near = "best possible policy" if optimal < hedge else "Hedge at k*"
+    last = {name: one.regret[0][-1] for name, one in found.policies.items()}
+    less = "less" if last["hedge"] < last["optimal"] else "more"
+    text = [
+        "Two- and four-layer transformers, trained on mean-zero Gaussian losses only, meet sequences in which every "
+        "action has a mean of its own. Hedge at the stationary step and the best possible policy for the training "
+        "distribution are drawn for scale.",
+        "Which algorithm does depth approach? On fresh Gaussian sequences four layers end at a total variation of "
+        f"{optimal:.4f} from the best possible policy and {hedge:.4f} from Hedge at k*: nearer to the {near}.",
+        f"On the biased losses themselves Hedge at its fixed step has {less} regret ({last['hedge']:.3f}) than the "
+        f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
+    ]
+    table = Table(
+        ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible"),
+        [
+            (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
+            for name, one in found.policies.items()
+        ],
+    )
+    return Section("depth", "What depth adds", text, [_regrets(found, horizon)], [table])
+
+
+def _regrets(found: Depth, horizon: int) -> Chart:
+    rounds, series = np.arange(1, horizon + 1), []
+    for color, name in enumerate(("uniform", "hedge", "optimal", "transformer-2", "transformer-4")):
+        curves = np.array(found.policies[name].regret) / rounds
+        series.append(_curve(POLICIES[name], rounds.tolist(), curves, color))
+    caption = "Mean over test sequences; bands are one standard error over three seeds."
+    title = "Regret per round on biased losses"
+    return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
+
+
+def _curve(label: str, rounds: Sequence[int], curves: np.ndarray, color: int) -> Series:
+    """The mean of several curves with a band of its standard error; a single one is dashed."""
+    if len(curves) == 1:
+        return Series(label, rounds, curves[0], style="dashed", color=color)
+    error = curves.std(0, ddof=1) / len(curves) ** 0.5
+    return Series(label, rounds, curves.mean(0), error, color=color)
+
+
+def _cce(found: Equilibrium, actions: int, horizon: int) -> Section:
+    slopes = {name: _slope(found.horizons, gaps) for name, gaps in found.long.items()}
+    text = [
+        f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
+        f"{found.game}. The CCE gap is the most a player could gain by one fixed action against the time-averaged "
+        "joint play.",
+        f"With the step taken for each horizon the CCE gap of Hedge falls like T to the power {slopes['cce']:.2f}, and "
+        f"the CE gap of Blum-Mansour like {slopes['ce']:.2f}; the corollary says -1/2. With the step of horizon "
+        f"{horizon} the powers are {slopes['cce_fixed']:.2f} and {slopes['ce_fixed']:.2f}. The two players' steps "
+        "differ by one part in a billion there: exact copies would play alike for ever and find the equilibrium at "
+        "any step, and the least difference between them grows.",
+    ]
+    shown = {
+        "linear": "1 layer",
+        "transformer-2": "2 layers",
+        "transformer-4": "4 layers",
+        "hedge": "Hedge at k*",
+        "uniform": "uniform play",
+    }
+    figures = [_gaps(found, "cce", shown), _horizons(found, actions, horizon)]
+    return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
+
+
+def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
+    known = np.asarray(gaps) > 0
+    rounds, values = np.asarray(horizons)[known], np.asarray(gaps)[known]
+    return float(np.polyfit(np.log(rounds), np.log(values), 1)[0]) if known.sum() > 1 else 0.0
+
+
+def _ce(found: Equilibrium, actions: int) -> Section:
+    text = [
+        "The swap architecture is trained on Gaussian blocks of full scale; in play a head's losses are scaled by the "
+        f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
+        "the fixed point on real play (closed loop) need no such step.",
+    ]
+    shown = {
+        "calibrated": "learned heads, calibrated",
+        "uncalibrated": "uncalibrated",
+        "closed": "closed loop",
+        "blum_mansour": "Blum-Mansour, classical step",
+        "uniform": "uniform play",
+    }
+    figures: list[Chart | Ternary] = [_gaps(found, "ce", shown)]
+    if actions == 3:
+        corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(found.path)}
+        caption = "The cross is the equilibrium (3, 2, 1)/6; both players use step 0.3."
+        title = "Blum-Mansour spirals into the equilibrium"
+        figures.append(Ternary("simplex", title, corners, path, (1 / 2, 1 / 3, 1 / 6), caption))
+    title = "Swap-regret training approaches correlated equilibrium"
+    return Section("ce", title, text, figures)
+
+
+def _gaps(found: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
+    series = []
+    for color, (name, label) in enumerate(shown.items()):
+        curves = np.array(getattr(found.gaps[name], f"{kind}_gap"))
+        series.append(_curve(label, list(range(1, curves.shape[1] + 1)), curves, color))
+    caption = "Mean over the nine ordered pairs of three checkpoints; bands are one standard error."
+    name = kind.upper()
+    return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
+
+
+def _horizons(found: Equilibrium, actions: int, horizon: int) -> Chart:
+    curves: list[tuple[str, str, Style, int]] = [
+        (f"CCE, Hedge at k*({actions}, T)", "cce", "line", 0),
+        (f"CE, Blum-Mansour at {actions} k*({actions}, T)", "ce", "line", 1),
+        (f"CCE, Hedge at k*({actions}, {horizon})", "cce_fixed", "dashed", 0),
+        (f"CE, Blum-Mansour at {actions} k*({actions}, {horizon})", "ce_fixed", "dashed", 1),
+    ]
+    series = [
+        Series(label, found.horizons, found.long[key], None, style, color)
+        for label, key, style, color in curves
+    ]
+    title = "Gaps at longer horizons"
+    return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
+
+
+def _systems(found: Reproduction) -> Section:
+    text = [
+        "At the stationary parameters the forward pass of each system is an algorithm with a name. The last column is "
+        "the largest difference between the two over random sequences, in double precision.",
+    ]
+    (systems,), rows = found.table_one, []
+    for name, (operator, _) in SYSTEMS.items():
+        steps = [one.step_size for one in found.measured[name]]
+        gap = systems.differences[name]
+        same = "yes" if gap < ROUNDING else "no"
+        exact = f"{systems.steps[name]:.7f}"
+        rows.append((operator, ALGORITHMS[name], spread(steps, 5), exact, same, f"{gap:.1e}"))
+    columns = ("operator", "algorithm", "step found by training", "step by theory")
+    table = Table((*columns, "same policies", "largest difference"), rows)
+    title = "Three systems, three algorithms"
+    return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
+
+
+def _beyond(found: Sequence[Generalization]) -> Section:
+    text = [
+        "Mean regret after T rounds, lower is better, the best of each column marked with a star. Trained models are "
+        "the first seed of each kind; transformers are not made for other horizons than that of their training.",
+    ]
+    title = "Losses and horizons nobody was trained on"
+    return Section("beyond", title, text, tables=[_table(one) for one in found])
+
+
+def _table(found: Generalization) -> Table:
+    families = list(next(iter(found.regret.values())))
+    least = {family: min(row[family] for row in found.regret.values()) for family in families}
+
+    def cell(value: float, family: str) -> str:
+        star = " *" if np.isclose(value, least[family], rtol=1e-3, atol=5e-3) else ""
+        return f"{value:.2f}{star}"
+
+    rows = [(name, *(cell(row[f], f) for f in families)) for name, row in found.regret.items()]
+    return Table((f"T = {found.rounds}", *families), rows)
