@@ -31,7 +31,7 @@ class Play:
     seed: int | None = None
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
-    """The policy of round 1, for each seat: probabilities as in 0.2,0.8, an action's name, random, or own."""
+    """The policy of round 1, one or one for each seat: probabilities as in 0.2,0.8, an action, random(7), or own."""
     log: Path | None = None
     """Write a JSON line for every round and player to this file."""
     plot: Path | None = None
@@ -57,7 +57,7 @@ class Play:
     def _run(self) -> None:
         import jax
 
-        from regrax.cli._text import read_game, read_learner, read_starts
+        from regrax.cli._text import read_game, read_learner
         from regrax.games import play
 
         game = read_game(self.game)
@@ -65,7 +65,7 @@ class Play:
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
         learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
-        start = read_starts(self.start, game, self.seed) if self.start else None
+        start = self.start[0] if len(self.start) == 1 else self.start or None
         if not self.log and not self.plot:
             summary = play(game, learners, self.rounds, key=key, start=start, keep="summary")
         else:

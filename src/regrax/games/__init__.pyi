@@ -49,6 +49,7 @@ from ._nash import (
 from ._play import (
     Trajectory as Trajectory,
     play as play,
+    seated_learners as seated_learners,
 )
 from ._solve import (
     Nearest as Nearest,
@@ -63,6 +64,7 @@ from .formats import (
     game_to_json as game_to_json,
     game_to_nfg as game_to_nfg,
     game_to_npz as game_to_npz,
+    load as load,
 )
 from .zoo import (
     all_pay_auction as all_pay_auction,

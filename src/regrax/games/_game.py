@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -210,6 +211,12 @@ class Game:
     def own(self, player: int) -> Float[Array | np.ndarray, "d others"]:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
         return unfolded(checks.as_floats(self.payoffs)[player], player)
+
+    def save(self, path: str | Path) -> None:
+        """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""
+        from regrax.games.formats import save
+
+        save(self, path)
 
     def __repr__(self) -> str:
         return self.name

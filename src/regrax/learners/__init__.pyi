@@ -20,6 +20,8 @@ from ._base import (
     Key as Key,
     Learner as Learner,
     Started as Started,
+    StartedBandit as StartedBandit,
+    StartedOnHost as StartedOnHost,
     State as State,
     spec as spec,
 )
@@ -85,6 +87,10 @@ from ._simple import (
     BestResponse as BestResponse,
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
+)
+from ._starts import (
+    as_start as as_start,
+    random_start as random_start,
 )
 from ._tree_swap import (
     TreeSwap as TreeSwap,

@@ -74,14 +74,16 @@ class Learner(eqx.Module):
         """This learner with `start` as the policy of round 1.
 
         A learner with a `prior` begins from that prior, a wrapper has its base do so, and any other plays `start` in
-        round 1 in the place of its own choice.
+        round 1 in the place of its own choice. So does every learner if `start` rules an action out: from such a prior
+        most would never play that action.
         """
         fields = {field.name for field in dataclasses.fields(self)}
-        if "prior" in fields:
-            return dataclasses.replace(self, prior=as_prior(start))  # pyright: ignore[reportCallIssue]
+        start = as_prior(start)
+        if "prior" in fields and not _rules_out(start):
+            return dataclasses.replace(self, prior=start)  # pyright: ignore[reportCallIssue]
         if isinstance(base := getattr(self, "base", None), Learner):
             return dataclasses.replace(self, base=base.starting_at(start))  # pyright: ignore[reportCallIssue]
-        return Started(self, start)
+        return started(self, start)
 
     def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
         """What of a round `update` is given."""
@@ -110,21 +112,14 @@ class First(NamedTuple):
     first: Bool[Array, ""]  # whether round 1 is still to be played
 
 
-class Started(Learner):
-    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
-
-    >>> import jax.numpy as jnp
-    >>> from regrax.learners import FollowTheLeader, rollout
-    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
+class _Starting(Learner):
+    """What learners share that are told where to start."""
 
     base: Learner
-    start: Float[Array, "d"] | Float[np.ndarray, "d"]
+    start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=lambda x: as_prior(x))
 
-    def __init__(self, base: Learner, start: Any) -> None:
-        check_base(base)
-        self.base, self.start = base, as_prior(start)
+    def __check_init__(self) -> None:
+        check_on_simplex(self.base)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
         check_prior(self.start, actions)
@@ -138,8 +133,49 @@ class Started(Learner):
         own = self.base.policy(state.base)
         return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
 
-    def update(self, state: First, feedback: Float[Array, "d"]) -> First:
+    def update(self, state: First, feedback: Feedback) -> First:
         return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
+
+    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
+        return self.base.observe(loss, action)
+
+    def starting_at(self, start: Any) -> Learner:
+        return self.base.starting_at(start)
+
+
+class Started(_Starting):
+    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import FollowTheLeader, rollout
+    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __check_init__(self) -> None:
+        check_base(self.base)
+
+
+class StartedBandit(_Starting, BanditLearner):
+    """The same for a base that sees the loss of the action it draws."""
+
+
+class StartedOnHost(_Starting, HostLearner):
+    """The same for a base that runs in Python, which is not asked in round 1."""
+
+    def policy(self, state: First) -> Float[Array, "d"]:
+        return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
+
+
+def started(base: Learner, start: Any) -> Learner:
+    """`base` with `start` as its policy of round 1, of the kind that it is."""
+    if isinstance(base, BanditLearner):
+        return StartedBandit(base, start)
+    return StartedOnHost(base, start) if isinstance(base, HostLearner) else Started(base, start)
+
+
+def _rules_out(start: Any) -> bool:
+    return checks.is_concrete(start) and not np.all(np.asarray(start) > 0)
 
 
 def as_prior(prior: Any) -> Any:
@@ -178,14 +214,19 @@ def prior_bits(prior: Prior, actions: int) -> float:
         return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
 
 
-def check_base(base: Any) -> None:
-    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+def check_on_simplex(base: Any) -> None:
+    """Raise unless `base` is a learner whose policies are distributions."""
     if not isinstance(base, Learner):
         raise ValueError(f"base must be a learner, but is {base!r}")
     if not isinstance(base.domain, Simplex):
         raise ValueError(
             f"base must play on the simplex, but {base} plays on the {base.domain.name}"
         )
+
+
+def check_base(base: Any) -> None:
+    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+    check_on_simplex(base)
     if isinstance(base, BanditLearner):
         raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
     if isinstance(base, HostLearner):

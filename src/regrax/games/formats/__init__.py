@@ -1,8 +1,10 @@
-"""Games as bytes, a file a format. Reading from and writing to disk is left to the caller."""
+"""Games as bytes, a file a format, and the two functions that read them from disk and write them to it."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
+from regrax._atomic_write import write_whole
 from regrax.games._game import Game
 from regrax.games.formats._arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
 from regrax.games.formats._nfg import game_from_nfg, game_to_nfg
@@ -21,6 +23,31 @@ FORMATS = {
     ".npz": Format(game_from_npz, game_to_npz),
 }
 
+
+def load(path: str | Path) -> Game:
+    """The game in a file: Gambit's `.nfg`, `.json` or `.npz`, as the ending of its name says.
+
+    >>> import tempfile
+    >>> from regrax.games import chicken
+    >>> file = Path(tempfile.mkdtemp()) / "mine.nfg"
+    >>> chicken().save(file)
+    >>> load(file)
+    chicken
+    """
+    return _format_of(Path(path)).read(Path(path).read_bytes())
+
+
+def save(game: Game, path: str | Path) -> None:
+    """Write a game to a file, whole or not at all; see `load`."""
+    write_whole(Path(path), _format_of(Path(path)).write(game))
+
+
+def _format_of(path: Path) -> Format:
+    if path.suffix.lower() not in FORMATS:
+        raise ValueError(f"a game file must end in {', '.join(FORMATS)}, got {path}")
+    return FORMATS[path.suffix.lower()]
+
+
 __all__ = [
     "FORMATS",
     "Format",
@@ -30,4 +57,6 @@ __all__ = [
     "game_to_json",
     "game_to_nfg",
     "game_to_npz",
+    "load",
+    "save",
 ]
