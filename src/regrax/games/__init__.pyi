@@ -33,9 +33,13 @@ from ._gaps import (
 )
 from ._interop import (
     from_gambit as from_gambit,
+    from_nashpy as from_nashpy,
     from_openspiel as from_openspiel,
+    from_quantecon as from_quantecon,
     to_gambit as to_gambit,
+    to_nashpy as to_nashpy,
     to_openspiel as to_openspiel,
+    to_quantecon as to_quantecon,
 )
 from ._linear_programs import (
     SolverError as SolverError,

@@ -9,9 +9,9 @@ lie in $[0, 1]$, a step size means the same in every game, and results can be av
     cce_gap, ce_gap       of the joint play
 
 are kept, means over the seats. Seeds draw what is random: the games of a family, the policy of round 1 of every seat
-and, when actions are sampled, the actions. A start is the same for whoever takes the seat. In many famous games uniform play
-is the equilibrium, and from there nothing would move. Intervals are Student's over seeds, at 95 %; games, opponents and
-seats are given, not drawn, so where nothing is random the interval has no width.
+and, when actions are sampled, the actions. A start is the same for whoever takes the seat. In many famous games uniform
+play is the equilibrium, and from there nothing would move. Intervals are Student's over seeds, at 95 %; games,
+opponents and seats are given, not drawn, so where nothing is random the interval has no width.
 """
 
 import itertools
