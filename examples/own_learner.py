@@ -1,4 +1,4 @@
-"""A learner of one's own, in a tournament: `python examples/own_learner.py`. Three methods, no name, nothing to register."""
+"""A learner of one's own, in a tournament: three methods, no name. `python examples/own_learner.py`"""
 
 import jax.numpy as jnp
 

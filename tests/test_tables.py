@@ -37,6 +37,17 @@ def test_what_latex_would_read_is_escaped_and_what_is_missing_is_empty():
     assert r"\{x\}\textbackslash{} &  & 3 \\" in table
 
 
+def test_results_show_themselves_in_a_notebook():
+    found = rx.round_robin(["hedge(0.1)"], ["chicken"], 2)
+    results = [rx.games.chicken(), rx.solve("chicken"), rx.play("chicken", "hedge(0.1)", 2), found]
+    for one in results:
+        assert one._repr_html_().startswith("<table><tr><th>")
+    assert "<td>hedge(0.1)</td>" in found._repr_html_()
+    assert rx.games.random(5, 5)._repr_html_().endswith("<p>...</p>")
+    twins = rx.Game(np.zeros((2, 2, 2)), players=("<b>", "<b>"))
+    assert "&lt;b&gt; (2)" in twins._repr_html_()
+
+
 def test_without_pandas_the_error_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(

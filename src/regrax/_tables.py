@@ -6,14 +6,17 @@ class Result:
 """
 
 import csv
+import html
 import io
+import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 Columns = Mapping[str, Sequence[Any]]
+MAX_HTML_ROWS = 20
 _SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 _ESCAPED = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 
@@ -72,6 +75,20 @@ def latex(table: Columns, digits: int = 4) -> str:
     head, *body = lines
     parts = [r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *parts])
+
+
+def to_html(self: Table) -> str:
+    """The first rows as a table of HTML, which is how a notebook shows the result."""
+    table = self.columns()
+    rows = list(itertools.islice(zip(*table.values(), strict=True), MAX_HTML_ROWS + 1))
+    lines = [_row("th", table), *(_row("td", row) for row in rows[:MAX_HTML_ROWS])]
+    more = "<p>...</p>" if len(rows) > MAX_HTML_ROWS else ""
+    return f"<table>{''.join(lines)}</table>{more}"
+
+
+def _row(tag: str, cells: Iterable[Any]) -> str:
+    texts = [f"{cell:.4g}" if isinstance(cell, float) else html.escape(str(cell)) for cell in cells]
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
 def _cell(value: Any, digits: int) -> str:

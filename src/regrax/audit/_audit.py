@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import msgspec
 
-from regrax._tables import to_csv, to_latex, to_pandas
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.audit._accumulate import new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
 from regrax.audit._log import Callback, Log, read_log
@@ -49,7 +49,7 @@ class Audit:
                 table[f"{kind}_regret{suffix}"] = [getattr(one, part, None) for one in found]
         return {**table, "verdict": [agent.learning.verdict for agent in self.agents]}
 
-    to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
 
 
 def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 
 
 class Known(NamedTuple):
@@ -212,6 +213,20 @@ class Game:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
         return unfolded(checks.as_floats(self.payoffs)[player], player)
 
+    def columns(self) -> dict[str, list[Any]]:
+        """A row per joint action: a column per player, and the payoffs of each.
+
+        >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).columns()["pays player 1"]
+        [1.0, 0.0, 0.0, 1.0]
+        """
+        names = distinct(self.players)
+        labels = zip(*itertools.product(*self.actions), strict=True)
+        pays = np.asarray(self.payoffs, float).reshape(len(names), -1).tolist()
+        actions = dict(zip(names, map(list, labels), strict=True))
+        return actions | {f"pays {name}": paid for name, paid in zip(names, pays, strict=True)}
+
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
+
     def save(self, path: str | Path) -> None:
         """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""
         from regrax.games.formats import save
@@ -220,6 +235,13 @@ class Game:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names as those of columns: numbered where some are the same."""
+    if len(set(names)) == len(names):
+        return list(names)
+    return [f"{name} ({n + 1})" for n, name in enumerate(names)]
 
 
 def unfolded(tensor: Any, player: int) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax._tables import to_csv, to_latex, to_pandas
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.domains import Simplex
 from regrax.games._environment import (
     ROUNDS_PER_SUM,
@@ -90,7 +90,7 @@ class Trajectory(NamedTuple):
         drawn = {} if self.actions is None else {"drawn": np.hstack(self.played).ravel() > 0}
         return {**table, **drawn}
 
-    to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
 
     def summary(self) -> Summary:
         """Payoffs, regrets and averages of the play, in double precision."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from regrax._tables import latex, to_csv, to_pandas
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 
 MEASURES = ("regret", "swap_regret", "payoff", "cce_gap", "ce_gap")
 
@@ -81,10 +81,10 @@ class Tournament:
 
     def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
         """The ranking as a LaTeX tabular: each learner's measures over all games and opponents."""
-        order = self.ranking(rank)
-        means = {m: [self.overall(m)[i].mean for i in order] for m in MEASURES}
-        table = {"learner": [self.learners[i] for i in order]}
-        return latex(table | {m.replace("_", " "): column for m, column in means.items()}, digits)
+        return Ranking(self, rank).to_latex(digits)
+
+    def _repr_html_(self) -> str:
+        return to_html(Ranking(self))
 
     def _of(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
         if measure not in MEASURES:
@@ -93,6 +93,22 @@ class Tournament:
             raise ValueError(f"game must be one of {', '.join(self.games)}, but is {game!r}")
         values = self.values[measure]
         return values if game is None else values[self.games.index(game)][None]
+
+
+class Ranking(NamedTuple):
+    """A tournament's learners, the best first."""
+
+    tournament: Tournament
+    rank: str = "regret"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Each learner's measures over all games and opponents."""
+        order = self.tournament.ranking(self.rank)
+        table = {"learner": [self.tournament.learners[i] for i in order]}
+        overall = {m: self.tournament.overall(m) for m in MEASURES}
+        return table | {m.replace("_", " "): [f[i].mean for i in order] for m, f in overall.items()}
+
+    to_latex = to_latex
 
 
 def interval(samples: Float[np.ndarray, "R"]) -> Interval:

@@ -165,4 +165,5 @@ def _finish(axes: Axes, game: Game, plane: Plane) -> None:
         axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
         name_corners(axes, game.actions[0])
     below = (0.5, -0.11 if plane.square else 0.04)
-    axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=below, ncols=4)
+    look = {"frameon": False, "fontsize": "small", "columnspacing": 1.2, "handlelength": 1.4}
+    axes.legend(loc="upper center", bbox_to_anchor=below, ncols=4 if plane.square else 2, **look)
