@@ -76,6 +76,7 @@ class Play:
             "learners": [str(learner) for learner in learners],
             "rounds": self.rounds,
             "seed": self.seed,
+            **({"start": list(self.start)} if self.start else {}),
             **_gaps(game, summary),
             "players": _players(game, summary),
         }
@@ -196,7 +197,8 @@ def _print(result: dict[str, Any]) -> None:
         for player, learner in zip(result["players"], result["learners"], strict=True)
     ]
     columns = ("player", "learner", "payoff", "regret", "swap regret", "played most")
-    print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}")
+    start = f", start {' '.join(result['start'])}" if "start" in result else ""
+    print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}{start}")
     gaps = [
         ("CCE", "cce_gap"),
         ("CE, pairwise", "ce_gap"),
