@@ -11,6 +11,7 @@ from ._correlated_profile import (
 )
 from ._environment import (
     Summary as Summary,
+    Trajectory as Trajectory,
     joint_play as joint_play,
 )
 from ._game import (
@@ -51,7 +52,6 @@ from ._nash import (
     zero_sum_equilibrium as zero_sum_equilibrium,
 )
 from ._play import (
-    Trajectory as Trajectory,
     play as play,
     seated_learners as seated_learners,
 )

@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax.games._game import Game, distinct
+from regrax._tables import distinct, to_csv, to_html, to_latex, to_pandas
+from regrax.games._game import Game
 from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]

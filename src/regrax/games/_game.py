@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._tables import distinct, to_csv, to_html, to_latex, to_pandas
 
 
 class Known(NamedTuple):
@@ -235,13 +235,6 @@ class Game:
 
     def __repr__(self) -> str:
         return self.name
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """Names as those of columns: numbered where some are the same."""
-    if len(set(names)) == len(names):
-        return list(names)
-    return [f"{name} ({n + 1})" for n, name in enumerate(names)]
 
 
 def unfolded(tensor: Any, player: int) -> Any:

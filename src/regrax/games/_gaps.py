@@ -21,9 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.games._environment import outer
+from regrax.games._environment import Trajectory, outer
 from regrax.games._game import Game, unfolded
-from regrax.games._play import Trajectory
 from regrax.regret import (
     external_of,
     gains_of,

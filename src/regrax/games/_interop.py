@@ -8,15 +8,16 @@ import numpy as np
 
 from regrax.games._game import Game
 from regrax.games.formats import game_from_nfg, game_to_nfg
+from regrax.specs import as_game
 
 
-def to_openspiel(game: Game) -> Any:
+def to_openspiel(game: Game | str) -> Any:
     """An OpenSpiel matrix game for two players, a tensor game for another number of them.
 
     With OpenSpiel installed, `to_openspiel(chicken()).row_utilities()` is the first player's matrix. OpenSpiel names
     actions, not players, and holds doubles.
     """
-    pyspiel = _optional("pyspiel", "'regrax[openspiel]'")
+    pyspiel, game = _optional("pyspiel", "'regrax[openspiel]'"), as_game(game)
     payoffs, names = np.asarray(game.payoffs, float), [list(labels) for labels in game.actions]
     if len(payoffs) == 2:
         tables = [table.tolist() for table in payoffs]
@@ -46,9 +47,11 @@ def _matrix_label(game: Any, player: int, action: int) -> str:
     return game.col_action_name(action) if player else game.row_action_name(action)
 
 
-def to_gambit(game: Game) -> Any:
+def to_gambit(game: Game | str) -> Any:
     """A Gambit game with the same names and exact payoffs (Gambit makes names that repeat different)."""
-    return _optional("pygambit", "'regrax[gambit]'").read_nfg(io.BytesIO(game_to_nfg(game)))
+    return _optional("pygambit", "'regrax[gambit]'").read_nfg(
+        io.BytesIO(game_to_nfg(as_game(game)))
+    )
 
 
 def from_gambit(game: Any) -> Game:
@@ -59,8 +62,9 @@ def from_gambit(game: Any) -> Game:
     return game_from_nfg(game.to_nfg().encode())
 
 
-def to_nashpy(game: Game) -> Any:
+def to_nashpy(game: Game | str) -> Any:
     """A nashpy game of two players; it holds doubles and no names."""
+    game = as_game(game)
     if len(game.sizes) != 2:
         raise ValueError(f"nashpy's games are of two players, but {game} has {len(game.sizes)}")
     return _optional("nashpy").Game(*np.asarray(game.payoffs, float))
@@ -73,9 +77,9 @@ def from_nashpy(game: Any) -> Game:
     return Game(np.stack(game.payoff_matrices))
 
 
-def to_quantecon(game: Game) -> Any:
+def to_quantecon(game: Game | str) -> Any:
     """A QuantEcon `NormalFormGame`; it holds doubles and no names."""
-    profiles = np.moveaxis(np.asarray(game.payoffs, float), 0, -1)
+    profiles = np.moveaxis(np.asarray(as_game(game).payoffs, float), 0, -1)
     return _optional("quantecon.game_theory", "quantecon").NormalFormGame(profiles)
 
 

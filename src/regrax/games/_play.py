@@ -2,20 +2,19 @@ r"""Repeated play: every seat a learner, the game the environment that turns wha
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from regrax import _checks as checks
-from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.domains import Simplex
 from regrax.games._environment import (
     ROUNDS_PER_SUM,
     Summary,
     Tables,
-    add_rows,
+    Trajectory,
     fold_sums,
     game_losses,
     joint_play,
@@ -41,60 +40,7 @@ from regrax.learners import (
 )
 from regrax.specs import as_game, as_learner
 
-Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
 Keep = Literal["all", "summary"]
-
-
-class Trajectory(NamedTuple):
-    r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
-
-    `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
-    `played` on `losses` divided by `T` is the gap of `joint`, player by player.
-    """
-
-    policies: tuple[Rows, ...]
-    losses: tuple[Rows, ...]
-    actions: tuple[Int[Array, "T"] | Int[np.ndarray, "T"], ...] | None
-    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self.policies[0].shape[0]
-
-    @property
-    def played(self) -> tuple[Rows, ...]:
-        """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
-        return self._rows.played
-
-    @property
-    def _rows(self) -> Round:
-        return Round(self.policies, self.losses, self.actions)
-
-    def columns(self) -> dict[str, Any]:
-        """A row per round (from 1), player and action (their indices): probability, loss, and whether it was drawn.
-
-        >>> play("matching-pennies", "hedge(0.1)", 2).columns()["probability"].tolist()
-        [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
-        """
-        sizes = [rows.shape[1] for rows in self.policies]
-        players = np.repeat(np.arange(len(sizes)), sizes)
-        actions = np.concatenate([np.arange(size) for size in sizes])
-        table = {
-            "round": np.repeat(np.arange(1, self.rounds + 1), sum(sizes)),
-            "player": np.tile(players, self.rounds),
-            "action": np.tile(actions, self.rounds),
-            "probability": np.hstack(self.policies).ravel(),
-            "loss": np.hstack(self.losses).ravel(),
-        }
-        drawn = {} if self.actions is None else {"drawn": np.hstack(self.played).ravel() > 0}
-        return {**table, **drawn}
-
-    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
-
-    def summary(self) -> Summary:
-        """Payoffs, regrets and averages of the play, in double precision."""
-        return summary_of(add_rows(self._rows), self.rounds)
 
 
 @overload

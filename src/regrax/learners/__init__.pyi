@@ -19,9 +19,6 @@ from ._base import (
     HostLearner as HostLearner,
     Key as Key,
     Learner as Learner,
-    Started as Started,
-    StartedBandit as StartedBandit,
-    StartedOnHost as StartedOnHost,
     State as State,
     spec as spec,
 )
@@ -89,6 +86,9 @@ from ._simple import (
     Uniform as Uniform,
 )
 from ._starts import (
+    Started as Started,
+    StartedBandit as StartedBandit,
+    StartedOnHost as StartedOnHost,
     as_start as as_start,
     random_start as random_start,
 )

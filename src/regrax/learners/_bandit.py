@@ -23,6 +23,7 @@ from regrax.learners._base import (
     Prior,
     Rounds,
     State,
+    as_base,
     as_prior,
     check_base,
     check_prior,
@@ -182,7 +183,7 @@ class ImportanceWeighted(BanditLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    base: Learner
+    base: Learner = eqx.field(converter=as_base)
     exploration: Scalar = 0.0
 
     def __check_init__(self) -> None:

@@ -3,16 +3,17 @@ r"""The central type: everything that plays is a `Learner`, and a game or a loss
 import dataclasses
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks, _registry as registry
 from regrax.domains import Domain, Simplex
+from regrax.specs import parse_learner
 
 State = PyTree
 Key = PRNGKeyArray | None
@@ -83,6 +84,8 @@ class Learner(eqx.Module):
             return dataclasses.replace(self, prior=start)  # pyright: ignore[reportCallIssue]
         if isinstance(base := getattr(self, "base", None), Learner):
             return dataclasses.replace(self, base=base.starting_at(start))  # pyright: ignore[reportCallIssue]
+        from regrax.learners._starts import started
+
         return started(self, start)
 
     def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
@@ -103,75 +106,6 @@ class BanditLearner(Learner):
 
 class HostLearner(Learner):
     """A learner that is Python code, not traced by jax: it is played in a plain loop."""
-
-
-class First(NamedTuple):
-    """State of a learner that was told where to start."""
-
-    base: State
-    first: Bool[Array, ""]  # whether round 1 is still to be played
-
-
-class _Starting(Learner):
-    """What learners share that are told where to start."""
-
-    base: Learner
-    start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=lambda x: as_prior(x))
-
-    def __check_init__(self) -> None:
-        check_on_simplex(self.base)
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
-        check_prior(self.start, actions)
-        base = self.base.init(actions, rounds, key=key)
-        # a learner that keeps its policy in its state looks there for what it played
-        if "policy" in getattr(base, "_fields", ()):
-            base = base._replace(policy=jnp.asarray(self.start, float))
-        return First(base, jnp.ones((), bool))
-
-    def policy(self, state: First) -> Float[Array, "d"]:
-        own = self.base.policy(state.base)
-        return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
-
-    def update(self, state: First, feedback: Feedback) -> First:
-        return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
-
-    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
-        return self.base.observe(loss, action)
-
-    def starting_at(self, start: Any) -> Learner:
-        return self.base.starting_at(start)
-
-
-class Started(_Starting):
-    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
-
-    >>> import jax.numpy as jnp
-    >>> from regrax.learners import FollowTheLeader, rollout
-    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    def __check_init__(self) -> None:
-        check_base(self.base)
-
-
-class StartedBandit(_Starting, BanditLearner):
-    """The same for a base that sees the loss of the action it draws."""
-
-
-class StartedOnHost(_Starting, HostLearner):
-    """The same for a base that runs in Python, which is not asked in round 1."""
-
-    def policy(self, state: First) -> Float[Array, "d"]:
-        return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
-
-
-def started(base: Learner, start: Any) -> Learner:
-    """`base` with `start` as its policy of round 1, of the kind that it is."""
-    if isinstance(base, BanditLearner):
-        return StartedBandit(base, start)
-    return StartedOnHost(base, start) if isinstance(base, HostLearner) else Started(base, start)
 
 
 def _rules_out(start: Any) -> bool:
@@ -212,6 +146,11 @@ def prior_bits(prior: Prior, actions: int) -> float:
     check_prior(prior, actions)
     with np.errstate(divide="ignore"):
         return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
+
+
+def as_base(base: Any) -> Any:
+    """The learner inside a wrapper, or the one that its spec names."""
+    return parse_learner(base) if isinstance(base, str) else base
 
 
 def check_on_simplex(base: Any) -> None:
