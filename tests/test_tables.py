@@ -30,6 +30,15 @@ def test_a_profile_names_its_actions():
     assert table.startswith(r"\begin{tabular}{llr}")
 
 
+def test_a_game_of_two_is_a_bimatrix_and_others_have_a_row_per_joint_action():
+    game = rx.games.bimatrix(
+        [[3, 0, 1], [5, 1, 2]], [[3, 5, 0], [0, 1, 9]], actions=(["u", "d"], ["l", "m", "r"])
+    )
+    assert r"u & 3, 3 & 0, 5 & 1, 0 \\" in game.to_latex()
+    assert r"d & 5, 0 & 1, 1 & 2, 9 \\" in game.to_latex()
+    assert r"heads & heads & tails & 1 & -1 & 1 \\" in rx.games.jordan().to_latex()
+
+
 def test_what_latex_would_read_is_escaped_and_what_is_missing_is_empty():
     table = latex({"a_b %": ["50 & more", "{x}\\"], "n": [float("nan"), None], "k": [-1e-17, 3]})
     assert r"a\_b \% & n & k \\" in table
