@@ -43,6 +43,21 @@ def test_in_jordans_game_all_may_change_sides_in_every_round():
     assert rx.cce_gap(played.joint, "jordan") > 0.99  # yet nothing is learned
 
 
+@pytest.mark.parametrize(
+    ("learner", "least", "most"),
+    [
+        ("hedge(0.3)", 0.1, 0.3),
+        ("optimistic_hedge(0.3)", 0.1, 0.3),
+        ("regret_matching_plus()", 0, 0.01),
+    ],
+)
+def test_averages_in_shapleys_game(learner, least, most):
+    start = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
+    played = rx.play("shapley", learner, 4000, start=start)
+    assert least <= rx.nash_gap(played.joint, "shapley") < most
+    assert np.ptp(played.policies[0][-1000:]) > 0.9  # the last iterate goes round
+
+
 @pytest.mark.parametrize("game", ["matching-pennies", "rock-paper-scissors"])
 def test_hedge_spirals_outward_and_optimistic_hedge_in(game):
     def divergences(learner):
