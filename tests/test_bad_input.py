@@ -117,8 +117,16 @@ def test_policies_and_losses_of_different_shapes():
 
 
 def test_something_else_than_a_learner_in_a_seat():
-    with pytest.raises(ValueError, match="learners must be Learner objects, but one is 'hedge'"):
-        play(PENNIES, ["hedge", "hedge"], 5)
+    with pytest.raises(
+        ValueError, match="learners must be Learner objects or specs of them, got 5"
+    ):
+        play(PENNIES, [5, 5], 5)
+    with pytest.raises(ValueError, match="game must be a Game or the spec of one, got ndarray"):
+        play(np.zeros((2, 2, 2)), "hedge(1)", 5)
+    with pytest.raises(ValueError, match="no learner is named 'agent'"):
+        play(PENNIES, 'agent("python:os:getcwd")', 5)
+    with pytest.raises(ValueError, match="expected name"):
+        play("folder/mine.nfg", "hedge(1)", 5)
 
 
 def test_labels_of_the_wrong_kind_in_files():

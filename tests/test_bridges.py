@@ -1,4 +1,4 @@
-"""OpenSpiel and Gambit: games go there and back, and their answers agree with ours. Skipped where not installed."""
+"""Games go to OpenSpiel, Gambit, nashpy and QuantEcon and back, and answers agree. Skipped where not installed."""
 
 import sys
 from fractions import Fraction
@@ -35,6 +35,37 @@ def pyspiel():
 @pytest.fixture
 def gambit():
     return pytest.importorskip("pygambit", reason="pygambit is not installed: regrax[gambit]")
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("game", TWO, ids=str)
+def test_nashpy_and_back(game):
+    pytest.importorskip("nashpy", reason="nashpy is not installed")
+    theirs = games.to_nashpy(game)
+    np.testing.assert_array_equal(games.from_nashpy(theirs).payoffs, game.payoffs)
+    found = [np.concatenate(pair) for pair in theirs.support_enumeration()]
+    ours = [np.concatenate(one.marginals) for one in nash_equilibria(game)]
+    np.testing.assert_allclose(sorted(map(tuple, found)), sorted(map(tuple, ours)), atol=1e-9)
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("game", ALL[:-1], ids=str)
+@pytest.mark.filterwarnings("ignore")
+def test_quantecon_and_back(game):
+    pytest.importorskip("quantecon", reason="QuantEcon is not installed")
+    theirs = games.to_quantecon(game)
+    np.testing.assert_array_equal(games.from_quantecon(theirs).payoffs, game.payoffs)
+    for joint in np.ndindex(*game.sizes):
+        np.testing.assert_array_equal(np.ravel(theirs[joint]), game.payoffs[(slice(None), *joint)])
+
+
+def test_what_nashpy_and_quantecon_cannot_be_given():
+    with pytest.raises(ValueError, match="of two players, but jordan has 3"):
+        games.to_nashpy(games.jordan())
+    with pytest.raises(ValueError, match="a nashpy game was expected, got a Game"):
+        games.from_nashpy(games.chicken())
+    with pytest.raises(ValueError, match="a QuantEcon game was expected, got a Game"):
+        games.from_quantecon(games.chicken())
 
 
 @pytest.mark.extras

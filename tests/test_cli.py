@@ -70,6 +70,24 @@ def test_the_same_seed_gives_the_same_play(capsys):
     assert first["cce_gap"] != other["cce_gap"]
 
 
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        (("heads",), [[1, 0], [1, 0]]),
+        (("0.2,0.8", "own"), [[0.2, 0.8], [0.5, 0.5]]),
+        (("random(3)",), [np.random.default_rng((3, n)).dirichlet([1, 1]) for n in range(2)]),
+    ],
+)
+def test_play_starts_where_it_is_told(capsys, tmp_path, start, first):
+    log = tmp_path / "log.jsonl"
+    more = ("--start", *start, "--log", str(log))
+    result = play(capsys, "hedge(0.3)", game="matching-pennies", rounds=5, more=more)
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    np.testing.assert_allclose([row["policy"] for row in rows[:2]], first, atol=1e-12)
+    assert result["start"] == list(start)
+    assert result["players"][1]["regret"] > 0
+
+
 def test_tables_for_people(capsys):
     assert "weighted-rps, 20 rounds" in run(
         capsys, "play", "weighted-rps", "--learners", "uniform()", "--rounds", "20"

@@ -1,5 +1,6 @@
 """The one loop: starts, summaries in constant memory, sums that hold over many rounds, programs that calls share."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,6 +55,74 @@ def test_hedge_from_a_prior_is_the_prior_times_its_weights(x64):
     assert str(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
 
 
+class Slow(rx.HostLearner):
+    """A learner of one's own that runs in Python and was never told of starts: it counts how often it was asked."""
+
+    asked: list = eqx.field(static=True, default_factory=list)
+
+    def init(self, actions, rounds=None, *, key=None):
+        return np.ones(actions) / actions
+
+    def policy(self, state):
+        self.asked.append(state)
+        return jnp.asarray(state)
+
+    def update(self, state, feedback):
+        return state
+
+
+class OwnBandit(rx.BanditLearner):
+    """A bandit learner without a prior."""
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.ones(actions) / actions
+
+    def policy(self, state):
+        return state
+
+    def update(self, state, feedback):
+        return state + 0 * feedback[1]
+
+
+@pytest.mark.parametrize("learner", [Slow(), OwnBandit()])
+def test_learners_of_every_kind_are_told_where_to_start(learner):
+    played = rollout(learner, np.zeros((3, 3)), key=jax.random.key(0), start=START)
+    np.testing.assert_allclose(played, [START, [1 / 3] * 3, [1 / 3] * 3], atol=1e-6)
+    assert len(getattr(learner, "asked", "ab")) == 2
+    again = learner.starting_at([0.0, 1.0, 0.0]).starting_at(START)
+    np.testing.assert_allclose(rollout(again, np.zeros((1, 3)), key=jax.random.key(0)), [START])
+
+
+@pytest.mark.parametrize("text", ["hedge(0.5)", "ada_hedge()", "blum_mansour(hedge(0.5))"])
+def test_from_a_vertex_play_moves_on(x64, text):
+    losses = np.array([[1.0, 0.0, 0.5]] * 5)
+    played = rollout(text, losses, start=0)
+    np.testing.assert_allclose(played[0], [1, 0, 0])
+    assert played[-1].argmax() == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "policies"),
+    [
+        ([0, "tails"], [[1, 0], [0, 1]]),
+        ("heads", [[1, 0], [1, 0]]),
+        ("0.2,0.8", [[0.2, 0.8], [0.2, 0.8]]),
+        (["own", (0.9, 0.1)], [[0.5, 0.5], [0.9, 0.1]]),
+        ("random(3)", [np.random.default_rng((3, n)).dirichlet([1, 1]) for n in range(2)]),
+        (["random", None], [np.random.default_rng((0, 0)).dirichlet([1, 1]), [0.5, 0.5]]),
+    ],
+)
+def test_starts_as_people_say_them(x64, start, policies):
+    played = rx.play("matching-pennies", "hedge(0.3)", 8, start=start)
+    np.testing.assert_allclose([side[0] for side in played.policies], policies, atol=1e-12)
+
+
+def test_a_start_in_a_spec(x64):
+    text = "started(follow_the_leader(), [0.2, 0.5, 0.3])"
+    assert str(parse_learner(text)) == text
+    np.testing.assert_allclose(rollout(text, np.zeros((1, 3))), [START])
+
+
 def test_the_famous_games_move_from_a_start():
     still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
     moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, start=[[0.8, 0.2], None])
@@ -67,6 +136,8 @@ def test_the_famous_games_move_from_a_start():
         ([[0.5, 0.5]], "start must have an entry for each of 2 players, but has 1"),
         ([[0.5, 0.6], None], "prior must sum to 1"),
         ([[0.2, 0.3, 0.5], None], r"prior must have shape \(2,\)"),
+        ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),
+        ([2, 0], "start must be an action from 0 to 1, got 2"),
     ],
 )
 def test_bad_starts_are_told(as_users_run_it, start, message):

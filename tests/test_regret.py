@@ -69,3 +69,41 @@ def test_blum_mansour_decomposition(x64, seed):
     heads_regret = suffered - totals.min(1).sum()
     swap = float(regret.swap_regret(rollout(learner, losses), losses))
     assert swap == pytest.approx(heads_regret, abs=1e-9)
+
+
+MEASURES = [
+    *(f"{kind}_regret" for kind in ("external", "internal", "swap")),
+    *(f"running_{kind}_regret" for kind in ("external", "internal", "swap")),
+    "swap_matrix",
+    "best_pair",
+    "best_swap",
+]
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_batch_of_actions_is_measured_as_each_is(x64, name, monkeypatch):
+    monkeypatch.setattr(regret, "MAX_RUNNING_NUMBERS", 100)  # several chunks of rounds
+    rng = np.random.default_rng(0)
+    actions, losses = rng.integers(0, D, (2, 5, T)), rng.random((2, 5, T, D))
+    measure = getattr(regret, name)
+    batch = np.asarray(measure(actions, losses))
+    places = np.moveaxis(batch, 0, -1) if name == "best_pair" else batch
+    for place in np.ndindex(2, 5):
+        alone = measure(np.eye(D)[actions[place]], losses[place])
+        np.testing.assert_allclose(places[place], alone, atol=ROUNDING)
+    traced = jax.jit(measure)(jnp.asarray(actions), jnp.asarray(losses))
+    np.testing.assert_allclose(np.asarray(traced), batch, atol=ROUNDING)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("played", "message"),
+    [
+        ([0, 3], "actions must be from 0 to 1, got 3"),
+        ([0.0, 1.0], "actions must be integers, or policies of 2 probabilities a round"),
+        ([0, 1, 1], r"losses must have shape \(T, d\), the shape \(3,\) of policies"),
+    ],
+)
+def test_bad_actions_are_told(played, message):
+    with pytest.raises(ValueError, match=message):
+        regret.external_regret(played, [[1.0, 0.0], [0.0, 1.0]])

@@ -19,6 +19,10 @@ class Entry(NamedTuple):
     regret: str = "external"  # or "internal", "swap": what its bound bounds
 
 
+LEARNER = Entry("regrax.learners:Learner")
+GAME = Entry("regrax.games:Game")
+"""The types that specs of learners and of games give."""
+
 LEARNERS = {
     "ada_hedge": Entry(
         "regrax.learners:AdaHedge",
@@ -168,8 +172,9 @@ PARTS = {
     "per_round": Entry("regrax.learners:PerRound", "a step size for every round"),
     "ball": Entry("regrax.domains:Ball", "the L2 ball of a radius"),
     "simplex": Entry("regrax.domains:Simplex", "distributions over actions"),
+    "started": Entry("regrax.learners:Started", "any learner, its policy of round 1 given"),
 }
-"""What arguments of learners may name: schedules of step sizes, domains."""
+"""What specs of learners may name besides: schedules of step sizes, domains, a learner with its start."""
 
 NAMES = dict[str, str]()
 """The name in specs of each class."""
@@ -186,11 +191,14 @@ DISTRIBUTIONS = {
     "alternating": Entry("regrax.training:Alternating"),
     "drifting": Entry("regrax.training:Drifting"),
 }
+MIXTURE = Entry("regrax.training:Mixture")
+IN_GAME = Entry("regrax.training:InGame")
 FEEDBACKS = {
     "delayed": Entry("regrax.training:DelayedFeedback"),
     "bandit": Entry("regrax.training:BanditFeedback"),
 }
 
+ZOO_HOME = "regrax.games.zoo"
 ZOO = ("classics", "bargaining", "zero_sum", "poker", "markets", "n_player", "random_games")
 """The files of the zoo, in the order in which its games are listed."""
 

@@ -9,10 +9,12 @@ $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
 
 All three follow from the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
 `internal_of` and `swap_of` are the one place where they do, for arrays of numpy and of jax, many matrices on leading
-axes. `running_*` gives the regret of every prefix. Each function takes one sequence; use `vmap` for many. Numbers are
-numpy's, in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
+axes. `running_*` gives the regret of every prefix. What was played is policies, `(T, d)`, or the indices of actions,
+integers of shape `(T,)`; a batch of sequences has axes before these, and gets a regret for each. Numbers are numpy's,
+in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
 """
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -39,8 +41,10 @@ __all__ = [
 ]
 
 Rows = Array | np.ndarray
-Scalar = Float[Array, ""] | np.floating
-Index = Int[Array, ""] | np.integer
+Played = Float[Rows, "*n T d"] | Int[Rows, "*n T"]
+Losses = Float[Rows, "*n T d"]
+Scalar = Float[Rows, "*n"] | np.floating
+Index = Int[Rows, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
 """Numbers of matrices of prefixes that are held at once."""
 
@@ -70,18 +74,20 @@ def swap_of(gains: Any) -> Any:
     return gains.max(-1).sum(-1)
 
 
-def external_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
+def external_regret(policies: Played, losses: Losses) -> Scalar:
     r"""$\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$: regret against the best fixed action.
 
     >>> import jax.numpy as jnp
     >>> float(external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [1.0, 0.0]])))
     1.0
+    >>> external_regret(np.array([[0, 1], [1, 1]]), np.array([[[1.0, 0.0], [1.0, 0.0]]] * 2)).tolist()
+    [1.0, 0.0]
     """
     policies, losses = _checked(policies, losses)
-    return (policies * losses).sum() - losses.sum(0).min()
+    return (policies * losses).sum((-2, -1)) - losses.sum(-2).min(-1)
 
 
-def swap_matrix(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Float[Rows, "d d"]:
+def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
     r"""$M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$: what action $i$'s play would have lost had it been action $j$.
 
     >>> import jax.numpy as jnp
@@ -89,10 +95,10 @@ def swap_matrix(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Flo
     [[3.0, 2.0], [0.0, 0.0]]
     """
     policies, losses = _checked(policies, losses)
-    return policies.T @ losses
+    return policies.swapaxes(-2, -1) @ losses
 
 
-def internal_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
+def internal_regret(policies: Played, losses: Losses) -> Scalar:
     r"""$\max_{i,j} (M_{ii} - M_{ij})$: regret against replacing one action $i$ by one action $j$.
 
     >>> import jax.numpy as jnp
@@ -102,7 +108,7 @@ def internal_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) ->
     return internal_of(gains_of(swap_matrix(policies, losses)))
 
 
-def swap_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Scalar:
+def swap_regret(policies: Played, losses: Losses) -> Scalar:
     r"""$\sum_i (M_{ii} - \min_j M_{ij})$: regret against the best map of actions to actions.
 
     >>> import jax.numpy as jnp
@@ -112,7 +118,7 @@ def swap_regret(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Sca
     return swap_of(gains_of(swap_matrix(policies, losses)))
 
 
-def best_action(losses: Float[Rows, "T d"]) -> Index:
+def best_action(losses: Losses) -> Index:
     r"""$\arg\min_j \sum_t \ell_{t,j}$: the fixed action that external regret compares with.
 
     >>> import jax.numpy as jnp
@@ -120,10 +126,10 @@ def best_action(losses: Float[Rows, "T d"]) -> Index:
     0
     """
     checks.finite("losses", losses)
-    return checks.as_floats(losses).sum(0).argmin()
+    return checks.as_floats(losses).sum(-2).argmin(-1)
 
 
-def best_pair(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> tuple[Index, Index]:
+def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
     r"""The pair $(i, j)$ that internal regret compares with: playing $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
@@ -131,11 +137,11 @@ def best_pair(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> tuple
     [1, 0]
     """
     gains = gains_of(swap_matrix(policies, losses))
-    best = gains.argmax()
-    return best // gains.shape[1], best % gains.shape[1]
+    best = gains.reshape(*gains.shape[:-2], -1).argmax(-1)
+    return best // gains.shape[-1], best % gains.shape[-1]
 
 
-def best_swap(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Int[Rows, "d"]:
+def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
     r"""$\sigma(i) = \arg\min_j M_{ij}$: the map that swap regret compares with (an action never played keeps itself).
 
     >>> import jax.numpy as jnp
@@ -143,13 +149,12 @@ def best_swap(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> Int[R
     [1, 0]
     """
     gains = gains_of(swap_matrix(policies, losses))
-    improves = gains.max(1) > 0
-    return improves * gains.argmax(1) + ~improves * np.arange(len(gains))
+    improves, own = gains.max(-1) > 0, np.arange(gains.shape[-1])
+    where = gains.__array_namespace__().where
+    return where(improves, gains.argmax(-1), np.broadcast_to(own, improves.shape))
 
 
-def running_external_regret(
-    policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Rows, "T"]:
+def running_external_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
     """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
 
     >>> import jax.numpy as jnp
@@ -157,12 +162,10 @@ def running_external_regret(
     [0.5, 0.0]
     """
     policies, losses = _checked(policies, losses)
-    return (policies * losses).sum(1).cumsum() - losses.cumsum(0).min(1)
+    return (policies * losses).sum(-1).cumsum(-1) - losses.cumsum(-2).min(-1)
 
 
-def running_internal_regret(
-    policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Rows, "T"]:
+def running_internal_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
     """Internal regret of every prefix.
 
     >>> import jax.numpy as jnp
@@ -172,9 +175,7 @@ def running_internal_regret(
     return _running(*_checked(policies, losses), internal_of)
 
 
-def running_swap_regret(
-    policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]
-) -> Float[Rows, "T"]:
+def running_swap_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
     """Swap regret of every prefix.
 
     >>> import jax.numpy as jnp
@@ -186,22 +187,39 @@ def running_swap_regret(
 
 def _running(policies: Any, losses: Any, kind: Any) -> Any:
     """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some rounds at a time."""
-    rounds, d = losses.shape
-    size = max(MAX_RUNNING_NUMBERS // d**2, 1)
+    *batch, rounds, d = losses.shape
+    size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
     total, found = 0, []
     for first in range(0, rounds, size):
-        part = slice(first, first + size)
-        matrices = total + (policies[part, :, None] * losses[part, None, :]).cumsum(0)
-        total = matrices[-1]
+        part = (..., slice(first, first + size), slice(None))
+        products = policies[part][..., :, None] * losses[part][..., None, :]
+        matrices = total + products.cumsum(-3)
+        total = matrices[..., -1:, :, :]
         found.append(kind(gains_of(matrices)))
-    return losses.__array_namespace__().concatenate(found)
+    return losses.__array_namespace__().concatenate(found, axis=-1)
 
 
-def _checked(policies: Float[Rows, "T d"], losses: Float[Rows, "T d"]) -> tuple[Any, Any]:
-    fits = np.ndim(policies) == 2 and np.shape(policies) == np.shape(losses)
+def _checked(policies: Any, losses: Any) -> tuple[Any, Any]:
+    shape = np.shape(losses)
+    if len(shape) >= 2 and np.shape(policies) == shape[:-1]:
+        policies = _one_hot(policies, shape[-1])
+    fits = len(shape) >= 2 and np.shape(policies) == shape
     checks.shape("losses", losses, f"(T, d), the shape {np.shape(policies)} of policies", fits)
     checks.distributions("policies", policies)
     checks.finite("losses", losses)
     if checks.are_concrete(policies, losses):
         return np.asarray(policies, float), np.asarray(losses, float)
     return jnp.asarray(policies, float), jnp.asarray(losses, float)
+
+
+def _one_hot(actions: Any, count: int) -> Any:
+    """Indices of actions as policies that are certain of them."""
+    actions = actions if hasattr(actions, "dtype") else np.asarray(actions)
+    if not np.issubdtype(actions.dtype, np.integer):
+        raise ValueError(f"actions must be integers, or policies of {count} probabilities a round")
+    if not checks.is_concrete(actions):
+        return jnp.eye(count)[actions]
+    outside = actions[(actions < 0) | (actions >= count)]
+    if outside.size:
+        raise ValueError(f"actions must be from 0 to {count - 1}, got {outside.ravel()[0]}")
+    return np.eye(count)[np.asarray(actions)]

@@ -6,6 +6,8 @@ r"""Learners and games as text, the text that `rx.spec` gives: parsed as Python'
 as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
 and `_` are the same. What a spec names is data: learners, games, distributions of losses and kinds of feedback. No spec
 read here reaches an agent, a module or a file; the command line adds those to what it passes as `more`.
+
+Functions that take a learner or a game take its text, too: `as_learner` and `as_game` stand at their doors.
 """
 
 import ast
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GRAMMAR",
+    "as_game",
+    "as_learner",
     "draw_games",
     "parse_distribution",
     "parse_feedback",
@@ -110,16 +114,38 @@ def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
     'blum_mansour(hedge(0.9944))'
     """
-    from regrax.learners import Learner
-
     example = "blum_mansour(hedge(0.9944))"
     aliases = {name: registry.LEARNERS[meant] for name, meant in registry.ALIASES.items()}
     data = {name: one for name, one in registry.LEARNERS.items() if name != "checkpoint"}
     known = {**data, **aliases, **registry.PARTS, **(more or {})}
     built = _build(_parse(text, example), known, "learner", example)
-    if not isinstance(built, Learner):
+    if not isinstance(built, _load(registry.LEARNER)):
         raise ValueError(f"expected a learner, as in {example}, but {text} is none")
     return built
+
+
+def as_learner(learner: "Learner | str") -> "Learner":
+    """A learner as it is, or the one that a text names.
+
+    >>> as_learner("hedge(0.5)")
+    Hedge(step_size=0.5)
+    """
+    learner = parse_learner(learner) if isinstance(learner, str) else learner
+    if not isinstance(learner, _load(registry.LEARNER)):
+        raise ValueError(f"learners must be Learner objects or specs of them, got {learner!r}")
+    return learner
+
+
+def as_game(game: "Game | str") -> "Game":
+    """A game as it is, or the one that a text names; a file is read by `regrax.games.load`.
+
+    >>> as_game("chicken")
+    chicken
+    """
+    game = parse_game(game) if isinstance(game, str) else game
+    if not isinstance(game, _load(registry.GAME)):
+        raise ValueError(f"game must be a Game or the spec of one, got {type(game).__name__}")
+    return game
 
 
 def parse_game(text: str) -> "Game":
@@ -148,9 +174,8 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
 
 
 def _zoo() -> dict[str, registry.Entry]:
-    from regrax.games import zoo
-
-    return {name: registry.Entry(f"regrax.games.zoo:{name}") for name in dir(zoo)}
+    names = dir(import_module(registry.ZOO_HOME))
+    return {name: registry.Entry(f"{registry.ZOO_HOME}:{name}") for name in names}
 
 
 def _load(entry: Any) -> Any:
@@ -233,12 +258,8 @@ def _short(text: str) -> str:
 
 
 def _mixture(*parts: "Distribution") -> "Distribution":
-    from regrax.training import Mixture
-
-    return Mixture(parts)
+    return _load(registry.MIXTURE)(parts)
 
 
 def _in_game(game: str, *learners: str, seat: int = 0) -> "Distribution":
-    from regrax.training import InGame
-
-    return InGame(parse_game(game), tuple(map(parse_learner, learners)), seat)
+    return _load(registry.IN_GAME)(parse_game(game), tuple(map(parse_learner, learners)), seat)

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import msgspec
 
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.audit._accumulate import new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
 from regrax.audit._log import Callback, Log, read_log
@@ -38,6 +39,18 @@ class Audit:
         """Plain numbers, text and lists, as JSON takes them."""
         return msgspec.to_builtins(self)
 
+    def columns(self) -> dict[str, list[Any]]:
+        """A row per agent: rounds, loss and regrets a round with their 95 % intervals, and the verdict."""
+        facts = ("agent", "feedback", "episodes", "rounds", "loss_per_round")
+        table = {name: [getattr(agent, name) for agent in self.agents] for name in facts}
+        for kind in dict.fromkeys(kind for agent in self.agents for kind in agent.regret):
+            found = [agent.regret.get(kind) for agent in self.agents]
+            for suffix, part in (("", "per_round"), ("_low", "low"), ("_high", "high")):
+                table[f"{kind}_regret{suffix}"] = [getattr(one, part, None) for one in found]
+        return {**table, "verdict": [agent.learning.verdict for agent in self.agents]}
+
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
+
 
 def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
     r"""Regret, mistakes and verdict of every agent in a log of JSON lines, CSV or Parquet, computed in float64.
@@ -50,6 +63,8 @@ def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
     >>> audit = audit_log(path)
     >>> audit.agents[0].regret["external"].total, audit.agents[0].learning.verdict
     (30.0, 'not learning')
+    >>> audit.columns()["external_regret"]
+    [1.0]
     """
     told = callback or (lambda *_: None)
     log = read_log(Path(path), told)

@@ -56,21 +56,11 @@ def _show(text: str, save: Path | None, as_json: bool) -> None:
     game = read_game(text)
     told = about_game(game.name) if game.labels.name and not Path(text).is_file() else About()
     if save is not None:
-        _save(game, save)
+        game.save(save)
     if as_json:
         print_json(_described(game, told))
         return
     _print(game, told)
-
-
-def _save(game: "Game", path: Path) -> None:
-    from regrax._files import write_output
-    from regrax.games import FORMATS
-
-    form = FORMATS.get(path.suffix.lower())
-    if form is None:
-        raise ValueError(f"a game file must end in {', '.join(FORMATS)}, but is {path}")
-    write_output(path, form.write(game))
 
 
 def _described(game: "Game", told: Any) -> dict[str, Any]:

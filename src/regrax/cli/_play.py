@@ -32,7 +32,7 @@ class Play:
     seed: int | None = None
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
-    """The policy of round 1, for each seat: probabilities as in 0.2,0.8, an action's name, random, or own."""
+    """The policy of round 1, one or one for each seat: probabilities as in 0.2,0.8, an action, random(7), or own."""
     log: Output | None = None
     """Write a JSON line for every round and player to this file."""
     plot: Output | None = None
@@ -58,14 +58,14 @@ class Play:
     def _run(self) -> None:
         import jax
 
-        from regrax.cli._text import read_game, read_learner, read_starts
+        from regrax.cli._text import read_game, read_learner
 
         game = read_game(self.game)
         # a seat of its own for each: an outside agent keeps what was said to it
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
         learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
-        start = read_starts(self.start, game, self.seed) if self.start else None
+        start = self.start[0] if len(self.start) == 1 else self.start or None
         if not self.log and not self.plot:
             summary = self._summed(game, learners, key, start)
         else:
@@ -75,6 +75,7 @@ class Play:
             "learners": [str(learner) for learner in learners],
             "rounds": self.rounds,
             "seed": self.seed,
+            **({"start": list(self.start)} if self.start else {}),
             **_gaps(game, summary),
             "players": _players(game, summary),
         }
@@ -210,7 +211,8 @@ def _print(result: dict[str, Any]) -> None:
         for player, learner in zip(result["players"], result["learners"], strict=True)
     ]
     columns = ("player", "learner", "payoff", "regret", "swap regret", "played most")
-    print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}")
+    start = f", start {' '.join(result['start'])}" if "start" in result else ""
+    print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}{start}")
     gaps = [
         ("CCE", "cce_gap"),
         ("CE, pairwise", "ce_gap"),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from regrax.games import Game
     from regrax.learners import Learner
 
-MAX_GAME_BYTES = 2**29
 MAX_NAME = 256  # characters, of a file
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
 LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
@@ -51,42 +50,11 @@ def read_games(text: str, seeds: int) -> list["Game"]:
     return [game] if game else draw_games(text, seeds)
 
 
-def read_starts(texts: tuple[str, ...], game: "Game", seed: int | None) -> list[Any]:
-    """The policy of round 1 for each seat, or None where the learner chooses; one text alone is for every seat."""
-    import numpy as np
-
-    seats = len(game.sizes)
-    texts = texts * seats if len(texts) == 1 else texts
-    if len(texts) != seats:
-        raise ValueError(
-            f"--start must be one, or one for each of {seats} players, but are {len(texts)}"
-        )
-    rng = np.random.default_rng(seed)
-    return [_start(text, labels, rng) for text, labels in zip(texts, game.actions, strict=True)]
-
-
-def _start(text: str, labels: tuple[str, ...], rng: Any) -> Any:
-    if text == "own":
-        return None
-    if text == "random":
-        return rng.dirichlet([1.0] * len(labels))
-    if text in labels:
-        return [float(label == text) for label in labels]
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        known = ", ".join(labels)
-        raise ValueError(
-            f"--start must be {len(labels)} probabilities as in 0.2,0.8, random, own or one of {known}, but is {text!r}"
-        ) from None
-
-
 def _read(path: Path) -> "Game | None":
     if path.suffix.lower() in GAME_FILES:
-        from regrax._files import read_limited
-        from regrax.games import FORMATS
+        from regrax.games import load
 
-        return FORMATS[path.suffix.lower()].read(read_limited(path, MAX_GAME_BYTES))
+        return load(path)
     if len(path.name) < MAX_NAME and path.is_file():
         known, ends = ", ".join(GAME_FILES), path.suffix or "nothing"
         raise ValueError(f"a game file must end in {known}, but {path} ends in {ends}")

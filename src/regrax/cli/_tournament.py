@@ -46,8 +46,9 @@ COLUMNS = {
 class Tournament:
     """Play every learner against every learner in every game, and rank them.
 
-    Payoffs are scaled to span 1 for every player; regrets are per round, of losses so scaled. Intervals are at 95 %,
-    over seeds: those of random games, such as random(5, 5), and of sampled actions.
+    Payoffs are scaled to span 1 for every player; regrets are per round, of losses so scaled. Every seat's policy of
+    round 1 is drawn, the same for all who take the seat. Intervals are at 95 %, over seeds: those of starts, of random
+    games, such as random(5, 5), and of sampled actions.
 
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
@@ -60,6 +61,8 @@ class Tournament:
     """How many rounds every match lasts."""
     seeds: int = 5
     """How many times what is random is drawn."""
+    start: Literal["random", "own"] = "random"
+    """Where everyone starts: at a random policy for every seed and seat, or where each learner chooses."""
     sampled: bool = False
     """Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback."""
     rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret"
@@ -112,6 +115,7 @@ class Tournament:
                 games,
                 self.rounds,
                 seeds=self.seeds,
+                start=self.start,
                 key=key,
                 on_progress=bars.show,
                 devices=devices,
@@ -133,6 +137,7 @@ def _result(found: "Results", rank: str) -> dict[str, Any]:
         "games": list(found.games),
         "rounds": found.rounds,
         "seeds": found.seeds,
+        "start": found.start,
         "sampled": found.sampled,
         "ranked_by": rank,
         "ranking": [found.learners[i] for i in found.ranking(rank)],
@@ -154,7 +159,7 @@ def _print(found: "Results", rank: str) -> None:
     games, seeds = len(found.games), found.seeds
     title = (
         f"{len(found.learners)} learners, {games} game{'s' * (games > 1)}, {found.rounds} rounds, "
-        f"{seeds} seed{'s' * (seeds > 1)}, {feedback}; by {COLUMNS[rank]}"
+        f"{seeds} seed{'s' * (seeds > 1)}, {found.start} starts, {feedback}; by {COLUMNS[rank]}"
     )
     measured = {m: found.overall(m) for m in COLUMNS}
     rows = [

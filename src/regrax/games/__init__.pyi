@@ -11,6 +11,7 @@ from ._correlated_profile import (
 )
 from ._environment import (
     Summary as Summary,
+    Trajectory as Trajectory,
     joint_play as joint_play,
 )
 from ._game import (
@@ -33,9 +34,13 @@ from ._gaps import (
 )
 from ._interop import (
     from_gambit as from_gambit,
+    from_nashpy as from_nashpy,
     from_openspiel as from_openspiel,
+    from_quantecon as from_quantecon,
     to_gambit as to_gambit,
+    to_nashpy as to_nashpy,
     to_openspiel as to_openspiel,
+    to_quantecon as to_quantecon,
 )
 from ._linear_programs import (
     SolverError as SolverError,
@@ -47,8 +52,8 @@ from ._nash import (
     zero_sum_equilibrium as zero_sum_equilibrium,
 )
 from ._play import (
-    Trajectory as Trajectory,
     play as play,
+    seated_learners as seated_learners,
 )
 from ._solve import (
     Nearest as Nearest,
@@ -63,6 +68,7 @@ from .formats import (
     game_to_json as game_to_json,
     game_to_nfg as game_to_nfg,
     game_to_npz as game_to_npz,
+    load as load,
 )
 from .zoo import (
     all_pay_auction as all_pay_auction,

@@ -48,10 +48,12 @@ def swap_matrices(
     rounds: int,
     keys: Key[Array, "J"] | None = None,
     mesh: Mesh | None = None,
+    starts: tuple[Float[Array, "J _"], ...] | None = None,
 ) -> tuple[Float[Array, "J M _ _"], ...]:
     r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat; with a key a game, actions are drawn as in `play`.
 
-    On a mesh every device plays its share of the games.
+    With `starts` every learner begins with the policy that is given for the seat, the same in every seating. On a mesh
+    every device plays its share of the games.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -62,20 +64,23 @@ def swap_matrices(
     """
 
     def games(learners: tuple[Learner, ...], drawn: tuple) -> tuple:
-        def one_game(payoff: Float[Array, "N *d"], key: PRNGKeyArray | None) -> tuple:
-            return _matches(payoff, learners, seatings, rounds, key)
+        def one_game(
+            payoff: Float[Array, "N *d"], key: PRNGKeyArray | None, start: Vectors | None
+        ) -> tuple:
+            return _matches(payoff, learners, seatings, rounds, key, start)
 
-        return jax.vmap(one_game, in_axes=(0, None if keys is None else 0))(*drawn)
+        return jax.vmap(one_game, in_axes=[None if x is None else 0 for x in drawn])(*drawn)
 
-    return over_rows(games, learners, (payoffs, keys), mesh)
+    return over_rows(games, learners, (payoffs, keys, starts), mesh)
 
 
 class _Seat:
     """One seat in all seatings, played like a learner: which learner sits there in which of them."""
 
-    def __init__(self, learners: tuple[Learner, ...], sitting: Sequence[int]) -> None:
+    def __init__(self, learners: tuple[Learner, ...], sitting: Sequence[int], start: Any) -> None:
         present = sorted(set(sitting))
-        self.learners = [learners[k] for k in present]
+        chosen = [learners[k] for k in present]
+        self.learners = [l if start is None else l.starting_at(start) for l in chosen]
         self.where = [jnp.array([m for m, k in enumerate(sitting) if k == p]) for p in present]
         self.back = jnp.argsort(jnp.concatenate(self.where))
 
@@ -123,9 +128,11 @@ def _matches(
     seatings: tuple[Seating, ...],
     rounds: int,
     key: PRNGKeyArray | None,
+    starts: Vectors | None,
 ) -> tuple[Float[Array, "M _ _"], ...]:
     sizes = payoffs.shape[1:]
-    seated: Any = [_Seat(learners, [s[n] for s in seatings]) for n in range(len(sizes))]
+    begin = (None,) * len(sizes) if starts is None else starts
+    seated: Any = [_Seat(learners, [s[n] for s in seatings], one) for n, one in enumerate(begin)]
     tables = [-unfolded(payoffs[n], n) for n in range(len(sizes))]
     size = min(rounds, ROUNDS_PER_SUM)
 

@@ -18,7 +18,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
+from regrax._tables import distinct, to_csv, to_html, to_latex, to_pandas
 from regrax.games._game import Game
+from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
 CONCEPTS = ("nash", "ce", "cce")
@@ -50,7 +52,8 @@ class Correlated(eqx.Module):
     joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
     game: Game
 
-    def __init__(self, joint: Any, game: Game) -> None:
+    def __init__(self, joint: Any, game: Game | str) -> None:
+        game = as_game(game)
         joint = np.array(joint, float)
         checks.shape(
             "joint", joint, f"{game.sizes}, the sizes of {game}", joint.shape == game.sizes
@@ -128,6 +131,21 @@ class Correlated(eqx.Module):
             else f"playing {labels[instead]} whenever told {labels[told]}"
         )
         return f"{self.game.players[player]} gains {gain:.6g} by {how}"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The joint actions that are played, a column per player, the likeliest first, and their probabilities.
+
+        >>> from regrax.games import solve
+        >>> solve("chicken", "ce", "welfare").columns()["probability"]
+        [0.5, 0.25, 0.25]
+        """
+        flat = np.ravel(self.joint)
+        played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
+        labels = zip(*(self._labels(a) for a in played), strict=True)
+        actions = dict(zip(distinct(self.game.players), map(list, labels), strict=True))
+        return {**actions, "probability": [float(flat[a]) for a in played]}
+
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
 
     def __repr__(self) -> str:
         flat = np.ravel(self.joint)

@@ -1,8 +1,8 @@
-r"""A game as an environment: the losses of what is played, joint play, and the sums that are kept of many rounds."""
+r"""A game as an environment: the losses of what is played, and what is kept of rounds: sums or rows."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,6 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks, regret
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.games._game import Game, unfolded
 from regrax.learners import Round, Seats, Sum, Vectors, fold_rounds
 from regrax.simplex import products
@@ -189,3 +190,59 @@ def add_rows(rows: Round) -> Sums:
         added = sums_of(doubles)
         total = added if total is None else jax.tree.map(np.add, total, added)
     return total
+
+
+Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
+
+
+class Trajectory(NamedTuple):
+    r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
+
+    `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
+    `played` on `losses` divided by `T` is the gap of `joint`, player by player.
+    """
+
+    policies: tuple[Rows, ...]
+    losses: tuple[Rows, ...]
+    actions: tuple[Int[Array, "T"] | Int[np.ndarray, "T"], ...] | None
+    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were played."""
+        return self.policies[0].shape[0]
+
+    @property
+    def played(self) -> tuple[Rows, ...]:
+        """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
+        return self._rows.played
+
+    @property
+    def _rows(self) -> Round:
+        return Round(self.policies, self.losses, self.actions)
+
+    def columns(self) -> dict[str, Any]:
+        """A row per round (from 1), player and action (their indices): probability, loss, and whether it was drawn.
+
+        >>> from regrax.games import play
+        >>> play("matching-pennies", "hedge(0.1)", 2).columns()["probability"].tolist()
+        [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+        """
+        sizes = [rows.shape[1] for rows in self.policies]
+        players = np.repeat(np.arange(len(sizes)), sizes)
+        actions = np.concatenate([np.arange(size) for size in sizes])
+        table = {
+            "round": np.repeat(np.arange(1, self.rounds + 1), sum(sizes)),
+            "player": np.tile(players, self.rounds),
+            "action": np.tile(actions, self.rounds),
+            "probability": np.hstack(self.policies).ravel(),
+            "loss": np.hstack(self.losses).ravel(),
+        }
+        drawn = {} if self.actions is None else {"drawn": np.hstack(self.played).ravel() > 0}
+        return {**table, **drawn}
+
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
+
+    def summary(self) -> Summary:
+        """Payoffs, regrets and averages of the play, in double precision."""
+        return summary_of(add_rows(self._rows), self.rounds)

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
+from regrax._tables import distinct, latex, to_csv, to_html, to_pandas
 
 
 class Known(NamedTuple):
@@ -220,8 +222,42 @@ class Game:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
         return unfolded(checks.as_floats(self.payoffs)[player], player)
 
+    def columns(self) -> dict[str, list[Any]]:
+        """A row per joint action: a column per player, and the payoffs of each.
+
+        >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).columns()["pays player 1"]
+        [1.0, 0.0, 0.0, 1.0]
+        """
+        names = distinct(self.players)
+        labels = zip(*itertools.product(*self.actions), strict=True)
+        pays = np.asarray(self.payoffs, float).reshape(len(names), -1).tolist()
+        actions = dict(zip(names, map(list, labels), strict=True))
+        return actions | {f"pays {name}": paid for name, paid in zip(names, pays, strict=True)}
+
+    to_pandas, to_csv, _repr_html_ = to_pandas, to_csv, to_html
+
+    def to_latex(self, digits: int = 4) -> str:
+        """The payoffs as a LaTeX tabular: of two players the bimatrix, of others a row per joint action."""
+        return latex(_bimatrix(self, digits) if len(self.sizes) == 2 else self.columns(), digits)
+
+    def save(self, path: str | Path) -> None:
+        """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""
+        from regrax.games.formats import save
+
+        save(self, path)
+
     def __repr__(self) -> str:
         return self.name
+
+
+def _bimatrix(game: Game, digits: int) -> dict[str, list[str]]:
+    """The first player's actions, and a column of both payoffs for each action of the second."""
+    pays = np.asarray(game.payoffs, float)
+    cells = [
+        [f"{a:.{digits}g}, {b:.{digits}g}" for a, b in column] for column in pays.transpose(2, 1, 0)
+    ]
+    columns = zip(distinct(game.actions[1]), cells, strict=True)
+    return {"": list(game.actions[0]), **dict(columns)}
 
 
 def unfolded(tensor: Any, player: int) -> Any:

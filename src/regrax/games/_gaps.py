@@ -11,7 +11,7 @@ what playing $j$ whenever told $i$ would gain. Then
 Every gap is the maximum over players unless `reduce` says `"sum"` or `"none"` (one number a player). Nothing is
 clipped: a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, which sums positive parts, and `ce_dist`,
 which sums swap gaps. A Nash gap of zero makes the product of the marginals a Nash equilibrium; $\mu$ itself is one
-only if it is that product.
+only if it is that product. A game may be given by its spec.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,9 +21,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.games._environment import outer
+from regrax.games._environment import Trajectory, outer
 from regrax.games._game import Game, unfolded
-from regrax.games._play import Trajectory
 from regrax.regret import (
     external_of,
     gains_of,
@@ -33,6 +32,7 @@ from regrax.regret import (
     running_swap_regret,
     swap_of,
 )
+from regrax.specs import as_game
 
 Reduce = Literal["max", "sum", "none"]
 Gaps = Float[Array, "*N"] | Float[np.ndarray, "*N"] | np.floating
@@ -40,7 +40,7 @@ MAX_NUMBERS = 1 << 22
 """Numbers of product distributions that are held at once."""
 
 
-def nash_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
+def nash_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
     r"""$\max_j u_n(j, m_{-n}) - u_n(m)$ with $m$ the product of the marginals of $\mu$.
 
     >>> import jax.numpy as jnp
@@ -51,7 +51,7 @@ def nash_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     return _reduced(_nash, joint, game, reduce)
 
 
-def cce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
+def cce_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
     r"""$\max_j \sum_i G_n[i, j]$: gain of the best fixed action.
 
     >>> import jax.numpy as jnp
@@ -62,7 +62,7 @@ def cce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     return _reduced(_cce, joint, game, reduce)
 
 
-def ce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
+def ce_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
     r"""$\max_{ij} G_n[i, j]$: gain of the best single replacement of one action by another.
 
     >>> import jax.numpy as jnp
@@ -73,7 +73,7 @@ def ce_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     return _reduced(_ce, joint, game, reduce)
 
 
-def swap_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
+def swap_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
     r"""$\sum_i \max_j G_n[i, j]$: gain of the best map of actions to actions.
 
     >>> import jax.numpy as jnp
@@ -84,7 +84,7 @@ def swap_gap(joint: Any, game: Game, reduce: Reduce = "max") -> Gaps:
     return _reduced(_swap, joint, game, reduce)
 
 
-def cce_dist(joint: Any, game: Game) -> Gaps:
+def cce_dist(joint: Any, game: Game | str) -> Gaps:
     r"""$\sum_n \max(0, \mathrm{CCE\ gap}_n)$: OpenSpiel's distance of that name.
 
     >>> import numpy as np
@@ -95,7 +95,7 @@ def cce_dist(joint: Any, game: Game) -> Gaps:
     return cce_gap(joint, game, "none").clip(0).sum()
 
 
-def ce_dist(joint: Any, game: Game) -> Gaps:
+def ce_dist(joint: Any, game: Game | str) -> Gaps:
     r"""$\sum_n \mathrm{swap\ gap}_n$: OpenSpiel's distance of that name, which is of whole maps of actions.
 
     >>> import numpy as np
@@ -106,7 +106,7 @@ def ce_dist(joint: Any, game: Game) -> Gaps:
     return swap_gap(joint, game, "sum")
 
 
-def joint_gaps(joint: Any, game: Game) -> dict[str, Any]:
+def joint_gaps(joint: Any, game: Game | str) -> dict[str, Any]:
     """All four gaps, max over players.
 
     >>> import jax.numpy as jnp
@@ -114,6 +114,7 @@ def joint_gaps(joint: Any, game: Game) -> dict[str, Any]:
     >>> {name: float(gap) for name, gap in joint_gaps(jnp.full((3, 3), 1 / 9), weighted_rps()).items()}
     {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
     """
+    game = as_game(game)
     joint = _checked(joint, game)
     gains = _gains(joint, game)
     per_player = {
@@ -126,7 +127,7 @@ def joint_gaps(joint: Any, game: Game) -> dict[str, Any]:
 
 
 def deviation_gains(
-    joint: Any, game: Game, player: int
+    joint: Any, game: Game | str, player: int
 ) -> Float[Array, "d d"] | Float[np.ndarray, "d d"]:
     r"""$G_n[i, j]$: what player `player` gains by playing $j$ whenever it would have played $i$.
 
@@ -135,10 +136,11 @@ def deviation_gains(
     >>> deviation_gains(jnp.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies(), 1).tolist()
     [[0.0, 2.0], [0.0, 0.0]]
     """
+    game = as_game(game)
     return _gains(_checked(joint, game), game)[player]
 
 
-def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Any]:
+def running_gaps(trajectory: Trajectory, game: Game | str) -> dict[str, Any]:
     """All four gaps (max over players) of the first `t` rounds, for every `t`, with no joint tensor per round.
 
     CCE, CE and swap gaps are running regrets divided by `t`; the Nash gap follows the running marginals.
@@ -158,7 +160,7 @@ def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Any]:
         return _largest(per_player) / counts
 
     return {
-        "nash_gap": _running_nash(means, game),
+        "nash_gap": _running_nash(means, as_game(game)),
         "cce_gap": averaged(running_external_regret),
         "ce_gap": averaged(running_internal_regret),
         "swap_gap": averaged(running_swap_regret),
@@ -166,10 +168,11 @@ def running_gaps(trajectory: Trajectory, game: Game) -> dict[str, Any]:
 
 
 def _reduced(
-    kind: Callable[[Any, Game], list[Any]], joint: Any, game: Game, reduce: Reduce
+    kind: Callable[[Any, Game], list[Any]], joint: Any, game: Game | str, reduce: Reduce
 ) -> Gaps:
     if reduce not in _REDUCE:
         raise ValueError(f'reduce must be "max", "sum" or "none", but is {reduce!r}')
+    game = as_game(game)
     return _REDUCE[reduce](kind(_checked(joint, game), game))
 
 

@@ -1,4 +1,4 @@
-"""Games from and to OpenSpiel and Gambit, optional extras: `regrax[openspiel]` and `regrax[gambit]`."""
+"""Games from and to OpenSpiel, Gambit, nashpy and QuantEcon, which the user installs; the first two are extras."""
 
 import io
 from importlib import import_module
@@ -8,15 +8,16 @@ import numpy as np
 
 from regrax.games._game import Game
 from regrax.games.formats import game_from_nfg, game_to_nfg
+from regrax.specs import as_game
 
 
-def to_openspiel(game: Game) -> Any:
+def to_openspiel(game: Game | str) -> Any:
     """An OpenSpiel matrix game for two players, a tensor game for another number of them.
 
     With OpenSpiel installed, `to_openspiel(chicken()).row_utilities()` is the first player's matrix. OpenSpiel names
     actions, not players, and holds doubles.
     """
-    pyspiel = _optional("pyspiel", "openspiel")
+    pyspiel, game = _optional("pyspiel", "'regrax[openspiel]'"), as_game(game)
     payoffs, names = np.asarray(game.payoffs, float), [list(labels) for labels in game.actions]
     if len(payoffs) == 2:
         tables = [table.tolist() for table in payoffs]
@@ -27,7 +28,7 @@ def to_openspiel(game: Game) -> Any:
 
 def from_openspiel(game: Any) -> Game:
     """The game that an OpenSpiel matrix or tensor game is; other games go through `pyspiel.load_matrix_game` first."""
-    pyspiel = _optional("pyspiel", "openspiel")
+    pyspiel = _optional("pyspiel", "'regrax[openspiel]'")
     if isinstance(game, pyspiel.MatrixGame):
         sizes, label = (game.num_rows(), game.num_cols()), _matrix_label
     elif isinstance(game, pyspiel.TensorGame):
@@ -46,23 +47,53 @@ def _matrix_label(game: Any, player: int, action: int) -> str:
     return game.col_action_name(action) if player else game.row_action_name(action)
 
 
-def to_gambit(game: Game) -> Any:
+def to_gambit(game: Game | str) -> Any:
     """A Gambit game with the same names and exact payoffs (Gambit makes names that repeat different)."""
-    return _optional("pygambit", "gambit").read_nfg(io.BytesIO(game_to_nfg(game)))
+    return _optional("pygambit", "'regrax[gambit]'").read_nfg(
+        io.BytesIO(game_to_nfg(as_game(game)))
+    )
 
 
 def from_gambit(game: Any) -> Game:
     """The strategic form of a Gambit game: names kept, rational payoffs exact."""
-    _optional("pygambit", "gambit")
+    _optional("pygambit", "'regrax[gambit]'")
     if not hasattr(game, "to_nfg"):
         raise ValueError(f"a Gambit game was expected, but a {type(game).__name__} came")
     return game_from_nfg(game.to_nfg().encode())
 
 
-def _optional(module: str, extra: str) -> Any:
+def to_nashpy(game: Game | str) -> Any:
+    """A nashpy game of two players; it holds doubles and no names."""
+    game = as_game(game)
+    if len(game.sizes) != 2:
+        raise ValueError(f"nashpy's games are of two players, but {game} has {len(game.sizes)}")
+    return _optional("nashpy").Game(*np.asarray(game.payoffs, float))
+
+
+def from_nashpy(game: Any) -> Game:
+    """The game that a nashpy game is."""
+    if not hasattr(game, "payoff_matrices"):
+        raise ValueError(f"a nashpy game was expected, got a {type(game).__name__}")
+    return Game(np.stack(game.payoff_matrices))
+
+
+def to_quantecon(game: Game | str) -> Any:
+    """A QuantEcon `NormalFormGame`; it holds doubles and no names."""
+    profiles = np.moveaxis(np.asarray(as_game(game).payoffs, float), 0, -1)
+    return _optional("quantecon.game_theory", "quantecon").NormalFormGame(profiles)
+
+
+def from_quantecon(game: Any) -> Game:
+    """The game that a QuantEcon `NormalFormGame` is, whose players each count their own action first."""
+    if not hasattr(game, "payoff_profile_array"):
+        raise ValueError(f"a QuantEcon game was expected, got a {type(game).__name__}")
+    return Game(np.moveaxis(game.payoff_profile_array, -1, 0))
+
+
+def _optional(module: str, install: str = "") -> Any:
     try:
         return import_module(module)
     except ImportError:
         raise ImportError(
-            f"{module} is not installed; pip install 'regrax[{extra}]' installs it"
+            f"{module} is not installed; pip install {install or module} installs it"
         ) from None

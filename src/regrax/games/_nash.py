@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from regrax.games._correlated_profile import Correlated
 from regrax.games._game import Game, exact_payoffs
 from regrax.games._linear_programs import minimise, scaled
+from regrax.specs import as_game
 
 PAIRS = 200_000
 """Pairs of supports that are tried: a game of 10 x 10 has 184,755."""
@@ -30,13 +31,14 @@ ROUNDING = 1e-13
 """Relative to the condition of a system: differences below it are decided in integers."""
 
 
-def pure_equilibria(game: Game) -> list[tuple[int, ...]]:
+def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
     r"""All joint actions $a$ with $u_n(a) \ge u_n(j, a_{-n})$ for every player $n$ and action $j$, in order.
 
     >>> from regrax.games import chicken
     >>> pure_equilibria(chicken())
     [(0, 1), (1, 0)]
     """
+    game = as_game(game)
     payoffs = np.asarray(game.payoffs) if game.exact is None else exact_payoffs(game)
     best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
     return [tuple(int(a) for a in joint) for joint in np.argwhere(np.all(best, axis=0))]
@@ -51,7 +53,7 @@ def is_zero_sum(game: Game) -> bool:
     return bool(np.ptp(total) <= 1e-12 * np.abs(payoffs).max())
 
 
-def zero_sum_equilibrium(game: Game) -> Correlated:
+def zero_sum_equilibrium(game: Game | str) -> Correlated:
     r"""$\max_x \min_j (A^\top x)_j$ as a linear program; its dual variables are the other player's strategy.
 
     >>> from regrax.games import weighted_rps
@@ -60,6 +62,7 @@ def zero_sum_equilibrium(game: Game) -> Correlated:
 
     Reference: von Neumann (1928), Zur Theorie der Gesellschaftsspiele.
     """
+    game = as_game(game)
     if not is_zero_sum(game):
         raise ValueError(f"a zero-sum game has two payoffs of constant sum, but {game} has not")
     matrix = scaled(game, 0)
@@ -75,7 +78,7 @@ def zero_sum_equilibrium(game: Game) -> Correlated:
     return _product(game, found.x[:-1], -found.ineqlin.marginals)
 
 
-def nash_equilibria(game: Game) -> list[Correlated]:
+def nash_equilibria(game: Game | str) -> list[Correlated]:
     """All extreme equilibria of a two-player game, small supports first; for a nondegenerate game, all equilibria.
 
     >>> from regrax.games import battle_of_the_sexes
@@ -87,6 +90,7 @@ def nash_equilibria(game: Game) -> list[Correlated]:
 
     Reference: Mangasarian (1964), Equilibrium points of bimatrix games; Avis, Rosenberg, Savani, von Stengel (2010).
     """
+    game = as_game(game)
     if len(game.sizes) != 2:
         raise ValueError(
             f"supports are enumerated for two players, but {game} has {len(game.sizes)}"

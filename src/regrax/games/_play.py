@@ -2,11 +2,11 @@ r"""Repeated play: every seat a learner, the game the environment that turns wha
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, overload
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Int
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
@@ -14,7 +14,7 @@ from regrax.games._environment import (
     ROUNDS_PER_SUM,
     Summary,
     Tables,
-    add_rows,
+    Trajectory,
     fold_sums,
     game_losses,
     joint_play,
@@ -28,6 +28,7 @@ from regrax.learners import (
     Learner,
     Round,
     Seats,
+    as_start,
     at_most,
     check_key,
     fill_rounds,
@@ -37,56 +38,25 @@ from regrax.learners import (
     scan_rounds,
     segments,
 )
+from regrax.specs import as_game, as_learner
 
-Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
 Keep = Literal["all", "summary"]
 MAX_ROUNDS = 10**11
 
 
-class Trajectory(NamedTuple):
-    r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
-
-    `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
-    `played` on `losses` divided by `T` is the gap of `joint`, player by player.
-    """
-
-    policies: tuple[Rows, ...]
-    losses: tuple[Rows, ...]
-    actions: tuple[Int[Array, "T"] | Int[np.ndarray, "T"], ...] | None
-    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were played."""
-        return self.policies[0].shape[0]
-
-    @property
-    def played(self) -> tuple[Rows, ...]:
-        """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
-        return self._rows.played
-
-    @property
-    def _rows(self) -> Round:
-        return Round(self.policies, self.losses, self.actions)
-
-    def summary(self) -> Summary:
-        """Payoffs, regrets and averages of the play, in double precision."""
-        return summary_of(add_rows(self._rows), self.rounds)
-
-
 @overload
 def play(
-    game: Game, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["all"] = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["all"] = ...,
     on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Trajectory: ...  # fmt: skip
 @overload
 def play(
-    game: Game, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["summary"],
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["summary"],
     on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Summary: ...  # fmt: skip
 def play(
-    game: Game,
-    learners: Learner | Sequence[Learner],
+    game: Game | str,
+    learners: Learner | str | Sequence[Learner | str],
     rounds: int,
     *,
     key: Key = None,
@@ -104,12 +74,14 @@ def play(
     payoffs.
 
     Args:
-        game: the game.
-        learners: one learner per seat; one alone fills every seat. A `HostLearner` is played in a plain loop.
+        game: the game, or its spec, as in `"weighted-rps"`.
+        learners: one learner, or its spec, as in `"hedge(0.45)"`, per seat; one alone fills every seat. A
+            `HostLearner` is played in a plain loop.
         rounds: how many rounds to play, an integer >= 1.
         key: to draw actions with; bandit learners need it. By default everyone sees expected losses.
-        start: for each player the policy of round 1, or None for the learner's own choice, which is the default; see
-            `Learner.starting_at`.
+        start: for each player the policy of round 1: probabilities, an action's index or label, `"random"`,
+            `"random(7)"` for another seed, or None for the learner's own choice, which is the default. One text is for
+            every player. See `Learner.starting_at`.
         keep: `"all"` rows, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds.
         on_round: called with the `Round` after every round, which is then played in a plain loop.
         on_progress: called with the rounds played so far and `rounds`, from time to time.
@@ -118,14 +90,17 @@ def play(
     >>> from regrax.learners import Uniform
     >>> play(weighted_rps(), Uniform(), rounds=10).joint.shape
     (3, 3)
+    >>> play("matching-pennies", "hedge(0.1)", rounds=10, start=[[0.8, 0.2], "own"]).policies[0].shape
+    (10, 2)
     """
     checks.at_least("rounds", rounds, 1, MAX_ROUNDS)
+    game = as_game(game)
     if keep == "all":
         what, hint = f"every row of {rounds:,} rounds", 'keep="summary", or no log and no plot'
         checks.fits_in_memory(what, 16.0 * rounds * sum(game.sizes), hint)
     if keep not in ("all", "summary"):
         raise ValueError(f'keep must be "all" or "summary", but is {keep!r}')
-    seated = _started(_seated(game, learners), start)
+    seated = _started(game, seated_learners(game, learners), start)
     check_key(seated, key)
     tables = loss_tables(game)
     if on_host(seated, tables, key) or on_round is not None:
@@ -147,16 +122,18 @@ def _joined(*parts: Any) -> Any:
     return np.concatenate(parts)
 
 
-def _seated(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner, ...]:
+def seated_learners(
+    game: Game, learners: Learner | str | Sequence[Learner | str]
+) -> tuple[Learner, ...]:
+    """A learner for every seat of the game; one alone fills them all."""
     seats = len(game.sizes)
-    given = (learners,) if isinstance(learners, Learner) else tuple(learners)
+    given = [learners] if isinstance(learners, Learner | str) else learners
+    given = tuple(as_learner(learner) for learner in given)
     if len(given) not in (1, seats):
         raise ValueError(
             f"learners must be one, or one for each of {seats} players, but are {len(given)}"
         )
     for learner in given:
-        if not isinstance(learner, Learner):
-            raise ValueError(f"learners must be Learner objects, but one is {learner!r}")
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
                 f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
@@ -164,14 +141,17 @@ def _seated(game: Game, learners: Learner | Sequence[Learner]) -> tuple[Learner,
     return given if len(given) == seats else given * seats
 
 
-def _started(learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
+def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
     if start is None:
         return learners
-    if len(start) != len(learners):
+    starts = (start,) * len(learners) if isinstance(start, str) else start
+    if len(starts) != len(learners):
         raise ValueError(
-            f"start must have an entry for each of {len(learners)} players, but has {len(start)}"
+            f"start must have an entry for each of {len(learners)} players, but has {len(starts)}"
         )
-    pairs = zip(learners, start, strict=True)
+    labels = game.actions
+    policies = [as_start(one, len(labels[n]), n, labels[n]) for n, one in enumerate(starts)]
+    pairs = zip(learners, policies, strict=True)
     return tuple(l if policy is None else l.starting_at(policy) for l, policy in pairs)
 
 

@@ -5,11 +5,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from regrax import _checks as checks
 from regrax.games import _nash as nash
 from regrax.games._correlated_profile import Concept, Correlated, check_concept
 from regrax.games._game import Game
 from regrax.games._linear_programs import incentives, minimise
 from regrax.games._max_entropy import most_entropic
+from regrax.specs import as_game
 
 Objective = Literal["any", "welfare", "minimum", "entropy"]
 OBJECTIVES = ("any", "welfare", "minimum", "entropy")
@@ -22,24 +24,32 @@ class Nearest(NamedTuple):
     distance: float
 
 
-def solve(game: Game, concept: Concept = "ce", objective: Objective = "any") -> Correlated:
-    r"""An equilibrium of `game` that is best by an objective.
+def solve(
+    game: Game | str, concept: Concept = "ce", objective: Objective | Any = "any"
+) -> Correlated:
+    r"""An equilibrium of `game`, or of the game of a spec, that is best by an objective.
 
     `objective` is `"any"`, a pure equilibrium wherever there is one; `"welfare"`, the largest sum of payoffs;
-    `"minimum"`, the largest payoff of whoever gets least; or `"entropy"`, the largest entropy. Correlated and coarse
-    correlated equilibria are linear programs (entropy: a convex one, certified to $10^{-9}$ of the payoffs' span). Nash
-    is a linear program for zero-sum games, the best of the extreme equilibria for other two-player games, and a pure
-    equilibrium for more players; it has no entropy objective. `profile.gap(concept)` tells what the answer is worth.
+    `"minimum"`, the largest payoff of whoever gets least; `"entropy"`, the largest entropy; or an array $w$ of the
+    game's sizes, the largest $\sum_a \mu(a) w(a)$. Correlated and coarse correlated equilibria are linear programs
+    (entropy: a convex one, certified to $10^{-9}$ of the payoffs' span). Nash is a linear program for zero-sum games,
+    the best of the extreme equilibria for other two-player games, and a pure equilibrium for more players; it has no
+    entropy objective. `profile.gap(concept)` tells what the answer is worth.
 
     >>> from regrax.games import chicken
     >>> best = solve(chicken(), "ce", "welfare")
     >>> best, best.welfare
     (chicken: 0.5 (swerve, swerve), 0.25 (swerve, dare), 0.25 (dare, swerve), 10.5)
+    >>> float(solve("chicken", "cce", [[0, 0], [0, 1]]).joint[1, 1])  # both dare as often as can be
+    0.2
     """
+    game = as_game(game)
     check_concept(concept)
+    if not isinstance(objective, str):
+        return _best(game, concept, _weights(objective, game))
     if objective not in OBJECTIVES:
         raise ValueError(
-            f'objective must be "any", "welfare", "minimum" or "entropy", but is {objective!r}'
+            f'objective must be "any", "welfare", "minimum", "entropy" or an array, but is {objective!r}'
         )
     if objective == "any" and (pure := nash.pure_equilibria(game)):
         return _certain(game, pure[0])  # an equilibrium by every concept, and nothing to solve
@@ -56,7 +66,7 @@ def solve(game: Game, concept: Concept = "ce", objective: Objective = "any") -> 
     return _profile(_LINEAR[objective](game, gains), game)
 
 
-def nearest(joint: Any, game: Game, concept: Concept = "ce") -> Nearest:
+def nearest(joint: Any, game: Game | str, concept: Concept = "ce") -> Nearest:
     r"""$\min_\mu \frac12 \|\mu - p\|_1$ over correlated (or coarse) equilibria $\mu$, and the $\mu$ that attains it.
 
     >>> from regrax.games import prisoners_dilemma
@@ -69,6 +79,7 @@ def nearest(joint: Any, game: Game, concept: Concept = "ce") -> Nearest:
         )
     from scipy import sparse
 
+    game = as_game(game)
     flat = np.ravel(Correlated(joint, game).joint)
     gains, one = incentives(game, concept), sparse.eye_array(flat.size, format="csr")
     # variables mu and r >= p - mu; half the L1 distance of distributions is sum_a max(p - mu, 0)
@@ -83,10 +94,32 @@ def nearest(joint: Any, game: Game, concept: Concept = "ce") -> Nearest:
     return Nearest(profile, 0.5 * float(np.abs(np.ravel(profile.joint) - flat).sum()))
 
 
+def _weights(objective: Any, game: Game) -> Float[np.ndarray, "*d"]:
+    weights = np.asarray(objective, float)
+    fits = weights.shape == game.sizes
+    checks.shape("objective", weights, f"{game.sizes}, the sizes of {game}", fits)
+    checks.finite("objective", weights)
+    return weights / (np.abs(weights).max() or 1.0)
+
+
+def _best(game: Game, concept: Concept, weights: Float[np.ndarray, "*d"]) -> Correlated:
+    """The equilibrium of the largest mean weight."""
+    if concept != "nash" or len(game.sizes) == 1:
+        return _profile(_largest(weights.ravel(), incentives(game, concept)), game)
+    if len(game.sizes) > 2:
+        raise ValueError(
+            f"Nash equilibria by an objective of one's own are of two players, but {game} has {len(game.sizes)}"
+        )
+    return max(nash.nash_equilibria(game), key=lambda found: float((weights * found.joint).sum()))
+
+
+def _largest(weights: Float[np.ndarray, "A"], gains: Any) -> Float[np.ndarray, "A"]:
+    rows, ones = gains.shape[0], np.ones((1, weights.size))
+    return minimise(-weights, A_ub=gains, b_ub=np.zeros(rows), A_eq=ones, b_eq=[1.0]).x
+
+
 def _welfare(game: Game, gains: Any) -> Float[np.ndarray, "A"]:
-    cost = -_scaled_payoffs(game).sum(0)
-    ones = np.ones((1, cost.size))
-    return minimise(cost, A_ub=gains, b_ub=np.zeros(gains.shape[0]), A_eq=ones, b_eq=[1.0]).x
+    return _largest(_scaled_payoffs(game).sum(0), gains)
 
 
 def _minimum(game: Game, gains: Any) -> Float[np.ndarray, "A"]:

@@ -19,7 +19,6 @@ from ._base import (
     HostLearner as HostLearner,
     Key as Key,
     Learner as Learner,
-    Started as Started,
     State as State,
     spec as spec,
 )
@@ -85,6 +84,13 @@ from ._simple import (
     BestResponse as BestResponse,
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
+)
+from ._starts import (
+    Started as Started,
+    StartedBandit as StartedBandit,
+    StartedOnHost as StartedOnHost,
+    as_start as as_start,
+    random_start as random_start,
 )
 from ._tree_swap import (
     TreeSwap as TreeSwap,

@@ -23,6 +23,7 @@ from regrax.learners._base import (
     Prior,
     Rounds,
     State,
+    as_base,
     as_prior,
     check_base,
     check_prior,
@@ -50,11 +51,16 @@ def check_share(name: str, share: Scalar) -> None:
         raise ValueError(f"{name} must be between 0 and 1, but is {share}")
 
 
-def unexplored(start: Any, exploration: Scalar) -> Float[np.ndarray, "d"]:
-    r"""The distribution that `explore` turns into `start`; raises where exploration alone plays an action more."""
-    start = np.asarray(start, float)
-    rest = start - float(exploration) / start.size
-    if rest.min() < 0 or float(exploration) >= 1:
+def unexplored(start: Any, exploration: Scalar) -> Float[Array | np.ndarray, "d"]:
+    r"""The distribution that `explore` turns into `start`; raises where exploration alone plays an action more.
+
+    Where `start` is traced nothing can be raised, and `explore` turns it into what comes near `start`.
+    """
+    start = checks.as_floats(start)
+    rest = start - exploration / start.size
+    if not checks.are_concrete(start, exploration):
+        rest = rest.clip(0)
+    elif rest.min() < 0 or float(exploration) >= 1:
         least = float(exploration) / start.size
         raise ValueError(
             f"start must play every action at least as exploration does, {least:.4g}, but has {start.min():.4g}"
@@ -177,7 +183,7 @@ class ImportanceWeighted(BanditLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    base: Learner
+    base: Learner = eqx.field(converter=as_base)
     exploration: Scalar = 0.0
 
     def __check_init__(self) -> None:

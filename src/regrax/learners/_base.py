@@ -3,16 +3,17 @@ r"""The central type: everything that plays is a `Learner`, and a game or a loss
 import dataclasses
 import json
 from abc import abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks, _registry as registry
 from regrax.domains import Domain, Simplex
+from regrax.specs import parse_learner
 
 State = PyTree
 Key = PRNGKeyArray | None
@@ -74,14 +75,18 @@ class Learner(eqx.Module):
         """This learner with `start` as the policy of round 1.
 
         A learner with a `prior` begins from that prior, a wrapper has its base do so, and any other plays `start` in
-        round 1 in the place of its own choice.
+        round 1 in the place of its own choice. So does every learner if `start` rules an action out: from such a prior
+        most would never play that action.
         """
         fields = {field.name for field in dataclasses.fields(self)}
-        if "prior" in fields:
-            return dataclasses.replace(self, prior=as_prior(start))  # pyright: ignore[reportCallIssue]
+        start = as_prior(start)
+        if "prior" in fields and not _rules_out(start):
+            return dataclasses.replace(self, prior=start)  # pyright: ignore[reportCallIssue]
         if isinstance(base := getattr(self, "base", None), Learner):
             return dataclasses.replace(self, base=base.starting_at(start))  # pyright: ignore[reportCallIssue]
-        return Started(self, start)
+        from regrax.learners._starts import started
+
+        return started(self, start)
 
     def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
         """What of a round `update` is given."""
@@ -103,43 +108,8 @@ class HostLearner(Learner):
     """A learner that is Python code, not traced by jax: it is played in a plain loop."""
 
 
-class First(NamedTuple):
-    """State of a learner that was told where to start."""
-
-    base: State
-    first: Bool[Array, ""]  # whether round 1 is still to be played
-
-
-class Started(Learner):
-    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
-
-    >>> import jax.numpy as jnp
-    >>> from regrax.learners import FollowTheLeader, rollout
-    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-    base: Learner
-    start: Float[Array, "d"] | Float[np.ndarray, "d"]
-
-    def __init__(self, base: Learner, start: Any) -> None:
-        check_base(base)
-        self.base, self.start = base, as_prior(start)
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
-        check_prior(self.start, actions)
-        base = self.base.init(actions, rounds, key=key)
-        # a learner that keeps its policy in its state looks there for what it played
-        if "policy" in getattr(base, "_fields", ()):
-            base = base._replace(policy=jnp.asarray(self.start, float))
-        return First(base, jnp.ones((), bool))
-
-    def policy(self, state: First) -> Float[Array, "d"]:
-        own = self.base.policy(state.base)
-        return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
-
-    def update(self, state: First, feedback: Float[Array, "d"]) -> First:
-        return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
+def _rules_out(start: Any) -> bool:
+    return checks.is_concrete(start) and not np.all(np.asarray(start) > 0)
 
 
 def as_prior(prior: Any) -> Any:
@@ -178,14 +148,24 @@ def prior_bits(prior: Prior, actions: int) -> float:
         return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
 
 
-def check_base(base: Any) -> None:
-    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+def as_base(base: Any) -> Any:
+    """The learner inside a wrapper, or the one that its spec names."""
+    return parse_learner(base) if isinstance(base, str) else base
+
+
+def check_on_simplex(base: Any) -> None:
+    """Raise unless `base` is a learner whose policies are distributions."""
     if not isinstance(base, Learner):
         raise ValueError(f"base must be a learner, but is {base!r}")
     if not isinstance(base.domain, Simplex):
         raise ValueError(
             f"base must play on the simplex, but {base} plays on the {base.domain.name}"
         )
+
+
+def check_base(base: Any) -> None:
+    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+    check_on_simplex(base)
     if isinstance(base, BanditLearner):
         raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
     if isinstance(base, HostLearner):

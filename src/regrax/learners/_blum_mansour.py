@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Key, Learner, Rounds, State, check_base
+from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
 from regrax.learners._ftrl import stacked_policies
 from regrax.simplex import stationary
 
@@ -42,7 +42,7 @@ class BlumMansour(Learner):
     """
 
     regret: ClassVar = "swap"
-    base: Learner
+    base: Learner = eqx.field(converter=as_base)
     tolerance: float | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:

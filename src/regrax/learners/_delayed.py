@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Key, Learner, State, check_base
+from regrax.learners._base import Key, Learner, State, as_base, check_base
 
 
 class Waiting(NamedTuple):
@@ -35,7 +35,7 @@ class Delayed(Learner):
     Reference: Joulani, György, Szepesvári (2013), Online learning under delayed feedback.
     """
 
-    base: Learner
+    base: Learner = eqx.field(converter=as_base)
     delay: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:

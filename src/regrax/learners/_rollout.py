@@ -23,22 +23,25 @@ from regrax.learners._engine import (
     scan_rounds,
     segments,
 )
+from regrax.learners._starts import as_start
+from regrax.specs import as_learner
 
 Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
 
 
-def rollout(learner: Learner, losses: Rows, *, key: Key = None, start: Any = None) -> Rows:
+def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any = None) -> Rows:
     r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
 
     Computes in jax's default float, float32, or float64 inside `jax.enable_x64(True)`. Outside of `jit`, `vmap` and
     `grad` the result is a numpy array. For many sequences, `vmap` it.
 
     Args:
-        learner: who plays.
+        learner: who plays, or its spec, as in `"hedge(0.45)"`.
         losses: the loss of every action in every round, of shape `(T, d)`.
         key: for learners that draw random numbers; a bandit learner draws $a_t \sim \pi_t$ with it and sees
             $\ell_{t,a_t}$ only.
-        start: the policy of round 1, by default the learner's own choice; see `Learner.starting_at`.
+        start: the policy of round 1, by default the learner's own choice: probabilities, an action's index,
+            `"random"` or `"random(7)"`; see `as_start` and `Learner.starting_at`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader
@@ -48,6 +51,7 @@ def rollout(learner: Learner, losses: Rows, *, key: Key = None, start: Any = Non
     fits = np.ndim(losses) == 2 and min(np.shape(losses)) >= 1
     checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
     checks.finite("losses", losses)
+    learner, start = as_learner(learner), as_start(start, np.shape(losses)[1])
     check_key([learner], key)
     learner = learner if start is None else learner.starting_at(start)
     if on_host([learner], losses, key):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Key, Learner, Rounds, State, check_base
+from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
 from regrax.learners._ftrl import stacked_policies
 
 LONGEST = 2**30  # rounds, so that they can be counted in 32 bits
@@ -44,7 +44,7 @@ class TreeSwap(Learner):
     """
 
     regret: ClassVar = "swap"
-    base: Learner
+    base: Learner = eqx.field(converter=as_base)
     depth: int = eqx.field(static=True)
     branching: int = eqx.field(static=True)
 

@@ -15,6 +15,7 @@ from regrax.attention import Model, SwapAttention
 from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
+from regrax.specs import as_learner
 from regrax.theory import optimal_loss
 from regrax.training._distributions import Batch, Gaussian
 from regrax.training._hindsight import HindsightObjective, best_loss, by_action
@@ -50,25 +51,25 @@ class StepFit(NamedTuple):
 
 
 def evaluate(
-    model: Learner,
+    model: Learner | str,
     objective: Objective,
     *,
     key: PRNGKeyArray,
     sequences: int = 100_000,
     devices: Devices | None = None,
 ) -> Evaluation:
-    r"""The population loss of `model` on fresh sequences.
+    r"""The population loss of `model`, a learner or its spec, on fresh sequences.
 
     For squared regret on standard Gaussian losses it is $L^* + \sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$, whose noise is
     a hundredth of the plain average's; for any other objective the plain average. `devices` share the sequences.
 
     >>> import jax
-    >>> from regrax.learners import Hedge
     >>> from regrax.training import RegretObjective
-    >>> evaluate(Hedge(0.4479049), RegretObjective(3, 20), key=jax.random.key(0), sequences=2000).loss
+    >>> evaluate("hedge(0.4479049)", RegretObjective(3, 20), key=jax.random.key(0), sequences=2000).loss
     14.79
     """
     checks.at_least("sequences", sequences, 2)
+    model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
     chunk = min(CHUNK, sequences // 2)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from regrax import _checks as checks
 from regrax.games import Game, play
 from regrax.learners import Learner
+from regrax.specs import as_game, as_learner
 from regrax.training._distributions import Batch, Distribution
 
 
@@ -20,16 +21,14 @@ class InGame(Distribution):
     The learner in that seat stands in for the model: the others react to its actions.
 
     >>> import jax
-    >>> from regrax.games import weighted_rps
-    >>> from regrax.learners import Hedge, Uniform
-    >>> losses = InGame(weighted_rps(), (Uniform(), Hedge(0.5))).draw(20, 3, 100, key=jax.random.key(0))
+    >>> losses = InGame("weighted-rps", ("uniform()", "hedge(0.5)")).draw(20, 3, 100, key=jax.random.key(0))
     >>> losses.shape
     (20, 3, 100)
     """
 
     name: ClassVar[str] = "in-game"
-    game: Game
-    learners: tuple[Learner, ...]
+    game: Game = eqx.field(converter=as_game)
+    learners: tuple[Learner, ...] = eqx.field(converter=lambda given: tuple(map(as_learner, given)))
     seat: int = eqx.field(static=True, default=0)
 
     def __check_init__(self) -> None:

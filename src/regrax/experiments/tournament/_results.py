@@ -1,11 +1,14 @@
 """What a tournament measured: means over seeds, their intervals, and a ranking."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 
 MEASURES = ("regret", "swap_regret", "payoff", "cce_gap", "ce_gap")
 
@@ -32,8 +35,8 @@ class Tournament:
     >>> from regrax.games import prisoners_dilemma
     >>> from regrax.learners import FollowTheLeader, Uniform
     >>> from regrax.experiments.tournament import round_robin
-    >>> games = {"dilemma": [prisoners_dilemma()]}
-    >>> found = round_robin([Uniform(), FollowTheLeader()], games, 10)
+    >>> games = {"dilemma": prisoners_dilemma()}
+    >>> found = round_robin([Uniform(), FollowTheLeader()], games, 10, start="own")
     >>> [found.learners[i] for i in found.ranking("regret")], found.overall("payoff")[1].mean
     (['follow_the_leader()', 'uniform()'], 0.405)
     """
@@ -42,6 +45,9 @@ class Tournament:
     games: tuple[str, ...]
     rounds: int
     seeds: int
+    start: (
+        str  # the policy of round 1: "random", one draw per seed and seat, or the learners' "own"
+    )
     sampled: bool
     values: Mapping[str, Float[np.ndarray, "G K K R"]]
     failures: tuple[Failure, ...]
@@ -64,6 +70,22 @@ class Tournament:
         keys = [-mean if measure == "payoff" else mean for mean in means]
         return sorted(range(len(keys)), key=lambda i: (np.isnan(keys[i]), keys[i]))
 
+    def columns(self) -> dict[str, list[Any]]:
+        """A row per game, learner, opponent and seed, and its measures."""
+        names = (self.games, self.learners, self.learners, range(self.seeds))
+        labels = zip(*itertools.product(*names), strict=True)
+        table = dict(zip(("game", "learner", "opponent", "seed"), map(list, labels), strict=True))
+        return {**table, **{name: self.values[name].ravel().tolist() for name in MEASURES}}
+
+    to_pandas, to_csv = to_pandas, to_csv
+
+    def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
+        """The ranking as a LaTeX tabular: each learner's measures over all games and opponents."""
+        return Ranking(self, rank).to_latex(digits)
+
+    def _repr_html_(self) -> str:
+        return to_html(Ranking(self))
+
     def _of(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
         if measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}, but is {measure!r}")
@@ -71,6 +93,22 @@ class Tournament:
             raise ValueError(f"game must be one of {', '.join(self.games)}, but is {game!r}")
         values = self.values[measure]
         return values if game is None else values[self.games.index(game)][None]
+
+
+class Ranking(NamedTuple):
+    """A tournament's learners, the best first."""
+
+    tournament: Tournament
+    rank: str = "regret"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Each learner's measures over all games and opponents."""
+        order = self.tournament.ranking(self.rank)
+        table = {"learner": [self.tournament.learners[i] for i in order]}
+        overall = {m: self.tournament.overall(m) for m in MEASURES}
+        return table | {m.replace("_", " "): [f[i].mean for i in order] for m, f in overall.items()}
+
+    to_latex = to_latex
 
 
 def interval(samples: Float[np.ndarray, "R"]) -> Interval:

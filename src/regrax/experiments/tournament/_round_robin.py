@@ -8,14 +8,15 @@ lie in $[0, 1]$, a step size means the same in every game, and results can be av
     payoff                of learner i, 0 the worst and 1 the best that the game holds for its seat
     cce_gap, ce_gap       of the joint play
 
-are kept, means over the seats. Seeds draw what is random: the games of a family and, when actions are sampled, the
-actions. Intervals are Student's over seeds, at 95 %; games, opponents and seats are given, not drawn, so where nothing
-is random the interval has no width.
+are kept, means over the seats. Seeds draw what is random: the games of a family, the policy of round 1 of every seat
+and, when actions are sampled, the actions. A start is the same for whoever takes the seat. In many famous games uniform
+play is the equilibrium, and from there nothing would move. Intervals are Student's over seeds, at 95 %; games,
+opponents and seats are given, not drawn, so where nothing is random the interval has no width.
 """
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -26,40 +27,56 @@ from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments.tournament._results import MEASURES, Failure, Tournament
 from regrax.experiments.tournament._schedule import Job, Scores, groups, play_group, seating
 from regrax.games import Game, Seating
-from regrax.learners import Learner, check_key
+from regrax.learners import Learner, check_key, random_start
 from regrax.sharding import Devices, mesh_of
+from regrax.specs import as_learner, draw_games
+
+Learners = Sequence[Learner | str] | Mapping[str, Learner | str]
+Games = Sequence[Game | str] | Mapping[str, Game | str | Sequence[Game]]
+Start = Literal["random", "own"]
 
 
 def round_robin(
-    learners: Sequence[Learner],
-    games: Mapping[str, Sequence[Game]],
+    learners: Learners,
+    games: Games,
     rounds: int,
     *,
     seeds: int = 1,
+    start: Start = "random",
     key: PRNGKeyArray | None = None,
     on_progress: OnProgress = ignore,
     devices: Devices | None = None,
 ) -> Tournament:
     """Every learner against every learner in every game; what fails is in `failures`, the rest goes on.
 
-    `games` maps a name to the games drawn for it, one for each seed, or to one game. With `key` actions are drawn,
-    which bandit learners need. `on_progress` is called as games are finished. `devices` share the drawn games of
-    a shape.
+    Args:
+        learners: learners or specs of them; a mapping gives them names of one's own.
+        games: games or specs of them; a random family without a seed is drawn anew for every seed. A mapping from names
+            may also hold the games drawn for each seed.
+        rounds: how long every match is.
+        seeds: how often what is random is drawn.
+        start: the policy of round 1: `"random"`, uniform on the simplex, drawn for every seed and seat and the same for
+            every learner; or the learners' `"own"` choice.
+        key: to draw actions with, which bandit learners need.
+        on_progress: called as games are finished.
+        devices: share the drawn games of a shape.
 
-    >>> from regrax.games import matching_pennies
-    >>> from regrax.learners import FollowTheLeader, Uniform
-    >>> found = round_robin([Uniform(), FollowTheLeader()], {"pennies": [matching_pennies()]}, 2)
+    >>> found = round_robin(["uniform()", "hedge(0.3)"], ["matching-pennies"], 2, start="own")
     >>> found.values["payoff"][0, :, :, 0].tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
+    checks.at_least("seeds", seeds, 1)
+    learners, games = _named(learners), _drawn(games, seeds)
+    if start not in ("random", "own"):
+        raise ValueError(f'start must be "random" or "own", got {start!r}')
     _check(learners, games, rounds, seeds, key)
-    names, held = tuple(str(learner) for learner in learners), tuple(games)
+    names, players, held = tuple(learners), tuple(learners.values()), tuple(games)
     values = {m: np.full((len(held), len(names), len(names), seeds), np.nan) for m in MEASURES}
     failures: dict[Failure, None] = {}
-    jobs, done, mesh = list(_jobs(games, seeds, key)), 0, mesh_of(devices)
+    jobs, done, mesh = list(_jobs(games, seeds, start, key)), 0, mesh_of(devices)
     on_progress(Progress("games played", 0, len(jobs)))
-    for group in groups(jobs, len(learners)):
-        for job, outcome in zip(group, play_group(group, learners, rounds, mesh), strict=True):
+    for group in groups(jobs, len(players)):
+        for job, outcome in zip(group, play_group(group, players, rounds, mesh), strict=True):
             _enter(values, job, outcome.scores)
             told = [*outcome.failed, *_not_finite(outcome.scores)]
             failures |= dict.fromkeys(
@@ -68,10 +85,10 @@ def round_robin(
         done += len(group)
         on_progress(Progress("games played", done, len(jobs)))
     for g, drawn in enumerate(games.values()):
-        if key is None and len(drawn) == 1:  # nothing is random
+        if _draws(drawn, start, key, seeds) < seeds:
             for rows in values.values():
                 rows[g] = rows[g, :, :, :1]
-    return Tournament(names, held, rounds, seeds, key is not None, values, tuple(failures))
+    return Tournament(names, held, rounds, seeds, start, key is not None, values, tuple(failures))
 
 
 def _enter(values: dict[str, Any], job: Job, scores: Scores) -> None:
@@ -90,31 +107,59 @@ def _not_finite(scores: Scores) -> Iterator[tuple[Seating, str]]:
             yield tuple(dict.fromkeys(seated)), "the play gave numbers that are not finite"
 
 
+def _named(learners: Learners) -> dict[str, Learner]:
+    """Learners by their names, which are their specs unless a mapping gives others."""
+    if isinstance(learners, Mapping):
+        return {name: as_learner(learner) for name, learner in learners.items()}
+    named: dict[str, Learner] = {}
+    for learner in map(as_learner, learners):
+        if str(learner) in named:
+            raise ValueError(
+                f"learners must differ, but {learner} is there twice; a mapping gives them names"
+            )
+        named[str(learner)] = learner
+    return named
+
+
+def _drawn(games: Games, seeds: int) -> dict[str, Sequence[Game]]:
+    """The games of every name: one, or one per seed."""
+    pairs = games.items() if isinstance(games, Mapping) else ((str(game), game) for game in games)
+    return {name: _games_of(game, seeds) for name, game in pairs}
+
+
+def _games_of(game: Game | str | Sequence[Game], seeds: int) -> Sequence[Game]:
+    if isinstance(game, str):
+        return draw_games(game, seeds)
+    return [game] if isinstance(game, Game) else game
+
+
 def _check(
-    learners: Sequence[Learner],
+    learners: Mapping[str, Learner],
     games: Mapping[str, Sequence[Game]],
     rounds: int,
     seeds: int,
     key: PRNGKeyArray | None,
 ) -> None:
     checks.at_least("rounds", rounds, 1)
-    checks.at_least("seeds", seeds, 1)
-    names = [str(learner) for learner in learners]
-    if not names or not games:
+    if not learners or not games:
         raise ValueError("a tournament needs at least one learner and one game, but has none")
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"learners must differ, but {name} is there twice")
     for name, drawn in games.items():
         if len(drawn) not in (1, seeds):
             raise ValueError(f"{name} must have one game or {seeds}, but has {len(drawn)}")
-    check_key(learners, key)
+    check_key(tuple(learners.values()), key)
+
+
+def _draws(drawn: Sequence[Game], start: Start, key: PRNGKeyArray | None, seeds: int) -> int:
+    """How often a game is played: once if nothing is random."""
+    return 1 if key is None and start == "own" and len(drawn) == 1 else seeds
 
 
 def _jobs(
-    games: Mapping[str, Sequence[Game]], seeds: int, key: PRNGKeyArray | None
+    games: Mapping[str, Sequence[Game]], seeds: int, start: Start, key: PRNGKeyArray | None
 ) -> Iterator[Job]:
     for g, drawn in enumerate(games.values()):
-        for r in range(1 if key is None and len(drawn) == 1 else seeds):
+        for r in range(_draws(drawn, start, key, seeds)):
             own = None if key is None else jax.random.fold_in(jax.random.fold_in(key, g), r)
-            yield Job(g, r, drawn[r % len(drawn)], own)
+            game = drawn[r % len(drawn)]
+            starts = tuple(random_start(d, r, n) for n, d in enumerate(game.sizes))
+            yield Job(g, r, game, own, None if start == "own" else starts)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Float, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax.domains import Simplex
 from regrax.games import Game, Seating, play, swap_matrices
@@ -28,6 +28,7 @@ class Job(NamedTuple):
     seed: int
     drawn: Game
     key: PRNGKeyArray | None
+    start: tuple[Float[np.ndarray, "_"], ...] | None  # the policy of round 1 for every seat
 
 
 class Outcome(NamedTuple):
@@ -95,14 +96,15 @@ def _reason(learner: Learner, job: Job, rounds: int) -> str | None:
     if isinstance(learner, HostLearner):
         return None
 
-    def one_round(actions: int) -> Any:
-        state = learner.init(actions, rounds, key=job.key)
-        loss = jnp.zeros(actions)
-        return learner.policy(state), learner.update(state, learner.observe(loss, jnp.array(0)))
+    def one_round(start: Float[Array, "d"]) -> Any:
+        started = learner if job.start is None else learner.starting_at(start)
+        state = started.init(start.size, rounds, key=job.key)
+        feedback = started.observe(jnp.zeros_like(start), jnp.array(0))
+        return started.policy(state), started.update(state, feedback)
 
     try:
         for actions in set(job.drawn.sizes):
-            jax.eval_shape(lambda d=actions: one_round(d))
+            jax.eval_shape(one_round, jnp.ones(actions) / actions)
     except Exception as error:  # a learner may be anybody's: whatever it raises is told
         return _line(error)
     return None
@@ -124,8 +126,11 @@ def _together(
     payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
     keys = [job.key for job in jobs if job.key is not None]
     seated = tuple(learners[k] for k in present)
-    payoffs, seated, drawn = everywhere((payoffs, seated, jnp.stack(keys) if keys else None), mesh)
-    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh)
+    sides = zip(*(job.start for job in jobs if job.start is not None), strict=True)
+    starts = tuple(jnp.asarray(np.stack(side), float) for side in sides) or None
+    placed = everywhere((payoffs, seated, jnp.stack(keys) if keys else None, starts), mesh)
+    payoffs, seated, drawn, starts = placed
+    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, starts)
     for j in range(len(jobs)):
         yield _scores(wanted, [np.asarray(seat)[j].astype(float) / rounds for seat in found])
 
@@ -136,7 +141,8 @@ def _alone(
     """One match with a learner that runs in Python."""
     try:
         seats = [learners[k] for k in seated]
-        played = play(Game(_scaled(job.drawn)), seats, rounds, key=job.key, keep="summary")
+        game = Game(_scaled(job.drawn))
+        played = play(game, seats, rounds, key=job.key, start=job.start, keep="summary")
     except Exception as error:
         outcome.failed.append((tuple(dict.fromkeys(seated)), _line(error)))
         return

@@ -136,7 +136,8 @@ def weighted_rps() -> Game:
 def shapley() -> Game:
     """Fictitious play goes round for ever in this 3 x 3 game; the only Nash equilibrium is uniform.
 
-    The first player wants to match, the second to be one ahead: payoffs 1 where they succeed, else 0.
+    The first player wants to match, the second to be one ahead: payoffs 1 where they succeed, else 0. From almost every
+    start off the equilibrium it stays in each cell 1.466 times as long as in the one before.
 
     >>> shapley().payoffs[1].tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
@@ -151,7 +152,8 @@ def shapley() -> Game:
 def jordan() -> Game:
     """Three players: the first wants to match the second, the second the third, the third to differ from the first.
 
-    Success pays 1, failure -1. The only equilibrium is three coins, and fictitious play never finds it.
+    Success pays 1, failure -1. The only equilibrium is three coins. From most starts fictitious play goes round it for
+    ever, in each cell 1.618 times as long as in the one before; from others all three change sides in every round.
 
     >>> jordan().payoffs[:, 0, 0, 0].tolist()
     [1.0, 1.0, -1.0]

@@ -5,7 +5,7 @@ from typing import Any
 
 from regrax.games import Game
 from regrax.show.explorer._page import page
-from regrax.specs import parse_game
+from regrax.specs import as_game
 
 HEIGHT = 900  # pixels
 
@@ -36,4 +36,4 @@ def explore(game: Any = None, *, height: int = HEIGHT) -> Explorer:
     >>> "<iframe" in explore()._repr_html_()
     True
     """
-    return Explorer(parse_game(game) if isinstance(game, str) else game, height)
+    return Explorer(None if game is None else as_game(game), height)

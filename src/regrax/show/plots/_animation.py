@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from regrax.games import Game, Trajectory
 from regrax.show.plots._panels import CORNERS, name_corners
 from regrax.show.plots._style import COLORS, Figure, in_math, short
+from regrax.specs import as_game
 
 SUFFIXES = (".gif", ".html", ".mp4")
 MAX_PANELS = 4
@@ -51,7 +52,7 @@ class Animation(NamedTuple):
 
 def animate(
     trajectory: Trajectory,
-    game: Game | None = None,
+    game: Game | str | None = None,
     *,
     frames: int = 100,
     seconds: float = 6.0,
@@ -60,16 +61,16 @@ def animate(
 
     Args:
         trajectory: what `play` gave.
-        game: for the names of players and actions; by default they are numbered.
+        game: for the names of players and actions, or its spec; by default they are numbered.
         frames: how many pictures, spread evenly over the rounds.
         seconds: how long the animation lasts.
 
-    >>> from regrax.games import play, weighted_rps
-    >>> from regrax.learners import Hedge
-    >>> moving = animate(play(weighted_rps(), Hedge(0.3), 20), weighted_rps(), frames=5)
+    >>> from regrax.games import play
+    >>> moving = animate(play("weighted-rps", "hedge(0.3)", 20), "weighted-rps", frames=5)
     >>> moving.frames_per_second
     1
     """
+    game = None if game is None else as_game(game)
     rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
     sides = [np.asarray(side) for side in trajectory.policies[:MAX_PANELS]]
     figure = Figure(figsize=(4.4 * len(sides), 4.2), layout="constrained")
@@ -94,7 +95,7 @@ def _panel(axes: Axes, policies: np.ndarray, game: Game | None, player: int) -> 
     labels = (
         [str(a + 1) for a in range(policies.shape[1])] if game is None else game.actions[player]
     )
-    axes.set_title(in_math(short(name, 30)), fontsize=10)
+    axes.set_title(in_math(short(name, 30)), fontsize="medium")
     average = policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
     make = _simplex if policies.shape[1] == 3 else _bars
     return make(axes, policies, average, [in_math(short(label)) for label in labels])
@@ -111,7 +112,7 @@ def _simplex(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list
         )
     ]
     (head,) = axes.plot([], [], marker="o", color="#000000")
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
 
     def update(played: int) -> None:
         shown = _shown(played)
@@ -129,7 +130,7 @@ def _bars(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[st
         places, average[0], marker="_", ms=18, mew=2.5, ls="", color=COLORS[1], label="average"
     )
     axes.set(ylim=(0, 1), xticks=places, xticklabels=labels, ylabel="probability")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize="small")
 
     def update(played: int) -> None:
         for bar, height in zip(bars, policies[played - 1], strict=True):

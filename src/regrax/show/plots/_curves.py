@@ -69,7 +69,7 @@ def _finish(axes: Axes, what: str) -> None:
         axes.set_yscale("linear")  # a log axis without a positive number warns
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
         return
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize="small")
 
 
 def _label(name: str) -> str:

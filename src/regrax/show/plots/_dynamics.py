@@ -13,10 +13,11 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 
-from regrax.games import Correlated, Game, nash_equilibria, play
+from regrax.games import Correlated, Game, nash_equilibria, play, seated_learners
 from regrax.learners import Learner, spec
 from regrax.show.plots._panels import CORNERS, draw_path, name_corners
 from regrax.show.plots._style import COLORS, axes_of, dress, in_math, short
+from regrax.specs import as_game
 
 Start = Sequence[Any]
 """A policy per player."""
@@ -47,8 +48,8 @@ class Plane(NamedTuple):
 
 
 def plot_phase(
-    game: Game,
-    learners: Learner | Sequence[Learner],
+    game: Game | str,
+    learners: Learner | str | Sequence[Learner | str],
     *,
     rounds: int = 300,
     starts: Sequence[Start] | None = None,
@@ -61,20 +62,19 @@ def plot_phase(
     that move. Orbits are the last iterates of `rounds` rounds, dashed lines their time averages.
 
     Args:
-        game: two players with two actions each, or with three.
-        learners: one per seat, or one for both.
+        game: two players with two actions each, or with three; or its spec.
+        learners: one per seat, or one for both; or specs of them.
         rounds: how long the orbits are.
         starts: for every orbit a policy per player; by default three orbits from near the border.
         arrows: how many starts of the field stand in a row.
         ax: the matplotlib axes to draw in; by default those of a new figure.
 
-    >>> from regrax.games import matching_pennies
-    >>> from regrax.learners import Hedge
-    >>> figure = plot_phase(matching_pennies(), Hedge(0.1), rounds=50, arrows=5)
+    >>> figure = plot_phase("matching-pennies", "hedge(0.1)", rounds=50, arrows=5)
     >>> figure.axes[0].get_xlabel()
     'player 1: probability of heads'
     """
-    plane = _plane(game)
+    game = as_game(game)
+    learners, plane = seated_learners(game, learners), _plane(game)
     axes = axes_of(ax, (5.4, 5.0))
     _draw_field(axes, game, learners, plane, arrows)
     chosen = _default_starts(plane) if starts is None else starts
@@ -85,8 +85,8 @@ def plot_phase(
         _draw_orbit(axes, plane, [side[index] for side in orbits], index)
     _draw_equilibria(axes, game, plane)
     _finish(axes, game, plane)
-    names = dict.fromkeys(map(spec, [learners] if isinstance(learners, Learner) else learners))
-    axes.set_title(in_math(f"{game}: {short(' against '.join(names), 60)}"), fontsize=10)
+    names = dict.fromkeys(map(spec, learners))
+    axes.set_title(in_math(f"{game}: {short(' against '.join(names), 60)}"), fontsize="medium")
     return axes.figure  # pyright: ignore[reportReturnType]
 
 
@@ -165,4 +165,5 @@ def _finish(axes: Axes, game: Game, plane: Plane) -> None:
         axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
         name_corners(axes, game.actions[0])
     below = (0.5, -0.11 if plane.square else 0.04)
-    axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=below, ncols=4)
+    look = {"frameon": False, "fontsize": "small", "columnspacing": 1.2, "handlelength": 1.4}
+    axes.legend(loc="upper center", bbox_to_anchor=below, ncols=4 if plane.square else 2, **look)

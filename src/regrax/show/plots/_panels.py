@@ -38,7 +38,7 @@ def draw_simplex(
             *(point @ CORNERS), marker="*", color=COLORS[2], ls="", ms=13, mec="white", label=label
         )
     name_corners(axes, labels)
-    axes.legend(frameon=False, fontsize=8, loc="upper left")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
 
 
 def _path(axes: Axes, points: Float[np.ndarray, "T 2"]) -> None:
@@ -106,4 +106,4 @@ def _write(axes: Axes, values: Float[np.ndarray, "n m"], digits: int, image: Axe
     for (i, j), value in np.ndenumerate(values):
         text = "-" if np.isnan(value) else f"{round(float(value), digits) + 0.0:.{digits}f}"
         color = "#000000" if np.isnan(value) or shades[i, j] > 0.5 else "#ffffff"
-        axes.text(j, i, text, ha="center", va="center", color=color, fontsize=8)
+        axes.text(j, i, text, ha="center", va="center", color=color, fontsize="small")

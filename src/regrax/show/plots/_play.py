@@ -9,11 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from regrax import regret
-from regrax.games import Correlated, Game, Trajectory, running_gaps
+from regrax.games import Correlated, Game, Trajectory, running_gaps, seated_learners
 from regrax.learners import BanditLearner, Learner
 from regrax.show.plots._curves import Regret, draw_gaps, draw_regrets
 from regrax.show.plots._panels import draw_simplex, draw_table
 from regrax.show.plots._style import Figure, in_math, short, shown_rounds
+from regrax.specs import as_game
 
 ACROSS = 3  # panels in a row
 MOST = 4  # simplices
@@ -22,15 +23,18 @@ LARGEST = 200  # rows or columns of joint play that is drawn
 Panel = Callable[[Axes], None]
 
 
-def plot_play(game: Game, learners: Sequence[Learner], trajectory: Trajectory) -> Figure:
+def plot_play(
+    game: Game | str, learners: Learner | str | Sequence[Learner | str], trajectory: Trajectory
+) -> Figure:
     """Gaps and regrets over rounds; a simplex for each of the first players with three actions; joint play of two.
 
-    >>> from regrax.games import chicken, play
-    >>> from regrax.learners import Hedge
-    >>> figure = plot_play(chicken(), [Hedge(0.1)] * 2, play(chicken(), Hedge(0.1), 5))
+    >>> from regrax.games import play
+    >>> figure = plot_play("chicken", "hedge(0.1)", play("chicken", "hedge(0.1)", 5))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['equilibrium gaps', 'regret', 'joint play']
     """
+    game = as_game(game)
+    learners = seated_learners(game, learners)
     panels = _panels(game, learners, trajectory)
     across = 2 if len(panels) == 4 else min(ACROSS, len(panels))
     down = -(-len(panels) // across)
@@ -38,9 +42,11 @@ def plot_play(game: Game, learners: Sequence[Learner], trajectory: Trajectory) -
     for index, (title, draw) in enumerate(panels):
         axes = figure.add_subplot(down, across, index + 1)
         draw(axes)
-        axes.set_title(in_math(title), fontsize=10)
+        axes.set_title(in_math(title), fontsize="medium")
     names = [str(learner) for learner in dict.fromkeys(map(str, learners))]
-    figure.suptitle(in_math(f"{game}: {short(' against '.join(names), 40 * across)}"), fontsize=12)
+    figure.suptitle(
+        in_math(f"{game}: {short(' against '.join(names), 40 * across)}"), fontsize="large"
+    )
     return figure
 
 

@@ -5,7 +5,7 @@ from matplotlib.colors import Normalize, PowerNorm
 
 from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
-from regrax.show.plots._style import Figure
+from regrax.show.plots._style import Figure, in_math
 
 SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
@@ -14,10 +14,8 @@ GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
 def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
     """Row learner against column learner, the best by `rank` first: regret, swap regret and payoff, or gaps.
 
-    >>> from regrax.games import chicken
-    >>> from regrax.learners import Hedge, Uniform
     >>> from regrax.experiments.tournament import round_robin
-    >>> figure = plot_tournament(round_robin([Hedge(0.1), Uniform()], {"chicken": [chicken()]}, 3))
+    >>> figure = plot_tournament(round_robin(["hedge(0.1)", "uniform()"], ["chicken"], 3))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
@@ -37,5 +35,6 @@ def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
         axes.set(title=title, xlabel="against")
     feedback = "sampled actions" if found.sampled else "expected losses"
     games = ", ".join(found.games) if len(found.games) <= 6 else f"{len(found.games)} games"
-    figure.suptitle(f"{games}; {found.rounds} rounds, {feedback}", fontsize=11)
+    told = f"{games}; {found.rounds} rounds, {found.start} starts, {feedback}"
+    figure.suptitle(in_math(told), fontsize="large")
     return figure

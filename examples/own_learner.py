@@ -1,0 +1,28 @@
+"""A learner of one's own, in a tournament: three methods, no name. `python examples/own_learner.py`"""
+
+import jax.numpy as jnp
+
+import regrax as rx
+
+
+class CopyTheWinner(rx.Learner):
+    """Play what was best in the last round, but every other action with a share of `tremble`."""
+
+    tremble: float = 0.1
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.ones(actions) / actions
+
+    def policy(self, state):
+        return state
+
+    def update(self, state, feedback):
+        best = jnp.zeros_like(state).at[feedback.argmin()].set(1 - self.tremble)
+        return best + self.tremble / state.size
+
+
+if __name__ == "__main__":
+    print(rx.play("shapley", CopyTheWinner(), 100, start="random").summary().payoffs)
+    learners = [CopyTheWinner(), CopyTheWinner(0.3), "hedge(0.3)", "regret_matching_plus()"]
+    found = rx.round_robin(learners, ["shapley", "random(3, 3)"], 500, seeds=3)
+    print(found.to_latex(rank="regret"))

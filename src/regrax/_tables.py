@@ -1,0 +1,110 @@
+"""Results as tables: whatever has `columns()`, a mapping of names to lists of one length, goes to pandas, CSV or LaTeX.
+
+class Result:
+    def columns(self): ...
+    to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
+"""
+
+import csv
+import html
+import io
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from regrax._files import write_output
+
+Columns = Mapping[str, Sequence[Any]]
+MAX_HTML_ROWS = 20
+_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
+_ESCAPED = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A result with columns."""
+
+    def columns(self) -> Columns:
+        """The table: a list of values per name of a column."""
+        ...
+
+
+def to_pandas(self: Table) -> Any:
+    """The table as a `pandas.DataFrame`; pandas is imported here and nowhere else."""
+    try:
+        pandas = import_module("pandas")
+    except ImportError:
+        raise ImportError(
+            "pandas is not installed; pip install pandas installs it, and to_csv does without"
+        ) from None
+    return pandas.DataFrame(dict(self.columns()))
+
+
+def to_csv(self: Table, path: str | Path | None = None) -> str:
+    """The table as CSV, numbers in full; also written to `path` if there is one."""
+    table, written = self.columns(), io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(table)
+    rows.writerows(zip(*table.values(), strict=True))
+    if path is not None:
+        write_output(Path(path), written.getvalue().encode())
+    return written.getvalue()
+
+
+def to_latex(self: Table, digits: int = 4) -> str:
+    """The table as a LaTeX tabular with booktabs' rules; numbers to so many significant digits."""
+    return latex(self.columns(), digits)
+
+
+def latex(table: Columns, digits: int = 4) -> str:
+    r"""Columns as a LaTeX tabular, numbers on the right.
+
+    >>> print(latex({"learner": ["a_b"], "regret": [0.123456]}, 3))
+    \begin{tabular}{lr}
+    \toprule
+    learner & regret \\
+    \midrule
+    a\_b & 0.123 \\
+    \bottomrule
+    \end{tabular}
+    """
+    rows = [[_cell(value, digits) for value in row] for row in zip(*table.values(), strict=True)]
+    sides = "".join("l" if any(isinstance(v, str) for v in c) else "r" for c in table.values())
+    lines = [" & ".join(row) + r" \\" for row in [[_escaped(name) for name in table], *rows]]
+    head, *body = lines
+    parts = [r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *parts])
+
+
+def to_html(self: Table) -> str:
+    """The first rows as a table of HTML, which is how a notebook shows the result."""
+    table = self.columns()
+    rows = list(itertools.islice(zip(*table.values(), strict=True), MAX_HTML_ROWS + 1))
+    lines = [_row("th", table), *(_row("td", row) for row in rows[:MAX_HTML_ROWS])]
+    more = "<p>...</p>" if len(rows) > MAX_HTML_ROWS else ""
+    return f"<table>{''.join(lines)}</table>{more}"
+
+
+def _row(tag: str, cells: Iterable[Any]) -> str:
+    texts = [f"{cell:.4g}" if isinstance(cell, float) else html.escape(str(cell)) for cell in cells]
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names as those of columns: numbered where some are the same."""
+    if len(set(names)) == len(names):
+        return list(names)
+    return [f"{name} ({n + 1})" for n, name in enumerate(names)]
+
+
+def _cell(value: Any, digits: int) -> str:
+    if isinstance(value, float):  # numpy's doubles, too
+        return "" if value != value else f"{round(value, 15) + 0.0:.{digits}g}"
+    return "" if value is None else _escaped(str(value))
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: _ESCAPED.get(found[0], "\\" + found[0]), text)

@@ -1,0 +1,143 @@
+"""Where a learner starts, as people say it: probabilities, an action, a draw, or its own choice."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from regrax.learners._base import (
+    BanditLearner,
+    Feedback,
+    HostLearner,
+    Key,
+    Learner,
+    State,
+    as_base,
+    as_prior,
+    check_base,
+    check_on_simplex,
+    check_prior,
+)
+
+_RANDOM = re.compile(r"random(?:\((\d{1,18})\))?")
+
+
+def as_start(start: Any, actions: int, seat: int = 0, labels: Sequence[str] = ()) -> Any:
+    r"""The policy of round 1 that `start` stands for, or None for the learner's own choice.
+
+    Args:
+        start: probabilities, as a list or as text, `"0.2,0.8"`; an action, as its index or its label; `"random"`, a
+            draw from the uniform distribution on the simplex, or `"random(7)"` for that of another seed; `"own"` or
+            None for the learner's own choice.
+        actions: how many actions.
+        seat: the seat of the learner; a seed draws another start for each.
+        labels: the names of the actions.
+
+    >>> as_start(1, 3).tolist(), as_start("dare", 2, labels=("swerve", "dare")).tolist()
+    ([0.0, 1.0, 0.0], [0.0, 1.0])
+    >>> as_start("0.2, 0.8", 2), as_start("random(7)", 3).round(3).tolist()
+    ([0.2, 0.8], [0.307, 0.445, 0.247])
+    """
+    if isinstance(start, int | np.integer) and not isinstance(start, bool):
+        return _vertex(int(start), actions)
+    if not isinstance(start, str):
+        return start
+    if start in labels:
+        return _vertex(list(labels).index(start), actions)
+    if drawn := _RANDOM.fullmatch(start):
+        return random_start(actions, int(drawn[1] or 0), seat)
+    return None if start == "own" else _probabilities(start, actions, labels)
+
+
+def random_start(actions: int, *seeds: int) -> Float[np.ndarray, "d"]:
+    """A draw from the uniform distribution on the simplex, the same for the same seeds."""
+    return np.random.default_rng(seeds).dirichlet(np.ones(actions))
+
+
+def _vertex(action: int, actions: int) -> Float[np.ndarray, "d"]:
+    if not 0 <= action < actions:
+        raise ValueError(f"start must be an action from 0 to {actions - 1}, got {action}")
+    return np.eye(actions)[action]
+
+
+def _probabilities(text: str, actions: int, labels: Sequence[str]) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        known = f" or one of {', '.join(labels)}" if labels else ""
+        raise ValueError(
+            f"start must be {actions} probabilities as in 0.2,0.8, random, own{known}, got {text!r}"
+        ) from None
+
+
+class First(NamedTuple):
+    """State of a learner that was told where to start."""
+
+    base: State
+    first: Bool[Array, ""]  # whether round 1 is still to be played
+
+
+class _Starting(Learner):
+    """What learners share that are told where to start."""
+
+    base: Learner = eqx.field(converter=as_base)
+    start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
+
+    def __check_init__(self) -> None:
+        check_on_simplex(self.base)
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
+        check_prior(self.start, actions)
+        base = self.base.init(actions, rounds, key=key)
+        # a learner that keeps its policy in its state looks there for what it played
+        if "policy" in getattr(base, "_fields", ()):
+            base = base._replace(policy=jnp.asarray(self.start, float))
+        return First(base, jnp.ones((), bool))
+
+    def policy(self, state: First) -> Float[Array, "d"]:
+        own = self.base.policy(state.base)
+        return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
+
+    def update(self, state: First, feedback: Feedback) -> First:
+        return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
+
+    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
+        return self.base.observe(loss, action)
+
+    def starting_at(self, start: Any) -> Learner:
+        return self.base.starting_at(start)
+
+
+class Started(_Starting):
+    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import FollowTheLeader, rollout
+    >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __check_init__(self) -> None:
+        check_base(self.base)
+
+
+class StartedBandit(_Starting, BanditLearner):
+    """The same for a base that sees the loss of the action it draws."""
+
+
+class StartedOnHost(_Starting, HostLearner):
+    """The same for a base that runs in Python, which is not asked in round 1."""
+
+    def policy(self, state: First) -> Float[Array, "d"]:
+        return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
+
+
+def started(base: Learner, start: Any) -> Learner:
+    """`base` with `start` as its policy of round 1, of the kind that it is."""
+    if isinstance(base, BanditLearner):
+        return StartedBandit(base, start)
+    return StartedOnHost(base, start) if isinstance(base, HostLearner) else Started(base, start)

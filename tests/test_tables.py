@@ -1,0 +1,73 @@
+"""Results as CSV, LaTeX and data frames."""
+
+import csv
+import io
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import regrax as rx
+from regrax._tables import latex
+
+
+def test_a_trajectory_has_a_row_per_round_player_and_action():
+    played = rx.play("chicken", "exp3(0.1)", 3, key=jax.random.key(0))
+    table = played.columns()
+    assert {len(column) for column in table.values()} == {12}
+    mine = (table["round"] == 2) & (table["player"] == 1)
+    np.testing.assert_array_equal(table["probability"][mine], played.policies[1][1])
+    np.testing.assert_array_equal(table["loss"][mine], played.losses[1][1])
+    assert np.flatnonzero(table["drawn"][mine]).tolist() == [int(played.actions[1][1])]
+    rows = list(csv.DictReader(io.StringIO(played.to_csv())))
+    assert [float(row["loss"]) for row in rows] == table["loss"].tolist()
+
+
+def test_a_profile_names_its_actions():
+    table = rx.solve("chicken", "ce", "welfare").to_latex()
+    assert r"swerve & swerve & 0.5 \\" in table
+    assert table.startswith(r"\begin{tabular}{llr}")
+
+
+def test_a_game_of_two_is_a_bimatrix_and_others_have_a_row_per_joint_action():
+    game = rx.games.bimatrix(
+        [[3, 0, 1], [5, 1, 2]], [[3, 5, 0], [0, 1, 9]], actions=(["u", "d"], ["l", "m", "r"])
+    )
+    assert r"u & 3, 3 & 0, 5 & 1, 0 \\" in game.to_latex()
+    assert r"d & 5, 0 & 1, 1 & 2, 9 \\" in game.to_latex()
+    assert r"heads & heads & tails & 1 & -1 & 1 \\" in rx.games.jordan().to_latex()
+
+
+def test_what_latex_would_read_is_escaped_and_what_is_missing_is_empty():
+    table = latex({"a_b %": ["50 & more", "{x}\\"], "n": [float("nan"), None], "k": [-1e-17, 3]})
+    assert r"a\_b \% & n & k \\" in table
+    assert r"50 \& more &  & 0 \\" in table
+    assert r"\{x\}\textbackslash{} &  & 3 \\" in table
+
+
+def test_results_show_themselves_in_a_notebook():
+    found = rx.round_robin(["hedge(0.1)"], ["chicken"], 2)
+    results = [rx.games.chicken(), rx.solve("chicken"), rx.play("chicken", "hedge(0.1)", 2), found]
+    for one in results:
+        assert one._repr_html_().startswith("<table><tr><th>")
+    assert "<td>hedge(0.1)</td>" in found._repr_html_()
+    assert rx.games.random(5, 5)._repr_html_().endswith("<p>...</p>")
+    twins = rx.Game(np.zeros((2, 2, 2)), players=("<b>", "<b>"))
+    assert "&lt;b&gt; (2)" in twins._repr_html_()
+
+
+def test_without_pandas_the_error_says_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(
+        ImportError, match="pip install pandas installs it, and to_csv does without"
+    ):
+        rx.solve("chicken").to_pandas()
+
+
+@pytest.mark.extras
+def test_data_frames():
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = rx.play("chicken", "hedge(0.1)", 3).to_pandas()
+    assert frame.groupby(["round", "player"])["probability"].sum().round(6).eq(1).all()
+    assert list(rx.solve("chicken").to_pandas()) == ["player 1", "player 2", "probability"]
