@@ -1,7 +1,7 @@
 """Every comparison in one run: `python -m benchmarks [--repeats N] [--out FOLDER] [ROW ...]`.
 
 Writes `RESULTS.md`, `results.json` and `growth.png`. With the names of rows (or parts of them) it measures only those
-and prints them.
+and prints them; `felt` is the table of what a person waits for, alone.
 """
 
 import argparse
@@ -9,11 +9,13 @@ import json
 import sys
 from pathlib import Path
 
-from benchmarks import special
+from benchmarks import felt, special
 from benchmarks.growth import curves, draw
 from benchmarks.measure import Result, measure
 from benchmarks.page import line, page
 from benchmarks.rows import rows
+
+FELT_REPEATS = 3
 
 
 def main() -> None:
@@ -22,7 +24,11 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help="only rows whose name contains one of these")
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent)
-    options = parser.parse_args()
+    parser.add_argument("--long", action="store_true", help="felt: the whole reproduction as well")
+    options = parser.parse_intermixed_args()
+    if options.rows[:1] == ["felt"]:
+        felt.measure(min(options.repeats, FELT_REPEATS), options.long, options.rows[1:])
+        return
     chosen = [row for row in rows() if not options.rows or any(w in row.name for w in options.rows)]
     results: list[Result] = []
     for row in chosen:
@@ -35,15 +41,22 @@ def main() -> None:
     starting = special.start_up(options.repeats)
     growth = curves(3)
     draw(growth, options.out / "growth.png")
-    (options.out / "RESULTS.md").write_text(page(results, starting, growth))
+    waited = felt.measure(FELT_REPEATS, options.long)
+    (options.out / "RESULTS.md").write_text(page(results, starting, growth, waited))
     numbers = {
         "rows": [result.to_dict() for result in results],
         "start_up": starting,
         "growth": growth,
+        "felt": waited,
     }
-    (options.out / "results.json").write_text(json.dumps(numbers, indent=1) + "\n")
+    kept = options.out / "results.json"
+    before = json.loads(kept.read_text()).get("felt", []) if kept.exists() else []
+    kept.write_text(json.dumps(numbers, indent=1) + "\n")
     missed = [result.name for result in results if result.missed]
-    sys.exit(f"behind what is asked for: {', '.join(missed)}" if missed else 0)
+    slower = felt.slower(before, waited)
+    told = [f"behind what is asked for: {', '.join(missed)}"] if missed else []
+    told += [f"{felt.REGRESSION} times slower than before: {', '.join(slower)}"] if slower else []
+    sys.exit("; ".join(told) or 0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a person waits for: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`.
+"""What a person waits for: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`; part of `make bench`.
 
 Each command is a process of its own, first with an empty cache of compiled programs, then again with what the first
 left; processor seconds, the best of N. Seconds belong to one machine, so what is asked is a multiple of `import jax`
@@ -13,10 +13,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 JAX_SECONDS = 1.2
 """`import jax` where the table of seconds was asked for: 1.0 to 1.4."""
 NUMPY_SECONDS = 0.15
+REGRESSION = 1.5
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,34 @@ def line(row: Felt) -> str:
     return f"| `{row.name}` | {row.first:.2f} | {row.again:.2f} | {ratios} | {asked} |"
 
 
-def as_dict(row: Felt) -> dict[str, object]:
-    """For `results.json`."""
-    return asdict(row)
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as Markdown."""
+    head = "| | first, s | again, s | in imports | asked for |\n| --- | --- | --- | --- | --- |"
+    return "\n".join([head, *(line(Felt(**row)) for row in rows)])
 
 
-if __name__ == "__main__":
-    for measured in felt(repeats=1, names=sys.argv[1:]):
-        print(line(measured), flush=True)
+def slower(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) -> list[str]:
+    """The rows that take more than `REGRESSION` times as many imports as they did.
+
+    >>> old = [{"name": "a", "ratios": (1.0, 2.0)}]
+    >>> slower(old, [{"name": "a", "ratios": (1.1, 3.5)}]), slower(old, [{"name": "b", "ratios": (9, 9)}])
+    (['a'], [])
+    """
+    kept = {row["name"]: row["ratios"] for row in before}
+    return [
+        row["name"]
+        for row in now
+        if any(
+            n > REGRESSION * b
+            for n, b in zip(row["ratios"], kept.get(row["name"], ()), strict=False)
+        )
+    ]
+
+
+def measure(repeats: int, long: bool = False, names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Measure, print as it goes."""
+    rows = []
+    for row in felt(repeats, long, names):
+        print(line(row), flush=True)
+        rows.append(asdict(row))
+    return rows

@@ -4,7 +4,7 @@ import platform
 from importlib.metadata import version
 from typing import Any
 
-from benchmarks import limit
+from benchmarks import felt, limit
 from benchmarks.measure import Measured, Result
 from benchmarks.side import OURS
 
@@ -40,7 +40,12 @@ def line(result: Result) -> str:
     return f"{result.name}: {time(ours.median)}{bound}; {'; '.join(others)}{verdict}"
 
 
-def page(results: list[Result], starting: dict[str, Any], growth: dict[str, Any]) -> str:
+def page(
+    results: list[Result],
+    starting: dict[str, Any],
+    growth: dict[str, Any],
+    waited: list[dict[str, Any]],
+) -> str:
     """The whole page."""
     parts = [
         "# Benchmarks",
@@ -52,6 +57,10 @@ def page(results: list[Result], starting: dict[str, Any], growth: dict[str, Any]
         _sides(results),
         "## Start-up",
         _start_up(starting),
+        "## What a person waits for",
+        "Processor seconds of each command or first call in a process of its own, best of three: with an empty cache "
+        "of compiled programs, and again; in imports of jax (of numpy where jax is not needed).",
+        felt.table(waited),
         "## How cost grows",
         "![Cost against size](growth.png)",
         _growth(growth),

@@ -29,7 +29,7 @@ def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
     assert result.sides[OURS].ratio == 1
     assert result.sides["torch"].error
     assert "limit" in line(result)
-    text = page([result], {"seconds": {"x": 1.0}, "import_ratio": 1.0}, {})
+    text = page([result], {"seconds": {"x": 1.0}, "import_ratio": 1.0}, {}, [])
     assert result.sides["torch"].error in text
 
 

@@ -98,5 +98,5 @@ def _read(file: Path, config: Any, kind: type[R]) -> Kept[R] | None:
         if bytes(written.config) != _encoded(config):
             return None
         return Kept(config, msgspec.json.decode(written.result, type=kind), written.seconds)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, msgspec.MsgspecError, RecursionError):
         return None

@@ -115,7 +115,7 @@ def claim(folder: Path, config: TrainConfig, resume: bool) -> None:
         )
     try:
         kept = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         raise ValueError(f"{file} is damaged: it must hold the settings of a training") from None
     for name, value in settings.items():
         if name not in kept or kept[name] != value:
@@ -254,5 +254,5 @@ def _step(line: str) -> float:
     """The step of a line; a half-written one counts as later than all."""
     try:
         return json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return float("inf")
