@@ -44,8 +44,10 @@ $(EXTRAS)/.installed: pyproject.toml
 	$(EXTRAS)/bin/python -m pip install --quiet --editable . --group dev --group test-extras
 	touch $@
 
+# a thread per worker: PyTorch's own would wait for each other's cores
 test-extras: $(EXTRAS)/.installed ## install OpenSpiel, Gambit and PyTorch into an environment of their own and compare with them
-	XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
+	$(EXTRAS)/bin/basedpyright --project tools/extras-types.json
+	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
 
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .

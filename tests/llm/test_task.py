@@ -1,6 +1,8 @@
 """Tasks: frozen, JSON and back, templates that are checked, answers that are parsed, losses from anywhere."""
 
 import json
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -122,3 +124,13 @@ def test_exploration_tells_agents_apart():
     assert exploration(constant, losses).suffix_failure > 0.9
     assert exploration(greedy, losses).greedy_fraction == pytest.approx(0.95)
     assert json.dumps(exploration(greedy, losses, bandit=True)._asdict())
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+@pytest.mark.parametrize(
+    ("package", "name", "extra"), [("llm", "policies", "llm"), ("torch", "regret_loss", "torch")]
+)
+def test_an_extra_that_is_not_installed_is_one_line(package, name, extra):
+    package = import_module(f"regrax.{package}")
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'regrax\[{extra}\]'"):
+        getattr(package, name)

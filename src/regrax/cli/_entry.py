@@ -124,7 +124,13 @@ def prepared() -> Iterator[None]:
             os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")
+        warnings.showwarning = _show_warning  # until the block ends
         yield
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """One line, as for errors: where in our code it was raised is of no use to who reads it."""
+    print(f"regrax: warning: {message}", file=sys.stderr)
 
 
 def cache_folder() -> Path:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regrax._settings import Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax.cli._text import Bars, number, print_json, print_table
 
 if TYPE_CHECKING:
+    from regrax.experiments import OnProgress
     from regrax.llm import Comparison, Loaded, Player, Task
 
 Method = Literal["regret", "swap", "hindsight", "rmft", "grpo"]
@@ -38,7 +39,7 @@ class PostTrain:
     chat: bool = False
     """Ask through the tokenizer's chat template."""
     steps: int = 100
-    """Steps of the gradient; of rmft and grpo all iterations together."""
+    """Steps of the gradient; of grpo all iterations together."""
     iterations: int = 4
     """Of rmft and grpo; the model is saved after each."""
     batch: int = 32
@@ -76,12 +77,9 @@ class PostTrain:
         """Train, compare, write, print."""
         loaded = self._load()
         task = self._task(loaded.task)
-        if (self.out / "training.json").exists() and not self.resume:
-            raise ValueError(
-                f"{self.out} holds a training already: --resume goes on with it, or choose another --out"
-            )
-        trained = self._train(loaded, task)
-        comparison = self._compare(loaded.tokenizer, trained, task)
+        with Bars(hidden=self.json) as bars:
+            trained = self._train(loaded, task, bars.show)
+            comparison = self._compare(loaded.tokenizer, trained, bars.show)
         if self.export:
             self._export(loaded.tokenizer, trained, comparison.task)
         self._print(comparison)
@@ -109,55 +107,67 @@ class PostTrain:
         }
         return task.replace(**changes, **({"chat": True} if self.chat else {}))
 
-    def _train(self, loaded: "Loaded", task: "Task") -> Any:
+    def _train(self, loaded: "Loaded", task: "Task", show: "OnProgress") -> Any:
         from regrax import llm
-        from regrax.cli._text import Bars
+
+        config = self._config()
+        methods: Any = {
+            llm.RMFTConfig: llm.rmft,
+            llm.GRPOConfig: llm.grpo,
+            llm.TrainConfig: llm.train,
+        }
+        return methods[type(config)](
+            loaded.model,
+            loaded.tokenizer,
+            task,
+            config,
+            self.out,
+            on_progress=show,
+            resume=self.resume,
+        )
+
+    def _config(self) -> Any:
+        """The settings of the method."""
+        from regrax import llm
 
         common = {"seed": self.seed, "rate": self.rate, "lora": self.lora}
-        made = (loaded.model, loaded.tokenizer, task)
-        with Bars(hidden=self.json) as bars:
-            if self.method == "rmft":
-                config = llm.RMFTConfig(
-                    self.iterations, self.batch, self.group, by=self.by, **common
-                )
-                return llm.rmft(*made, config, self.out, on_progress=_iterations(bars, config))
-            if self.method == "grpo":
-                config = llm.GRPOConfig(
-                    self.iterations,
-                    max(1, self.steps // self.iterations),
-                    self.batch,
-                    self.group,
-                    "squared" if self.by == "squared" else "regret",
-                    self.kl,
-                    **common,
-                )
-                return llm.grpo(*made, config, self.out, on_progress=_iterations(bars, config))
-            config = llm.TrainConfig(
-                self.method,
-                self.steps,
-                self.batch,
-                accumulate=self.accumulate,
-                kl=self.kl,
+        if self.method == "rmft":
+            return llm.RMFTConfig(
+                self.iterations, scenarios=self.batch, rollouts=self.group, by=self.by, **common
+            )
+        if self.method == "grpo":
+            return llm.GRPOConfig(
+                self.iterations,
+                steps=max(1, self.steps // self.iterations),
+                groups=self.batch,
+                group_size=self.group,
+                reward="squared" if self.by == "squared" else "regret",
+                beta=self.kl,
                 **common,
             )
-            return llm.train(*made, config, self.out, on_progress=_steps(bars))
+        return llm.TrainConfig(
+            self.method,
+            steps=self.steps,
+            batch=self.batch,
+            accumulate=self.accumulate,
+            kl=self.kl,
+            **common,
+        )
 
-    def _compare(self, tokenizer: Any, trained: Any, task: "Task") -> "Comparison":
+    def _compare(self, tokenizer: Any, trained: Any, show: "OnProgress") -> "Comparison":
         from regrax._atomic_write import write_whole
         from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
 
-        before = load_model(self.model, device=self.device, dtype=self.dtype).model
-        task = Task.load(self.out / "model" / "task.json")
-        text = None if self.text is None else self.text.read_text("utf-8")
         found = compare_models(
-            before,
+            load_model(self.model, device=self.device, dtype=self.dtype).model,
             trained,
             tokenizer,
-            task,
+            Task.load(self.out / "model" / "task.json"),
             sequences=self.sequences,
             seed=self.seed + 10_000,
-            text=text,
+            text=None if self.text is None else self.text.read_text("utf-8"),
+            on_progress=show,
         )
         page = posttrain_page(found, self.model, self.method)
         write_whole(self.out / "report.html", page.encode("utf-8", "replace"))
@@ -206,23 +216,3 @@ def _plain(found: "Comparison", out: str) -> dict[str, Any]:
         "valid": list(found.valid),
         "exploration": [one._asdict() for one in found.exploration],
     }
-
-
-def _steps(bars: Any) -> Any:
-    from regrax.experiments import Progress
-
-    def show(progress: Any) -> None:
-        note = f"loss {progress.loss:.3f}"
-        bars.show(Progress("train", progress.step, progress.steps, note))
-
-    return show
-
-
-def _iterations(bars: Any, config: Any) -> Any:
-    from regrax.experiments import Progress
-
-    def show(line: dict[str, float]) -> None:
-        note = f"regret {line['regret']:.3f}"
-        bars.show(Progress("iterations", line["iteration"], config.iterations, note))
-
-    return show

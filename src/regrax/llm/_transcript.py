@@ -96,8 +96,9 @@ def sequences_of(
         for t in range(int(lengths[i]) - 1)
     ]
     tells = iter(encode(tokenizer, told))
+    actions = actions if task.answers else None
     return [
-        _sequence(pieces, tells, actions[i] if task.answers else None, int(lengths[i]))
+        _sequence(pieces, tells, None if actions is None else actions[i], int(lengths[i]))
         for i in range(len(losses))
     ]
 
