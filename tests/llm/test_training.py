@@ -162,7 +162,7 @@ def test_losses_that_favour_no_action_are_warned_of(tmp_path):
         )
 
 
-def test_what_training_changed_is_a_page_and_rows_for_other_trainers(tmp_path):
+def test_what_training_changed_is_a_page_and_rows_for_other_trainers(browse):
     task = scratch_task(2, 4, decimals=0)
     model, tokenizer = made(task, width=16)
     other = scratch_model(tokenizer, width=16, heads=2, seed=1)
@@ -174,6 +174,11 @@ def test_what_training_changed_is_a_page_and_rows_for_other_trainers(tmp_path):
     page = posttrain_page(found, "tiny", "regret")
     assert "Regret by round" in page
     assert "http" not in page
+    for width in (1200, 390):
+        seen = browse(page, f"posttrain-{width}", size=(width, 2600))
+        assert [figure[0] for figure in seen.figures] == ["curve", "squared_curve"]
+        assert seen.overflow == 0
+        assert not seen.console
     played = evaluate_rollouts(model, tokenizer, task, 3)
     rows = [json.loads(line) for line in transcript_lines(task, played)]
     assert [m["role"] for m in rows[0]["messages"]] == ["user", "assistant"] * 4
@@ -201,4 +206,18 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*command[:3], str(tmp_path / "new"), "--losses", "gausian"])
     assert "the nearest is gaussian" in capsys.readouterr().err
+    main(
+        [
+            *command[:3],
+            str(tmp_path / "warned"),
+            *command[4:],
+            "--losses",
+            "laplace",
+            "--method",
+            "hindsight",
+        ]
+    )
+    said = capsys.readouterr().err
+    assert said.startswith("regrax: warning: the hindsight loss is squared regret on average for")
+    assert len(said.splitlines()) == 1
     assert not (tmp_path / "new").exists()

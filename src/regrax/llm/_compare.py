@@ -17,7 +17,7 @@ from regrax.experiments import OnProgress, Progress, ignore
 from regrax.llm._language import Language, language_of, valid_rate
 from regrax.llm._losses import distribution_of, draw_losses
 from regrax.llm._policies import policies
-from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies
+from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies, is_reactive
 from regrax.llm._task import Task
 from regrax.llm._template import letters
 from regrax.theory import optimal_policy
@@ -62,6 +62,7 @@ class Comparison:
     """What training changed."""
 
     task: Task
+    reactive: bool  # whether losses answer to what is played
     sequences: int
     trained_on: Setting
     elsewhere: tuple[Setting, ...]
@@ -115,7 +116,16 @@ def compare_models(
     language = language_of(before, after, tokenizer, task, text, seed)
     valid = tuple(valid_rate(model, tokenizer, task, seed) for model in models.values())
     on_progress(Progress("compare", steps, steps))
-    return Comparison(task, sequences, own, tuple(others), language, valid, tuple(explored))
+    return Comparison(
+        task,
+        is_reactive(task),
+        sequences,
+        own,
+        tuple(others),
+        language,
+        valid,
+        tuple(explored),
+    )
 
 
 def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:

@@ -64,7 +64,7 @@ def _windows(
         pieces = pieces_of(tokenizer, task)
         lengths = [task.rounds] * 8
         found = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
-        return [one.tokens[:WINDOW] for one in found], "transcripts: it knows no other words"
+        return [one.tokens[:WINDOW] for one in found], "transcripts, as it knows no other words"
     parts = [tokens[i : i + WINDOW] for i in range(0, len(tokens), WINDOW)]
     return [part for part in parts if len(part) > 1], what
 

@@ -101,7 +101,8 @@ class _Opponents:
     def __init__(self, source: InGame, task: Task, seed: int) -> None:
         self.payoffs, self.seat = np.asarray(source.game.payoffs, float), source.seat
         sizes = source.game.sizes
-        checks.shape("game", self.payoffs, f"{task.d} actions at seat", sizes[self.seat] == task.d)
+        fits = sizes[self.seat] == task.d
+        checks.shape("game", self.payoffs, f"with {task.d} actions at seat {self.seat}", fits)
         learners = source.learners * len(sizes) if len(source.learners) == 1 else source.learners
         self.learners = [l if n != self.seat else Uniform() for n, l in enumerate(learners)]
         keys = jax.random.split(jax.random.key(seed), len(sizes))

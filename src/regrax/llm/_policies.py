@@ -47,14 +47,23 @@ def policies(
     checks.shape("losses", losses, f"(batch, T, {task.d})", fits)
     checks.finite("losses", losses)
     lengths = _lengths(mask, losses)
-    if task.answers and np.shape(actions) != losses.shape[:2]:
-        raise ValueError(
-            f"this transcript holds the answers: actions must have shape {losses.shape[:2]}, got {np.shape(actions)}"
-        )
+    if task.answers:
+        _check_actions(actions, losses)
     pieces = pieces_of(tokenizer, task, losses.shape[1])
     sequences = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
     check_fits(model, sequences, pieces)
     return _read(model, sequences, pieces, lengths, losses.shape[1], padding)
+
+
+def _check_actions(actions: Any, losses: np.ndarray) -> None:
+    n, rounds, d = losses.shape
+    if np.shape(actions) != (n, rounds):
+        raise ValueError(
+            f"this transcript holds the answers: actions must have shape {(n, rounds)}, got {np.shape(actions)}"
+        )
+    numbers = np.asarray(actions)
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= d:
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got others")
 
 
 def _lengths(mask: Any, losses: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ says, and what regret is measured on.
 
 import dataclasses
 import json
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,18 +21,22 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax._atomic_write import write_whole
+from regrax.llm._config import one_of
 from regrax.llm._template import (
     FIELDS,
     LEARN,
     OPENING,
     TELL,
+    as_names,
+    between,
     check_parser,
     check_part,
-    letters,
     read_answer,
 )
 
 FORMAT = "regrax task 1"
+MAX_ROUNDS, MAX_DECIMALS = 100_000, 12
+MAX_FILE_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -82,14 +87,8 @@ class Task:
     name: str = field(default="task", compare=False)
 
     def __post_init__(self) -> None:
-        names = self.actions
-        if isinstance(names, int):
-            checks.at_least("actions", names, 2)
-            names = letters(names)
-        if isinstance(names, str) or not all(isinstance(n, str) and n.strip() for n in names):
-            raise ValueError(f"actions must be names or how many there are, got {self.actions!r}")
         set_field = object.__setattr__
-        set_field(self, "actions", tuple(names))
+        set_field(self, "actions", as_names(self.actions))
         set_field(self, "losses", _as_losses(self.losses, self.rounds, len(self.actions)))
         if not self.tell:
             set_field(self, "tell", TELL.get(self.feedback, ""))
@@ -98,12 +97,17 @@ class Task:
         self._check()
 
     def _check(self) -> None:
-        checks.at_least("rounds", self.rounds, 1)
-        checks.at_least("decimals", self.decimals, 0)
-        if len(self.actions) < 2 or len(set(self.actions)) < len(self.actions):
-            raise ValueError(f"actions must be at least 2 different names, got {self.actions}")
-        if self.feedback not in ("full", "bandit"):
-            raise ValueError(f"feedback must be full or bandit, got {self.feedback!r}")
+        between("rounds", self.rounds, 1, MAX_ROUNDS)
+        between("decimals", self.decimals, 0, MAX_DECIMALS)
+        one_of("feedback", self.feedback, ("full", "bandit"))
+        for name, kind, word in (
+            ("between", str, "text"),
+            ("name", str, "text"),
+            ("answers", bool, "true or false"),
+            ("chat", bool, "true or false"),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be {word}, got {getattr(self, name)!r}")
         for part in FIELDS:
             check_part(part, getattr(self, part))
         if self.feedback == "full" and "{losses}" not in self.tell:
@@ -192,7 +196,7 @@ class Task:
         """The task that a JSON object describes."""
         try:
             fields = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
             raise ValueError(f'a task must be a JSON object with "format": "{FORMAT}"')
@@ -211,13 +215,22 @@ class Task:
     @classmethod
     def load(cls, path: str | Path) -> "Task":
         """The task in a file."""
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise ValueError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes: it is no task")
         return cls.from_json(Path(path).read_bytes())
 
 
-def _as_losses(losses: Any, rounds: int, d: int) -> Any:
+def _as_losses(losses: Any, rounds: Any, d: int) -> Any:
     if isinstance(losses, str):
         return losses
-    array = np.asarray(losses, float)
+    try:
+        array = np.asarray(losses, float)
+    except (TypeError, ValueError):
+        array = np.full((), np.nan)
+    if not array.ndim:
+        raise ValueError(
+            f"losses must be a distribution's spec or numbers, got {reprlib.repr(losses)}"
+        )
     checks.finite("losses", array)
     fits = array.ndim in (2, 3) and array.shape[-2:] == (rounds, d)
     checks.shape("losses", array, f"(n, {rounds}, {d}) or ({rounds}, {d})", fits)

@@ -1,10 +1,14 @@
 """The words of a task: what its template may name in braces, names of actions, and how an answer is read."""
 
 import re
+import reprlib
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from regrax import _checks as checks
+
+MAX_ACTIONS = 1_000
 LETTERS = string.ascii_uppercase
 OPENING = (
     "You choose one of {d} options, {actions}, in each of {rounds} rounds. "
@@ -33,6 +37,30 @@ def letters(count: int) -> tuple[str, ...]:
         LETTERS[i % 26] + ("" if count <= 26 else str(i // 26 + 1).zfill(width))
         for i in range(count)
     )
+
+
+def between(name: str, value: Any, least: int, most: int) -> None:
+    """Raise unless the value is an integer from `least` to `most`."""
+    checks.at_least(name, value, least)
+    if value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value:,}")
+
+
+def as_names(actions: Any) -> tuple[str, ...]:
+    """Names of actions, or as many letters as there are."""
+    if isinstance(actions, int):
+        between("actions", actions, 2, MAX_ACTIONS)
+        return letters(actions)
+    is_list = isinstance(actions, Iterable) and not isinstance(actions, str | bytes)
+    names = tuple(actions) if is_list else ()
+    if not names or not all(isinstance(name, str) and name.strip() for name in names):
+        raise ValueError(
+            f"actions must be names or how many there are, got {reprlib.repr(actions)}"
+        )
+    between("actions", len(names), 1, MAX_ACTIONS)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"actions must be at least 2 different names, got {reprlib.repr(names)}")
+    return names
 
 
 def check_part(part: str, text: Any) -> None:
