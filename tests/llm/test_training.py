@@ -19,12 +19,15 @@ pytestmark = [
 ]
 
 from safetensors.torch import load_file
+from tests.llm.models import byte_pairs, tiny
 
 from regrax.llm import (
     GRPOConfig,
     RMFTConfig,
+    Task,
     TrainConfig,
     compare_models,
+    draw_losses,
     evaluate_rollouts,
     grpo,
     rmft,
@@ -185,6 +188,18 @@ def test_what_training_changed_is_a_page_and_rows_for_other_trainers(browse):
     assert rows[1]["regret"] == pytest.approx(played.regrets()[1])
 
 
+def test_a_context_that_the_transcript_fills_is_enough_to_compare_in():
+    """Positions are learnt here: a token too many would be an error."""
+    task, tokenizer = Task(2, 3, decimals=0), byte_pairs()
+    longest = 1 + max(
+        len(tokenizer(task.text(rows))["input_ids"]) for rows in draw_losses(task, 500, seed=0)
+    )
+    model = tiny("gpt2", tokenizer, torch.float32, n_positions=longest)
+    found = compare_models(model, model, tokenizer, task, sequences=4, elsewhere=())
+    assert found.language.kl == 0
+    assert "context holds" in found.elsewhere[1].problem
+
+
 def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     from regrax.cli import main
 
@@ -221,3 +236,34 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     assert said.startswith("regrax: warning: the hindsight loss is squared regret on average for")
     assert len(said.splitlines()) == 1
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--text missing.txt", "missing.txt: No such file"),
+        ("--text words.txt", "the tokenizer does not know a word of 'no such words'"),
+        ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
+        ("--sequences 1", "sequences must be a whole number of at least 2"),
+        ("--export missing/rows.jsonl", "--export must be in a folder that is there"),
+        ("--method grpo --iterations 0", "iterations must be a whole number of at least 1"),
+        ("--method rmft --group 1", "group must be a whole number of at least 2"),
+        ("--rounds 500", "but the model's context holds 512"),
+        ("--task nothing", "scenario must be one of ads, clinic,"),
+    ],
+)
+def test_bad_options_are_told_before_training(options, message, tmp_path, capsys, monkeypatch):
+    from regrax.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("no such words")
+    Path("empty.txt").touch()
+    task = scratch_task(2, 3, decimals=0)
+    save_model(tmp_path / "base", *made(task, width=16), task)
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            ["posttrain", str(tmp_path / "base"), "--out", str(tmp_path / "run"), *options.split()]
+        )
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

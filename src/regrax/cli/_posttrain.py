@@ -75,14 +75,27 @@ class PostTrain:
 
     def run(self) -> None:
         """Train, compare, write, print."""
+        text = self._check()
         loaded = self._load()
+        if text is not None:
+            _check_text(loaded.tokenizer, text)
         task = self._task(loaded.task)
         with Bars(hidden=self.json) as bars:
             trained = self._train(loaded, task, bars.show)
-            comparison = self._compare(loaded.tokenizer, trained, bars.show)
+            comparison = self._compare(loaded.tokenizer, trained, text, bars.show)
         if self.export:
             self._export(loaded.tokenizer, trained, comparison.task)
         self._print(comparison)
+
+    def _check(self) -> str | None:
+        """Look at all that is needed after training before it begins; gives the held-out text."""
+        from regrax import _checks as checks
+
+        for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
+            checks.at_least(name, getattr(self, name), least)
+        if self.export is not None and not self.export.absolute().parent.is_dir():
+            raise ValueError(f"--export must be in a folder that is there, got {self.export}")
+        return None if self.text is None else self.text.read_text("utf-8")
 
     def _load(self) -> "Loaded":
         try:
@@ -154,7 +167,9 @@ class PostTrain:
             **common,
         )
 
-    def _compare(self, tokenizer: Any, trained: Any, show: "OnProgress") -> "Comparison":
+    def _compare(
+        self, tokenizer: Any, trained: Any, text: str | None, show: "OnProgress"
+    ) -> "Comparison":
         from regrax._atomic_write import write_whole
         from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
@@ -166,7 +181,7 @@ class PostTrain:
             Task.load(self.out / "model" / "task.json"),
             sequences=self.sequences,
             seed=self.seed + 10_000,
-            text=None if self.text is None else self.text.read_text("utf-8"),
+            text=text,
             on_progress=show,
         )
         page = posttrain_page(found, self.model, self.method)
@@ -199,6 +214,12 @@ class PostTrain:
         print(f"KL from the model before, a token: {language.kl:.4g}")
         print(f"the model is in {self.out / 'model'}, the page in {self.out / 'report.html'}")
         return None
+
+
+def _check_text(tokenizer: Any, text: str) -> None:
+    from regrax.llm import text_tokens
+
+    text_tokens(tokenizer, text)
 
 
 def _cells(one: "Player") -> list[str]:

@@ -8,6 +8,14 @@ from regrax.llm._losses import draw_losses
 from regrax.llm._task import Task
 from regrax.llm._transcript import Pieces, Sequence, pieces_of, sequences_of
 
+UNLIMITED = 2**31  # tokens
+
+
+def context_of(model: Any) -> int:
+    """How many tokens a model can read; a great many where its config does not say."""
+    config = model.config.get_text_config()
+    return getattr(config, "max_position_embeddings", None) or UNLIMITED
+
 
 def check_task(model: Any, tokenizer: Any, task: Task) -> None:
     """Raise unless the model can be told a sequence of the task's losses: asked before anything is written."""
@@ -29,9 +37,7 @@ def check_fits(model: Any, sequences: list[Sequence], pieces: Pieces) -> None:
     """Raise unless the model knows every token and has room for the longest transcript."""
     deepest = max(len(one.path) for one in pieces.names.branchings) + len(pieces.suffix)
     longest = max(len(one.tokens) for one in sequences) + deepest
-    config = model.config.get_text_config()
-    room = getattr(config, "max_position_embeddings", None)
-    if room is not None and longest > room:
+    if longest > (room := context_of(model)):
         raise ValueError(
             f"the transcript has {longest} tokens, but the model's context holds {room}: fewer rounds, or shorter words"
         )
