@@ -1,8 +1,10 @@
 """What the page on language models and its example say is run here, on a smaller scale."""
 
+import importlib.util
 import re
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,30 @@ def test_the_example_trains_from_nothing(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "129,792 parameters" in printed
     assert re.search(r"^best possible +\d", printed, re.MULTILINE)
+
+
+def loaded(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SMALLER = {
+    "rmft": {"iterations": 1, "scenarios": 4},
+    "grpo": {"iterations": 1, "steps": 1, "groups": 2},
+}
+
+
+@pytest.mark.filterwarnings("default")  # of TRL and what stands under it, not ours to mend
+@pytest.mark.parametrize("method", SMALLER)
+def test_the_other_example_trains_on_biased_losses(method, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("trl", reason="trl is not installed: the extra `llm-train`")
+    example = loaded(ROOT / "examples" / "llm_biased.py")
+    train, config, *words = example.METHODS[method]
+    assert f"`{type(config).__name__}({config.iterations}, " in PAGE
+    example.METHODS[method] = (train, replace(config, **SMALLER[method]), *words)
+    options = f"--method {method} --sequences 20 --rounds 2 --threads 1 --out {tmp_path}"
+    monkeypatch.setattr(sys, "argv", ["llm_biased.py", *options.split()])
+    example.main()
+    assert re.search(r"before .*\n.*\nafter +regret \d", capsys.readouterr().out)

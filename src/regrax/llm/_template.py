@@ -52,7 +52,7 @@ def as_names(actions: Any) -> tuple[str, ...]:
         between("actions", actions, 2, MAX_ACTIONS)
         return letters(actions)
     is_list = isinstance(actions, Iterable) and not isinstance(actions, str | bytes)
-    names = tuple(actions) if is_list else ()
+    names: tuple[Any, ...] = tuple(actions) if is_list else ()
     if not names or not all(isinstance(name, str) and name.strip() for name in names):
         raise ValueError(
             f"actions must be names or how many there are, got {reprlib.repr(actions)}"
