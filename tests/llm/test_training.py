@@ -77,12 +77,11 @@ def training(lora, folder):
 @pytest.mark.parametrize("lora", [0, 2])
 def test_a_killed_training_ends_with_the_same_bits(lora, tmp_path):
     whole, killed = training(lora, tmp_path / "whole"), training(lora, tmp_path / "killed")
-    assert killed.stdout is not None
-    for line in killed.stdout:
-        if int(line) == 7:
-            os.kill(killed.pid, signal.SIGKILL)
-            break
-    killed.wait()
+    with killed:
+        for line in killed.stdout:
+            if int(line) == 7:
+                os.kill(killed.pid, signal.SIGKILL)
+                break
     again = training(lora, tmp_path / "killed")
     steps = [int(line) for line in again.communicate()[0].split()]
     assert 6 <= steps[0] <= 10

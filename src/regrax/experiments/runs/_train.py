@@ -27,7 +27,7 @@ from regrax.attention import Model
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
 from regrax.experiments._progress import OnProgress, Progress, ignore
-from regrax.experiments._run_folder import RunFolder
+from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
 from regrax.sharding import Devices
