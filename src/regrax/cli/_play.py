@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regrax._settings import Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax._files import open_output, output_file
+from regrax._settings import Output, Positional
+from regrax.cli._text import number, print_json, print_table, save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,9 +33,9 @@ class Play:
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
     """The policy of round 1, for each seat: probabilities as in 0.2,0.8, an action's name, random, or own."""
-    log: Path | None = None
+    log: Output | None = None
     """Write a JSON line for every round and player to this file."""
-    plot: Path | None = None
+    plot: Output | None = None
     """Draw gaps, regrets with their bounds, simplices and joint play into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
@@ -58,7 +59,6 @@ class Play:
         import jax
 
         from regrax.cli._text import read_game, read_learner, read_starts
-        from regrax.games import play
 
         game = read_game(self.game)
         # a seat of its own for each: an outside agent keeps what was said to it
@@ -67,10 +67,9 @@ class Play:
         key = None if self.seed is None else jax.random.key(self.seed)
         start = read_starts(self.start, game, self.seed) if self.start else None
         if not self.log and not self.plot:
-            summary = play(game, learners, self.rounds, key=key, start=start, keep="summary")
+            summary = self._summed(game, learners, key, start)
         else:
-            trajectory = self._kept(game, learners, key, start)
-            summary = trajectory.summary()
+            summary = self._kept(game, learners, key, start).summary()
         result = {
             "game": str(game),
             "learners": [str(learner) for learner in learners],
@@ -80,6 +79,21 @@ class Play:
             "players": _players(game, summary),
         }
         print_json(result) if self.json else _print(result)
+
+    def _summed(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Summary":
+        """Play with a bar on the terminal, and keep sums only."""
+        from regrax.cli._text import Bars
+        from regrax.experiments import Progress
+        from regrax.games import play
+
+        with Bars(hidden=self.json, after=1.0) as bars:
+
+            def show(done: int, of: int) -> None:
+                bars.show(Progress("play", done, of))
+
+            return play(
+                game, learners, self.rounds, key=key, start=start, keep="summary", on_progress=show
+            )
 
     def _kept(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Trajectory":
         """Play with every row kept, and write the log and the plot that are made of them."""
@@ -95,7 +109,7 @@ class Play:
         if self.plot:
             from regrax.show.plots import plot_play
 
-            plot_play(game, learners, trajectory).savefig(self.plot, dpi=160)
+            save_figure(plot_play(game, learners, trajectory), self.plot)
         return trajectory
 
 
@@ -123,7 +137,7 @@ def _players(game: "Game", summary: "Summary") -> list[dict[str, Any]]:
 
 def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
     columns = _listed((trajectory.policies, trajectory.losses, trajectory.actions))
-    with file.open("w") as lines:
+    with open_output(file) as lines:
         for t in range(trajectory.rounds):
             row = [part and [rows[t] for rows in part] for part in columns]
             lines.writelines(_lines(game, t + 1, *row))
@@ -137,7 +151,7 @@ def _play_and_log(
 
     said = [getattr(getattr(learner, "function", None), "exchanges", ()) for learner in learners]
     done = 0
-    with file.open("w", buffering=1) as lines:
+    with output_file(file).open("w", buffering=1) as lines:
 
         def write(played: Any) -> None:
             nonlocal done

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from regrax._settings import Positional
+from regrax._settings import Output, Positional
 from regrax.cli._text import Bars, number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class PostTrain:
     """Of losses in every setting of the report."""
     text: Path | None = None
     """Held-out text to see lost language on."""
-    export: Path | None = None
+    export: Output | None = None
     """Write rollouts of the trained model as JSON lines for other trainers."""
     json: bool = False
     """Print one JSON object."""
@@ -93,8 +93,6 @@ class PostTrain:
 
         for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
             checks.at_least(name, getattr(self, name), least)
-        if self.export is not None and not self.export.absolute().parent.is_dir():
-            raise ValueError(f"--export must be in a folder that is there, got {self.export}")
         return None if self.text is None else self.text.read_text("utf-8")
 
     def _load(self) -> "Loaded":
@@ -170,7 +168,7 @@ class PostTrain:
     def _compare(
         self, tokenizer: Any, trained: Any, text: str | None, show: "OnProgress"
     ) -> "Comparison":
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_whole
         from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
 
@@ -189,7 +187,7 @@ class PostTrain:
         return found
 
     def _export(self, tokenizer: Any, trained: Any, task: "Task") -> None:
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_output
         from regrax.llm import evaluate_rollouts, transcript_lines
 
         assert self.export is not None
@@ -197,7 +195,7 @@ class PostTrain:
             trained, tokenizer, task, self.sequences, seed=self.seed + 20_000
         )
         lines = "".join(line + "\n" for line in transcript_lines(task, played))
-        write_whole(self.export, lines.encode())
+        write_output(self.export, lines.encode())
 
     def _print(self, found: "Comparison") -> None:
         if self.json:

@@ -7,6 +7,7 @@ does what is missing or has changed. A folder belongs to one process at a time; 
 import contextlib
 import hashlib
 import json
+import os
 import reprlib
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from regrax._atomic_write import locked, write_whole
+from regrax._files import locked, write_whole
 
 R = TypeVar("R")
 
@@ -132,9 +133,11 @@ class RunFolder:
         return None
 
     def log(self, line: Mapping[str, Any]) -> None:
-        """Add a line to the metrics."""
+        """Add a line to the metrics, on disk before a state that counts on it."""
         with self.metrics.open("a") as file:
             file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
 
     def cut(self, name: str, last: float) -> None:
         """Drop the lines of metrics whose `name` is above `last`: they will be written again."""

@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regrax import _checks as checks
-from regrax._atomic_write import write_whole
+from regrax._files import read_limited, write_whole
 from regrax.llm._config import one_of
 from regrax.llm._template import (
     FIELDS,
@@ -36,7 +36,6 @@ from regrax.llm._template import (
 
 FORMAT = "regrax task 1"
 MAX_ROUNDS, MAX_DECIMALS = 100_000, 12
-MAX_FILE_BYTES = 2**28
 
 
 @dataclass(frozen=True)
@@ -215,9 +214,7 @@ class Task:
     @classmethod
     def load(cls, path: str | Path) -> "Task":
         """The task in a file."""
-        if Path(path).stat().st_size > MAX_FILE_BYTES:
-            raise ValueError(f"{path} is larger than {MAX_FILE_BYTES:,} bytes: it is no task")
-        return cls.from_json(Path(path).read_bytes())
+        return cls.from_json(read_limited(Path(path)))
 
 
 def _as_losses(losses: Any, rounds: Any, d: int) -> Any:

@@ -19,7 +19,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
 from regrax.llm._config import TrainConfig
 from regrax.llm._context import check_task
@@ -66,6 +66,7 @@ def train(
     kept = RunFolder(folder)
     with kept.held(run_settings(config.objective, model, task, config), resume):
         if is_whole(kept.path / "model"):
+            (kept.path / STATE).unlink(missing_ok=True)  # of a process killed when all was done
             return load_like(kept.path / "model", model)
         return _Run(Descent(model, tokenizer, task, config), kept, save_every).finish(on_progress)
 

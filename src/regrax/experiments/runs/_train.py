@@ -22,7 +22,7 @@ import jax
 import msgspec
 import numpy as np
 
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.attention import Model
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
@@ -135,6 +135,8 @@ class _Run:
         if not all(file.exists() for file in files):
             files = [file for file in (self.folder / STATE,) if file.exists()]
             self.kept.cut("step", _about(files[0])["step"] if files else 0)
+        else:
+            (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
 
     def read(self, kept: dict[str, bytes]) -> list[Trained]:
