@@ -9,7 +9,7 @@ CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo explorer test test-quick test-slow test-extras lint format bench clean
+.PHONY: help demo explorer test test-quick test-slow test-extras test-lowest lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -44,8 +44,22 @@ $(EXTRAS)/.installed: pyproject.toml
 	$(EXTRAS)/bin/python -m pip install --quiet --editable . --group dev --group test-extras
 	touch $@
 
+# a thread per worker: PyTorch's own would wait for each other's cores
 test-extras: $(EXTRAS)/.installed ## install OpenSpiel, Gambit and PyTorch into an environment of their own and compare with them
-	XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
+	$(EXTRAS)/bin/basedpyright --project tools/extras-types.json
+	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(EXTRAS)/bin/pytest --quiet --numprocesses 2 -m extras
+
+# the extras with transformers at its lower bound; the rest is found where the extras are
+LOWEST := .venv-lowest
+PACKAGES := import sysconfig; print(sysconfig.get_path("purelib"))
+$(LOWEST)/.installed: $(EXTRAS)/.installed
+	$(EXTRAS)/bin/python -m venv --clear $(LOWEST)
+	$(EXTRAS)/bin/python -c '$(PACKAGES)' > "$$($(LOWEST)/bin/python -c '$(PACKAGES)')/extras.pth"
+	$(LOWEST)/bin/python -m pip install --quiet "$$(sed -n 's/.*"\(transformers\)>=\([0-9.]*\)".*/\1==\2/p' pyproject.toml)"
+	touch $@
+
+test-lowest: $(LOWEST)/.installed ## run language models with the oldest transformers that is allowed
+	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/llm/test_policies.py tests/llm/test_seat.py tests/llm/test_folders.py
 
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .
@@ -68,4 +82,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## measure speed against the peers an
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the commands above made
-	rm -rf .venv .venv-bench $(EXTRAS) .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench $(EXTRAS) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache

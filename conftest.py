@@ -17,8 +17,10 @@ gc.disable()  # until all tests are collected: nothing that is imported is garba
 import jaxtyping
 
 # their examples need extras
-collect_ignore = [] if find_spec("torch") else ["src/regrax/torch.py"]
-collect_ignore += [] if find_spec("torch") and find_spec("transformers") else ["src/regrax/llm"]
+SOURCE = Path(__file__).parent / "src" / "regrax"
+TORCH, LLM = SOURCE / "torch", SOURCE / "llm"
+collect_ignore = [] if find_spec("torch") else [str(TORCH)]
+collect_ignore += [] if find_spec("torch") and find_spec("transformers") else [str(LLM)]
 
 # a whole number is a float here, as it is to every type checker
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
@@ -32,6 +34,13 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update(
     "jax_traceback_in_locations_limit", 0
 )  # nobody reads where an operation came from
+
+
+def pytest_collection_modifyitems(items):
+    """The examples of what needs extras are tests of the extras."""
+    for item in items:
+        if item.path.is_relative_to(LLM) or item.path.is_relative_to(TORCH):
+            item.add_marker(pytest.mark.extras)
 
 
 def pytest_collection_finish():

@@ -15,6 +15,7 @@ import time
 import torch
 
 import regrax as rx
+from regrax.experiments import Progress
 
 
 def main() -> None:
@@ -48,10 +49,10 @@ def main() -> None:
         print(f"{name:14} {value:8.3f} +- {error:.3f}")
 
 
-def show(progress: rx.llm.Progress) -> None:
+def show(progress: Progress) -> None:
     """A line now and then."""
-    if progress.step % 100 == 0:
-        print(f"step {progress.step} of {progress.steps}: loss {progress.loss:.2f}", flush=True)
+    if progress.done % 100 == 0:
+        print(f"step {progress.done} of {progress.total}: {progress.note}", flush=True)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,14 @@ def test_other_warnings_still_come(home: Path) -> None:
         warnings.warn("something else", stacklevel=1)
 
 
+def test_a_warning_is_one_line_while_a_command_runs(home: Path) -> None:
+    usual = warnings.formatwarning
+    with compiling.prepared():
+        said = warnings.formatwarning(UserWarning("mind this"), UserWarning, "file.py", 1)
+    assert said == "regrax: warning: mind this\n"
+    assert warnings.formatwarning is usual
+
+
 @pytest.mark.slow
 def test_a_second_run_reads_what_the_first_kept_and_a_damaged_entry_is_no_word(
     home: Path, monkeypatch: pytest.MonkeyPatch

@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -20,6 +22,7 @@ from regrax.cli import main
 from regrax.llm import (
     LanguageLearner,
     Task,
+    llm,
     load_model,
     save_model,
     scenario,
@@ -29,6 +32,8 @@ from regrax.llm import (
 )
 from regrax.specs import parse_learner
 from regrax.training import RegretObjective
+
+SOURCE = Path(__file__).parent.parent.parent / "src"
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +92,28 @@ def test_it_sees_only_its_own_loss_with_bandit_feedback(folder, capsys):
     assert "give a seed" in error_of(capsys, *game)
 
 
+def test_its_name_is_its_spec(folder):
+    assert str(llm(str(folder))) == f'llm("{folder}")'
+    assert str(llm(str(folder), chat=True, dtype="bfloat16")) == (
+        f'llm("{folder}", chat=true, dtype="bfloat16")'
+    )
+
+
+def test_what_does_not_fit_is_known_before_the_first_round(folder, capsys):
+    seats = ("--learners", f'llm("{folder}")', "uniform()")
+    said = error_of(capsys, "play", "rock-paper-scissors", *seats, "--rounds", "200")
+    assert "but the model's context holds 2048: fewer rounds" in said
+
+
+def test_a_folder_without_a_part_is_one_line(folder, tmp_path):
+    for part, name in (("weights", "model.safetensors"), ("tokenizer", "tokenizer*")):
+        shutil.copytree(folder, tmp_path / part)
+        for file in (tmp_path / part).glob(name):
+            file.unlink()
+        with pytest.raises(ValueError, match=rf"{part} holds no {part}: it has no"):
+            load_model(tmp_path / part)
+
+
 def test_data_cannot_name_it(folder):
     with pytest.raises(ValueError, match="no learner is named 'llm'"):
         parse_learner(f'llm("{folder}")')
@@ -130,16 +157,15 @@ def test_a_missing_folder_is_one_line(path, message, capsys):
 
 
 def test_a_hub_name_without_a_network_is_one_line():
-    """In a process of its own: the setting is read at import."""
-    code = "from regrax.llm import load_model; load_model('nobody/nothing')"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "HF_HUB_OFFLINE": "1"},
-    )
-    last = done.stderr.strip().splitlines()[-1]
-    assert last.startswith("ValueError: nobody/nothing is no folder here, and the hub did not give")
+    """In a process of its own: the settings are read at import. The endpoint is a name that nobody can have."""
+    command = [sys.executable, "-m", "regrax", "posttrain", "nobody/nothing", "--out", "nowhere"]
+    for setting in ({"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "https://hub.invalid"}):
+        environment = {**os.environ, "PYTHONPATH": str(SOURCE), **setting}
+        done = subprocess.run(command, capture_output=True, text=True, env=environment)
+        assert done.returncode == 2
+        said = done.stderr.strip()
+        assert said.startswith("regrax: error: nobody/nothing is no folder here, and the hub did")
+        assert len(said.splitlines()) == 1
 
 
 def test_words_that_cannot_be_told_are_one_line(folder, tmp_path):

@@ -1,6 +1,8 @@
 """Tasks: frozen, JSON and back, templates that are checked, answers that are parsed, losses from anywhere."""
 
 import json
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -51,12 +53,21 @@ BAD = [
     ({"actions": ("a", "a"), "rounds": 2}, "actions must be at least 2 different names"),
     ({"actions": "ab", "rounds": 2}, "actions must be names or how many"),
     ({"actions": 2, "rounds": 0}, "rounds must be a whole number of at least 1"),
-    ({"actions": 2, "rounds": 2, "feedback": "some"}, "feedback must be full or bandit"),
+    ({"actions": 2, "rounds": 2, "feedback": "some"}, "feedback must be one of full, bandit"),
     ({"actions": 2, "rounds": 2, "ask": "{losses}"}, r"ask may hold \{round\}, got \{losses\}"),
     ({"actions": 2, "rounds": 2, "tell": "none"}, r"tell must hold \{losses\}"),
     ({"actions": 2, "rounds": 2, "answer": "{action}!"}, r"answer must end with \{action\}"),
     ({"actions": 2, "rounds": 2, "parser": "("}, "parser must be first, last, exact or a regular"),
     ({"actions": 2, "rounds": 2, "parser": "x"}, "parser must have a group"),
+    ({"actions": None, "rounds": 2}, "actions must be names or how many"),
+    ({"actions": 10**9, "rounds": 2}, "actions must be at most 1,000, got 1,000,000,000"),
+    ({"actions": 2, "rounds": 10**9}, "rounds must be at most 100,000"),
+    ({"actions": 2, "rounds": 2, "decimals": 400}, "decimals must be at most 12"),
+    ({"actions": 2, "rounds": 2, "chat": "yes"}, "chat must be true or false, got 'yes'"),
+    ({"actions": 2, "rounds": 2, "between": 3}, "between must be text, got 3"),
+    ({"actions": 2, "rounds": 2, "opening": "{d:>99}"}, r"opening may hold .*, got \{d:>99\}"),
+    ({"actions": 2, "rounds": 2, "losses": None}, "losses must be a distribution's spec or num"),
+    ({"actions": 2, "rounds": 2, "losses": [[1.0, 2.0], [3.0]]}, "losses must be a distribution's"),
     ({"actions": 2, "rounds": 2, "losses": [[1.0, 2.0]]}, r"losses must have shape \(n, 2, 2\)"),
 ]
 
@@ -68,7 +79,7 @@ def test_bad_tasks_teach(fields, message):
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{", '{"format": "other"}', '{"format": "regrax task 1", "x": 1}']
+    "text", ["[]", "{", "[" * 100_000, '{"format": "other"}', '{"format": "regrax task 1", "x": 1}']
 )
 def test_bad_files_teach(text):
     with pytest.raises(ValueError, match="a task "):
@@ -122,3 +133,13 @@ def test_exploration_tells_agents_apart():
     assert exploration(constant, losses).suffix_failure > 0.9
     assert exploration(greedy, losses).greedy_fraction == pytest.approx(0.95)
     assert json.dumps(exploration(greedy, losses, bandit=True)._asdict())
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="torch is installed")
+@pytest.mark.parametrize(
+    ("package", "name", "extra"), [("llm", "policies", "llm"), ("torch", "regret_loss", "torch")]
+)
+def test_an_extra_that_is_not_installed_is_one_line(package, name, extra):
+    package = import_module(f"regrax.{package}")
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'regrax\[{extra}\]'"):
+        getattr(package, name)

@@ -19,12 +19,15 @@ pytestmark = [
 ]
 
 from safetensors.torch import load_file
+from tests.llm.models import byte_pairs, tiny
 
 from regrax.llm import (
     GRPOConfig,
     RMFTConfig,
+    Task,
     TrainConfig,
     compare_models,
+    draw_losses,
     evaluate_rollouts,
     grpo,
     rmft,
@@ -56,8 +59,9 @@ task = scratch_task(3, 4)
 tokenizer = scratch_tokenizer(task)
 model = scratch_model(tokenizer, width=16, heads=2)
 model.config.attention_dropout = 0.1
-config = TrainConfig(steps=30, batch=8, rate=1e-2, kl=0.1, lora=int(sys.argv[1]), save_every=0.0)
-train(model, tokenizer, task, config, sys.argv[2], on_progress=lambda p: print(p.step, flush=True))
+config = TrainConfig(steps=30, batch=8, rate=1e-2, kl=0.1, lora=int(sys.argv[1]))
+show = lambda progress: print(progress.done, flush=True)
+train(model, tokenizer, task, config, sys.argv[2], on_progress=show, save_every=0.0)
 """
 
 
@@ -73,12 +77,11 @@ def training(lora, folder):
 @pytest.mark.parametrize("lora", [0, 2])
 def test_a_killed_training_ends_with_the_same_bits(lora, tmp_path):
     whole, killed = training(lora, tmp_path / "whole"), training(lora, tmp_path / "killed")
-    assert killed.stdout is not None
-    for line in killed.stdout:
-        if int(line) == 7:
-            os.kill(killed.pid, signal.SIGKILL)
-            break
-    killed.wait()
+    with killed:
+        for line in killed.stdout:
+            if int(line) == 7:
+                os.kill(killed.pid, signal.SIGKILL)
+                break
     again = training(lora, tmp_path / "killed")
     steps = [int(line) for line in again.communicate()[0].split()]
     assert 6 <= steps[0] <= 10
@@ -91,7 +94,7 @@ def test_a_killed_training_ends_with_the_same_bits(lora, tmp_path):
     losses = [[json.loads(line)["loss"] for line in text.splitlines()] for text in metrics]
     assert losses[0] == losses[1]
     kept = {path.suffix for path in (tmp_path / "killed").rglob("*") if path.is_file()}
-    assert kept <= {".json", ".jsonl", ".safetensors", ".md", ".jinja"}  # nothing pickled
+    assert kept <= {".json", ".jsonl", ".safetensors", ".md", ".jinja", ""}  # nothing pickled
     assert (tmp_path / "killed" / "adapter").exists() == bool(lora)
 
 
@@ -122,7 +125,7 @@ def test_rmft_lowers_regret_on_biased_losses(tmp_path):
     assert after < 0.85 * before
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3]
-    again = rmft(model, tokenizer, BIASED, config, tmp_path)  # finished: read from the folder
+    again = rmft(made(BIASED)[0], tokenizer, BIASED, config, tmp_path)  # read from the folder
     assert evaluate_rollouts(again, tokenizer, BIASED, 500).regrets().mean() == pytest.approx(after)
 
 
@@ -161,7 +164,7 @@ def test_losses_that_favour_no_action_are_warned_of(tmp_path):
         )
 
 
-def test_what_training_changed_is_a_page_and_rows_for_other_trainers(tmp_path):
+def test_what_training_changed_is_a_page_and_rows_for_other_trainers(browse):
     task = scratch_task(2, 4, decimals=0)
     model, tokenizer = made(task, width=16)
     other = scratch_model(tokenizer, width=16, heads=2, seed=1)
@@ -173,10 +176,27 @@ def test_what_training_changed_is_a_page_and_rows_for_other_trainers(tmp_path):
     page = posttrain_page(found, "tiny", "regret")
     assert "Regret by round" in page
     assert "http" not in page
+    for width in (1200, 390):
+        seen = browse(page, f"posttrain-{width}", size=(width, 2600))
+        assert [figure[0] for figure in seen.figures] == ["curve", "squared_curve"]
+        assert seen.overflow == 0
+        assert not seen.console
     played = evaluate_rollouts(model, tokenizer, task, 3)
     rows = [json.loads(line) for line in transcript_lines(task, played)]
     assert [m["role"] for m in rows[0]["messages"]] == ["user", "assistant"] * 4
     assert rows[1]["regret"] == pytest.approx(played.regrets()[1])
+
+
+def test_a_context_that_the_transcript_fills_is_enough_to_compare_in():
+    """Positions are learnt here: a token too many would be an error."""
+    task, tokenizer = Task(2, 3, decimals=0), byte_pairs()
+    longest = 1 + max(
+        len(tokenizer(task.text(rows))["input_ids"]) for rows in draw_losses(task, 500, seed=0)
+    )
+    model = tiny("gpt2", tokenizer, torch.float32, n_positions=longest)
+    found = compare_models(model, model, tokenizer, task, sequences=4, elsewhere=())
+    assert found.language.kl == 0
+    assert "context holds" in found.elsewhere[1].problem
 
 
 def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
@@ -200,4 +220,38 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*command[:3], str(tmp_path / "new"), "--losses", "gausian"])
     assert "the nearest is gaussian" in capsys.readouterr().err
+    warned = [*command[:3], str(tmp_path / "warned"), *command[4:], "--losses", "laplace"]
+    with pytest.warns(UserWarning, match="the hindsight loss is squared regret on average for"):
+        main([*warned, "--method", "hindsight"])
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--text missing.txt", "missing.txt: No such file"),
+        ("--text words.txt", "the tokenizer does not know a word of 'no such words'"),
+        ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
+        ("--sequences 1", "sequences must be a whole number of at least 2"),
+        ("--export missing/rows.jsonl", "must be in a folder that exists"),
+        ("--method grpo --iterations 0", "iterations must be a whole number of at least 1"),
+        ("--method rmft --group 1", "group must be a whole number of at least 2"),
+        ("--rounds 500", "but the model's context holds 512"),
+        ("--task nothing", "scenario must be one of ads, clinic,"),
+    ],
+)
+def test_bad_options_are_told_before_training(options, message, tmp_path, capsys, monkeypatch):
+    from regrax.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("no such words")
+    Path("empty.txt").touch()
+    task = scratch_task(2, 3, decimals=0)
+    save_model(tmp_path / "base", *made(task, width=16), task)
+    with pytest.raises(SystemExit) as stopped:
+        main(
+            ["posttrain", str(tmp_path / "base"), "--out", str(tmp_path / "run"), *options.split()]
+        )
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -140,7 +140,14 @@ def prepared() -> Iterator[None]:
             os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")
+        stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
+        warnings.formatwarning = _format_warning
         yield
+
+
+def _format_warning(message: Warning | str, *_: Any, **__: Any) -> str:
+    """One line, as for errors: where in our code it was raised is of no use to who reads it."""
+    return f"regrax: warning: {message}\n"
 
 
 def cache_folder() -> Path:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regrax._settings import Output, Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax.cli._text import Bars, number, print_json, print_table
 
 if TYPE_CHECKING:
+    from regrax.experiments import OnProgress
     from regrax.llm import Comparison, Loaded, Player, Task
 
 Method = Literal["regret", "swap", "hindsight", "rmft", "grpo"]
@@ -38,7 +39,7 @@ class PostTrain:
     chat: bool = False
     """Ask through the tokenizer's chat template."""
     steps: int = 100
-    """Steps of the gradient; of rmft and grpo all iterations together."""
+    """Steps of the gradient; of grpo all iterations together."""
     iterations: int = 4
     """Of rmft and grpo; the model is saved after each."""
     batch: int = 32
@@ -74,17 +75,25 @@ class PostTrain:
 
     def run(self) -> None:
         """Train, compare, write, print."""
+        text = self._check()
         loaded = self._load()
+        if text is not None:
+            _check_text(loaded.tokenizer, text)
         task = self._task(loaded.task)
-        if (self.out / "training.json").exists() and not self.resume:
-            raise ValueError(
-                f"{self.out} holds a training already: --resume goes on with it, or choose another --out"
-            )
-        trained = self._train(loaded, task)
-        comparison = self._compare(loaded.tokenizer, trained, task)
+        with Bars(hidden=self.json) as bars:
+            trained = self._train(loaded, task, bars.show)
+            comparison = self._compare(loaded.tokenizer, trained, text, bars.show)
         if self.export:
             self._export(loaded.tokenizer, trained, comparison.task)
         self._print(comparison)
+
+    def _check(self) -> str | None:
+        """Look at all that is needed after training before it begins; gives the held-out text."""
+        from regrax import _checks as checks
+
+        for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
+            checks.at_least(name, getattr(self, name), least)
+        return None if self.text is None else self.text.read_text("utf-8")
 
     def _load(self) -> "Loaded":
         try:
@@ -109,62 +118,76 @@ class PostTrain:
         }
         return task.replace(**changes, **({"chat": True} if self.chat else {}))
 
-    def _train(self, loaded: "Loaded", task: "Task") -> Any:
+    def _train(self, loaded: "Loaded", task: "Task", show: "OnProgress") -> Any:
         from regrax import llm
-        from regrax.cli._text import Bars
+
+        config = self._config()
+        methods: Any = {
+            llm.RMFTConfig: llm.rmft,
+            llm.GRPOConfig: llm.grpo,
+            llm.TrainConfig: llm.train,
+        }
+        return methods[type(config)](
+            loaded.model,
+            loaded.tokenizer,
+            task,
+            config,
+            self.out,
+            on_progress=show,
+            resume=self.resume,
+        )
+
+    def _config(self) -> Any:
+        """The settings of the method."""
+        from regrax import llm
 
         common = {"seed": self.seed, "rate": self.rate, "lora": self.lora}
-        made = (loaded.model, loaded.tokenizer, task)
-        with Bars(hidden=self.json) as bars:
-            if self.method == "rmft":
-                config = llm.RMFTConfig(
-                    self.iterations, self.batch, self.group, by=self.by, **common
-                )
-                return llm.rmft(*made, config, self.out, on_progress=_iterations(bars, config))
-            if self.method == "grpo":
-                config = llm.GRPOConfig(
-                    self.iterations,
-                    max(1, self.steps // self.iterations),
-                    self.batch,
-                    self.group,
-                    "squared" if self.by == "squared" else "regret",
-                    self.kl,
-                    **common,
-                )
-                return llm.grpo(*made, config, self.out, on_progress=_iterations(bars, config))
-            config = llm.TrainConfig(
-                self.method,
-                self.steps,
-                self.batch,
-                accumulate=self.accumulate,
-                kl=self.kl,
+        if self.method == "rmft":
+            return llm.RMFTConfig(
+                self.iterations, scenarios=self.batch, rollouts=self.group, by=self.by, **common
+            )
+        if self.method == "grpo":
+            return llm.GRPOConfig(
+                self.iterations,
+                steps=max(1, self.steps // self.iterations),
+                groups=self.batch,
+                group_size=self.group,
+                reward="squared" if self.by == "squared" else "regret",
+                beta=self.kl,
                 **common,
             )
-            return llm.train(*made, config, self.out, on_progress=_steps(bars))
+        return llm.TrainConfig(
+            self.method,
+            steps=self.steps,
+            batch=self.batch,
+            accumulate=self.accumulate,
+            kl=self.kl,
+            **common,
+        )
 
-    def _compare(self, tokenizer: Any, trained: Any, task: "Task") -> "Comparison":
+    def _compare(
+        self, tokenizer: Any, trained: Any, text: str | None, show: "OnProgress"
+    ) -> "Comparison":
         from regrax._files import write_whole
         from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
 
-        before = load_model(self.model, device=self.device, dtype=self.dtype).model
-        task = Task.load(self.out / "model" / "task.json")
-        text = None if self.text is None else self.text.read_text("utf-8")
         found = compare_models(
-            before,
+            load_model(self.model, device=self.device, dtype=self.dtype).model,
             trained,
             tokenizer,
-            task,
+            Task.load(self.out / "model" / "task.json"),
             sequences=self.sequences,
             seed=self.seed + 10_000,
             text=text,
+            on_progress=show,
         )
         page = posttrain_page(found, self.model, self.method)
         write_whole(self.out / "report.html", page.encode("utf-8", "replace"))
         return found
 
     def _export(self, tokenizer: Any, trained: Any, task: "Task") -> None:
-        from regrax._files import write_whole
+        from regrax._files import write_output
         from regrax.llm import evaluate_rollouts, transcript_lines
 
         assert self.export is not None
@@ -172,7 +195,7 @@ class PostTrain:
             trained, tokenizer, task, self.sequences, seed=self.seed + 20_000
         )
         lines = "".join(line + "\n" for line in transcript_lines(task, played))
-        write_whole(self.export, lines.encode())
+        write_output(self.export, lines.encode())
 
     def _print(self, found: "Comparison") -> None:
         if self.json:
@@ -191,6 +214,12 @@ class PostTrain:
         return None
 
 
+def _check_text(tokenizer: Any, text: str) -> None:
+    from regrax.llm import text_tokens
+
+    text_tokens(tokenizer, text)
+
+
 def _cells(one: "Player") -> list[str]:
     values = (one.regret, one.regret_error, one.squared, one.squared_error)
     return [one.name, *(number(value) for value in values)]
@@ -206,23 +235,3 @@ def _plain(found: "Comparison", out: str) -> dict[str, Any]:
         "valid": list(found.valid),
         "exploration": [one._asdict() for one in found.exploration],
     }
-
-
-def _steps(bars: Any) -> Any:
-    from regrax.experiments import Progress
-
-    def show(progress: Any) -> None:
-        note = f"loss {progress.loss:.3f}"
-        bars.show(Progress("train", progress.step, progress.steps, note))
-
-    return show
-
-
-def _iterations(bars: Any, config: Any) -> Any:
-    from regrax.experiments import Progress
-
-    def show(line: dict[str, float]) -> None:
-        note = f"regret {line['regret']:.3f}"
-        bars.show(Progress("iterations", line["iteration"], config.iterations, note))
-
-    return show

@@ -1,13 +1,16 @@
 """Results on disk: each is written at once, aside and renamed, under a name that its settings decide.
 
 A kept result carries its settings; it is handed out only where they are those that are asked for, so a repeated run
-does what is missing or has changed. A folder belongs to one process at a time.
+does what is missing or has changed. A folder belongs to one process at a time; one that holds a run, to its settings.
 """
 
 import contextlib
 import hashlib
+import json
+import os
+import reprlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -82,6 +85,68 @@ class Store:
         return kept
 
 
+class RunFolder:
+    """A folder that holds one run: in `training.json` its settings, in `metrics.jsonl` a line per report.
+
+    Whatever else the run keeps, its state and its results, is its own.
+
+    >>> import tempfile
+    >>> folder = RunFolder(tempfile.mkdtemp())
+    >>> with folder.held({"steps": 3}):
+    ...     folder.log({"step": 1}), folder.log({"step": 2}), folder.cut("step", 1)
+    ...     folder.metrics.read_text()
+    (None, None, None)
+    '{"step": 1}\\n'
+    >>> with folder.held({"steps": 4}):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: ... holds a training with steps = 3, but 4 was asked for: choose another folder, or the same settings
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.metrics = self.path / "metrics.jsonl"
+
+    @contextlib.contextmanager
+    def held(self, settings: Mapping[str, Any], resume: bool = True) -> Iterator[None]:
+        """Hold the folder for a run with these settings; one that is another's is refused."""
+        with Store(self.path).held():
+            self._claim(json.loads(json.dumps(settings)), resume)
+            yield
+
+    def _claim(self, settings: dict[str, Any], resume: bool) -> None:
+        file = self.path / "training.json"
+        if not file.exists():
+            return write_whole(file, json.dumps(settings, indent=1).encode())
+        if not resume:
+            raise ValueError(
+                f"{self.path} holds a training already: --resume goes on with it, or choose another --out"
+            )
+        kept = _settings(file)
+        for name in [*settings, *kept]:
+            if kept.get(name) != settings.get(name):
+                there, asked = (reprlib.repr(one.get(name)) for one in (kept, settings))
+                raise ValueError(
+                    f"{self.path} holds a training with {name} = {there}, but {asked} was asked for: "
+                    "choose another folder, or the same settings"
+                )
+        return None
+
+    def log(self, line: Mapping[str, Any]) -> None:
+        """Add a line to the metrics, on disk before a state that counts on it."""
+        with self.metrics.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def cut(self, name: str, last: float) -> None:
+        """Drop the lines of metrics whose `name` is above `last`: they will be written again."""
+        if self.metrics.exists():
+            lines = self.metrics.read_text().splitlines()
+            kept = [line for line in lines if _value(line, name) <= last]
+            write_whole(self.metrics, "".join(line + "\n" for line in kept).encode())
+
+
 def digest(config: Any) -> str:
     """A short name for settings."""
     return hashlib.sha256(_encoded(config)).hexdigest()[:12]
@@ -100,3 +165,18 @@ def _read(file: Path, config: Any, kind: type[R]) -> Kept[R] | None:
         return Kept(config, msgspec.json.decode(written.result, type=kind), written.seconds)
     except (FileNotFoundError, msgspec.MsgspecError, RecursionError):
         return None
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError(f"{file} is damaged: it must hold the settings of a training") from None
+
+
+def _value(line: str, name: str) -> float:
+    """A number in a line; a half-written line counts as later than all."""
+    try:
+        return float(json.loads(line)[name])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return float("inf")

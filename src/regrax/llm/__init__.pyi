@@ -7,9 +7,10 @@ from ._compare import (
     compare_models as compare_models,
     squared_regret_share as squared_regret_share,
 )
+from ._config import TrainConfig as TrainConfig
 from ._environment import environment as environment, regret_reward as regret_reward
 from ._grpo import GRPOConfig as GRPOConfig, grpo as grpo, rollout_function as rollout_function
-from ._language import Language as Language
+from ._language import Language as Language, text_tokens as text_tokens
 from ._learner import LanguageLearner as LanguageLearner, llm as llm
 from ._load import Loaded as Loaded, load_model as load_model, save_model as save_model
 from ._losses import (
@@ -34,4 +35,4 @@ from ._scratch import (
     scratch_tokenizer as scratch_tokenizer,
 )
 from ._task import Task as Task
-from ._train import Progress as Progress, TrainConfig as TrainConfig, train as train
+from ._train import train as train

@@ -13,11 +13,13 @@ import torch
 
 from regrax import _checks as checks
 from regrax._exploration import Exploration, exploration
+from regrax.experiments import OnProgress, Progress, ignore
 from regrax.llm._language import Language, language_of, valid_rate
 from regrax.llm._losses import distribution_of, draw_losses
 from regrax.llm._policies import policies
-from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies
-from regrax.llm._task import Task, letters
+from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies, is_reactive
+from regrax.llm._task import Task
+from regrax.llm._template import letters
 from regrax.theory import optimal_policy
 from regrax.training import Gaussian
 
@@ -60,12 +62,13 @@ class Comparison:
     """What training changed."""
 
     task: Task
+    reactive: bool  # whether losses answer to what is played
     sequences: int
     trained_on: Setting
     elsewhere: tuple[Setting, ...]
     language: Language
-    valid: tuple[float, float]  # before and after
-    exploration: tuple[Exploration, Exploration]
+    valid: tuple[float, ...]  # before and after
+    exploration: tuple[Exploration, ...]  # before and after
 
     def player(self, name: str) -> Player:
         """One of the players in the setting that was trained on."""
@@ -82,6 +85,7 @@ def compare_models(
     seed: int = 10_000,
     text: str | None = None,
     elsewhere: Sequence[str] = ELSEWHERE,
+    on_progress: OnProgress = ignore,
 ) -> Comparison:
     """Measure a model before and after training.
 
@@ -94,25 +98,33 @@ def compare_models(
         seed: of these losses; not the one of training.
         text: held-out text to measure lost language on; by default a few sentences, or transcripts.
         elsewhere: distributions besides the task's own.
+        on_progress: called after every setting.
     """
     checks.at_least("sequences", sequences, 2)
-    models = {"before": before, "after": after}
+    models, other_tasks = {"before": before, "after": after}, _other_tasks(task, elsewhere)
+    steps = len(other_tasks) + 2
+    on_progress(Progress("compare", 0, steps, task.name))
     both = [evaluate_rollouts(m, tokenizer, task, sequences, seed=seed) for m in models.values()]
     own = Setting(task.name, _players(dict(zip(models, both, strict=True)), task))
     bandit = task.feedback == "bandit"
     explored = [exploration(r.actions, r.losses, bandit=bandit) for r in both]
-    others = [
-        _setting(models, tokenizer, other, name, sequences, seed)
-        for name, other in _other_tasks(task, elsewhere)
-    ]
+    others = []
+    for name, other in other_tasks:
+        on_progress(Progress("compare", len(others) + 1, steps, name))
+        others.append(_setting(models, tokenizer, other, name, sequences, seed))
+    on_progress(Progress("compare", len(others) + 1, steps, "language"))
+    language = language_of(before, after, tokenizer, task, text, seed)
+    valid = tuple(valid_rate(model, tokenizer, task, seed) for model in models.values())
+    on_progress(Progress("compare", steps, steps))
     return Comparison(
         task,
+        is_reactive(task),
         sequences,
         own,
         tuple(others),
-        language_of(before, after, tokenizer, task, text, seed),
-        (valid_rate(before, tokenizer, task, seed), valid_rate(after, tokenizer, task, seed)),
-        (explored[0], explored[1]),
+        language,
+        valid,
+        tuple(explored),
     )
 
 

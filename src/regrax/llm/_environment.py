@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from regrax.llm._config import one_of
 from regrax.llm._losses import Episode
 from regrax.llm._task import Task
 
@@ -21,8 +22,7 @@ def environment(task: Task, *, reward: str = "regret") -> type:
     >>> game.choose("B"), game.get_reward()
     ('Losses: A 1.0, B 0.0\\nAll rounds are played.', 1.0)
     """
-    if reward not in ("regret", "squared"):
-        raise ValueError(f"reward must be regret or squared, got {reward!r}")
+    one_of("reward", reward, ("regret", "squared"))
 
     class Environment(_Environment):
         asked, kind = task, reward

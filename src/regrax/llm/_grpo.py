@@ -2,22 +2,25 @@
 
 import os
 import tempfile
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from regrax import _checks as checks
+from regrax.experiments import OnProgress, ignore
+from regrax.llm._config import nonnegative, one_of
 from regrax.llm._iterations import iterate, warn_no_signal
+from regrax.llm._lora import adapted, merged
 from regrax.llm._losses import draw_losses
-from regrax.llm._rmft import quiet_settings, require_trl
 from regrax.llm._rollouts import is_reactive, play_rollouts, rows_of
 from regrax.llm._task import Task
-from regrax.llm._train import adapted
 from regrax.llm._transcript import pieces_of, sequences_of
+from regrax.llm._trl import padded, quiet_settings, quiet_trainer, require_trl
+
+Reward = Literal["regret", "squared"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class GRPOConfig:
     steps: int = 25
     groups: int = 16
     group_size: int = 4
-    reward: Literal["regret", "squared"] = "regret"
+    reward: Reward = "regret"
     beta: float = 0.0
     rate: float = 1e-5
     lora: int = 0
@@ -49,9 +52,11 @@ class GRPOConfig:
     def __post_init__(self) -> None:
         for name, least in (("iterations", 1), ("steps", 1), ("groups", 1), ("group_size", 2)):
             checks.at_least(name, getattr(self, name), least)
+        for name in ("lora", "seed"):
+            checks.at_least(name, getattr(self, name), 0)
         checks.positive("rate", self.rate)
-        if self.reward not in ("regret", "squared"):
-            raise ValueError(f"reward must be regret or squared, got {self.reward!r}")
+        nonnegative("beta", self.beta)
+        one_of("reward", self.reward, get_args(Reward))
 
 
 def grpo(
@@ -61,7 +66,8 @@ def grpo(
     config: GRPOConfig,
     folder: str | Path,
     *,
-    on_progress: Callable[[dict[str, float]], None] = lambda _: None,
+    on_progress: OnProgress = ignore,
+    resume: bool = True,
 ) -> Any:
     """The trained model; a folder that holds a part of the iterations is continued.
 
@@ -69,12 +75,13 @@ def grpo(
     `GRPOTrainer` of your own.
 
     Args:
-        model: a causal language model.
+        model: a causal language model; training changes it in place, so load it anew to go on with a folder.
         tokenizer: its tokenizer.
         task: what it plays.
         config: how.
-        folder: where settings, metrics and models go.
-        on_progress: called after every iteration with its line of metrics.
+        folder: where settings, metrics and models go; one process's at a time.
+        on_progress: called after every iteration.
+        resume: whether a training that the folder holds is continued; without it, it is refused.
     """
     require_trl()
     if config.reward == "squared" or is_reactive(task):
@@ -88,7 +95,8 @@ def grpo(
     def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
         return _train(current, tokenizer, task, config, number)
 
-    return iterate(model, tokenizer, task, config, Path(folder), improve, on_progress)
+    made = (model, tokenizer, task, config)
+    return iterate("grpo", *made, folder, improve, on_progress, resume)
 
 
 def rollout_function(
@@ -178,15 +186,14 @@ def _train(
     from transformers import PrinterCallback
     from trl import GRPOConfig as Settings, GRPOTrainer
 
-    learning = adapted(model, config.lora, config.seed) if config.lora else model
+    learning = adapted(model, config.lora, config.seed)
     size, regrets = config.groups * config.group_size, []
 
-    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float]:
+    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float | None]:
         regrets.append(float(np.mean(regret)))
         return [-one if config.reward == "regret" else -(one**2) for one in regret]
 
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as folder, quiet_trainer():
         settings = Settings(
             **quiet_settings(folder, model),
             per_device_train_batch_size=size,
@@ -205,7 +212,7 @@ def _train(
             reward_funcs=reward,
             args=settings,
             train_dataset=data,
-            processing_class=tokenizer,
+            processing_class=padded(tokenizer),
             rollout_func=rollout_function(
                 tokenizer,
                 task,
@@ -215,5 +222,7 @@ def _train(
         )
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    trained = learning.merge_and_unload() if config.lora else learning
-    return trained, {"regret": float(np.mean(regrets)), "last_regret": regrets[-1]}
+    return merged(learning, config.lora), {
+        "regret": float(np.mean(regrets)),
+        "last_regret": regrets[-1],
+    }

@@ -1,23 +1,23 @@
 """Training in iterations, each a function from a model to a better one, kept in a folder and continued after a kill.
 
-FOLDER/training.json    the settings and the task
 FOLDER/iteration-I      the model after I iterations: the newest one
 FOLDER/metrics.jsonl    a line per iteration
-FOLDER/model            the trained model
+
+and what every training of a language model keeps there.
 """
 
-import json
 import shutil
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regrax._files import write_whole
-from regrax.llm._load import load_model, save_model
+from regrax.experiments import OnProgress, Progress, RunFolder
+from regrax.llm._context import check_task
+from regrax.llm._load import save_model
 from regrax.llm._losses import favours_no_action
+from regrax.llm._run import is_whole, load_like, run_settings
 from regrax.llm._task import Task
 
 Improve = Callable[[Any, int], tuple[Any, dict[str, float]]]
@@ -25,57 +25,63 @@ Improve = Callable[[Any, int], tuple[Any, dict[str, float]]]
 
 
 def iterate(
+    method: str,
     model: Any,
     tokenizer: Any,
     task: Task,
     config: Any,
-    folder: Path,
+    folder: str | Path,
     improve: Improve,
-    on_progress: Callable[[dict[str, float]], None],
+    on_progress: OnProgress,
+    resume: bool,
 ) -> Any:
-    """Improve a model `config.iterations` times, from where the folder has got to."""
-    folder.mkdir(parents=True, exist_ok=True)
-    _claim(folder, {"task": json.loads(task.to_json()), "config": asdict(config)})
-    kind = str(model.dtype).removeprefix("torch."), str(model.device)
-    if (folder / "model" / "task.json").exists():
-        return load_model(folder / "model", dtype=kind[0], device=kind[1]).model
-    done = _newest(folder)
-    if done:
-        model = load_model(folder / f"iteration-{done}", dtype=kind[0], device=kind[1]).model
-    for number in range(done, config.iterations):
-        began = time.monotonic()
-        model, measured = improve(model, number)
-        save_model(folder / f"iteration-{number + 1}", model, tokenizer, task)
-        line = {"iteration": number + 1, **measured, "seconds": round(time.monotonic() - began, 3)}
-        _write_line(folder / "metrics.jsonl", line)
-        shutil.rmtree(folder / f"iteration-{number}", ignore_errors=True)
-        on_progress(line)
-    save_model(folder / "model", model, tokenizer, task)
-    shutil.rmtree(folder / f"iteration-{config.iterations}", ignore_errors=True)
-    return model
+    """Improve a model `config.iterations` times, from where the folder has got to.
+
+    Args:
+        method: its name, which the folder is for.
+        model: what to begin with.
+        tokenizer: its tokenizer.
+        task: what it plays.
+        config: how; it has `iterations`.
+        folder: where everything is kept.
+        improve: one iteration.
+        on_progress: called at the start and after every iteration.
+        resume: whether a training that the folder holds is continued; without it, it is refused.
+    """
+    check_task(model, tokenizer, task)
+    kept = RunFolder(folder)
+    with kept.held(run_settings(method, model, task, config), resume):
+        if is_whole(kept.path / "model"):
+            return load_like(kept.path / "model", model)
+        done = _newest(kept.path)
+        model = load_like(kept.path / f"iteration-{done}", model) if done else model
+        kept.cut("iteration", done)
+        on_progress(Progress(method, done, config.iterations))
+        for number in range(done, config.iterations):
+            model, note = _iteration(model, number, improve, kept, (tokenizer, task))
+            on_progress(Progress(method, number + 1, config.iterations, note))
+        save_model(kept.path / "model", model, tokenizer, task)
+        shutil.rmtree(kept.path / f"iteration-{config.iterations}", ignore_errors=True)
+        return model
 
 
-def _claim(folder: Path, settings: dict[str, Any]) -> None:
-    file = folder / "training.json"
-    if not file.exists():
-        return write_whole(file, json.dumps(settings, indent=1).encode())
-    if json.loads(file.read_bytes()) != settings:
-        raise ValueError(
-            f"{folder} holds a training with other settings: choose another folder, or the same settings"
-        )
-    return None
+def _iteration(
+    model: Any, number: int, improve: Improve, kept: RunFolder, told: tuple[Any, Task]
+) -> tuple[Any, str]:
+    """One iteration: its line of metrics, then its model, in the place of the one before."""
+    began = time.monotonic()
+    model, measured = improve(model, number)
+    seconds = round(time.monotonic() - began, 3)
+    kept.log({"iteration": number + 1, **measured, "seconds": seconds})
+    save_model(kept.path / f"iteration-{number + 1}", model, *told)
+    shutil.rmtree(kept.path / f"iteration-{number}", ignore_errors=True)
+    return model, f"regret {measured['regret']:.3f}"
 
 
 def _newest(folder: Path) -> int:
-    """How many iterations are done: those whose folder is whole, which its task, written last, tells."""
-    whole = [p.parent.name.removeprefix("iteration-") for p in folder.glob("iteration-*/task.json")]
-    return max(map(int, whole), default=0)
-
-
-def _write_line(file: Path, line: dict[str, float]) -> None:
-    before = file.read_text().splitlines() if file.exists() else []
-    kept = [one for one in before if json.loads(one)["iteration"] < line["iteration"]]
-    write_whole(file, "".join(one + "\n" for one in [*kept, json.dumps(line)]).encode())
+    """How many iterations are done: those whose folder is whole."""
+    whole = [path for path in folder.glob("iteration-*") if is_whole(path)]
+    return max((int(path.name.removeprefix("iteration-")) for path in whole), default=0)
 
 
 def warn_no_signal(task: Task, by: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from regrax.llm._context import context_of
 from regrax.llm._losses import draw_losses
 from regrax.llm._scenarios import SCENARIOS, scenario
 from regrax.llm._task import Task
@@ -33,7 +34,8 @@ def language_of(
     before: Any, after: Any, tokenizer: Any, task: Task, text: str | None, seed: int
 ) -> Language:
     """Compare two models as language models."""
-    windows, what = _windows(tokenizer, task, text, seed)
+    size = min(WINDOW, context_of(before))
+    windows, what = _windows(tokenizer, task, text, seed, size)
     totals, count = np.zeros(3), 0
     for tokens in windows:
         first, second = (_log_probabilities(model, tokens) for model in (before, after))
@@ -48,15 +50,23 @@ def language_of(
     return Language(what, count, float(np.exp(means[0])), float(np.exp(means[1])), float(means[2]))
 
 
+def text_tokens(tokenizer: Any, text: str) -> list[int]:
+    """The tokens of a held-out text; raises unless the tokenizer knows its words and there are at least two."""
+    tokens = encode(tokenizer, [text])[0]
+    if len(tokens) < 2:
+        raise ValueError(f"a held-out text must have at least 2 tokens, got {len(tokens)}")
+    return tokens
+
+
 def _windows(
-    tokenizer: Any, task: Task, text: str | None, seed: int
+    tokenizer: Any, task: Task, text: str | None, seed: int, size: int
 ) -> tuple[list[list[int]], str]:
     given, what = text, "the text given"
     if given is None:
         openings = [scenario(name).opening_text() for name in SCENARIOS]
         given, what = "".join([HELD_OUT, "\n", *openings]), "sentences of English"
     try:
-        tokens = encode(tokenizer, [given])[0]
+        tokens = text_tokens(tokenizer, given)
     except ValueError:
         if text is not None:
             raise
@@ -64,8 +74,8 @@ def _windows(
         pieces = pieces_of(tokenizer, task)
         lengths = [task.rounds] * 8
         found = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
-        return [one.tokens[:WINDOW] for one in found], "transcripts: it knows no other words"
-    parts = [tokens[i : i + WINDOW] for i in range(0, len(tokens), WINDOW)]
+        return [one.tokens[:size] for one in found], "transcripts, as it knows no other words"
+    parts = [tokens[i : i + size] for i in range(0, len(tokens), size)]
     return [part for part in parts if len(part) > 1], what
 
 
@@ -94,7 +104,7 @@ def _answer(model: Any, tokenizer: Any, tokens: list[int], room: int) -> str:
     """A few tokens drawn one by one."""
     cache, new = None, tokens
     said: list[int] = []
-    while len(said) < room:
+    while len(said) < min(room, context_of(model) - len(tokens)):
         output = model(
             input_ids=torch.tensor([new], device=model.device),
             past_key_values=cache,

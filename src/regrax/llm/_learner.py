@@ -1,5 +1,6 @@
 """A local language model in a learner's seat."""
 
+import json
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,10 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax.learners import HostLearner, Key, on_host
+from regrax.llm._context import check_room
 from regrax.llm._load import load_model
 from regrax.llm._policies import policies
 from regrax.llm._reader import Reader
-from regrax.llm._task import Task, letters
+from regrax.llm._task import Task
+from regrax.llm._template import letters
 
 BATCH_TOKENS = 1 << 15
 """Tokens read in one forward pass, about, when many sequences are answered."""
@@ -44,7 +47,10 @@ class LanguageLearner(HostLearner):
     label: str = eqx.field(static=True, default="")
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Said:
-        return Said(self._asked(actions, rounds), np.zeros((0, actions)), (), None)
+        task = self._asked(actions, rounds)
+        if rounds is not None:
+            check_room(self.model, self.tokenizer, task)
+        return Said(task, np.zeros((0, actions)), (), None)
 
     def _asked(self, actions: int, rounds: int | None) -> Task:
         task = self.task
@@ -100,7 +106,7 @@ class LanguageLearner(HostLearner):
         return np.concatenate(parts)
 
     def __str__(self) -> str:
-        return f'llm("{self.label or type(self.model).__name__}")'
+        return self.label or f'llm("{type(self.model).__name__}")'
 
 
 def llm(
@@ -119,4 +125,9 @@ def llm(
     task = task or Task(3, 20)
     task = task.replace(chat=True) if chat else task
     task = task.replace(feedback="bandit") if bandit else task
-    return LanguageLearner(model, tokenizer, task, path)
+    given = {"chat": chat, "device": device, "dtype": dtype, "bandit": bandit}
+    usual = {"chat": False, "device": "cpu", "dtype": "float32", "bandit": False}
+    named = [f"{k}={json.dumps(v)}" for k, v in given.items() if v != usual[k]]
+    return LanguageLearner(
+        model, tokenizer, task, f"llm({', '.join([json.dumps(path, ensure_ascii=False), *named])})"
+    )

@@ -1,16 +1,31 @@
 """Models from folders, and from the hub where there is one; never code of others, never pickled weights."""
 
 import contextlib
+import os
+import socket
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlparse
 
+import huggingface_hub
 import torch
 import transformers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from regrax.llm._config import one_of
 from regrax.llm._task import Task
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
+PARTS = {
+    "model": ("config.json",),
+    "weights": ("*.safetensors",),
+    "tokenizer": ("tokenizer*", "vocab*"),
+}
+"""What a folder must hold."""
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+MAX_REASON = 200  # characters of another library's error
 
 
 class Loaded(NamedTuple):
@@ -24,10 +39,9 @@ class Loaded(NamedTuple):
 def load_model(path: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Loaded:
     """The model in a folder, or of this name on the hub, ready to play (dropout off)."""
     folder = Path(path)
-    if dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    one_of("dtype", dtype, DTYPES)
     _check_place(str(path), folder)
-    here = {"local_files_only": folder.is_dir(), "trust_remote_code": False}
+    here = {"local_files_only": folder.is_dir() or _hub_is_away(), "trust_remote_code": False}
     with quiet():
         tokenizer = _opened(path, "tokenizer", AutoTokenizer, **here)
         model = _opened(
@@ -46,24 +60,34 @@ def load_model(path: str | Path, *, device: str = "cpu", dtype: str = "float32")
 
 def _check_place(path: str, folder: Path) -> None:
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ValueError(f"{path} holds no model: it has no config.json")
+        for what, patterns in PARTS.items():
+            if not any(any(folder.glob(pattern)) for pattern in patterns):
+                raise ValueError(f"{path} holds no {what}: it has no {' or '.join(patterns)}")
     elif path.count("/") != 1 or path.startswith((".", "/")) or path.endswith("/"):
         raise ValueError(f"{path} is no folder, and no name on the hub, which is owner/name")
 
 
 def _opened(path: str | Path, what: str, kind: Any, **options: Any) -> Any:
+    """What a folder, the cache or the hub has; `transformers` and its helpers raise anything, in several lines."""
     try:
         return kind.from_pretrained(str(path), **options)
-    except (
-        Exception
-    ) as error:  # transformers and its helpers raise anything here, network errors among it
-        first = str(error).strip().split("\n")[0].rstrip(".")
+    except Exception as error:
         if not Path(path).is_dir():
             raise ValueError(
                 f"{path} is no folder here, and the hub did not give its {what}: without a network, name a folder"
             ) from error
-        raise ValueError(f"{path} holds no {what} that can be read: {first}") from error
+        said = textwrap.shorten(str(error), MAX_REASON, placeholder=" ...")
+        raise ValueError(f"{path} holds no {what} that can be read: {said}") from error
+
+
+def _hub_is_away() -> bool:
+    """Whether the hub has no address here, so that nobody waits for what cannot come."""
+    if set(PROXIES) & set(os.environ):
+        return False
+    try:
+        return not socket.getaddrinfo(urlparse(huggingface_hub.constants.ENDPOINT).hostname, 443)
+    except OSError:
+        return True
 
 
 def _placed(model: Any, device: str) -> Any:
@@ -82,15 +106,17 @@ def save_model(folder: str | Path, model: Any, tokenizer: Any, task: Task) -> No
 
 
 @contextlib.contextmanager
-def quiet() -> Any:
-    """Without the progress bars and reports of `transformers`."""
-    logging = transformers.utils.logging
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
+def quiet() -> Iterator[None]:
+    """Without the progress bars and reports of `transformers` and of the hub."""
+    loggers = transformers.utils.logging, huggingface_hub.utils.logging
+    levels, bars = [one.get_verbosity() for one in loggers], loggers[0].is_progress_bar_enabled()
+    for one in loggers:
+        one.set_verbosity_error()
+    loggers[0].disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(level)
+        for one, level in zip(loggers, levels, strict=True):
+            one.set_verbosity(level)
         if bars:
-            logging.enable_progress_bar()
+            loggers[0].enable_progress_bar()

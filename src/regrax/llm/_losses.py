@@ -62,20 +62,20 @@ class Episode:
     def __init__(self, task: Task, *, seed: int, losses: Any = None) -> None:
         self.task, self.actions = task, []
         self._rows: list[np.ndarray] = []
+        self._given: Any = losses
+        self._opponents: _Opponents | None = None
         source = distribution_of(task)
-        self._opponents = None
         if losses is None and isinstance(source, InGame):
             self._opponents = _Opponents(source, task, seed)
         elif losses is None:
-            losses = draw_losses(task, 1, seed=seed)[0]
-        self._given = losses
+            self._given = draw_losses(task, 1, seed=seed)[0]
 
     def step(self, action: int) -> np.ndarray:
         """Play one round."""
         t = len(self.actions)
         if t >= self.task.rounds:
             raise ValueError(f"the episode is over after {self.task.rounds} rounds")
-        row = self._given[t] if self._opponents is None else self._opponents.losses(action)
+        row = self._opponents.losses(action) if self._opponents else self._given[t]
         self.actions.append(int(action))
         self._rows.append(self.task.rounded(row))
         return self._rows[-1]
@@ -101,7 +101,8 @@ class _Opponents:
     def __init__(self, source: InGame, task: Task, seed: int) -> None:
         self.payoffs, self.seat = np.asarray(source.game.payoffs, float), source.seat
         sizes = source.game.sizes
-        checks.shape("game", self.payoffs, f"{task.d} actions at seat", sizes[self.seat] == task.d)
+        fits = sizes[self.seat] == task.d
+        checks.shape("game", self.payoffs, f"with {task.d} actions at seat {self.seat}", fits)
         learners = source.learners * len(sizes) if len(source.learners) == 1 else source.learners
         self.learners = [l if n != self.seat else Uniform() for n, l in enumerate(learners)]
         keys = jax.random.split(jax.random.key(seed), len(sizes))
@@ -117,7 +118,7 @@ class _Opponents:
         played[self.seat] = action
         rows = [self._row(n, played) for n in range(len(played))]
         self.states = [
-            l.update(state, l.observe(_floats(row), np.asarray(a)))
+            l.update(state, l.observe(_floats(row), jax.numpy.asarray(a)))
             for l, state, row, a in zip(self.learners, self.states, rows, played, strict=True)
         ]
         return rows[self.seat]

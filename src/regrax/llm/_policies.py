@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.func import functional_call
 
 from regrax import _checks as checks
+from regrax.llm._context import check_fits
 from regrax.llm._names import Branching, Names
 from regrax.llm._task import Task
 from regrax.llm._transcript import Pieces, Sequence, pieces_of, sequences_of
@@ -46,14 +47,23 @@ def policies(
     checks.shape("losses", losses, f"(batch, T, {task.d})", fits)
     checks.finite("losses", losses)
     lengths = _lengths(mask, losses)
-    if task.answers and np.shape(actions) != losses.shape[:2]:
-        raise ValueError(
-            f"this transcript holds the answers: actions must have shape {losses.shape[:2]}, got {np.shape(actions)}"
-        )
+    if task.answers:
+        _check_actions(actions, losses)
     pieces = pieces_of(tokenizer, task, losses.shape[1])
     sequences = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
     check_fits(model, sequences, pieces)
     return _read(model, sequences, pieces, lengths, losses.shape[1], padding)
+
+
+def _check_actions(actions: Any, losses: np.ndarray) -> None:
+    n, rounds, d = losses.shape
+    if np.shape(actions) != (n, rounds):
+        raise ValueError(
+            f"this transcript holds the answers: actions must have shape {(n, rounds)}, got {np.shape(actions)}"
+        )
+    numbers = np.asarray(actions)
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= d:
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got others")
 
 
 def _lengths(mask: Any, losses: np.ndarray) -> np.ndarray:
@@ -67,25 +77,6 @@ def _lengths(mask: Any, losses: np.ndarray) -> np.ndarray:
     if lengths.min() < 1:
         raise ValueError("mask must keep at least one round of each sequence, got none")
     return lengths
-
-
-def check_fits(model: Any, sequences: list[Sequence], pieces: Pieces) -> None:
-    """Raise unless the model knows every token and has room for the longest transcript."""
-    deepest = max(len(one.path) for one in pieces.names.branchings) + len(pieces.suffix)
-    longest = max(len(one.tokens) for one in sequences) + deepest
-    config = model.config.get_text_config()
-    room = getattr(config, "max_position_embeddings", None)
-    if room is not None and longest > room:
-        raise ValueError(
-            f"the transcript has {longest} tokens, but the model's context holds {room}: fewer rounds, or shorter words"
-        )
-    known = model.get_input_embeddings().weight.shape[0]
-    used = [one.tokens for one in sequences] + [pieces.suffix, pieces.names.rows]
-    largest = max(max(tokens, default=0) for tokens in used)
-    if largest >= known:
-        raise ValueError(
-            f"the tokenizer has token {largest}, but the model knows {known}: they do not belong together"
-        )
 
 
 class Layout(NamedTuple):
@@ -148,11 +139,11 @@ def decide(logits: Tensor, reads: Tensor, names: Names) -> Tensor:
     for index, one in enumerate(names.branchings):
         columns = torch.tensor([rows.index(token) for token in one.tokens], device=logits.device)
         here = logits[batch, reads[..., index]][..., columns].to(exact)
-        total = total + _chosen(torch.log_softmax(here, -1), one)
+        total = total + chosen(torch.log_softmax(here, -1), one)
     return total.exp()
 
 
-def _chosen(scores: Tensor, branching: Branching) -> Tensor:
+def chosen(scores: Tensor, branching: Branching) -> Tensor:
     """For every action the score of its own token, 0 for those on other paths."""
     choice = torch.tensor(branching.choice, device=scores.device)
     return torch.where(choice >= 0, scores[..., choice.clamp(min=0)], 0.0)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regrax.llm._policies import _chosen, check_fits, forward_rows
+from regrax.llm._context import check_fits
+from regrax.llm._policies import chosen, forward_rows
 from regrax.llm._task import Task
 from regrax.llm._transcript import Sequence, encode, pieces_of
 
@@ -31,7 +32,7 @@ class Reader:
             columns = [self.pieces.names.rows.index(token) for token in one.tokens]
             here = self._after([*self.pieces.suffix, *one.path])[columns]
             here = here.to(torch.promote_types(here.dtype, torch.float32))
-            total = total + _chosen(torch.log_softmax(here, -1), one)
+            total = total + chosen(torch.log_softmax(here, -1), one)
         return total.exp().cpu().double().numpy()
 
     def tell(self, losses: Any, action: int | None = None) -> None:

@@ -9,19 +9,21 @@ leaning.
 """
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
 from regrax import _checks as checks
+from regrax.experiments import OnProgress, ignore
+from regrax.llm._config import nonnegative, one_of
 from regrax.llm._iterations import iterate, warn_no_signal
+from regrax.llm._lora import adapted, merged
 from regrax.llm._losses import draw_losses
-from regrax.llm._rollouts import Rollouts, is_reactive, play_rollouts, rows_of
+from regrax.llm._rollouts import By, Rollouts, is_reactive, play_rollouts, rows_of
 from regrax.llm._task import Task
-from regrax.llm._train import adapted
+from regrax.llm._trl import padded, quiet_settings, quiet_trainer, require_trl
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class RMFTConfig:
     scenarios: int = 64
     rollouts: int = 8
     keep: int = 1
-    by: Literal["policy", "action", "excess", "squared"] = "policy"
+    by: By = "policy"
     leaning: float = 1.0
     epochs: int = 2
     batch: int = 16
@@ -58,11 +60,13 @@ class RMFTConfig:
     def __post_init__(self) -> None:
         for name in ("iterations", "scenarios", "rollouts", "keep", "epochs", "batch"):
             checks.at_least(name, getattr(self, name), 1)
+        for name in ("lora", "seed"):
+            checks.at_least(name, getattr(self, name), 0)
         checks.positive("rate", self.rate)
+        nonnegative("leaning", self.leaning)
+        one_of("by", self.by, get_args(By))
         if self.keep >= self.rollouts:
             raise ValueError(f"keep must be below rollouts, got {self.keep} of {self.rollouts}")
-        if self.by not in ("policy", "action", "excess", "squared"):
-            raise ValueError(f"by must be policy, action, excess or squared, got {self.by!r}")
         if self.by != "action" and self.leaning == 0:
             raise ValueError(
                 'leaning must be above 0 unless by="action": rollouts would not differ'
@@ -76,17 +80,19 @@ def rmft(
     config: RMFTConfig,
     folder: str | Path,
     *,
-    on_progress: Callable[[dict[str, float]], None] = lambda _: None,
+    on_progress: OnProgress = ignore,
+    resume: bool = True,
 ) -> Any:
     """The fine-tuned model; a folder that holds a part of the iterations is continued.
 
     Args:
-        model: a causal language model.
+        model: a causal language model; training changes it in place, so load it anew to go on with a folder.
         tokenizer: its tokenizer.
         task: what it plays.
         config: how.
-        folder: where settings, metrics and models go.
-        on_progress: called after every iteration with its line of metrics.
+        folder: where settings, metrics and models go; one process's at a time.
+        on_progress: called after every iteration.
+        resume: whether a training that the folder holds is continued; without it, it is refused.
     """
     require_trl()
     warn_no_signal(task, config.by)
@@ -100,17 +106,8 @@ def rmft(
         }
         return _fine_tune(current, tokenizer, rows, config, number), measured
 
-    return iterate(model, tokenizer, task, config, Path(folder), improve, on_progress)
-
-
-def require_trl() -> None:
-    """Raise unless TRL is there."""
-    try:
-        import trl  # noqa: F401
-    except ModuleNotFoundError:
-        raise ValueError(
-            "this needs trl, but it is not installed: pip install 'regrax[llm-train]'"
-        ) from None
+    made = (model, tokenizer, task, config)
+    return iterate("rmft", *made, folder, improve, on_progress, resume)
 
 
 def play_groups(
@@ -140,10 +137,11 @@ def _fine_tune(
     model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], config: RMFTConfig, number: int
 ) -> Any:
     from datasets import Dataset
+    from transformers import PrinterCallback
     from trl import SFTConfig, SFTTrainer
 
-    learning = adapted(model, config.lora, config.seed) if config.lora else model
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, quiet_trainer():
+        learning = adapted(model, config.lora, config.seed)
         settings = SFTConfig(
             **quiet_settings(folder, model),
             per_device_train_batch_size=config.batch,
@@ -154,32 +152,12 @@ def _fine_tune(
             max_length=None,
             seed=config.seed * 1_000_003 + number,
         )
-        if tokenizer.pad_token is None:
-            tokenizer.pad_token = tokenizer.eos_token
         trainer = SFTTrainer(
-            learning, settings, train_dataset=Dataset.from_list(rows), processing_class=tokenizer
+            learning,
+            settings,
+            train_dataset=Dataset.from_list(rows),
+            processing_class=padded(tokenizer),
         )
-        trainer.remove_callback(_printer())
+        trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return learning.merge_and_unload() if config.lora else learning
-
-
-def _printer() -> Any:
-    from transformers import PrinterCallback
-
-    return PrinterCallback
-
-
-def quiet_settings(folder: str, model: Any) -> dict[str, Any]:
-    """What all our trainers of TRL have in common: no files, no reports, the model's own place and numbers."""
-    return {
-        "output_dir": folder,
-        "save_strategy": "no",
-        "logging_strategy": "no",
-        "report_to": [],
-        "disable_tqdm": True,
-        "bf16": False,
-        "use_cpu": model.device.type == "cpu",
-        "gradient_checkpointing": False,
-        "dataloader_pin_memory": False,
-    }
+    return merged(learning, config.lora)

@@ -2,18 +2,22 @@ r"""Play with the model's own words: actions drawn from its policies, round by r
 
 import json
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
 
 from regrax import _checks as checks
+from regrax.llm._config import one_of
 from regrax.llm._losses import Episode, distribution_of, draw_losses
 from regrax.llm._policies import policies
 from regrax.llm._task import Task
 from regrax.llm._transcript import pieces_of, sequences_of
 from regrax.theory import step_size
 from regrax.training import InGame
+
+By = Literal["policy", "action", "excess", "squared"]
+"""What a rollout can be judged by."""
 
 
 class Rollouts(NamedTuple):
@@ -30,6 +34,7 @@ class Rollouts(NamedTuple):
         `excess`: `policy` less the regret of Hedge with its best step on the same losses. `squared`: the square of
         `policy`.
         """
+        one_of("by", by, get_args(By))
         least = self.losses.sum(1).min(-1)
         if by == "action":
             played = np.take_along_axis(self.losses, self.actions[..., None], -1)
@@ -37,8 +42,6 @@ class Rollouts(NamedTuple):
         regret = (self.policies * self.losses).sum((1, 2)) - least
         if by == "excess":
             return regret - ((hedge_policies(self.losses) * self.losses).sum((1, 2)) - least)
-        if by not in ("policy", "squared"):
-            raise ValueError(f"by must be policy, action, excess or squared, got {by!r}")
         return regret**2 if by == "squared" else regret
 
 

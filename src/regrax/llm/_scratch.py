@@ -19,6 +19,7 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from regrax import _checks as checks
+from regrax.llm._config import one_of
 from regrax.llm._task import Task
 
 WORDS = {
@@ -28,6 +29,8 @@ WORDS = {
     "tell": " {losses}",
     "loss": "{action}{loss}",
     "between": " ",
+    "parser": r"^\s*(\S+)",
+    "name": "scratch",
 }
 CONFIGS = {"llama": "LlamaConfig", "qwen3": "Qwen3Config"}
 
@@ -82,8 +85,11 @@ def scratch_model(
         context: how many tokens it can read.
         seed: of its parameters.
     """
-    if kind not in CONFIGS:
-        raise ValueError(f"kind must be one of {', '.join(CONFIGS)}, got {kind!r}")
+    one_of("kind", kind, tuple(CONFIGS))
+    for name, value in (("width", width), ("layers", layers), ("heads", heads)):
+        checks.at_least(name, value, 1)
+    if width % (2 * heads):
+        raise ValueError(f"width must be a multiple of twice the heads, got {width} and {heads}")
     config = getattr(transformers, CONFIGS[kind])(
         vocab_size=len(tokenizer),
         hidden_size=width,

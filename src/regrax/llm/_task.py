@@ -11,8 +11,7 @@ says, and what regret is measured on.
 
 import dataclasses
 import json
-import re
-import string
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,22 +20,22 @@ from typing import Any, Literal
 import numpy as np
 
 from regrax import _checks as checks
-from regrax._files import write_whole
+from regrax._files import read_limited, write_whole
+from regrax.llm._config import one_of
+from regrax.llm._template import (
+    FIELDS,
+    LEARN,
+    OPENING,
+    TELL,
+    as_names,
+    between,
+    check_parser,
+    check_part,
+    read_answer,
+)
 
 FORMAT = "regrax task 1"
-LETTERS = string.ascii_uppercase
-OPENING = (
-    "You choose one of {d} options, {actions}, in each of {rounds} rounds. "
-    "After each round you learn {learn}. Lower is better: keep the total small.\n"
-)
-FIELDS = {
-    "opening": ("d", "actions", "rounds", "learn"),
-    "ask": ("round",),
-    "answer": ("action",),
-    "tell": ("round", "losses", "action", "loss"),
-    "loss": ("action", "loss"),
-}
-"""What each part of the template may name in braces."""
+MAX_ROUNDS, MAX_DECIMALS = 100_000, 12
 
 
 @dataclass(frozen=True)
@@ -87,39 +86,36 @@ class Task:
     name: str = field(default="task", compare=False)
 
     def __post_init__(self) -> None:
-        names = self.actions
-        if isinstance(names, int):
-            checks.at_least("actions", names, 2)
-            names = letters(names)
-        if isinstance(names, str) or not all(isinstance(n, str) and n.strip() for n in names):
-            raise ValueError(f"actions must be names or how many there are, got {self.actions!r}")
         set_field = object.__setattr__
-        set_field(self, "actions", tuple(names))
+        set_field(self, "actions", as_names(self.actions))
         set_field(self, "losses", _as_losses(self.losses, self.rounds, len(self.actions)))
         if not self.tell:
-            words = "\nLosses: {losses}\n" if self.feedback == "full" else "\nIts loss: {loss}\n"
-            set_field(self, "tell", words)
+            set_field(self, "tell", TELL.get(self.feedback, ""))
         if self.feedback == "bandit":
             set_field(self, "answers", True)
         self._check()
 
     def _check(self) -> None:
-        checks.at_least("rounds", self.rounds, 1)
-        checks.at_least("decimals", self.decimals, 0)
-        if len(self.actions) < 2 or len(set(self.actions)) < len(self.actions):
-            raise ValueError(f"actions must be at least 2 different names, got {self.actions}")
-        if self.feedback not in ("full", "bandit"):
-            raise ValueError(f"feedback must be full or bandit, got {self.feedback!r}")
-        for part, known in FIELDS.items():
-            _check_template(part, getattr(self, part), known)
+        between("rounds", self.rounds, 1, MAX_ROUNDS)
+        between("decimals", self.decimals, 0, MAX_DECIMALS)
+        one_of("feedback", self.feedback, ("full", "bandit"))
+        for name, kind, word in (
+            ("between", str, "text"),
+            ("name", str, "text"),
+            ("answers", bool, "true or false"),
+            ("chat", bool, "true or false"),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(f"{name} must be {word}, got {getattr(self, name)!r}")
+        for part in FIELDS:
+            check_part(part, getattr(self, part))
         if self.feedback == "full" and "{losses}" not in self.tell:
             raise ValueError(f"tell must hold {{losses}} with full feedback, got {self.tell!r}")
         if self.feedback == "bandit" and "{losses}" in self.tell:
             raise ValueError(f"tell must not hold {{losses}} with bandit feedback: {self.tell!r}")
         if not self.answer.endswith("{action}"):
             raise ValueError(f"answer must end with {{action}}, got {self.answer!r}")
-        if self.parser not in ("first", "last", "exact"):
-            _compiled(self.parser)
+        check_parser(self.parser)
 
     @property
     def d(self) -> int:
@@ -138,8 +134,7 @@ class Task:
 
     def opening_text(self) -> str:
         """What comes before round 1."""
-        learn = "the loss of every option" if self.feedback == "full" else "the loss of your choice"
-        names = ", ".join(self.actions)
+        names, learn = ", ".join(self.actions), LEARN[self.feedback]
         return self.opening.format(d=self.d, actions=names, rounds=self.rounds, learn=learn)
 
     def ask_text(self, t: int) -> str:
@@ -186,16 +181,7 @@ class Task:
         >>> task.parse(" I take B, not A."), task.parse("neither")
         (1, None)
         """
-        if self.parser in ("first", "last"):
-            names = "|".join(re.escape(n) for n in sorted(self.actions, key=len, reverse=True))
-            found = re.findall(rf"(?<!\w)(?:{names})(?!\w)", text)
-            word = found[0 if self.parser == "first" else -1] if found else None
-        elif self.parser == "exact":
-            word = text.strip()
-        else:
-            match = _compiled(self.parser).search(text)
-            word = match[1] if match else None
-        return self.actions.index(word) if word in self.actions else None
+        return read_answer(self.parser, self.actions, text)
 
     def to_json(self) -> str:
         """The task as a JSON object."""
@@ -209,7 +195,7 @@ class Task:
         """The task that a JSON object describes."""
         try:
             fields = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             fields = None
         if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
             raise ValueError(f'a task must be a JSON object with "format": "{FORMAT}"')
@@ -228,21 +214,20 @@ class Task:
     @classmethod
     def load(cls, path: str | Path) -> "Task":
         """The task in a file."""
-        return cls.from_json(Path(path).read_bytes())
+        return cls.from_json(read_limited(Path(path)))
 
 
-def letters(count: int) -> tuple[str, ...]:
-    """A, B, ..., Z, A2, B2, ...: no name is the beginning of another up to 26."""
-    return tuple(
-        LETTERS[i % 26] + ("" if count <= 26 else str(i // 26 + 1).zfill(len(str(count // 26 + 1))))
-        for i in range(count)
-    )
-
-
-def _as_losses(losses: Any, rounds: int, d: int) -> Any:
+def _as_losses(losses: Any, rounds: Any, d: int) -> Any:
     if isinstance(losses, str):
         return losses
-    array = np.asarray(losses, float)
+    try:
+        array = np.asarray(losses, float)
+    except (TypeError, ValueError):
+        array = np.full((), np.nan)
+    if not array.ndim:
+        raise ValueError(
+            f"losses must be a distribution's spec or numbers, got {reprlib.repr(losses)}"
+        )
     checks.finite("losses", array)
     fits = array.ndim in (2, 3) and array.shape[-2:] == (rounds, d)
     checks.shape("losses", array, f"(n, {rounds}, {d}) or ({rounds}, {d})", fits)
@@ -256,25 +241,3 @@ def _tuples(value: Any) -> Any:
 
 def _lists(value: Any) -> Any:
     return list(map(_lists, value)) if isinstance(value, tuple) else value
-
-
-def _check_template(part: str, text: Any, known: Sequence[str]) -> None:
-    try:
-        named = [name for _, name, _, _ in string.Formatter().parse(text) if name is not None]
-    except (ValueError, TypeError):
-        raise ValueError(f"{part} must be text with names in braces, got {text!r}") from None
-    if unknown := [name for name in named if name not in known]:
-        listed = ", ".join(f"{{{name}}}" for name in known)
-        raise ValueError(f"{part} may hold {listed}, got {{{unknown[0]}}}")
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        compiled = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(
-            f"parser must be first, last, exact or a regular expression: {error}"
-        ) from None
-    if not compiled.groups:
-        raise ValueError(f"parser must have a group, as in 'choose (\\w+)', got {pattern!r}")
-    return compiled

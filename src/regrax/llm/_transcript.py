@@ -4,6 +4,7 @@ Pieces of text (the opening, each question, each answer, what is told) become to
 the first rounds do not depend on later ones: reading a whole transcript and playing it round by round are the same.
 """
 
+import textwrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ PLAIN = {
     "return_attention_mask": False,
     "return_token_type_ids": False,
 }
+MAX_SHOWN_CHARACTERS = 60
 MARK = "\u2063regrax\u2063"  # stands for the message while a chat template is taken apart
 
 
@@ -58,8 +60,9 @@ def encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
     if unknown is not None:
         for text, tokens in zip(texts, found, strict=True):
             if unknown in tokens:
+                said = textwrap.shorten(text, MAX_SHOWN_CHARACTERS, placeholder=" ...")
                 raise ValueError(
-                    f"the tokenizer does not know a word of {text.strip()!r}: is it this model's?"
+                    f"the tokenizer does not know a word of {said!r}: is it this model's?"
                 )
     return found
 
@@ -96,8 +99,9 @@ def sequences_of(
         for t in range(int(lengths[i]) - 1)
     ]
     tells = iter(encode(tokenizer, told))
+    actions = actions if task.answers else None
     return [
-        _sequence(pieces, tells, actions[i] if task.answers else None, int(lengths[i]))
+        _sequence(pieces, tells, None if actions is None else actions[i], int(lengths[i]))
         for i in range(len(losses))
     ]
 

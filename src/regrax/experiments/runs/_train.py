@@ -12,7 +12,6 @@ and writes the folder, and tells the others what it holds: any number of them ca
 
 import contextlib
 import json
-import os
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from regrax.attention import Model
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
 from regrax.experiments._progress import OnProgress, Progress, ignore
-from regrax.experiments._store import Store
+from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
 from regrax.sharding import Devices
@@ -104,28 +103,6 @@ def check_alike(config: TrainConfig) -> None:
             )
 
 
-def claim(folder: Path, config: TrainConfig, resume: bool) -> None:
-    """Make the folder this training's own, or raise ValueError if it is another's."""
-    file, settings = folder / "training.json", asdict(config)
-    if not file.exists():
-        return write_whole(file, json.dumps(settings, indent=1).encode())
-    if not resume:
-        raise ValueError(
-            f"{folder} holds a training already: --resume goes on with it, or choose another --out"
-        )
-    try:
-        kept = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
-    except (msgspec.MsgspecError, RecursionError):
-        raise ValueError(f"{file} is damaged: it must hold the settings of a training") from None
-    for name, value in settings.items():
-        if name not in kept or kept[name] != value:
-            raise ValueError(
-                f"{folder} holds a training with {name} = {kept.get(name)!r}, but {value!r} was asked for: "
-                "choose another folder, or the same settings"
-            )
-    return None
-
-
 class _Run:
     """A training on its way: the clock, the files, and `fit` between them."""
 
@@ -140,6 +117,7 @@ class _Run:
             on_progress,
             save_every,
         )
+        self.kept = RunFolder(folder)
         seeds = range(config.first_seed, config.first_seed + config.seeds)
         self.seeds = {
             f"seed-{i}.safetensors": replace(config, seeds=1, first_seed=i) for i in seeds
@@ -152,12 +130,11 @@ class _Run:
 
     def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
         """Hold the folder, and give the files that matter: the models, or the state, or none."""
-        stack.enter_context(Store(self.folder).held())
-        claim(self.folder, self.config, resume)
+        stack.enter_context(self.kept.held(asdict(self.config), resume))
         files = [self.folder / name for name in self.seeds]
         if not all(file.exists() for file in files):
             files = [file for file in (self.folder / STATE,) if file.exists()]
-            self._cut_metrics(_about(files[0])["step"] if files else 0)
+            self.kept.cut("step", _about(files[0])["step"] if files else 0)
         else:
             (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
@@ -213,10 +190,7 @@ class _Run:
             return
         losses = np.asarray(report.losses, float).mean(0)
         line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
-        with (self.folder / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())  # before the state that counts on it
+        self.kept.log(line)
         last = report.step == report.steps
         if last or time.monotonic() - self.saved >= self.save_every:
             self.save(report.state)
@@ -238,21 +212,6 @@ class _Run:
         write_whole(self.folder / STATE, pack(state, about))
         self.saved = time.monotonic()
 
-    def _cut_metrics(self, step: int) -> None:
-        """Drop the lines after the state's step: they will be written again."""
-        file = self.folder / "metrics.jsonl"
-        if file.exists():
-            kept = [line for line in file.read_text().splitlines() if _step(line) <= step]
-            write_whole(file, "".join(line + "\n" for line in kept).encode())
-
 
 def _about(file: Path) -> dict[str, Any]:
     return read_header(data := read_whole(file), file, len(data)).about
-
-
-def _step(line: str) -> float:
-    """The step of a line; a half-written one counts as later than all."""
-    try:
-        return json.loads(line)["step"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return float("inf")

@@ -1,6 +1,7 @@
 """The page of a post-trained language model: regret before and after, elsewhere, and what became of its language."""
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
@@ -8,6 +9,17 @@ from regrax.show.report._svg import number
 
 if TYPE_CHECKING:
     from regrax.llm import Comparison, Player, Setting
+
+
+STYLES: dict[str, dict[str, Any]] = {
+    "uniform": {"color": 6},
+    "Hedge at k*": {"color": 2},
+    "best possible": {"color": 3},
+    "before": {"color": 0, "style": "dashed"},
+    "after": {"color": 0},
+}
+"""How each player's curves are drawn, the last on top."""
+REFERENCES = ("uniform", "Hedge at k*", "best possible")
 
 
 def posttrain_page(found: "Comparison", model: str, method: str) -> str:
@@ -22,12 +34,23 @@ def posttrain_page(found: "Comparison", model: str, method: str) -> str:
         f"{_with_error(before.squared, before.squared_error)} to {_with_error(after.squared, after.squared_error)} "
         f"(mean and standard error over {found.sequences:,} sequences of losses that were not trained on).",
     ]
+    others = [one for one in found.trained_on.players if one.name in REFERENCES]
+    squares = [f"{one.name} {_with_error(one.squared, one.squared_error)}" for one in others]
+    lead.append(f"Squared regret of others on these losses: {', '.join(squares)}.")
     sections = [_own(found), _elsewhere(found), _language(found), _exploration(found)]
     return render("Post-training report", lead, sections, "Written by regrax posttrain.")
 
 
 def _with_error(value: float, error: float) -> str:
-    return f"{number(value)} ± {number(error)}"
+    """A mean to the second digit of its standard error.
+
+    >>> _with_error(1.6785, 0.1804), _with_error(23.42, 5.4), _with_error(0.5, 0.0)
+    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5 ± 0')
+    """
+    if not error:
+        return f"{number(value)} ± 0"
+    decimals = max(0, 1 - math.floor(math.log10(error)))
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
 def _own(found: "Comparison") -> Section:
@@ -35,8 +58,13 @@ def _own(found: "Comparison") -> Section:
         _chart(found, "curve", "Regret by round", "regret"),
         _chart(found, "squared_curve", "Squared regret by round", "squared regret"),
     ]
+    losses = (
+        "each model on the losses that its own play brought about, the others on those of the model after"
+        if found.reactive
+        else "everyone on the same losses"
+    )
     text = [
-        "Means over all rounds so far, everyone on the same losses, as the text rounds them. On losses that favour no "
+        f"Means over all rounds so far, {losses}, as the text rounds them. On losses that favour no "
         "action every policy has the same expected regret: there squared regret tells them apart."
     ]
     rows = [_row(one) for one in found.trained_on.players]
@@ -46,15 +74,11 @@ def _own(found: "Comparison") -> Section:
 
 def _chart(found: "Comparison", name: str, title: str, measure: str) -> Chart:
     rounds = list(range(1, found.task.rounds + 1))
+    players = {one.name: one for one in found.trained_on.players}
     series = [
-        Series(
-            one.name,
-            rounds,
-            getattr(one, name),
-            style="dashed" if one.name == "before" else "line",
-            color=color,
-        )
-        for color, one in enumerate(found.trained_on.players)
+        Series(player, rounds, getattr(players[player], name), **style)
+        for player, style in STYLES.items()
+        if player in players
     ]
     return Chart(name, title, "round", measure, series)
 
@@ -74,13 +98,14 @@ def _elsewhere(found: "Comparison") -> Section:
         "Squared regret on other horizons, numbers of actions and losses than those trained on; "
         "Hedge has the step that is best for Gaussian losses of that size."
     ]
+    text += [f"{one.name} cannot be told: {one.problem}." for one in found.elsewhere if one.problem]
     columns = ("setting", *names)
     return Section("elsewhere", "Elsewhere", text, tables=[Table(columns, rows)])
 
 
 def _setting(setting: "Setting", names: list[str]) -> list[str]:
     if setting.problem:
-        return [setting.name, f"cannot be told: {setting.problem}", *[""] * (len(names) - 1)]
+        return [setting.name, *["–"] * len(names)]  # noqa: RUF001
     by_name = {one.name: one for one in setting.players}
     cells = [_with_error(by_name[n].squared, by_name[n].squared_error) for n in names]
     return [setting.name, *cells]
@@ -93,7 +118,7 @@ def _language(found: "Comparison") -> Section:
         ["perplexity", number(language.before), number(language.after)],
     ]
     text = [
-        f"On {language.text} ({language.tokens:,} tokens) the distribution of a token has moved by a KL divergence of "
+        f"On {language.text} ({language.tokens:,} tokens), the distribution of a token has moved by a KL divergence of "
         f"{number(language.kl)} on average. Training reads the action names only, and nothing holds the rest in place "
         "but a small rate, few parameters (LoRA) or the KL term: rising perplexity is language that is being lost."
     ]

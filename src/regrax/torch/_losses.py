@@ -1,47 +1,15 @@
-r"""The losses on PyTorch tensors: the way into a training pipeline that is not JAX. Needs the extra `torch`.
-
-Policies and losses have shape `(..., T, d)`, rounds before actions, any batch in front; gradients flow to both. In
-value and gradient they equal `regrax.regret` and `regrax.training` to rounding.
-
-    external   R = sum_t <l_t, pi_t> - min_j sum_t l_tj                      regret_loss      mean of h(R)
-    swap       sum_i (M_ii - min_j M_ij),  M = sum_t pi_t l_t^T              swap_loss        mean of h(swap)
-    hindsight  sum_t |pi_t - e_J|^2 - T + (min_j S_j)^2, J = argmin_j S_j    hindsight_loss   mean; E = E[R^2]
-
-Every function takes the same four things: `policies`, which are distributions, or integers of shape `(..., T)`, the
-actions that were played; `losses`; `logits`, instead of policies, whose softmax they are; and `mask`, true of shape
-`(..., T)` where a round was played, so that sequences of unequal length share a tensor. What stands in a round that was
-not played counts nowhere, NaN included. Values are checked, except while a graph is compiled.
-
-    from regrax.torch import regret_loss
-
-    regret_loss(losses=losses, logits=model(losses)).backward()      # row t of the logits from losses 1..t-1
-"""
+r"""Regret of PyTorch tensors, and the losses made of it; see `regrax.torch`."""
 
 from collections.abc import Callable
 
-try:
-    import torch
-    from torch import Tensor
-except ModuleNotFoundError:
-    raise ModuleNotFoundError(
-        "regrax.torch needs PyTorch, but it is not installed: pip install 'regrax[torch]'"
-    ) from None
+import torch
+from torch import Tensor
 
-__all__ = [
-    "bandit_estimates",
-    "external_regret",
-    "hindsight_loss",
-    "internal_regret",
-    "regret_loss",
-    "swap_loss",
-    "swap_matrix",
-    "swap_regret",
-]
+from regrax.torch._checks import check_distributions, check_finite, check_mask
 
 Surrogate = Callable[[Tensor], Tensor]
 Given = Tensor | None
-TOLERANCE = 1e-4
-"""How far from 1 a distribution's sum may be, besides rounding, as in `regrax.regret`."""
+GIVEN = "losses and one of policies or logits must be given, got others"
 
 
 def external_regret(
@@ -160,7 +128,7 @@ def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tens
     >>> bandit_estimates(torch.tensor([1]), torch.tensor([3.0]), torch.tensor([[0.5, 0.5]])).tolist()
     [[0.0, 6.0]]
     """
-    _check_distributions("chances", chances)
+    check_distributions("chances", chances)
     if received.shape != actions.shape:
         raise ValueError(
             f"received must have shape {tuple(actions.shape)}, that of actions, got {tuple(received.shape)}"
@@ -180,9 +148,9 @@ def _played(
     policies: Given, losses: Given, logits: Given, mask: Given
 ) -> tuple[Tensor, Tensor, Tensor | int]:
     """Policies and losses, zero in rounds that were not played, and how many were."""
-    if losses is None or (policies is None) == (logits is None):
-        raise ValueError("losses and one of policies or logits must be given, got others")
-    given, name = (policies, "policies") if logits is None else (logits, "logits")
+    if losses is None:
+        raise ValueError(GIVEN)
+    given, name = _given(policies, logits)
     is_index = logits is None and not given.is_floating_point()
     shape = tuple(losses.shape)
     if losses.ndim < 2 or tuple(given.shape) != (shape[:-1] if is_index else shape):
@@ -192,15 +160,24 @@ def _played(
             f"got {str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
         )
     if mask is not None:
-        _check_mask(mask, shape[:-1])
+        check_mask(mask, shape[:-1])
         there = mask if is_index else mask.unsqueeze(-1)
         given = torch.where(there, given, 0 if is_index or logits is not None else 1 / shape[-1])
         losses = torch.where(mask.unsqueeze(-1), losses, 0)
-    _check_finite("losses", losses)
+    check_finite("losses", losses)
     rounds = shape[-2] if mask is None else mask.sum(-1)
     played = _policies(given, losses, is_index, logits is not None)
     kind = torch.promote_types(played.dtype, losses.dtype)
     return played.to(kind), losses.to(kind), rounds
+
+
+def _given(policies: Given, logits: Given) -> tuple[Tensor, str]:
+    """What was given of the two, and its name."""
+    if policies is not None and logits is None:
+        return policies, "policies"
+    if policies is None and logits is not None:
+        return logits, "logits"
+    raise ValueError(GIVEN)
 
 
 def _policies(given: Tensor, losses: Tensor, is_index: bool, is_logits: bool) -> Tensor:
@@ -210,7 +187,7 @@ def _policies(given: Tensor, losses: Tensor, is_index: bool, is_logits: bool) ->
         if not torch.compiler.is_compiling() and bool(given.detach().isnan().any()):
             raise ValueError("logits must be numbers, got nan")
         return torch.softmax(given, -1)
-    _check_distributions("policies", given)
+    check_distributions("policies", given)
     return given
 
 
@@ -223,34 +200,3 @@ def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
             f"actions must be from 0 to {d - 1}, got {actions.min().item()} to {actions.max().item()}"
         )
     return torch.nn.functional.one_hot(actions.long(), d).to(like.dtype)
-
-
-def _check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
-    if mask.dtype != torch.bool or tuple(mask.shape) != shape:
-        kind = str(mask.dtype).removeprefix("torch.")
-        raise ValueError(
-            f"mask must be bool of shape {shape}, (..., T), got {kind} of shape {tuple(mask.shape)}"
-        )
-
-
-def _check_finite(name: str, values: Tensor) -> None:
-    if not values.is_floating_point():
-        raise ValueError(f"{name} must be floating-point numbers, got {values.dtype}")
-    if not torch.compiler.is_compiling() and not bool(values.detach().isfinite().all()):
-        raise ValueError(f"{name} must be finite numbers, got some that are not")
-
-
-def _check_distributions(name: str, values: Tensor) -> None:
-    _check_finite(name, values)
-    if torch.compiler.is_compiling():
-        return
-    values = values.detach()
-    rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
-    if values.min() < -rounding:
-        raise ValueError(f"{name} must have no negative entry, got {values.min().item():.6g}")
-    sums = values.float().sum(-1) if values.dtype != torch.float64 else values.sum(-1)
-    worst = sums.flatten()[(sums - 1).abs().argmax()].item()
-    if abs(worst - 1) > rounding:
-        raise ValueError(
-            f"{name} must sum to 1 along their last axis, got {worst:.6g}; logits go in logits="
-        )

@@ -1,0 +1,118 @@
+"""The words of a task: what its template may name in braces, names of actions, and how an answer is read."""
+
+import re
+import reprlib
+import string
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from regrax import _checks as checks
+
+MAX_ACTIONS = 1_000
+LETTERS = string.ascii_uppercase
+OPENING = (
+    "You choose one of {d} options, {actions}, in each of {rounds} rounds. "
+    "After each round you learn {learn}. Lower is better: keep the total small.\n"
+)
+TELL = {"full": "\nLosses: {losses}\n", "bandit": "\nIts loss: {loss}\n"}
+LEARN = {"full": "the loss of every option", "bandit": "the loss of your choice"}
+FIELDS = {
+    "opening": ("d", "actions", "rounds", "learn"),
+    "ask": ("round",),
+    "answer": ("action",),
+    "tell": ("round", "losses", "action", "loss"),
+    "loss": ("action", "loss"),
+}
+"""What each part of the template may name in braces."""
+
+
+def letters(count: int) -> tuple[str, ...]:
+    """A, B, ..., Z; with more than 26 A1, B1, ..., Z1, A2, ...: no name is the beginning of another.
+
+    >>> letters(3), letters(28)[-2:]
+    (('A', 'B', 'C'), ('A2', 'B2'))
+    """
+    width = len(str((count - 1) // 26 + 1))
+    return tuple(
+        LETTERS[i % 26] + ("" if count <= 26 else str(i // 26 + 1).zfill(width))
+        for i in range(count)
+    )
+
+
+def between(name: str, value: Any, least: int, most: int) -> None:
+    """Raise unless the value is an integer from `least` to `most`."""
+    checks.at_least(name, value, least)
+    if value > most:
+        raise ValueError(f"{name} must be at most {most:,}, got {value:,}")
+
+
+def as_names(actions: Any) -> tuple[str, ...]:
+    """Names of actions, or as many letters as there are."""
+    if isinstance(actions, int):
+        between("actions", actions, 2, MAX_ACTIONS)
+        return letters(actions)
+    is_list = isinstance(actions, Iterable) and not isinstance(actions, str | bytes)
+    names: tuple[Any, ...] = tuple(actions) if is_list else ()
+    if not names or not all(isinstance(name, str) and name.strip() for name in names):
+        raise ValueError(
+            f"actions must be names or how many there are, got {reprlib.repr(actions)}"
+        )
+    between("actions", len(names), 1, MAX_ACTIONS)
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"actions must be at least 2 different names, got {reprlib.repr(names)}")
+    return names
+
+
+def check_part(part: str, text: Any) -> None:
+    """Raise unless a part of a template names only what it may.
+
+    >>> check_part("ask", "Round {roun}:")
+    Traceback (most recent call last):
+    ValueError: ask may hold {round}, got {roun}
+    """
+    try:
+        parsed = list(string.Formatter().parse(text))
+    except (ValueError, TypeError):
+        raise ValueError(f"{part} must be text with names in braces, got {text!r}") from None
+    known = FIELDS[part]
+    listed = ", ".join(f"{{{name}}}" for name in known)
+    for _, name, form, conversion in parsed:
+        if name is not None and (name not in known or form or conversion):
+            written = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
+            raise ValueError(f"{part} may hold {listed}, got {{{written}}}")
+
+
+def check_parser(parser: Any) -> None:
+    """Raise unless answers can be read by it."""
+    if parser not in ("first", "last", "exact"):
+        _compiled(parser)
+
+
+def read_answer(parser: str, actions: Sequence[str], text: str) -> int | None:
+    """The index of the action that a text names, or None.
+
+    >>> read_answer("last", ("A", "B"), "not A but B"), read_answer("exact", ("A", "B"), "B!")
+    (1, None)
+    """
+    if parser in ("first", "last"):
+        names = "|".join(re.escape(n) for n in sorted(actions, key=len, reverse=True))
+        found = re.findall(rf"(?<!\w)(?:{names})(?!\w)", text)
+        word = found[0 if parser == "first" else -1] if found else None
+    elif parser == "exact":
+        word = text.strip()
+    else:
+        match = _compiled(parser).search(text)
+        word = match[1] if match else None
+    return actions.index(word) if word in actions else None
+
+
+def _compiled(pattern: Any) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"parser must be first, last, exact or a regular expression: {error}"
+        ) from None
+    if not compiled.groups:
+        raise ValueError(f"parser must have a group, as in 'choose (\\w+)', got {pattern!r}")
+    return compiled

@@ -1,0 +1,22 @@
+r"""The losses on PyTorch tensors: the way into a training pipeline that is not JAX. Needs the extra `torch`.
+
+Policies and losses have shape `(..., T, d)`, rounds before actions, any batch in front; gradients flow to both. In
+value and gradient they equal `regrax.regret` and `regrax.training` to rounding.
+
+    external   R = sum_t <l_t, pi_t> - min_j sum_t l_tj                      regret_loss      mean of h(R)
+    swap       sum_i (M_ii - min_j M_ij),  M = sum_t pi_t l_t^T              swap_loss        mean of h(swap)
+    hindsight  sum_t |pi_t - e_J|^2 - T + (min_j S_j)^2, J = argmin_j S_j    hindsight_loss   mean; E = E[R^2]
+
+Every function takes the same four things: `policies`, which are distributions, or integers of shape `(..., T)`, the
+actions that were played; `losses`; `logits`, instead of policies, whose softmax they are; and `mask`, true of shape
+`(..., T)` where a round was played, so that sequences of unequal length share a tensor. What stands in a round that was
+not played counts nowhere, NaN included. Values are checked, except while a graph is compiled.
+
+    from regrax.torch import regret_loss
+
+    regret_loss(losses=losses, logits=model(losses)).backward()      # row t of the logits from losses 1..t-1
+"""
+
+from regrax._extras import attach_extra
+
+__getattr__, __dir__, __all__ = attach_extra(__name__, __file__, "torch", ("torch",))
