@@ -182,9 +182,8 @@ class ChatAgent(HostLearner):
                 text = self._say(question)
                 record["answer"] = self._clean(text)
                 left = max(0.1, self.timeout - (monotonic() - begin))
-                before = self.counts.copy()
                 policy = self.reader.read(text, names, left)
-                record["parser"] = "+".join(self.counts - before)
+                record["parser"] = self.reader.last
                 return policy
             except NoAnswer as error:
                 record["problem"] = self._clean(str(error))

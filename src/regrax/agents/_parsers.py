@@ -48,6 +48,7 @@ class AnswerReader:
             got = repr(unknown[0]) if unknown else "none"
             raise ValueError(f"parsers must be some of {', '.join(PARSERS)}, got {got}")
         self.parsers, self.counts = tuple(parsers), Counter[str]()
+        self.last = ""  # which parsers read the last answer, as in "think+name"
         self.regex = None if regex is None else Expression(regex)
 
     def read(self, text: str, names: Sequence[str], seconds: float = 1.0) -> Policy:
@@ -58,18 +59,18 @@ class AnswerReader:
             names: the actions' names, in order.
             seconds: how long a user's expression may take.
         """
+        thought = "think" in self.parsers and "</think>" in text
+        text = spoken(text) if "think" in self.parsers else text
         try:
             policy, by = self._read(text, Names.of(tuple(names)), seconds)
         except ValueError:
             self.counts[UNREAD] += 1
             raise
-        self.counts[by] += 1
+        self.counts.update(["think"] * thought + [by])
+        self.last = f"think+{by}" if thought else by
         return policy
 
-    def _read(self, text: str, names: "Names", seconds: float) -> tuple[Policy, str]:
-        if "think" in self.parsers:
-            self.counts.update(["think"] * ("</think>" in text))
-            text = spoken(text)
+    def _read(self, text: str, names: Names, seconds: float) -> tuple[Policy, str]:
         for by in self.parsers:
             if by == "regex" and self.regex is not None:
                 found = self.regex.last(text, seconds)

@@ -2,6 +2,7 @@
 
 from regrax.audit._agent import AgentAudit, Measure, Swap
 from regrax.audit._audit import Audit, Gaps, audit_log, verdicts
+from regrax.audit._layout import Layout, layout_of, read_layout
 from regrax.audit._text import counted, explored, shown
 from regrax.audit._verdict import Learning, Published
 
@@ -9,6 +10,7 @@ __all__ = [
     "AgentAudit",
     "Audit",
     "Gaps",
+    "Layout",
     "Learning",
     "Measure",
     "Published",
@@ -16,6 +18,8 @@ __all__ = [
     "audit_log",
     "counted",
     "explored",
+    "layout_of",
+    "read_layout",
     "shown",
     "verdicts",
 ]

@@ -1,6 +1,6 @@
 """One agent's audit: what walking through its episodes adds up to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,8 @@ class AgentAudit:
     episodes: int
     rounds: int  # of all episodes
     unanswered: int
+    answers: dict[str, int]  # how many each parser read
+    loss: Measure
     loss_per_round: float
     regret: dict[str, Measure]
     curve: dict[str, list[float]]  # round, and each regret with _low and _high where known
@@ -59,6 +61,9 @@ class AgentAudit:
         dict[str, float] | None
     )  # see `rx.exploration`; None where policies were logged, not actions
     notes: list[str]
+    fractions: dict[str, float] = field(
+        default_factory=dict
+    )  # of rounds, where nothing else is known
 
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
@@ -83,6 +88,8 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         episodes=len(all_of.rounds),
         rounds=int(rounds),
         unanswered=log.unanswered[agent],
+        answers=dict(log.answers.get(agent, {})),
+        loss=mean_of(all_of.suffered, all_of.rounds),
         loss_per_round=float(all_of.suffered.sum()) / rounds,
         regret=regret,
         curve=_curve(np.concatenate(tally.curves), tally.stops, tuple(regret)),
@@ -94,6 +101,13 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         exploration=_exploration(all_of),
         notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
     )
+
+
+def mean_of(values: Float[np.ndarray, "E"], rounds: Float[np.ndarray, "E"]) -> Measure:
+    """The mean over episodes with its interval."""
+    ends, total = bootstrap.interval(values[:, None]), float(values.mean())
+    low, high = (None, None) if ends is None else (float(end[0]) for end in ends)
+    return Measure(total, total / float(rounds.mean()), low, high)
 
 
 def _exploration(all_of: Episodes) -> dict[str, float] | None:
