@@ -20,3 +20,18 @@ def test_an_experiment_of_ones_own_takes_sixty_lines_and_is_computed_once(tmp_pa
         assert page.count("<polyline") == 3
     own["main"](tmp_path, replace(config, rounds=30))
     assert computed == [config, replace(config, rounds=30)]
+
+
+def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, capsys):
+    found = runpy.run_path(str(EXAMPLES / "chat_agents.py"))["main"](tmp_path, 12, 8)
+    (pair,) = found.pairs
+    assert pair.paired
+    assert pair.difference < 0
+    assert pair.words == f"second.jsonl is better than first.jsonl (p = {pair.adjusted:.2g})"
+    told = capsys.readouterr().out
+    for parser in ("number", "name", "json", "think"):
+        assert f"'{parser}': " in told
+    assert told.count(", 0 unanswered") == 2
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *("first.jsonl", "first.html", "second.jsonl", "second.html", "compare.html")
+    }

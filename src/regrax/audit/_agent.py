@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import KEPT, Episodes, Tally
+from regrax.audit._accumulate import KEPT, Episodes, Tally, joined
 from regrax.audit._baselines import NAMES
 from regrax.audit._bins import Bins, Scores
 from regrax.audit._log import Log
@@ -68,10 +68,7 @@ class AgentAudit:
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
     """What an agent's tally says."""
-    seat, all_of = (
-        log.seats[agent],
-        Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True))),
-    )
+    seat, all_of = log.seats[agent], joined(tally)
     rounds, full = float(all_of.rounds.sum()), seat.feedback == "full"
     regret = _full_regret(all_of) if full else _bandit_regret(all_of, seat)
     windows = [_joined(part) for part in zip(*tally.windows, strict=True)]

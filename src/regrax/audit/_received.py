@@ -6,8 +6,10 @@ the best action there is that of the least mean loss received in the episode.
 """
 
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from regrax._exploration import Exploration, Seen
 from regrax.audit._agent import AgentAudit, mean_of
@@ -22,8 +24,18 @@ REASON = (
 )
 
 
-def audit_received(log: Log, agent: str) -> AgentAudit:
-    """What losses and actions alone say."""
+class Received(NamedTuple):
+    """Numbers of an agent's episodes."""
+
+    names: list[str]
+    rounds: Float[np.ndarray, "E"]
+    suffered: Float[np.ndarray, "E"]
+    plays: Float[np.ndarray, "E d"]
+    measures: Float[np.ndarray, "E 3"]
+
+
+def received(log: Log, agent: str) -> Received:
+    """What an agent's episodes say."""
     groups = sorted(log.episodes[agent], key=log.spool.rows)
     parts = [
         _batch(log, same[start : start + many])
@@ -32,7 +44,13 @@ def audit_received(log: Log, agent: str) -> AgentAudit:
         for many in [max(1, NUMBERS // (rounds * len(log.seats[agent].actions)))]
         for start in range(0, len(same), many)
     ]
-    rounds, suffered, plays, measures = (np.concatenate(part) for part in zip(*parts, strict=True))
+    numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Received([name for _, name in groups], *numbers)
+
+
+def audit_received(log: Log, agent: str) -> AgentAudit:
+    """What losses and actions alone say."""
+    _, rounds, suffered, plays, measures = received(log, agent)
     means = measures.mean(0)
     loss = mean_of(suffered, rounds)
     fractions = (plays.sum(0) / plays.sum()).tolist()
