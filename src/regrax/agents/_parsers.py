@@ -47,7 +47,8 @@ class AnswerReader:
         if unknown or not parsers:
             got = repr(unknown[0]) if unknown else "none"
             raise ValueError(f"parsers must be some of {', '.join(PARSERS)}, got {got}")
-        self.parsers, self.counts = tuple(parsers), Counter[str]()
+        asked = regex is not None and "regex" not in parsers  # an expression is given to be used
+        self.parsers, self.counts = ("regex",) * asked + tuple(parsers), Counter[str]()
         self.last = ""  # which parsers read the last answer, as in "think+name"
         self.regex = None if regex is None else Expression(regex)
 

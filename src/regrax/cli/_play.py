@@ -77,7 +77,7 @@ class Play:
             "game": str(game),
             "learners": [str(learner) for learner in learners],
             "rounds": self.rounds,
-            "episodes": self.episodes,
+            **({"episodes": self.episodes} if self.episodes > 1 else {}),
             "seed": self.seed,
             **_gaps(game, summaries),
             "players": _players(game, summaries),
@@ -161,7 +161,7 @@ def _print(result: dict[str, Any]) -> None:
     ]
     columns = ("player", "learner", "payoff", "regret", "swap regret", "played most")
     played = f"{result['rounds']} rounds"
-    if result["episodes"] > 1:
+    if "episodes" in result:
         played = f"means over {result['episodes']} episodes of {played}"
     print_table(columns, rows, f"{result['game']}, {played}, {feedback}")
     for player in result["players"]:
