@@ -4,35 +4,42 @@ Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no
 shapes are always known and are always checked.
 """
 
+import sys
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
 
 TOLERANCE = 1e-4
 """How far from 1 a distribution's sum may be: float32 rounding over a thousand actions stays well inside."""
 
 
 def is_concrete(value: Any) -> bool:
-    """Whether `value` has values to look at (it is not a tracer)."""
-    return not isinstance(value, Tracer)
+    """Whether `value` has values to look at (it is not a tracer: before jax is imported, nothing is)."""
+    core = sys.modules.get("jax.core")
+    return core is None or not isinstance(value, core.Tracer)
 
 
 def are_concrete(*values: Any) -> bool:
     """Whether every array in these pytrees has values to look at."""
+    import jax
+
     return all(is_concrete(leaf) for leaf in jax.tree.leaves(values))
 
 
 def as_numpy(tree: Any) -> Any:
     """The arrays of a pytree as numpy's, without a copy where they are on the CPU; tracers stay what they are."""
+    import jax
+
     return jax.tree.map(lambda x: np.asarray(x) if is_concrete(x) else x, tree)
 
 
 def as_floats(value: Any) -> Any:
     """An array to compute with: numpy's doubles where there are values, jax's default float where they are traced."""
-    return np.asarray(value, float) if is_concrete(value) else jnp.asarray(value, float)
+    if is_concrete(value):
+        return np.asarray(value, float)
+    import jax.numpy as jnp
+
+    return jnp.asarray(value, float)
 
 
 def finite(name: str, value: Any) -> None:

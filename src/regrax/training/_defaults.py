@@ -20,7 +20,7 @@ class Recipe(NamedTuple):
     tail: float  # the fraction of the last steps whose models are averaged
 
 
-LINEAR = Recipe(steps=1000, batch=4096, chunk=1024, rate=0.03, tail=0.5)
+LINEAR = Recipe(steps=300, batch=2048, chunk=1024, rate=0.03, tail=0.5)
 DEEP = Recipe(steps=3000, batch=256, chunk=64, rate=0.003, tail=0.1)
 
 
@@ -29,7 +29,7 @@ def recipe(model: Learner) -> Recipe:
 
     >>> from regrax.learners import Hedge
     >>> recipe(Hedge(0.1)).batch
-    4096
+    2048
     """
     return DEEP if isinstance(model, Transformer) else LINEAR
 

@@ -6,6 +6,8 @@ from typing import Any, Literal, get_args
 from regrax.experiments.runs import TrainConfig
 
 SEEDS = 3
+LARGE = 4096
+"""Sequences per step of one layer: more than by default, for another digit of the step."""
 Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "beyond"]
 
 
@@ -49,13 +51,13 @@ class ReproduceConfig:
         """The models that the experiments use, by their names."""
         quick = self.quick
         found = {
-            "linear": self._training("linear", steps=250 if quick else None),
+            "linear": self._training("linear", steps=250 if quick else 1000),
             "linear-hindsight": self._training(
-                "linear", objective="hindsight", steps=100 if quick else None
+                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE
             ),
-            "full": self._training("full"),
-            "ball": self._training("linear", operator="ball", steps=150 if quick else None),
-            "swap": self._training("swap", steps=100 if quick else None),
+            "full": self._training("full", steps=1000),
+            "ball": self._training("linear", operator="ball", steps=150 if quick else 1000),
+            "swap": self._training("swap", steps=100 if quick else 1000),
             "swap-closed": self._training(
                 "swap", objective="swap-closed", steps=100 if quick else 400, batch=256 if quick else 512
             ),
@@ -74,6 +76,6 @@ class ReproduceConfig:
     def _training(self, model: Any, **more: Any) -> TrainConfig:
         deep = model == "transformer"
         sequences = 2000 if deep else 20_000 if self.quick else 200_000
-        return TrainConfig(
-            model, self.actions, self.horizon, seeds=SEEDS, sequences=sequences, **more
-        )
+        batch = None if deep or self.quick else LARGE
+        settings = {"seeds": SEEDS, "sequences": sequences, "batch": batch, **more}
+        return TrainConfig(model, self.actions, self.horizon, **settings)

@@ -22,9 +22,9 @@ class TrainConfig:
 
     model: Literal["linear", "full", "swap", "transformer"]
     """One layer (reduced or full form), the swap architecture, or a deep transformer."""
-    actions: int
+    actions: int = 3
     """How many actions d."""
-    horizon: int
+    horizon: int = 20
     """How many rounds T."""
     objective: Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"] | None = None
     """What is minimised; by default the plain regret loss (swap regret on Gaussian blocks for the swap model)."""
@@ -52,7 +52,7 @@ class TrainConfig:
     """How many models to train, all at once."""
     first_seed: int = 0
     """The seed of the first of them."""
-    sequences: int = 100_000
+    sequences: int = 20_000
     """On how many fresh loss sequences a trained model is measured."""
 
     def __post_init__(self) -> None:

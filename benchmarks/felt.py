@@ -1,0 +1,173 @@
+"""What a person waits for: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`.
+
+Each command is a process of its own, first with an empty cache of compiled programs, then again with what the first
+left; processor seconds, the best of N. Seconds belong to one machine, so what is asked is a multiple of `import jax`
+(or `import numpy`, for what needs no jax), measured between the commands of the same run.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+JAX_SECONDS = 1.2
+"""`import jax` where the table of seconds was asked for: 1.0 to 1.4."""
+NUMPY_SECONDS = 0.15
+
+
+@dataclass(frozen=True)
+class Row:
+    """A command, and the seconds asked for it: with an empty cache, and again (None: the same)."""
+
+    command: str
+    first: float
+    again: float | None = None
+    long: bool = False
+    needs_jax: bool = True
+
+    @property
+    def asked(self) -> tuple[float, float]:
+        """As multiples of the import it is compared with."""
+        unit = JAX_SECONDS if self.needs_jax else NUMPY_SECONDS
+        return self.first / unit, (self.again or self.first) / unit
+
+
+PLAY = "play 'random(10, 10, seed=3)' --learners 'blum_mansour(hedge(0.99))' --plot {out}/p.png"
+ROWS = (
+    Row("games", 0.5, needs_jax=False),
+    Row("learners", 0.5, needs_jax=False),
+    Row("step-size --actions 3 --horizon 20", 0.8, needs_jax=False),
+    Row("solve chicken --objective welfare", 1.2),
+    Row(
+        "play weighted-rps --learners 'hedge(0.4479)' --rounds 20",
+        2.5 * JAX_SECONDS,
+        1.6 * JAX_SECONDS,
+    ),
+    Row(f"{PLAY} --rounds 1000", 5, 3.5),
+    Row(f"{PLAY} --rounds 100000", 8),
+    Row("tournament", 8, 4),
+    Row("train --model linear --actions 3 --horizon 20 --out {out}/run", 6, 4),
+    Row("train --model transformer --steps 2 --out {out}/run", 5),
+    Row("certify --actions 3 --horizon 20", 12),
+    Row("reproduce --quick --out {out}/run", 50),
+    Row("reproduce --out {out}/run", 15 * 60, long=True),
+)
+FIRST_CALLS = {
+    "import regrax": "import regrax",
+    "play": "import regrax as rx; rx.play(rx.games.chicken(), [rx.Hedge(0.4)] * 2, rounds=20)",
+    "joint_gaps": "import numpy as np, regrax as rx\n"
+    "rx.joint_gaps(np.full((2, 2), 0.25), rx.games.chicken())",
+    "rollout": "import numpy as np, regrax as rx; rx.rollout(rx.Hedge(0.4), np.ones((20, 3), 'f'))",
+    "swap_regret": "import numpy as np, regrax as rx\n"
+    "rx.swap_regret(np.full((20, 3), 1 / 3), np.ones((20, 3)))",
+    "solve": "import regrax as rx; rx.solve(rx.games.chicken(), 'ce')",
+    "nash_equilibria": "import regrax as rx; rx.nash_equilibria(rx.games.chicken())",
+    "step_size": "import regrax as rx; rx.theory.step_size(3, 20)",
+    "curvature": "import regrax as rx; rx.theory.curvature(3, 20)",
+    "fit": "import jax, regrax as rx\n"
+    "rx.fit(rx.LinearAttention(3, key=jax.random.key(0)), rx.RegretObjective(3, 20),"
+    " key=jax.random.key(1), steps=10)",
+    "audit": "import regrax as rx; rx.audit.audit",
+}
+"""The first call of each function in a process of its own, compiling included, without a cache on disk."""
+
+
+@dataclass(frozen=True)
+class Felt:
+    """Processor seconds, and how many imports of jax (or numpy) they are, beside what is asked."""
+
+    name: str
+    first: float
+    again: float
+    ratios: tuple[float, float]
+    asked: tuple[float, float] | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether a ratio is above what is asked."""
+        return self.asked is not None and any(
+            ratio > asked for ratio, asked in zip(self.ratios, self.asked, strict=True)
+        )
+
+
+def seconds(command: Sequence[str], cache: Path) -> float:
+    """Processor seconds of a process and its children; it must succeed."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    running = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+    )
+    _, status, used = os.wait4(running.pid, 0)
+    running.returncode = os.waitstatus_to_exitcode(status)
+    if running.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {running.returncode}")
+    return used.ru_utime + used.ru_stime
+
+
+def imported(module: str, repeats: int) -> float:
+    """Processor seconds of one import, the best."""
+    with tempfile.TemporaryDirectory() as cache:
+        code = [sys.executable, "-c", f"import {module}"]
+        return min(seconds(code, Path(cache)) for _ in range(repeats))
+
+
+def felt_command(row: Row, repeats: int) -> Felt:
+    """First and again, beside the import it is compared with, taken in the same turns."""
+    first, again, unit = [], [], []
+    for _ in range(repeats):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "out"
+            command = ["sh", "-c", f"exec {sys.executable} -m regrax {row.command.format(out=out)}"]
+            for times in (first, again):
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
+                times.append(seconds(command, Path(folder)))
+        unit.append(imported("jax" if row.needs_jax else "numpy", 1))
+    ratios = (min(first) / min(unit), min(again) / min(unit))
+    return Felt(f"regrax {row.command}", min(first), min(again), ratios, row.asked)
+
+
+def felt_call(name: str, code: str, repeats: int) -> Felt:
+    """The first call of a function, beside `import jax`."""
+    with tempfile.TemporaryDirectory() as cache:
+        took = min(seconds([sys.executable, "-c", code], Path(cache)) for _ in range(repeats))
+    ratio = took / imported("jax", repeats)
+    return Felt(name, took, took, (ratio, ratio))
+
+
+def felt(repeats: int = 3, long: bool = False, names: Sequence[str] = ()) -> Iterator[Felt]:
+    """Every row whose command contains one of `names` (all without them), the long ones once and if asked."""
+
+    def is_chosen(name: str) -> bool:
+        return not names or any(word in name for word in names)
+
+    for row in ROWS:
+        if is_chosen(row.command) and (long or not row.long):
+            yield felt_command(row, 1 if row.long else repeats)
+    for name, code in FIRST_CALLS.items():
+        if is_chosen(name):
+            yield felt_call(name, code, repeats)
+
+
+def line(row: Felt) -> str:
+    """One row of the table.
+
+    >>> print(line(Felt("regrax games", 0.2, 0.1, (2.0, 1.0), (3.0, 3.0))))
+    | `regrax games` | 0.20 | 0.10 | 2.0 / 1.0 | 3.0 / 3.0 |
+    """
+    asked = f"{row.asked[0]:.1f} / {row.asked[1]:.1f}" if row.asked else ""
+    ratios = f"{row.ratios[0]:.1f} / {row.ratios[1]:.1f}" + (" **missed**" if row.missed else "")
+    return f"| `{row.name}` | {row.first:.2f} | {row.again:.2f} | {ratios} | {asked} |"
+
+
+def as_dict(row: Felt) -> dict[str, object]:
+    """For `results.json`."""
+    return asdict(row)
+
+
+if __name__ == "__main__":
+    for measured in felt(repeats=1, names=sys.argv[1:]):
+        print(line(measured), flush=True)

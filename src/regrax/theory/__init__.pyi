@@ -1,0 +1,40 @@
+"""The names of `regrax.theory`, each loaded on first use."""
+
+from ._curvature import (
+    Curvature as Curvature,
+    Eigenvalue as Eigenvalue,
+    curvature as curvature,
+)
+from ._curvature_operator import (
+    Direction as Direction,
+    hessian_product as hessian_product,
+    newton_direction as newton_direction,
+)
+from ._curvature_surface import (
+    curvatures as curvatures,
+)
+from ._gaussian import (
+    minimum_moment as minimum_moment,
+    stability as stability,
+)
+from ._loss import (
+    LossParts as LossParts,
+    loss as loss,
+    loss_derivative as loss_derivative,
+    loss_parts as loss_parts,
+    optimal_loss as optimal_loss,
+    uniform_loss as uniform_loss,
+)
+from ._optimal import (
+    Optimal as Optimal,
+    optimal_policy as optimal_policy,
+)
+from ._schedule import (
+    StepSchedule as StepSchedule,
+    step_schedule as step_schedule,
+)
+from ._step_size import (
+    Estimate as Estimate,
+    step_size as step_size,
+    step_size_with_error as step_size_with_error,
+)
