@@ -272,3 +272,31 @@ def test_hostile_records_never_crash(tmp_path):
         ]
         layout = layouts[rng.integers(len(layouts))]
         read_log(write(path, rows), layout=layout, game=[None, matching_pennies()][rng.integers(2)])
+
+
+def test_what_is_too_large_to_hold_for_every_round_is_no_vector_of_actions(tmp_path):
+    many = 20_000
+    record = {"action": [0] * many, "loss": [1.0] * many, "losses": [0.0] * (many - 1)}
+    log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout())
+    assert (log.rows, log.bad.count) == (many, 0)
+    square = {"action": [0, 1], "losses": [0.0, 1.0]}  # as many rounds as actions
+    log = read_log(write(tmp_path / "log.jsonl", [square]), layout=Layout())
+    assert (log.rows, log.bad.count) == (2, 0)
+
+
+def test_long_lines_are_held_a_few_at_a_time(tmp_path, monkeypatch):
+    from regrax.audit._formats import read_rows
+
+    monkeypatch.setattr("regrax.audit._formats.MAX_CHUNK_BYTES", 1 << 16)
+    path = write(tmp_path / "log.jsonl", [{"action": "x" * 10_000}] * 100)
+    assert [len(rows) for rows, _ in read_rows(path, Layout())] == [16] * 6 + [4]
+
+
+def test_rounds_that_wait_for_other_players_are_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr("regrax.audit._resolve.MAX_WAITING_ROUNDS", 3)
+    rows = [{"agent": n, "round": t, "action": 0} for n in (0, 1) for t in range(1, 6)]
+    log = read_log(write(tmp_path / "log.jsonl", rows), game=matching_pennies())
+    assert log.rows == 6
+    assert "at most 3 rounds may wait" in next(
+        why for lines, why in log.bad if lines.startswith("4")
+    )

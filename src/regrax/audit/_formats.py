@@ -16,11 +16,12 @@ from typing import IO, Any
 import msgspec
 
 from regrax.audit._layout import Layout
-from regrax.audit._rows import Row, reason, typed
+from regrax.audit._rows import VECTORS, Row, reason, typed
 from regrax.audit._text import short
 
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
+MAX_CHUNK_BYTES = 1 << 26
 LONGEST_RECORD = 1 << 24  # of a line that holds a whole episode
 
 DECODER = msgspec.json.Decoder(Row)
@@ -50,8 +51,17 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
             reader = _json_records
         records = reader(file)
         rows = (_typed(one) for one in records) if layout is None else _unfolded(records, layout)
-        while chunk := list(islice(rows, CHUNK)):
+        while chunk := list(_chunk(rows, file)):
             yield chunk, min(file.tell() / size, 1.0)
+
+
+def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> Iterator[Numbered]:
+    """The next rows: as many as are held at once, fewer if their lines are long."""
+    start = file.tell()
+    for number, row in enumerate(islice(rows, CHUNK), 1):
+        yield row
+        if number % 16 == 0 and file.tell() - start > MAX_CHUNK_BYTES:
+            return
 
 
 def _typed(record: Record) -> Numbered:
@@ -170,7 +180,7 @@ def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
         value = _csv_value(cell.strip())
         if value is None:
             continue
-        if dot and field in ("policy", "losses", "payoffs"):
+        if dot and field in VECTORS:
             row.setdefault(field, {})[action] = value
         else:
             row[name] = value

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regrax.agents import PARSERS
-from regrax.audit._rows import Row
+from regrax.audit._rows import ACTIONS, VECTORS, Row
 from regrax.audit._text import short
 
 KNOWN = Row.__struct_fields__
@@ -71,12 +71,13 @@ class Layout:
             if not isinstance(rounds, list):
                 yield f"{self.rows} must be a list of rounds, got {short(rounds)}"
             else:
-                common = self._own(record) | self._episode(record, seen)
+                common = _small(self._own(record)) | self._episode(record, seen)
                 yield from (common | self._own(one) for one in rounds if isinstance(one, dict))
         else:
             yield from self._columns(record, seen)
 
     def _own(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The fields that a record has."""
         paths = {name: self.fields.get(name, name) for name in KNOWN}
         found = {name: lookup(record, path) for name, path in paths.items()}
         return {name: value for name, value in found.items() if value is not None}
@@ -91,9 +92,10 @@ class Layout:
         rounds, row = len(row["action"]), row | self._episode(record, seen)
         if "payoff" in row and not isinstance(row["payoff"], list) and rounds:
             row["payoff"] = [_share(row["payoff"], rounds)] * rounds
-        lists = {name: v for name, v in row.items() if isinstance(v, list) and len(v) == rounds}
+        lists = {name: value for name, value in row.items() if _is_column(name, value, rounds)}
+        constant = _small({name: value for name, value in row.items() if name not in lists})
         for t in range(rounds):
-            yield row | {name: values[t] for name, values in lists.items()} | {"round": t + 1}
+            yield constant | {name: values[t] for name, values in lists.items()} | {"round": t + 1}
 
     def _episode(self, record: dict[str, Any], seen: Counter[str]) -> dict[str, Any]:
         """An episode's name; the second of the same name has a number after it."""
@@ -122,7 +124,7 @@ class Layout:
                 said.setdefault(entry[0], []).append(entry[1])
         episode = self._episode(record, seen)
         for player, messages in said.items():
-            own = self._own(record) | episode | {"agent": str(player), "player": player}
+            own = _small(self._own(record)) | episode | {"agent": str(player), "player": player}
             if str(player) in rewards:
                 own["payoff"] = _share(rewards[str(player)], len(messages))
             yield from (own | {"action": message} for message in messages)  # a bad move is no round
@@ -177,6 +179,17 @@ def layout_of(given: Mapping[str, Any], where: str = "a layout") -> Layout:
             word = {dict: "a table of texts", list: "a list of texts", str: "a text"}[kind]
             raise ValueError(f"{name} of {where} must be {word}, got {short(value)}")
     return Layout(**{n: tuple(v) if kinds.get(n) is list else v for n, v in given.items()})  # pyright: ignore[reportArgumentType]
+
+
+def _is_column(name: str, value: Any, rounds: int) -> bool:
+    """Whether a field has an entry per round; a vector of the actions may be as long by chance."""
+    is_list = isinstance(value, list) and len(value) == rounds > 0
+    return is_list and (name not in VECTORS or isinstance(value[0], list | dict))
+
+
+def _small(row: dict[str, Any]) -> dict[str, Any]:
+    """What holds for all rounds of an episode; what is too large for that would be looked through in every round."""
+    return {n: v for n, v in row.items() if not isinstance(v, list | dict) or len(v) <= ACTIONS}
 
 
 def _spoken(messages: Any) -> list[Any]:

@@ -12,13 +12,12 @@ import numpy as np
 from regrax.agents import AnswerReader
 from regrax.audit._formats import Numbered
 from regrax.audit._layout import Layout
-from regrax.audit._rows import LAST, Row
+from regrax.audit._rows import LAST, VECTORS, Row
 from regrax.audit._text import short
 from regrax.games import Game
 
 MAX_WAITING_ROUNDS = 1 << 20  # of which some player's action has not been read yet
 MAX_CACHED = 1 << 14  # loss vectors
-VECTORS = ("policy", "losses", "payoffs")
 
 
 class Resolver:
@@ -86,16 +85,15 @@ class Resolver:
         if row.others is not None:
             return [(line, self._paid(row, seat, self._others(row, seat)))]
         place = row.episode, self._round(row, seat)
-        waiting = self.waiting.setdefault(place, {})
-        if seat in waiting:
-            raise ValueError(
-                f"player {short(self.game.players[seat])} has played this round before"
-            )
-        waiting[seat] = line, row
-        if len(self.waiting) > MAX_WAITING_ROUNDS:
+        if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
             raise ValueError(
                 f"at most {MAX_WAITING_ROUNDS:,} rounds may wait for the actions of other players"
             )
+        waiting = self.waiting.setdefault(place, {})
+        if seat in waiting:
+            name = short(self.game.players[seat])
+            raise ValueError(f"player {name} has played this round before")
+        waiting[seat] = line, row
         return self._complete(place) if len(waiting) == len(self.payoffs) else []
 
     def _complete(self, place: tuple[Any, int]) -> list[Numbered]:

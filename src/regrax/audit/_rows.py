@@ -29,6 +29,7 @@ LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
 RAREST = 1e-9  # propensity
 LAST = 1 << 53  # round
 
+VECTORS = ("policy", "losses", "payoffs")
 Name = str | int | float
 Vector = list[float] | dict[str, float]
 
