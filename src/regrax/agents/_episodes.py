@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +21,7 @@ def play_episodes(
     episodes: int = 1,
     *,
     key: Key = None,
-    start: Callable[[int], Any] | None = None,
+    start: Any = None,
     log: Path | str | None = None,
     first: int = 0,
 ) -> Iterator[Trajectory]:
@@ -35,7 +35,7 @@ def play_episodes(
         rounds: of each episode.
         episodes: how many.
         key: to draw actions with; by default everyone sees expected losses.
-        start: from an episode's number to the policies of its round 1, as `play` takes them.
+        start: the policies of round 1, as `play` takes them.
         log: a file for a JSON line per round and player, written before the next round begins.
         first: the number of the first episode.
 
@@ -53,13 +53,12 @@ def play_episodes(
     with contextlib.nullcontext() if log is None else Path(log).open("w") as lines:
         for episode in range(first, first + episodes):
             own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
-            begin = start(episode) if start else None
             if lines is None:
-                yield play(game, seated, rounds, key=own, start=begin)
+                yield play(game, seated, rounds, key=own, start=start)
             elif any(isinstance(learner, HostLearner) for learner in seated):
-                yield _play_and_log(lines, game, seated, rounds, own, begin, episode)
+                yield _play_and_log(lines, game, seated, rounds, own, start, episode)
             else:
-                trajectory = play(game, seated, rounds, key=own, start=begin)
+                trajectory = play(game, seated, rounds, key=own, start=start)
                 _write(lines, game, trajectory, episode)
                 yield trajectory
 

@@ -28,7 +28,7 @@ class Play:
     rounds: int
     """How many rounds to play."""
     episodes: int = 1
-    """How often to play them, each time from the beginning."""
+    """How often to play them, each time from the beginning; --plot draws the first."""
     seed: int | None = None
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
@@ -56,23 +56,23 @@ class Play:
             self._run()
 
     def _run(self) -> None:
-        from regrax.cli._text import read_game, read_learner
+        import jax
+
+        from regrax.cli._text import read_game, read_learner, read_starts
         from regrax.games import play
 
         game = read_game(self.game)
         # a seat of its own for each: an outside agent keeps what was said to it
         texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
         learners = [read_learner(text) for text in texts]
-        if (
-            self.log
-            or self.plot
-            or self.episodes > 1
-            or any(hasattr(learner, "counts") for learner in learners)
-        ):
-            summaries = self._kept(game, learners)
+        key = None if self.seed is None else jax.random.key(self.seed)
+        start = read_starts(self.start, game, self.seed) if self.start else None
+        chats = any(hasattr(learner, "counts") for learner in learners)
+        if not (self.log or self.plot or chats or self.episodes != 1):
+            played = play(game, learners, self.rounds, key=key, start=start, keep="summary")
+            summaries = [played]
         else:
-            start, key = self._start(game, 0), self._key()
-            summaries = [play(game, learners, self.rounds, key=key, start=start, keep="summary")]
+            summaries = self._kept(game, learners, key, start)
         result = {
             "game": str(game),
             "learners": [str(learner) for learner in learners],
@@ -87,25 +87,14 @@ class Play:
             player |= {} if counts is None else {"answers": dict(counts)}
         print_json(result) if self.json else _print(result)
 
-    def _key(self) -> Any:
-        import jax
-
-        return None if self.seed is None else jax.random.key(self.seed)
-
-    def _start(self, game: "Game", episode: int) -> Any:
-        from regrax.cli._text import read_starts
-
-        seed = [self.seed, episode] if self.seed is not None and episode else self.seed
-        return read_starts(self.start, game, seed) if self.start else None
-
-    def _kept(self, game: "Game", learners: "list[Learner]") -> "list[Summary]":
+    def _kept(
+        self, game: "Game", learners: "list[Learner]", key: Any, start: Any
+    ) -> "list[Summary]":
         """Play with every row kept, and write the log and the plot that are made of them."""
         from regrax.agents import play_episodes
 
-        count, start = self.episodes, lambda episode: self._start(game, episode)
-        more = {"key": self._key(), "start": start, "log": self.log}
-        summaries = []
-        for trajectory in play_episodes(game, learners, self.rounds, count, **more):
+        summaries, more = [], {"key": key, "start": start, "log": self.log}
+        for trajectory in play_episodes(game, learners, self.rounds, self.episodes, **more):
             summaries.append(trajectory.summary())
             if self.plot and len(summaries) == 1:
                 from regrax.show.plots import plot_play

@@ -46,7 +46,7 @@ def read_games(text: str, seeds: int) -> list["Game"]:
     return [game] if game else draw_games(text, seeds)
 
 
-def read_starts(texts: tuple[str, ...], game: "Game", seed: Any) -> list[Any]:
+def read_starts(texts: tuple[str, ...], game: "Game", seed: int | None) -> list[Any]:
     """The policy of round 1 for each seat, or None where the learner chooses; one text alone is for every seat."""
     import numpy as np
 
