@@ -342,6 +342,7 @@ def test_a_key_in_the_place_of_its_variable_or_in_the_url_is_never_printed(capsy
     with server(lambda h, q: say(h, f"heads {h.path}")) as (url, seen):
         main([*play_it, f'agent("{url}?key={SECRET}")'])
     assert SECRET in seen[0][0]
+    assert ChatAgent(f"{url}?v=1&key={SECRET}").endpoint.clean(f"1 {SECRET}") == "1 ***"
     with pytest.raises(SystemExit):
         main([*play_it, f'agent("http://127.0.0.1:9?key={SECRET}", retries=0)'])
     with pytest.raises(SystemExit):

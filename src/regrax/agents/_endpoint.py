@@ -9,6 +9,7 @@ from regrax.agents._http import NoAnswer, post
 
 USUAL_KEY = "OPENAI_API_KEY"
 KEPT_CHARACTERS = 2000  # of an answer
+MIN_SECRET_CHARACTERS = 6  # of a query's value: `v=1` is none
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -51,7 +52,8 @@ class Endpoint:
 
     def clean(self, text: str) -> str:
         """Text as it may be kept: without the key, without what cannot be written, not too long."""
-        values = [value for _, value in parse_qsl(self.target.query)]
+        query = parse_qsl(self.target.query)
+        values = [value for _, value in query if len(value) >= MIN_SECRET_CHARACTERS]
         for secret in filter(None, [self.secret(), *values]):
             text = text.replace(secret, "***")
         return text[:KEPT_CHARACTERS].encode("utf-8", "replace").decode()

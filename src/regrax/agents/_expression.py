@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import re
+import select
 import subprocess
 import sys
 import threading
@@ -43,16 +45,7 @@ class Expression:
         if self._child is None:
             self._child = _start()
             self._end = weakref.finalize(self, _end, self._child)
-        child, line = self._child, ""
-        timer = threading.Timer(seconds, child.kill)
-        timer.start()
-        with contextlib.suppress(BrokenPipeError):
-            assert child.stdin is not None
-            assert child.stdout is not None
-            child.stdin.write(json.dumps([self.pattern, text[-SEEN_CHARACTERS:]]) + "\n")
-            child.stdin.flush()
-            line = child.stdout.readline()
-        timer.cancel()
+        line = _answer(self._child, json.dumps([self.pattern, text[-SEEN_CHARACTERS:]]), seconds)
         if line:
             return json.loads(line)
         self._end()
@@ -60,6 +53,26 @@ class Expression:
         if self._slow >= MAX_SLOW:
             raise TimeoutError(f"regex took more than {seconds:.3g} s on {self._slow} answers")
         raise ValueError(f"regex took more than {seconds:.3g} s on the answer")
+
+
+def _answer(child: subprocess.Popen[str], question: str, seconds: float) -> str:
+    """The line that a child prints within the time, or nothing."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(question + "\n")
+        child.stdin.flush()
+        if os.name == "posix":
+            ready, _, _ = select.select([child.stdout], [], [], seconds)
+            return child.stdout.readline() if ready else ""
+        timer = threading.Timer(
+            seconds, child.kill
+        )  # ten times as slow: pipes cannot be waited for
+        timer.start()
+        line = child.stdout.readline()
+        timer.cancel()
+        return line
+    return ""
 
 
 def _start() -> subprocess.Popen[str]:
