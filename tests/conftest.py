@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -95,3 +96,28 @@ def _compilations():
         yield count
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Everything that the paper reports, at a scale that checks the plumbing and not the numbers."""
+    from regrax.experiments.paper import ReproduceConfig
+    from regrax.experiments.paper._reproduce import EXPERIMENTS
+
+    whole = ReproduceConfig.trainings
+
+    def trainings(config):
+        short = {"steps": 2, "batch": 8, "sequences": 64}
+        return {name: replace(one, **short) for name, one in whole(config).items()}
+
+    monkeypatch.setattr(ReproduceConfig, "trainings", trainings)
+    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "compared": 2}
+    for name, experiment in EXPERIMENTS.items():
+
+        def parts(config, models, of=experiment.parts):
+            return [
+                replace(part, **{k: v for k, v in small.items() if hasattr(part, k)})
+                for part in of(config, models)
+            ]
+
+        monkeypatch.setitem(EXPERIMENTS, name, experiment._replace(parts=parts))

@@ -104,7 +104,7 @@ def test_lists_as_json(capsys):
         ),
         (("play", "chicken", "--learners", "uniform()", "--rounds", "x"), "--rounds"),
         (("play", "chicken", "--learners", "uniform()"), "--rounds"),
-        (("play", "chicken", "--learners", "--rounds", "2"), "learners must be one"),
+        (("play", "chicken", "--learners", "--rounds", "2"), "--learners: expected at least one"),
         (("play", "no.json", "--learners", "uniform()", "--rounds", "2"), "no.json: No such file"),
         (
             ("play", "chicken", "--learners", "uniform()", "--rounds", "2", "--plot", "x.gif"),
@@ -125,7 +125,7 @@ def test_lists_as_json(capsys):
                 "--log",
                 "/no/such/log",
             ),
-            "/no/such/log: No such file",
+            "/no/such/log must be in a folder that exists",
         ),
         (("frobnicate",), "frobnicate"),
         ((), "play"),
@@ -290,7 +290,7 @@ def test_a_game_is_saved_and_read_back(capsys, tmp_path, suffix):
     [
         (("games", "--save", "x.nfg"), "--save needs a game"),
         (("games", "chicken", "--save", "x.txt"), "a game file must end in .json, .nfg, .npz"),
-        (("games", "chicken", "--save", "/no/such/x.nfg"), "No such file"),
+        (("games", "chicken", "--save", "/no/such/x.nfg"), "must be in a folder that exists"),
     ],
 )
 def test_bad_input_to_games_is_one_line(capsys, arguments, message):

@@ -122,7 +122,7 @@ def test_a_damaged_state_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"actions": 0}, "actions must be .* at least 1, but is 0"),
+        ({"actions": 0}, "actions must be .* at least 2, but is 0"),
         ({"seeds": 0}, "seeds must be .* at least 1, but is 0"),
         ({"rate": -1.0}, "rate must be above 0, but is -1"),
         ({"objective": "swap"}, "the linear model takes the objectives regret, .* but was given swap"),

@@ -70,7 +70,7 @@ def test_learner_specs(text, canonical):
         ("hedge(1j)", "is no number, text or spec"),
         ("0.4", "it has no name"),
         ("hedge(0.4)" + " " * 10_000 + "x", "longer than 10000 characters"),
-        ("blum_mansour(" * 30 + "uniform" + ")" * 30, "specs may be at most 20 deep"),
+        ("blum_mansour(" * 30 + "uniform" + ")" * 30, "specs may be at most 8 deep"),
         ("hedge(" + "1" * 5000 + ")", "an integer may have at most 40 digits|Exceeds the limit"),
     ],
 )

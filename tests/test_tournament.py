@@ -229,7 +229,7 @@ def test_the_command(capsys, tmp_path):
         (("--rounds", "-1"), "rounds must be a whole number of at least 1"),
         (("--games", "chikcen"), "nearest is chicken"),
         (("--learners", "hegde(1)"), "nearest is hedge"),
-        (("--learners", "--rounds", "1"), "at least one learner and one game"),
+        (("--learners", "--rounds", "1"), "--learners: expected at least one"),
         (("--rank", "fame"), "--rank"),
         (("--plot", "x.gif"), "must end in .pdf, .png, .svg"),
     ],

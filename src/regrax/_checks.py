@@ -4,13 +4,19 @@ Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no
 shapes are always known and are always checked.
 """
 
+import math
+import os
 import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 TOLERANCE = 1e-4
 """How far from 1 a distribution's sum may be: float32 rounding over a thousand actions stays well inside."""
+MAX_INTEGER = 2**63 - 1
+MEMORY_SHARE = 0.7
+"""Of the machine's memory that one result may take."""
 
 
 def is_concrete(value: Any) -> bool:
@@ -82,8 +88,8 @@ def positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be above 0, but is {value}")
 
 
-def at_least(name: str, value: Any, least: int) -> None:
-    """Raise unless `value` is a whole number of at least `least`.
+def at_least(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
+    """Raise unless `value` is a whole number of at least `least`, and at most `most`.
 
     >>> at_least("rounds", 0, 1)
     Traceback (most recent call last):
@@ -91,7 +97,34 @@ def at_least(name: str, value: Any, least: int) -> None:
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, but is {value!r}")
+        raise ValueError(
+            f"{name} must be a whole number of at least {least}, but is {_short(value)}"
+        )
+    if value > most:
+        raise ValueError(f"{name} must be at most {most:,}, but is {_short(value)}")
+
+
+def fits_in_memory(what: str, needed: float, hint: str) -> None:
+    """Raise unless there is room for so many bytes of `what`; `hint` says what would need fewer.
+
+    >>> fits_in_memory("a table", 1e18, "have fewer rows")
+    Traceback (most recent call last):
+    ValueError: a table takes 1,000,000,000 GB of memory, and there are ...: have fewer rows
+    """
+    if needed > MEMORY_SHARE * memory_bytes():
+        have = f"{memory_bytes() / 1e9:.0f}"
+        raise ValueError(
+            f"{what} takes {needed / 1e9:,.0f} GB of memory, and there are {have}: {hint}"
+        )
+
+
+@cache
+def memory_bytes() -> float:
+    """Of this machine; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def shape(name: str, value: Any, expected: str, fits: bool) -> None:

@@ -6,6 +6,7 @@ Command lines and files of settings are read by what stands here; a field that i
 
 import argparse
 import ast
+import contextlib
 import inspect
 import shutil
 import textwrap
@@ -27,12 +28,18 @@ from typing import (
     get_type_hints as hints_of,
 )
 
+from regrax._files import output_file
+
 T = TypeVar("T")
 POSITIONAL = "positional"
 Positional = Annotated[T, POSITIONAL]
 """The type of a field that a command line takes without a name."""
+OUTPUT = "output"
+Output = Annotated[Path, OUTPUT]
+"""The type of a file to write: whether it can be is found out before any work is done; `-` is standard output."""
 METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
-WORDS = {int: "an integer", float: "a number", str: "a text", Path: "a path", bool: "true or false"}
+WORDS = {int: "an integer", float: "a number", str: "a text", Path: "a path"}
+MAX_INTEGER = 2**63
 
 
 class Setting(NamedTuple):
@@ -43,6 +50,7 @@ class Setting(NamedTuple):
     choices: tuple[str, ...]
     many: bool  # whether it is a tuple of values
     positional: bool
+    output: bool  # whether it is a file to write
     default: Any  # MISSING where a value must be given
     help: str
 
@@ -81,15 +89,17 @@ def build(config: Any, values: dict[str, Any]) -> Any:
     )
 
 
-def _read(hint: Any) -> tuple[type, tuple[str, ...], bool, bool]:
-    """The kind, the choices, and whether it is many and positional."""
+def _read(hint: Any) -> tuple[type, tuple[str, ...], bool, bool, bool]:
+    """The kind, the choices, and whether it is many, positional and an output."""
     hint, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        hint, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+        marks += more
     many = get_origin(hint) is tuple
     hint = get_args(hint)[0] if many else hint
     choices = get_args(hint) if get_origin(hint) is Literal else ()
-    return (str if choices else hint), choices, many, POSITIONAL in marks
+    return (str if choices else hint), choices, many, POSITIONAL in marks, OUTPUT in marks
 
 
 def _helps(config: type) -> dict[str, str]:
@@ -156,13 +166,17 @@ def _add(parser: argparse.ArgumentParser, one: Setting) -> None:
         action = "store_false" if one.default else "store_true"
         parser.add_argument(turned, dest=one.name, action=action, **shared)
         return
-    shared |= {"type": _reader(one.kind), "choices": one.choices or None, "metavar": _metavar(one)}
+    shared |= {
+        "type": _output if one.output else _reader(one.kind),
+        "choices": one.choices or None,
+        "metavar": _metavar(one),
+    }
     if one.positional and one.many:
         parser.add_argument(one.name, nargs="+" if must else "*", action=_Tuple, **shared)
     elif one.positional:
         parser.add_argument(one.name, nargs=None if must else "?", **shared)
     else:
-        extra = {"nargs": "*", "action": _Tuple} if one.many else {}
+        extra = {"nargs": "+", "action": _Tuple} if one.many else {}
         parser.add_argument(_flag(one), dest=one.name, required=must, **shared, **extra)
 
 
@@ -173,12 +187,27 @@ class _Tuple(argparse.Action):
 
 def _reader(kind: type) -> Callable[[str], Any]:
     def read(text: str) -> Any:
-        try:
-            return kind(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be {WORDS[kind]}, got {text!r}") from None
+        with contextlib.suppress(ValueError):
+            value = kind(text)
+            if abs(value) < MAX_INTEGER if kind is int else text or kind is str:
+                return value
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        limit = " below 2^63" if kind is int and text.isdigit() else ""
+        raise argparse.ArgumentTypeError(f"must be {WORDS[kind]}{limit}, got {shown!r}")
 
     return read
+
+
+def _output(text: str) -> Path:
+    path = _reader(Path)(text)
+    try:
+        if text != "-":
+            output_file(path)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot be written to: {error.strerror}") from None
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return path
 
 
 def _flag(one: Setting) -> str:

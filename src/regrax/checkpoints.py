@@ -20,7 +20,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.attention import MODELS, Model, SwapAttention
 from regrax.domains import Domain
 from regrax.learners import Learner
@@ -135,6 +135,8 @@ def _calibrated(path: str) -> SwapAttention:
 def file_of(path: str | Path) -> Path:
     """Where the checkpoint at a path is, named with its suffix or without."""
     path = Path(path)
+    if not path.name:
+        raise ValueError(f"a checkpoint must be a file, but its path is {str(path)!r}")
     return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
 
 

@@ -35,9 +35,9 @@ __all__ = [
 
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
 GAME = "random(10, 10, seed=3)"  # an example of a game's spec
-MAX_DEPTH = 20  # specs within specs
+MAX_DEPTH = 8  # specs within specs
 MAX_CHARACTERS = 10_000
-MAX_DIGITS = 40  # of an integer
+MAX_INTEGER = 2**63
 _HYPHEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=\w)-(?=[A-Za-z])""")
 """A quoted text, or a hyphen inside a name: `1e-3` and `-1` have none."""
 
@@ -98,8 +98,8 @@ def _number(node: ast.expr) -> int | float:
         case ast.UnaryOp(op=ast.UAdd(), operand=positive):
             return _number(positive)
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            if isinstance(number, int) and number >= 10**MAX_DIGITS:
-                raise ValueError(f"an integer may have at most {MAX_DIGITS} digits")
+            if isinstance(number, int) and number >= MAX_INTEGER:
+                raise ValueError("an integer must be below 2^63")
             return number
     raise ValueError(f"{_short(ast.unparse(node))} is no number, text or spec")
 

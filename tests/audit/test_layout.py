@@ -226,7 +226,7 @@ def test_records_that_are_none_have_their_reason(tmp_path, record, reason):
         ("= 3", "must be TOML"),
         ("a = " + "[" * 5000, "must be TOML"),
         ("actions = ['a', 3]", "actions of .* must be a list of texts"),
-        ("#" * (1 << 21), "must hold at most 1,048,576 bytes"),
+        ("#" * (1 << 21), "must have at most 1,048,576 bytes"),
     ],
 )
 def test_bad_layouts_teach(tmp_path, text, message):

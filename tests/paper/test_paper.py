@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -13,7 +12,6 @@ from regrax.cli import main
 from regrax.experiments import Store
 from regrax.experiments.paper import ReproduceConfig, compare, line, reproduce
 from regrax.experiments.paper._reported import REPORTED
-from regrax.experiments.paper._reproduce import EXPERIMENTS
 from regrax.experiments.paper._step_size import StepCell, Steps, exponent
 from regrax.show.report import paper_page
 
@@ -70,28 +68,6 @@ def test_an_unknown_experiment_is_refused(as_users_run_it):
 def test_a_second_process_in_the_folder_is_refused(tmp_path):
     with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
         reproduce(ReproduceConfig(quick=True), tmp_path)
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """Everything, at a scale that checks the plumbing and not the numbers."""
-    whole = ReproduceConfig.trainings
-
-    def trainings(config):
-        short = {"steps": 2, "batch": 8, "sequences": 64}
-        return {name: replace(one, **short) for name, one in whole(config).items()}
-
-    monkeypatch.setattr(ReproduceConfig, "trainings", trainings)
-    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "compared": 2}
-    for name, experiment in EXPERIMENTS.items():
-
-        def parts(config, models, of=experiment.parts):
-            return [
-                replace(part, **{k: v for k, v in small.items() if hasattr(part, k)})
-                for part in of(config, models)
-            ]
-
-        monkeypatch.setitem(EXPERIMENTS, name, experiment._replace(parts=parts))
 
 
 def without_times(path):

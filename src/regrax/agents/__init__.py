@@ -5,6 +5,7 @@ They run on the host and do input and output.
 
 from pathlib import Path
 
+from regrax._files import read_limited
 from regrax.agents._chat import ChatAgent
 from regrax.agents._episodes import play_episodes
 from regrax.agents._functions import FunctionAgent, load
@@ -67,8 +68,4 @@ def _text(value: str) -> str:
     """A text, or what the file after `@` holds."""
     if not value.startswith("@"):
         return value
-    with Path(value[1:]).open("rb") as file:
-        data = file.read(MAX_TEXT_BYTES + 1)
-    if len(data) > MAX_TEXT_BYTES:
-        raise ValueError(f"{value[1:]} must hold at most {MAX_TEXT_BYTES:,} bytes")
-    return data.decode("utf-8", "replace")
+    return read_limited(Path(value[1:]), MAX_TEXT_BYTES).decode("utf-8", "replace")

@@ -9,6 +9,7 @@ from typing import IO, Any
 import jax
 
 from regrax import _checks as checks
+from regrax._files import open_output, output_file
 from regrax.agents._chat import ChatAgent
 from regrax.games import Game, Trajectory, play
 from regrax.learners import HostLearner, Key, Learner
@@ -50,7 +51,7 @@ def play_episodes(
         l.seated(game, n) if isinstance(l, ChatAgent) and n in named else l
         for n, l in enumerate(learners)
     ]
-    with contextlib.nullcontext() if log is None else Path(log).open("w") as lines:
+    with _opened(log, seated) as lines:
         for episode in range(first, first + episodes):
             own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
             if lines is None:
@@ -61,6 +62,15 @@ def play_episodes(
                 trajectory = play(game, seated, rounds, key=own, start=start)
                 _write(lines, game, trajectory, episode)
                 yield trajectory
+
+
+def _opened(log: Path | str | None, learners: Sequence[Any]) -> Any:
+    """The log: of outside agents there from the first round on, of others when it is whole."""
+    if log is None:
+        return contextlib.nullcontext()
+    if any(isinstance(learner, HostLearner) for learner in learners):
+        return output_file(Path(log)).open("w")
+    return open_output(Path(log))
 
 
 def _write(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from regrax._files import read_limited
 from regrax.agents import PARSERS
 from regrax.audit._rows import ACTIONS, VECTORS, Row
 from regrax.audit._text import short
@@ -150,10 +151,7 @@ def lookup(record: Any, path: str) -> Any:
 
 def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layout:
     """The layout that a TOML file describes: the fields of `Layout`, `fields` as a table; `more` comes on top of it."""
-    with Path(path).open("rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError(f"{path} must hold at most {MAX_FILE_BYTES:,} bytes")
+    data = read_limited(Path(path), MAX_FILE_BYTES)
     try:
         found = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regrax._settings import Positional
+from regrax._settings import Output, Positional
 from regrax.cli._logs import LogOptions
 from regrax.cli._text import number, print_json, print_table
 
@@ -25,13 +25,13 @@ class AuditLog:
     """JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one."""
     json: bool = False
     """Print one JSON object."""
-    html: Path | None = None
+    html: Output | None = None
     """Write a report into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:
         """Read, audit, write, print."""
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_output
         from regrax.audit import audit_log
         from regrax.cli._text import Bars
         from regrax.experiments import Progress
@@ -43,7 +43,7 @@ class AuditLog:
             told = self.form.read()
             audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **told)
         if self.html:
-            write_whole(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
+            write_output(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
 
 

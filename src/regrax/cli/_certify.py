@@ -9,6 +9,8 @@ from regrax.cli._text import print_json, print_table
 if TYPE_CHECKING:
     from regrax.sharding import Devices
 
+MAX_ACTIONS, MAX_HORIZON = 1000, 100_000
+
 
 @dataclass(frozen=True)
 class Certify:
@@ -38,8 +40,11 @@ class Certify:
 
     def run(self) -> None:
         """Check, then print a table of claims: in the first process, if there are several."""
+        from regrax import _checks as checks
         from regrax.distributed import is_first
 
+        checks.at_least("actions", self.actions, 2, MAX_ACTIONS)
+        checks.at_least("horizon", self.horizon, 2, MAX_HORIZON)
         if self.rigorous or self.claim is not None:
             return self._rigorous()
         with self.cluster.joined() as devices:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from regrax._settings import Positional
+from regrax._settings import Output, Positional
 from regrax.cli._logs import LogOptions
 from regrax.cli._text import number, print_json, print_table
 
@@ -34,13 +34,13 @@ class CompareLogs:
     """End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together)."""
     json: bool = False
     """Print one JSON object."""
-    html: Path | None = None
+    html: Output | None = None
     """Write a page into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:
         """Read, compare, write, print, and fail if that was asked for."""
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_output
         from regrax.audit import compare_logs
         from regrax.cli._text import Bars
         from regrax.experiments import Progress
@@ -51,7 +51,7 @@ class CompareLogs:
             found = compare_logs(self.logs, **told, callback=lambda *at: bars.show(Progress(*at)))
         failed = self._failures(found)
         if self.html:
-            write_whole(self.html, compare_page(found).encode("utf-8", "replace"))
+            write_output(self.html, compare_page(found).encode("utf-8", "replace"))
         print_json({**found.to_dict(), "failed": failed}) if self.json else _print(found)
         if failed:
             print(f"regrax: failed: {'; '.join(failed)}", file=sys.stderr)

@@ -15,6 +15,7 @@ import hashlib
 import inspect
 import os
 import platform
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -43,17 +44,25 @@ COMMANDS = {
 }
 """Where each command lives: only the one that is asked for is imported."""
 BAD_INPUT, DEFECT, INTERRUPTED = 2, 70, 130
+SURROUNDINGS = {
+    "MemoryError": "there is not enough memory for these sizes",
+    "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
+    "Unable to initialize backend": "jax cannot use the devices that JAX_PLATFORMS names",
+}
+"""What errors that are neither bad input nor a defect say, and what they mean."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; the console script `regrax`."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
+        if sys.stdout is None:  # closed by who started us
+            raise ValueError("standard output is closed")
         _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         # the reader has gone (`regrax ... | head`): be silent, and keep the interpreter from flushing again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:
@@ -64,6 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if os.environ.get("REGRAX_DEBUG"):
             raise
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        for sign, meaning in SURROUNDINGS.items():
+            if sign in what:
+                _fail(f"{meaning} ({what})")
         _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
 
 
@@ -99,7 +111,10 @@ def _overview() -> str:
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
-    print(f"regrax: error: {message}", file=sys.stderr)
+    from regrax.cli._text import printable
+
+    short = re.sub(r"\S{300,}", lambda word: f"{word[0][:80]}...", message)
+    print(printable(f"regrax: error: {short}"), file=sys.stderr)
     sys.exit(code)
 
 
@@ -114,6 +129,7 @@ def prepared() -> Iterator[None]:
     flags = os.environ.get("XLA_FLAGS", "")
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()

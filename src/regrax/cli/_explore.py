@@ -1,9 +1,8 @@
 """`regrax explore`: the explorer in a browser, served on this machine only, or written to a file."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from regrax._settings import Positional
+from regrax._settings import Output, Positional
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ class Explore:
     """Where to listen on 127.0.0.1; 0 takes any free port."""
     browser: bool = True
     """Only serve the page, open no browser."""
-    out: Path | None = None
+    out: Output | None = None
     """Write the page to this file instead; it works from disk, with no server and no network."""
 
     def run(self) -> None:
         """Write the page, or serve it until Ctrl-C."""
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_output
         from regrax.cli._text import read_game
         from regrax.show.explorer import page
 
@@ -32,7 +31,7 @@ class Explore:
         if self.out is None:
             self._serve(text)
         else:
-            write_whole(self.out, text.encode())
+            write_output(self.out, text.encode())
             print(f"wrote {self.out}, {len(text.encode()) / 1000:.0f} kB")
 
     def _serve(self, text: str) -> None:

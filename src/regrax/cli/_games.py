@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
-from regrax._settings import Positional
-from regrax.cli._text import print_json, print_table
+from regrax._settings import Output, Positional
+from regrax.cli._text import print_json, print_table, printable
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -24,7 +24,7 @@ class Games:
 
     game: Positional[str | None] = None
     """A game's spec or file, to see its payoffs."""
-    save: Path | None = None
+    save: Output | None = None
     """Write the game to this .json, .npz or .nfg file."""
     json: bool = False
     """Print one JSON object."""
@@ -64,13 +64,13 @@ def _show(text: str, save: Path | None, as_json: bool) -> None:
 
 
 def _save(game: "Game", path: Path) -> None:
-    from regrax._atomic_write import write_whole
+    from regrax._files import write_output
     from regrax.games import FORMATS
 
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise ValueError(f"a game file must end in {', '.join(FORMATS)}, but is {path}")
-    write_whole(path, form.write(game))
+    write_output(path, form.write(game))
 
 
 def _described(game: "Game", told: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _print(game: "Game", told: Any) -> None:
         print(f"{len(rows) - SHOWN} more joint actions; --json prints all")
     for text in (told.summary, told.rule, game.comment):
         if text:
-            print(text)
+            print(printable(text))
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)

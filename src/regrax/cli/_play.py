@@ -1,11 +1,10 @@
 """`regrax play`: seat learners in a game, play, and print how far joint play is from equilibrium."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regrax._settings import Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax._settings import Output, Positional
+from regrax.cli._text import number, print_json, print_table, save_figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +32,9 @@ class Play:
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
     """The policy of round 1, for each seat: probabilities as in 0.2,0.8, an action's name, random, or own."""
-    log: Path | None = None
+    log: Output | None = None
     """Write a JSON line for every round and player to this file."""
-    plot: Path | None = None
+    plot: Output | None = None
     """Draw gaps, regrets with their bounds, simplices and joint play into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
@@ -59,7 +58,6 @@ class Play:
         import jax
 
         from regrax.cli._text import read_game, read_learner, read_starts
-        from regrax.games import play
 
         game = read_game(self.game)
         # a seat of its own for each: an outside agent keeps what was said to it
@@ -69,8 +67,7 @@ class Play:
         start = read_starts(self.start, game, self.seed) if self.start else None
         chats = any(hasattr(learner, "counts") for learner in learners)
         if not (self.log or self.plot or chats or self.episodes != 1):
-            played = play(game, learners, self.rounds, key=key, start=start, keep="summary")
-            summaries = [played]
+            summaries = [self._summed(game, learners, key, start)]
         else:
             summaries = self._kept(game, learners, key, start)
         result = {
@@ -87,6 +84,21 @@ class Play:
             player |= {} if counts is None else {"answers": dict(counts)}
         print_json(result) if self.json else _print(result)
 
+    def _summed(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Summary":
+        """Play with a bar on the terminal, and keep sums only."""
+        from regrax.cli._text import Bars
+        from regrax.experiments import Progress
+        from regrax.games import play
+
+        with Bars(hidden=self.json, after=1.0) as bars:
+
+            def show(done: int, of: int) -> None:
+                bars.show(Progress("play", done, of))
+
+            return play(
+                game, learners, self.rounds, key=key, start=start, keep="summary", on_progress=show
+            )
+
     def _kept(
         self, game: "Game", learners: "list[Learner]", key: Any, start: Any
     ) -> "list[Summary]":
@@ -99,7 +111,7 @@ class Play:
             if self.plot and len(summaries) == 1:
                 from regrax.show.plots import plot_play
 
-                plot_play(game, learners, trajectory).savefig(self.plot, dpi=160)
+                save_figure(plot_play(game, learners, trajectory), self.plot)
         return summaries
 
 

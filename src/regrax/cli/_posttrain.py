@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from regrax._settings import Positional
+from regrax._settings import Output, Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class PostTrain:
     """Of losses in every setting of the report."""
     text: Path | None = None
     """Held-out text to see lost language on."""
-    export: Path | None = None
+    export: Output | None = None
     """Write rollouts of the trained model as JSON lines for other trainers."""
     json: bool = False
     """Print one JSON object."""
@@ -143,7 +143,7 @@ class PostTrain:
             return llm.train(*made, config, self.out, on_progress=_steps(bars))
 
     def _compare(self, tokenizer: Any, trained: Any, task: "Task") -> "Comparison":
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_whole
         from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
 
@@ -164,7 +164,7 @@ class PostTrain:
         return found
 
     def _export(self, tokenizer: Any, trained: Any, task: "Task") -> None:
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_whole
         from regrax.llm import evaluate_rollouts, transcript_lines
 
         assert self.export is not None

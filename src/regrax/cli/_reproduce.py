@@ -24,7 +24,7 @@ class Reproduce:
         """Reproduce with bars on the terminal, write numbers and page, then print the comparison."""
         import msgspec
 
-        from regrax._atomic_write import write_whole
+        from regrax._files import write_whole
         from regrax.cli._text import Bars
         from regrax.experiments.paper import compare, reproduce
         from regrax.show.report import paper_page

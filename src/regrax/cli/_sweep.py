@@ -76,7 +76,7 @@ class Sweep:
 
 
 def _write_report(out: Path, name: str, finished: "Finished") -> None:
-    from regrax._atomic_write import write_whole
+    from regrax._files import write_whole
     from regrax.show.report import sweep_page
 
     write_whole(out / "report.html", sweep_page(finished.rows, finished.failed, name).encode())

@@ -1,6 +1,8 @@
 """Text in, text out: specs and files as a person types them; one JSON object, or a table for people."""
 
+import io
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from regrax._registry import GAME_FILES, LEARNERS, Entry
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from matplotlib.figure import Figure
+    from rich.progress import Progress as RichProgress, TaskID
 
     from regrax.experiments import Progress
     from regrax.games import Game
     from regrax.learners import Learner
 
+MAX_GAME_BYTES = 2**29
+MAX_NAME = 256  # characters, of a file
 AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
 LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
 
@@ -78,10 +83,11 @@ def _start(text: str, labels: tuple[str, ...], rng: Any) -> Any:
 
 def _read(path: Path) -> "Game | None":
     if path.suffix.lower() in GAME_FILES:
+        from regrax._files import read_limited
         from regrax.games import FORMATS
 
-        return FORMATS[path.suffix.lower()].read(path.read_bytes())
-    if path.is_file():
+        return FORMATS[path.suffix.lower()].read(read_limited(path, MAX_GAME_BYTES))
+    if len(path.name) < MAX_NAME and path.is_file():
         known, ends = ", ".join(GAME_FILES), path.suffix or "nothing"
         raise ValueError(f"a game file must end in {known}, but {path} ends in {ends}")
     return None
@@ -94,6 +100,15 @@ SHORT = 19  # characters that are kept on one line
 def print_json(result: Any) -> None:
     """Print one JSON object; a number that is not finite is an error here, never an invalid token."""
     print(json.dumps(result, allow_nan=False))
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Draw into an output file."""
+    from regrax._files import write_output
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], dpi=160)
+    write_output(path, drawn.getvalue())
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
@@ -110,11 +125,22 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
     if title:
-        console.print(Text(title, "bold"))  # a table's own title is wrapped to the table's width
+        console.print(
+            Text(printable(title), "bold")
+        )  # a table's own title is wrapped to the table's width
     console.print(table)
+
+
+def printable(text: str) -> str:
+    """What a file says can move no cursor: control characters as they are written in Python.
+
+    >>> printable("\x1b[31mred")
+    '\\\\x1b[31mred'
+    """
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def number(value: float) -> str:
@@ -130,40 +156,46 @@ class Bars:
     """One bar a task, made when it is first heard of, with the time left."""
 
     def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress as RichProgress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (
-            TextColumn("{task.description:26}"),
-            BarColumn(20),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-        )
-        self.bars = RichProgress(*columns, console=Console(stderr=True), disable=hidden)
-        self.begin = monotonic() + after  # seconds in which nothing is shown
+        self.begin = math.inf if hidden else monotonic() + after  # before it nothing is shown
+        self.bars: "RichProgress | None" = None
         self.tasks: "dict[str, TaskID]" = {}
 
     def __enter__(self) -> "Bars":
         return self
 
     def __exit__(self, *_: Any) -> None:
-        if self.tasks:
+        if self.bars is not None:
             self.bars.stop()
 
     def show(self, at: "Progress") -> None:
         """Move the bar of a piece of work."""
-        if monotonic() < self.begin:
+        if monotonic() < self.begin or (self.bars is None and at.done >= at.total):
             return
-        if not self.tasks:  # not before the input has been found good
-            self.bars.start()
+        if self.bars is None:  # not before the input has been found good
+            self.bars = _begun()
         if at.task not in self.tasks:
             self.tasks[at.task] = self.bars.add_task(at.task, total=at.total, note=at.note)
         moved = {"completed": at.done, "total": at.total, "note": at.note}
         self.bars.update(self.tasks[at.task], **moved)
+
+
+def _begun() -> "RichProgress":
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress as RichProgress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:26}"),
+        BarColumn(20),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    bars = RichProgress(*columns, console=Console(stderr=True))
+    bars.start()
+    return bars

@@ -2,11 +2,11 @@
 
 import math
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from regrax._settings import Output
 from regrax.cli._distributed_options import Cluster
-from regrax.cli._text import print_json, print_table
+from regrax.cli._text import print_json, print_table, save_figure
 
 if TYPE_CHECKING:
     from regrax.experiments.tournament import Interval, Tournament as Results
@@ -31,6 +31,7 @@ GAMES = (
     "random(5, 5)",
     "random-zero-sum(5, 5)",
 )
+MAX_ROUNDS, MAX_SEEDS = 10**7, 10**5
 ACROSS = 9  # learners whose pairings fit on a terminal
 COLUMNS = {
     "regret": "regret",
@@ -63,7 +64,7 @@ class Tournament:
     """Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback."""
     rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret"
     """What learners are ranked by."""
-    plot: Path | None = None
+    plot: Output | None = None
     """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
     json: bool = False
     """Print one JSON object."""
@@ -77,7 +78,8 @@ class Tournament:
         from regrax.distributed import is_first
         from regrax.show.plots import check_suffix
 
-        checks.at_least("seeds", self.seeds, 1)
+        checks.at_least("seeds", self.seeds, 1, MAX_SEEDS)
+        checks.at_least("rounds", self.rounds, 1, MAX_ROUNDS)
         if self.plot:
             check_suffix(self.plot)
         with self.cluster.joined() as devices, jax.enable_x64(True):
@@ -89,7 +91,7 @@ class Tournament:
         if self.plot:
             from regrax.show.plots import plot_tournament
 
-            plot_tournament(found, self.rank).savefig(self.plot, dpi=160)
+            save_figure(plot_tournament(found, self.rank), self.plot)
         print_json(_result(found, self.rank)) if self.json else _print(found, self.rank)
 
     def _played(self, devices: "Devices | None") -> "Results":

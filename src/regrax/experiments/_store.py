@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from regrax._atomic_write import locked, write_whole
+from regrax._files import locked, write_whole
 
 R = TypeVar("R")
 

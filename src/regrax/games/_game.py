@@ -105,9 +105,18 @@ def _check_text(what: str, value: Any) -> None:
     for label in _listed(what, value):
         if not isinstance(label, str):
             raise ValueError(f"{what} must be text, but one is {label!r}")
+    twice = (
+        [label for label in value if value.count(label) > 1] if len(set(value)) < len(value) else []
+    )
+    if twice:
+        raise ValueError(f"{what} must have different names, but {twice[0]!r} is there twice")
 
 
 Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
+MAX_PLAYERS = 26
+"""A letter for each in `einsum`."""
+MAX_PAYOFFS = 50_000_000
+"""That a spec or a file may ask for: 400 megabytes."""
 
 
 @jax.tree_util.register_pytree_node_class
@@ -223,7 +232,10 @@ def unfolded(tensor: Any, player: int) -> Any:
 
 def _frozen(payoffs: Any) -> Float[np.ndarray, "*any"]:
     try:
-        array = np.array(payoffs, float)
+        given = np.asarray(payoffs)
+        if given.dtype.kind not in "biufO":  # no complex numbers, dates or texts
+            raise ValueError(f"got values of type {given.dtype}")
+        array = np.array(given, float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"payoffs must be a rectangular table of numbers: {error}") from None
     array.setflags(write=False)
@@ -235,7 +247,8 @@ def _frozen_and_exact(
 ) -> tuple[Float[np.ndarray, "*any"], tuple[Fraction, ...] | None]:
     """Doubles, and the fractions they round if some are not doubles; `float` of a fraction rounds correctly."""
     array = _frozen(payoffs)
-    if not isinstance(payoffs, np.ndarray) or payoffs.dtype == object:
+    lossless = isinstance(payoffs, np.ndarray) and payoffs.dtype != object
+    if not lossless and np.isfinite(array).all():
         given = np.array(payoffs, object).ravel()
         if any(isinstance(value, Fraction | int) and value != float(value) for value in given):
             return array, tuple(_fraction(value) for value in given)

@@ -40,6 +40,7 @@ from regrax.learners import (
 
 Rows = Float[Array, "T _"] | Float[np.ndarray, "T _"]
 Keep = Literal["all", "summary"]
+MAX_ROUNDS = 10**11
 
 
 class Trajectory(NamedTuple):
@@ -118,7 +119,10 @@ def play(
     >>> play(weighted_rps(), Uniform(), rounds=10).joint.shape
     (3, 3)
     """
-    checks.at_least("rounds", rounds, 1)
+    checks.at_least("rounds", rounds, 1, MAX_ROUNDS)
+    if keep == "all":
+        what, hint = f"every row of {rounds:,} rounds", 'keep="summary", or no log and no plot'
+        checks.fits_in_memory(what, 16.0 * rounds * sum(game.sizes), hint)
     if keep not in ("all", "summary"):
         raise ValueError(f'keep must be "all" or "summary", but is {keep!r}')
     seated = _started(_seated(game, learners), start)

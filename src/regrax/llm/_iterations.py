@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.llm._load import load_model, save_model
 from regrax.llm._losses import favours_no_action
 from regrax.llm._task import Task

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from regrax import _checks as checks
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 
 FORMAT = "regrax task 1"
 LETTERS = string.ascii_uppercase

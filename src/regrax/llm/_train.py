@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from regrax import _checks as checks, torch as losses_of
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.llm._load import save_model
 from regrax.llm._losses import distribution_of, draw_losses, favours_no_action
 from regrax.llm._policies import policies

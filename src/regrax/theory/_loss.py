@@ -139,9 +139,7 @@ def scale(horizon: int | float) -> float:
 
 def check_size(actions: int, horizon: int | float) -> None:
     """Raise unless there are 2 to a million actions and at least 2 rounds, or infinitely many."""
-    checks.at_least("actions", actions, 2)
-    if actions > MOST_ACTIONS:
-        raise ValueError(f"actions must be at most {MOST_ACTIONS}, but is {actions}")
+    checks.at_least("actions", actions, 2, MOST_ACTIONS)
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
 

@@ -1,6 +1,7 @@
 """What to train and how, as plain settings: they go into a file and come from a command line."""
 
 import copy
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,6 +11,22 @@ if TYPE_CHECKING:
 
     from regrax.attention import Model
     from regrax.training import Objective
+
+LIMITS = {
+    "actions": (2, 10_000),
+    "horizon": (1, 1_000_000),
+    "layers": (1, 1000),
+    "heads": (1, 1000),
+    "width": (1, 100_000),
+    "steps": (1, 10**9),
+    "batch": (1, 2**24),
+    "seeds": (1, 10_000),
+    "first_seed": (0, 2**32 - 1),
+    "sequences": (2, 10**9),
+}
+"""The least and the most of every size."""
+COPIES = 6
+"""Of the parameters while they are trained: the model, its average, Adam's two moments, gradient and change."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +75,13 @@ class TrainConfig:
     def __post_init__(self) -> None:
         from regrax import _checks as checks
 
-        for name, least in (("actions", 1), ("horizon", 1), ("seeds", 1), ("first_seed", 0)):
-            checks.at_least(name, getattr(self, name), least)
-        checks.at_least("sequences", self.sequences, 2)
-        if self.steps is not None:
-            checks.at_least("steps", self.steps, 1)
+        for name, (least, most) in LIMITS.items():
+            if getattr(self, name) is not None:
+                checks.at_least(name, getattr(self, name), least, most)
         if self.rate is not None:
             checks.positive("rate", self.rate)
         alike = copy.copy(self)
-        for name in ("seeds", "first_seed", "sequences"):
+        for name in ("first_seed", "sequences"):
             object.__setattr__(alike, name, getattr(TrainConfig, name))
         _check_parts(alike)
 
@@ -155,6 +170,14 @@ class TrainConfig:
 def _check_parts(config: TrainConfig) -> None:
     """Build the objective and the models' shapes, once for all seeds."""
     import equinox as eqx
+    import jax
+
+    from regrax import _checks as checks
 
     config.build_objective()
-    eqx.filter_eval_shape(config.build_models)
+    leaves = jax.tree.leaves(eqx.filter_eval_shape(config.build_models))
+    parameters = config.seeds * sum(math.prod(leaf.shape) for leaf in leaves)
+    losses = config.seeds * config.horizon * config.actions * min(config.batch or 64, 64)
+    needed = 4 * COPIES * (parameters + losses)
+    hint = "choose fewer actions, rounds or seeds, or a smaller transformer"
+    checks.fits_in_memory("this training", needed, hint)

@@ -12,6 +12,7 @@ and writes the folder, and tells the others what it holds: any number of them ca
 
 import contextlib
 import json
+import os
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ import jax
 import msgspec
 import numpy as np
 
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.attention import Model
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
@@ -157,6 +158,8 @@ class _Run:
         if not all(file.exists() for file in files):
             files = [file for file in (self.folder / STATE,) if file.exists()]
             self._cut_metrics(_about(files[0])["step"] if files else 0)
+        else:
+            (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
 
     def read(self, kept: dict[str, bytes]) -> list[Trained]:
@@ -212,6 +215,8 @@ class _Run:
         line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
         with (self.folder / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # before the state that counts on it
         last = report.step == report.steps
         if last or time.monotonic() - self.saved >= self.save_every:
             self.save(report.state)

@@ -33,7 +33,7 @@ def name_of(cell: TrainConfig) -> str:
 def completed(config: TrainConfig) -> TrainConfig:
     """The training with nothing left to the recipe, and unused settings as they are by default.
 
-    >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=1000))
+    >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=300))
     True
     """
     for name in ("actions", "horizon"):

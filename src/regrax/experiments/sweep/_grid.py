@@ -17,17 +17,20 @@ The names are those of `rx.TrainConfig`; what is not given is as by default, `se
 import difflib
 import itertools
 import tomllib
+from collections import Counter
 from dataclasses import MISSING, replace
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from regrax import _checks as checks
+from regrax._files import read_limited
 from regrax._settings import Setting, settings_of
 from regrax.experiments.runs import TrainConfig
 from regrax.experiments.sweep._cells import DEEP, completed
 
 MAX_CELLS = 100_000
+MAX_SWEEP_BYTES = 2**20
 SEQUENCES = 20_000
 WORDS = {int: "a whole number", float: "a number", str: "a text in quotes"}
 SETTINGS = {one.name: one for one in settings_of(TrainConfig) if one.name != "first_seed"}
@@ -46,9 +49,11 @@ def read_sweep(file: str | Path) -> list[TrainConfig]:
     """
     file = Path(file)
     try:
-        return _cells(tomllib.loads(file.read_bytes().decode()))
+        return _cells(tomllib.loads(read_limited(file, MAX_SWEEP_BYTES).decode()))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{file} is not TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{file} is not TOML as sweeps have it: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 
@@ -87,17 +92,18 @@ def _values(name: str, value: Any) -> list[Any]:
         raise ValueError(f"no setting is named {name!r}{hint} (there are {', '.join(SETTINGS)})")
     setting, seeds = SETTINGS[name], name == "seeds"
     if seeds and not isinstance(value, list):
-        checks.at_least(name, _typed(setting, value), 1)
+        checks.at_least(name, _typed(setting, value), 1, MAX_CELLS)
         return list(range(value))
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ValueError(f"{name} must have at least one value, but its list is empty")
     typed = [_typed(setting, one) for one in values]
-    for one in typed:
-        if seeds:
+    if seeds:
+        for one in typed:
             checks.at_least(name, one, 0)
-        if typed.count(one) > 1:
-            raise ValueError(f"{name} must list each value once, but has {one!r} twice")
+    twice = [one for one, count in Counter(typed).items() if count > 1]
+    if twice:
+        raise ValueError(f"{name} must list each value once, but has {twice[0]!r:.60} twice")
     return typed
 
 

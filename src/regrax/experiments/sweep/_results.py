@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from regrax import theory
-from regrax._atomic_write import write_whole
+from regrax._files import write_whole
 from regrax.checkpoints import file_of
 from regrax.experiments.runs import Measured, TrainConfig, load_trained
 from regrax.experiments.sweep._cells import name_of

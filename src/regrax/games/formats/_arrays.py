@@ -9,16 +9,29 @@ text of a fraction, `"1/3"`; an archive holds doubles.
 
 import io
 import json
+import math
 import re
 import zipfile
+import zlib
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from regrax.games._game import Game, exact_payoffs
+from regrax.games._game import MAX_PAYOFFS, Game, exact_payoffs
 
 LABELS = ("name", "players", "actions", "comment")
+MAX_LABEL_BYTES = 2**24
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+ARCHIVE_ERRORS = (
+    ValueError,
+    KeyError,
+    OSError,
+    EOFError,
+    RuntimeError,  # encrypted, unknown compression, brackets too deep
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 def game_from_json(data: bytes) -> Game:
@@ -74,18 +87,35 @@ def _read_fractions(value: Any) -> Any:
 def game_from_npz(data: bytes) -> Game:
     """Read a game from a NumPy archive with an array `payoffs`; nothing pickled is ever loaded."""
     try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            payoffs = _array(archive, "payoffs", 8 * MAX_PAYOFFS)
+            has_labels = "labels.npy" in archive.namelist()
+            labels = str(_array(archive, "labels", MAX_LABEL_BYTES)) if has_labels else "{}"
+        named = json.loads(labels)
+        if not isinstance(named, dict):
+            raise ValueError("labels must be the text of a JSON object")
+    except ARCHIVE_ERRORS as error:
         raise ValueError(
-            f"an .npz game must be a NumPy archive without pickles, but: {error}"
+            f"an .npz game must be a NumPy archive with an array payoffs and no pickles, but: {error}"
         ) from None
-    if "payoffs" not in arrays:
-        raise ValueError(
-            f"an .npz game must hold an array payoffs, but holds {', '.join(arrays) or 'nothing'}"
-        )
-    labels: dict[str, Any] = json.loads(str(arrays["labels"])) if "labels" in arrays else {}
-    return Game(arrays["payoffs"], **{field: labels[field] for field in LABELS if field in labels})
+    return Game(payoffs, **{field: named[field] for field in LABELS if field in named})
+
+
+def _array(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
+    """A member of an archive, its size checked by its header before anything is made of it."""
+    with archive.open(f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        read = HEADERS.get(version)
+        if read is None:
+            raise ValueError(f"{name} is written in an unknown version, {version}")
+        shape, by_column, kind = read(member)
+        size = math.prod(shape) * kind.itemsize
+        if kind.hasobject or size > most:
+            raise ValueError(
+                f"{name} has {size:,} bytes of {kind}, but may have {most:,} of numbers"
+            )
+        array = np.frombuffer(member.read(size), kind, math.prod(shape))
+    return array.reshape(shape, order="F" if by_column else "C")
 
 
 def game_to_npz(game: Game) -> bytes:

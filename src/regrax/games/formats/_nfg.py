@@ -19,12 +19,11 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from regrax.games._game import Game
+from regrax.games._game import MAX_PLAYERS, Game
 
 LARGEST = 2_000_000
 """Payoffs that a file may hold; larger games belong in `.npz`."""
 
-PLAYERS = 32  # numpy's arrays have at most 64 axes, and einsum 52 letters
 LONGEST = 1000  # characters of a number
 EXPONENT = 400  # of a number: beyond, a double is 0 or infinite
 
@@ -141,8 +140,8 @@ class _Reader:
         self.header()
         title = self.quoted("the title in quotes")
         players = self.listed("the name of a player in quotes or '}'")
-        if not 1 <= len(players) <= PLAYERS:
-            self.fail(f"between 1 and {PLAYERS} players", f"{len(players)}")
+        if not 1 <= len(players) <= MAX_PLAYERS:
+            self.fail(f"between 1 and {MAX_PLAYERS} players", f"{len(players)}")
         sizes, actions = self.shape(len(players))
         comment = self.quoted("a comment") if self.peek("text") else ""
         read = self.outcomes if self.peek("mark") == "{" else self.payoffs

@@ -10,9 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from regrax import _checks as checks
-
-LARGEST = 50_000_000
-"""Payoffs that a game of the zoo may have: 400 megabytes."""
+from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS
 
 
 def check_sizes(*sizes: int) -> None:
@@ -23,9 +21,9 @@ def check_sizes(*sizes: int) -> None:
         )
     for size in sizes:
         checks.at_least("actions", size, 1)
-    if len(sizes) * prod(sizes) > LARGEST or len(sizes) > 26:
+    if len(sizes) * prod(sizes) > MAX_PAYOFFS or len(sizes) > MAX_PLAYERS:
         raise ValueError(
-            f"a game may have at most 26 players and {LARGEST:,} payoffs, but sizes are {_short(sizes)}"
+            f"a game may have at most {MAX_PLAYERS} players and {MAX_PAYOFFS:,} payoffs, but sizes are {_short(sizes)}"
         )
 
 

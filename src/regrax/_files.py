@@ -1,0 +1,115 @@
+"""Files read within a limit, written whole or not at all, and held by one process."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+MAX_TEXT_BYTES = 2**26
+"""Of a file of text that is read at once: parsed, it takes some thirty times as much memory."""
+
+
+def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
+    """The bytes of a file of at most `most`: of an endless one no more than that is read.
+
+    >>> read_limited(Path("/dev/zero"), 1000)
+    Traceback (most recent call last):
+    ValueError: /dev/zero must have at most 1,000 bytes, but has more
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{path} must have at most {most:,} bytes, but has more")
+    return data
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write what a person asked for to where they said: behind a link its target, at `-` standard output.
+
+    >>> write_output(Path("/dev/null"), b"")
+    Traceback (most recent call last):
+    ValueError: /dev/null must be a file, new or old, but is no regular file
+    """
+    if str(path) == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+    else:
+        write_whole(output_file(path), data)
+
+
+@contextlib.contextmanager
+def open_output(path: Path) -> Iterator[IO[str]]:
+    """Lines to write to an output, which is there when all of them are."""
+    if str(path) == "-":
+        yield sys.stdout
+        return
+    file = output_file(path)
+    aside = _aside(file)
+    try:
+        with aside.open("w", encoding="utf-8") as lines:
+            yield lines
+        os.replace(aside, file)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def output_file(path: Path) -> Path:
+    """The file that an output goes to; raises ValueError for a folder, a device or a pipe."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} must be a file, new or old, but is no regular file")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"{path} must be in a folder that exists")
+    return path.resolve()
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write `data` to `path`; a reader sees the old file or the new one, never a part.
+
+    >>> import tempfile
+    >>> target = Path(tempfile.mkdtemp()) / "numbers.json"
+    >>> write_whole(target, b"{}")
+    >>> target.read_bytes()
+    b'{}'
+    """
+    aside = _aside(path)
+    try:
+        with aside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+
+
+@contextlib.contextmanager
+def locked(file: Path) -> Iterator[bool]:
+    """Hold the lock of a file, made if it is not there; gives whether it was free.
+
+    The system releases it when its process ends, so what a killed one left is nobody's.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / ".lock"
+    >>> with locked(file) as first, locked(file) as second:
+    ...     first, second
+    (True, False)
+    """
+    with file.open("a") as held:
+        try:
+            import fcntl
+
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (
+            ImportError
+        ):  # a system without it: one process in a folder is then the user's to see to
+            pass
+        except BlockingIOError:
+            yield False
+            return
+        yield True

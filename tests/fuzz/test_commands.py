@@ -1,0 +1,196 @@
+"""Every option of every command with values nobody means: an exit code of the list, one line, and no traceback.
+
+Here in this process; `test_in_processes_of_their_own` runs a sample as a person would and watches time and memory.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from dataclasses import MISSING
+from pathlib import Path
+
+import pytest
+
+from regrax._settings import settings_of
+from regrax.cli import main
+from regrax.cli._entry import COMMANDS, _command
+
+BASE = {
+    "play": ["chicken", "--learners", "hedge(1)", "--rounds", "5"],
+    "train": [
+        "--model",
+        "linear",
+        "--steps",
+        "2",
+        "--batch",
+        "4",
+        "--sequences",
+        "4",
+        "--out",
+        "run",
+    ],
+    "sweep": ["sweep.toml", "--out", "swept"],
+    "solve": ["chicken"],
+    "tournament": [
+        "--learners",
+        "uniform()",
+        "--games",
+        "chicken",
+        "--rounds",
+        "3",
+        "--seeds",
+        "1",
+    ],
+    "audit": ["log.jsonl"],
+    "compare": ["log.jsonl"],
+    "games": ["chicken"],
+    "learners": [],
+    "step-size": ["--actions", "3", "--horizon", "20"],
+    "certify": ["--actions", "2", "--horizon", "3", "--sequences", "100"],
+    "explore": ["--out", "page.html"],
+    "reproduce": ["--quick", "--only", "step-size", "--out", "paper"],
+}
+"""A small call of each command; a field is then replaced by a hostile value."""
+NUMBERS = ("-1", "0", "nan", "-inf", "1e400", str(2**63), "9" * 400, "0x10", "", "1_0", "½")
+HOSTILE = {
+    int: NUMBERS,
+    float: NUMBERS,
+    str: (
+        "",
+        "\x1b[31m",
+        "(" * 3000,
+        "a" * 20_000,
+        "a(b=",
+        'agent("x")',
+        "../../etc",
+        "\ud800",
+        "-",
+        "1(2)",
+    ),
+    Path: (
+        "",
+        "/dev/full",
+        "/no/such/folder/x.json",
+        "/",
+        "a" * 300 + ".png",
+        "-",
+        "x\x1b.json",
+        "\x00",
+    ),
+}
+CODES = (0, 1, 2)
+
+
+def cases():
+    for name in BASE:
+        for setting in settings_of(_command(name)):
+            values = (
+                (*setting.choices, "neither") if setting.choices else HOSTILE.get(setting.kind, ())
+            )
+            for value in values:
+                yield name, setting, value
+
+
+def arguments(name, setting, value):
+    """The base call with one setting replaced, or added."""
+    base = BASE[name]
+    if setting.positional:
+        return [value, *(base[1:] if setting.default is MISSING else base)]
+    flag = "--" + setting.name.replace("_", "-")
+    place = base.index(flag) if flag in base else len(base)
+    return [*base[:place], f"{flag}={value}", *base[place + 2 :]]
+
+
+CASES = [(name, arguments(name, setting, value)) for name, setting, value in cases()]
+WORK = ("certify", "reproduce", "train", "sweep")  # minutes where nothing is refused
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    here = tmp_path_factory.mktemp("hostile")
+    (here / "log.jsonl").write_text('{"action": 0, "losses": [0, 1]}\n' * 20)
+    (here / "sweep.toml").write_text('model = "linear"\nsteps = 2\nbatch = 4\nsequences = 4\n')
+    return here
+
+
+def run(name, given, folder, capfd, monkeypatch):
+    monkeypatch.chdir(folder)
+    capfd.readouterr()
+    code = 0
+    try:
+        main([name, *given])
+    except SystemExit as stop:
+        code = stop.code
+    return code, capfd.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name in BASE if name not in WORK])
+def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch):
+    for given in [given for command, given in CASES if command == name]:
+        if any("--coordinator=" in one for one in given):
+            continue  # it waits for its peers, in a process of its own
+        code, error = run(name, given, folder, capfd, monkeypatch)
+        assert code in CODES, (given, code, error)
+        if code == 2:
+            assert error.startswith("regrax: error: "), (given, error)
+            assert len(error.splitlines()) == 1, (given, error)
+            assert len(error) < 1500, given
+            assert "\x1b" not in error, given
+
+
+def tried(name):
+    return [given for command, given in CASES if command == name][::7]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BASE)
+def test_in_processes_of_their_own(name, folder):
+    """A seventh of the cases, with the time and the memory that they take."""
+    for number, given in enumerate(tried(name)):
+        if any("\x00" in one or "\ud800" in one for one in given):
+            continue  # no such argument can be given to a process
+        fresh = [f"{one}{number}" if one in ("run", "swept", "paper") else one for one in given]
+        began = time.monotonic()
+        command = [sys.executable, "-m", "regrax", name, *fresh]
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=240, check=False
+        )
+        assert done.returncode in CODES, (given, done.returncode, done.stderr)
+        if done.returncode == 2:
+            assert len(done.stderr.splitlines()) == 1, (given, done.stderr)
+            assert time.monotonic() - began < 60, given
+    used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    assert used * 1024 < 2e9, used
+
+
+def test_every_command_is_tried():
+    assert set(BASE) | {"posttrain"} == set(COMMANDS)  # that one is tried where torch is
+    assert len(CASES) > 300
+
+
+def test_a_closed_output_is_one_line():
+    command = f"exec {sys.executable} -m regrax games >&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "regrax: error: standard output is closed\n")
+
+
+@pytest.mark.parametrize("target", ["device", "pipe", "folder"])
+def test_an_output_replaces_no_device_pipe_or_folder(target, tmp_path, capfd, monkeypatch):
+    place = tmp_path / "there.html"
+    make = {"pipe": os.mkfifo, "folder": Path.mkdir, "device": lambda p: p.symlink_to("/dev/null")}
+    make[target](place)
+    code, error = run("explore", ["--out", str(place)], tmp_path, capfd, monkeypatch)
+    assert code == 2
+    assert "no regular file" in error
+    assert not place.is_file()
+
+
+def test_an_output_behind_a_link_goes_to_its_target(tmp_path, capfd, monkeypatch):
+    place, target = tmp_path / "link.json", tmp_path / "target.json"
+    place.symlink_to(target)
+    code, _ = run("games", ["chicken", "--save", str(place)], tmp_path, capfd, monkeypatch)
+    assert code == 0
+    assert place.is_symlink()
+    assert b"swerve" in target.read_bytes()
