@@ -1,11 +1,17 @@
 """The examples that the docs show run, and are as short as they say."""
 
 import ast
+import json
+import re
 import runpy
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
+from regrax.cli import main
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
+DOCS = Path(__file__).parent.parent / "docs"
 
 
 def test_an_experiment_of_ones_own_takes_sixty_lines_and_is_computed_once(tmp_path, monkeypatch):
@@ -29,3 +35,49 @@ def test_a_learner_of_ones_own_takes_fifteen_lines_and_needs_no_name(capsys):
     assert learner.end_lineno - learner.lineno < 15
     runpy.run_path(str(file), run_name="__main__")
     assert "CopyTheWinner(0.3) & 0." in capsys.readouterr().out
+
+
+def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, capsys):
+    found = runpy.run_path(str(EXAMPLES / "chat_agents.py"))["main"](tmp_path, 12, 8)
+    (pair,) = found.pairs
+    assert pair.paired
+    assert pair.difference < 0
+    assert pair.words == f"second.jsonl is better than first.jsonl (p = {pair.adjusted:.2g})"
+    told = capsys.readouterr().out
+    for parser in ("number", "name", "json", "think"):
+        assert f"'{parser}': " in told
+    assert told.count(", 0 unanswered") == 2
+    assert {file.name for file in tmp_path.iterdir()} == {
+        *("first.jsonl", "first.html", "second.jsonl", "second.html", "compare.html")
+    }
+
+
+def test_the_page_on_agents_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "agents.md").read_text(), re.S)
+    exec(code, {})
+    assert "Counter({'number': 30}) 0" in capsys.readouterr().out
+
+
+def test_the_layout_and_the_command_on_the_page_on_audits_read_logs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "audit.md").read_text()
+    (toml,) = re.findall(r"```toml\n(.*?)```", page, re.S)
+    (tmp_path / "map.toml").write_text(toml)
+    chat = [
+        {"role": "assistant", "content": f"I think so. MOVE: {name}"} for name in ("rock", "paper")
+    ]
+    record = {"game_id": 7, "model": "m", "meta": {"model": "m"}, "chat": chat}
+    record |= {"info": {"opponent": "paper", "reward": 1.0}}
+    (tmp_path / "rollouts.jsonl").write_text(json.dumps(record))
+    (command,) = re.findall(r"    regrax (audit rollouts.*?[^\\])\n", page, re.S)
+    main([*shlex.split(command.replace("\\\n", " ")), "--json"])
+    main(["audit", "rollouts.jsonl", "--layout", "map.toml", "--json"])
+    first, second = (json.loads(line)["agents"][0] for line in capsys.readouterr().out.splitlines())
+    assert (first["agent"], first["loss"]["total"], first["regret"]["external"]["total"]) == (
+        "m",
+        1,
+        3,
+    )
+    assert (second["feedback"], second["loss"]["total"]) == ("received", -1)
+    assert first["answers"] == second["answers"] == {"regex": 2}

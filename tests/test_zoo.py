@@ -184,7 +184,7 @@ def test_fractions_of_the_zoo_are_exact():
         ("random(1000000, 1000000)", "at most 26 players and 50,000,000 payoffs"),
         ("congestion(players=40)", "but sizes are 40 players of 2 actions"),
         ("coordination(players=0)", "players must be a whole number of at least 1"),
-        ("colonel-blotto(soldiers=1000, fields=10)", "payoffs"),
+        ("colonel-blotto(soldiers=1000, fields=10)", "actions must be at most"),
         ("rock-paper-scissors(actions=4)", "actions must be odd"),
         ("minority(players=4)", "players must be odd"),
         ("prisoners-dilemma(reward=9)", "payoffs must fall from temptation to reward"),

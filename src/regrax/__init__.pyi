@@ -35,6 +35,7 @@ from .attention import (
 )
 from .audit import (
     audit_log as audit_log,
+    compare_logs as compare_logs,
 )
 from .checkpoints import (
     Checkpoint as Checkpoint,

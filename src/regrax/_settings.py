@@ -150,7 +150,8 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 def _usage(settings: Sequence[Setting]) -> str:
     """What must be given, and that there is more."""
-    parts = [one.name.upper() for one in settings if one.positional and one.default is MISSING]
+    given = [one for one in settings if one.positional and one.default is MISSING]
+    parts = [one.name.upper() + " ..." * one.many for one in given]
     parts += [f"[{s.name.upper()}]" for s in settings if s.positional and s.default is not MISSING]
     needed = [one for one in settings if not one.positional and one.default is MISSING]
     parts += [f"{_flag(one)} {_metavar(one)}{' ...' * one.many}" for one in needed]
@@ -170,7 +171,9 @@ def _add(parser: argparse.ArgumentParser, one: Setting) -> None:
         "choices": one.choices or None,
         "metavar": _metavar(one),
     }
-    if one.positional:
+    if one.positional and one.many:
+        parser.add_argument(one.name, nargs="+" if must else "*", action=_Tuple, **shared)
+    elif one.positional:
         parser.add_argument(one.name, nargs=None if must else "?", **shared)
     else:
         extra = {"nargs": "+", "action": _Tuple} if one.many else {}

@@ -44,6 +44,7 @@ BASE = {
         "1",
     ],
     "audit": ["log.jsonl"],
+    "compare": ["log.jsonl"],
     "games": ["chicken"],
     "learners": [],
     "step-size": ["--actions", "3", "--horizon", "20"],

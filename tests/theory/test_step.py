@@ -260,7 +260,7 @@ def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
         (lambda: theory.step_size(3, 2.5), "horizon must be a whole number"),
         (lambda: theory.step_size(3, math.nan), "horizon must be a whole number"),
         (lambda: theory.step_size(2.5, 20), "actions must be a whole number"),
-        (lambda: theory.step_size(10**7, 20), "actions must be at most 1000000"),
+        (lambda: theory.step_size(10**7, 20), "actions must be at most 1,000,000"),
         (lambda: theory.step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
         (lambda: theory.step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
         (lambda: theory.step_size(3, 20, radius=2.0), "radius belongs to operator='ball'"),

@@ -1,29 +1,71 @@
-"""Outside agents: chat endpoints and Python functions, each in the seat of a learner.
+"""Outside agents: chat models and Python functions, each in the seat of a learner, and episodes played and logged.
 
-They run on the host and do input and output; what they give `Agent` is a plain function of past losses.
+They run on the host and do input and output.
 """
 
-from regrax.agents._chat import ChatAgent
-from regrax.agents._functions import FunctionAgent
-from regrax.learners import Agent
+from pathlib import Path
 
-__all__ = ["ChatAgent", "FunctionAgent", "outside_agent"]
+from regrax._files import read_limited
+from regrax.agents._chat import ChatAgent
+from regrax.agents._episodes import play_episodes
+from regrax.agents._functions import FunctionAgent, load
+from regrax.agents._parsers import PARSERS, AnswerReader
+from regrax.agents._prompts import PROMPT
+from regrax.learners import Agent, HostLearner
+
+__all__ = [
+    "PARSERS",
+    "PROMPT",
+    "AnswerReader",
+    "ChatAgent",
+    "FunctionAgent",
+    "outside_agent",
+    "play_episodes",
+]
+MAX_TEXT_BYTES = 1 << 20
 
 
 def outside_agent(
     target: str,
     model: str = "default",
-    key: str | None = None,
+    api_key_env: str | None = None,
     timeout: float = 30.0,
     retries: int = 2,
-) -> Agent:
-    """The agent behind `http://host:port`, `https://...` or `python:module:function`.
+    system: str = "",
+    prompt: str = PROMPT,
+    history: str = "full",
+    shown: int = 50,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    parsers: str = ",".join(PARSERS),
+    regex: str | None = None,
+) -> HostLearner:
+    """The agent behind `http://host:port`, `https://...`, `python:module:function` or `chat:module:function`.
+
+    The first two are chat servers, the third is a function from past losses to an action or a distribution, the last a
+    function from chat messages to an answer. The other arguments are those of `ChatAgent`; `system` and `prompt` may be
+    `@FILE`, and `parsers` are names with commas between them.
 
     >>> str(outside_agent("python:numpy:argmin"))
     'agent("python:numpy:argmin")'
     """
     if not isinstance(target, str):
-        raise ValueError(f"an agent must be a url or python:module:function, but is {target!r}")
+        raise ValueError(
+            f"an agent must be a url, python:module:function or chat:module:function, got {target!r}"
+        )
     if target.startswith("python:"):
         return Agent(FunctionAgent(target))
-    return Agent(ChatAgent(target, model, key, timeout, retries))
+    answers = load(target) if target.startswith("chat:") else target
+    names = tuple(name.strip() for name in parsers.split(","))
+    system, prompt = _text(system), _text(prompt)
+    return ChatAgent(
+        answers, model, api_key_env, timeout, retries, system, prompt, history, shown, temperature,
+        max_tokens, names, regex,
+    )  # fmt: skip
+
+
+def _text(value: str) -> str:
+    """A text, or what the file after `@` holds."""
+    if not value.startswith("@"):
+        return value
+    return read_limited(Path(value[1:]), MAX_TEXT_BYTES).decode("utf-8", "replace")

@@ -1,197 +1,232 @@
-"""A chat endpoint of the common completions form as an agent: asked once a round, its every exchange kept."""
+"""A chat model as a learner: asked once a round, its every exchange kept."""
 
+import dataclasses
 import json
-import os
-import time
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any
-from urllib.parse import SplitResult, urlsplit
+from time import monotonic, sleep
+from typing import Any, NamedTuple
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.agents._answers import read_answer
-from regrax.agents._http import NoAnswer, post
+from regrax.agents._endpoint import KEPT_CHARACTERS, Endpoint
+from regrax.agents._functions import name_of
+from regrax.agents._http import NoAnswer
+from regrax.agents._parsers import PARSERS, AnswerReader
+from regrax.agents._prompts import FEEDBACK, PROMPT, Asked, check, fill
+from regrax.games import Game
+from regrax.learners import HostLearner, Key, on_host
 
-USUAL_KEY = "OPENAI_API_KEY"
-SHOWN = 50  # past rounds in a question; the sums are of all
-KEPT = 2000  # characters of an answer in the log
-SILENT = 5  # rounds in a row without a usable answer before play stops
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+MAX_SILENT = 5  # rounds in a row without a usable answer before play stops
+MAX_SECONDS = 86_400.0
+Messages = list[dict[str, str]]
 
 
-@dataclass
-class ChatAgent:
-    r"""$\pi_t$ = what a chat endpoint answers when told the losses of rounds $1, \dots, t-1$.
+class Told(NamedTuple):
+    """What a chat agent has seen of an episode."""
 
-    Every round is one question in words; the answer must be an action or a distribution (`regrax.agents._answers`). A
-    failed request or an unusable answer is asked again, `retries` times. If none is usable the round is played
-    uniformly, which favours no action, and counted in `unanswered`; nothing is read into nonsense. After five such
-    rounds in a row play stops with the reason.
+    rounds: int | None
+    losses: Float[np.ndarray, "past d"]
+    actions: tuple[int, ...]  # none where policies are played, not drawn actions
 
-    The key is read from the environment variable `key` (by default the usual one, if it is set) at every request, sent
-    only over https or to this machine, and struck out of everything that is kept. `exchanges` has an entry a round.
 
-    >>> agent = ChatAgent("http://127.0.0.1:8000", model="small")
-    >>> agent.address
-    'http://127.0.0.1:8000/v1/chat/completions'
+@dataclasses.dataclass
+class Record:
+    """What was said: an exchange a round."""
+
+    exchanges: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    silent: int = 0  # rounds in a row
+
+
+class ChatAgent(HostLearner):
+    r"""$\pi_t$ = what a chat model answers when told the losses of rounds $1, \dots, t-1$.
+
+    Every round is one question in words, whose answer is read by a chain of parsers (`AnswerReader`). A failed request
+    or an answer that no parser understands is asked again, `retries` times. If none is usable the round is played
+    uniformly, which favours no action, and counted in `unanswered`. After five such rounds in a row play stops with the
+    reason.
+
+    Args:
+        target: the url of a server of the common completions form, or a function from messages to an answer.
+        model: the model's name, for the server.
+        api_key_env: the environment variable that holds the key; see `Endpoint`.
+        timeout: seconds until an answer must be there.
+        retries: how often a question is asked again.
+        system: a message of the system before each question.
+        prompt: the template of a question: `$game`, `$player`, `$actions`, `$count`, `$kind`, `$feedback`, `$history`,
+            `$round`, `$rounds` are filled in.
+        history: "full", or "bandit" to tell the loss of the drawn action only (play needs a key then).
+        shown: past rounds that are told one by one; sums are of all.
+        temperature, max_tokens: passed to the server if given.
+        parsers: which parsers read an answer, in order.
+        regex: an expression whose last match is the answer, for the parser `regex`.
+        game, player, names: what the questions call them; `seated` fills them in.
+
+    >>> import regrax as rx
+    >>> agent = ChatAgent(lambda messages: "I think I will play heads.")
+    >>> game = rx.games.matching_pennies()
+    >>> rx.play(game, [agent.seated(game, 0), rx.Uniform()], 2).policies[0].tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    >>> agent.unanswered, dict(agent.counts)
+    (0, {'name': 2})
     """
 
-    url: str
-    model: str = "default"
-    key: str | None = None
-    timeout: float = 30.0
-    retries: int = 2
-    exchanges: list[dict[str, Any]] = field(default_factory=list, repr=False)
-    unanswered: int = 0
-    pause: Callable[[float], None] = field(default=time.sleep, repr=False)
-    _silent: int = field(default=0, repr=False)
+    target: str | Callable[[Messages], str] = eqx.field(static=True, repr=False)
+    model: str = eqx.field(static=True, default="default")
+    api_key_env: str | None = eqx.field(static=True, default=None)
+    timeout: float = eqx.field(static=True, default=30.0)
+    retries: int = eqx.field(static=True, default=2)
+    system: str = eqx.field(static=True, default="")
+    prompt: str = eqx.field(static=True, default=PROMPT)
+    history: str = eqx.field(static=True, default="full")
+    shown: int = eqx.field(static=True, default=50)
+    temperature: float | None = eqx.field(static=True, default=None)
+    max_tokens: int | None = eqx.field(static=True, default=None)
+    parsers: tuple[str, ...] = eqx.field(static=True, default=PARSERS, converter=tuple)
+    regex: str | None = eqx.field(static=True, default=None)
+    game: str = eqx.field(static=True, default="a repeated game")
+    player: str = eqx.field(static=True, default="a player")
+    names: tuple[str, ...] = eqx.field(static=True, default=(), converter=tuple)
+    record: Record = eqx.field(static=True, default_factory=Record, repr=False)
+    reader: AnswerReader = eqx.field(static=True, default=None, repr=False)  # pyright: ignore
+    endpoint: Endpoint | None = eqx.field(static=True, default=None, repr=False)
+    prior: Any = eqx.field(default=None)
 
     def __post_init__(self) -> None:
-        self._target = _endpoint(self.url)
+        if not callable(self.target):
+            self.endpoint = Endpoint(self.target, self.api_key_env)
+        self.reader = self.reader or AnswerReader(self.parsers, self.regex)
         checks.positive("timeout", self.timeout)
+        if self.timeout > MAX_SECONDS:
+            raise ValueError(f"timeout must be at most {MAX_SECONDS:g} s, got {self.timeout:g}")
         checks.at_least("retries", self.retries, 0)
-        if self.key is not None and not os.environ.get(self.key):
-            raise ValueError(f"key names the environment variable {self.key}, but it is not set")
-        if self.key is not None and not self._is_private():
-            raise ValueError(
-                "a key goes only over https or to this machine, but the url is neither"
-            )
-        self.__name__ = self._arguments()  # `Agent` prints it: the spec again
-
-    def _arguments(self) -> str:
-        given = {
-            "model": self.model,
-            "key": self.key,
-            "timeout": self.timeout,
-            "retries": self.retries,
-        }
-        usual = {f.name: f.default for f in fields(self)}
-        more = [f"{name}={json.dumps(v)}" for name, v in given.items() if v != usual[name]]
-        return ", ".join([json.dumps(self.url), *more])
+        checks.at_least("shown", self.shown, 1)
+        if self.max_tokens is not None:
+            checks.at_least("max_tokens", self.max_tokens, 1)
+        if self.temperature is not None:
+            checks.finite("temperature", self.temperature)
+        if self.history not in FEEDBACK:
+            raise ValueError(f'history must be "full" or "bandit", got {self.history!r}')
+        check(self.prompt)
 
     @property
-    def address(self) -> str:
-        """Where requests go."""
-        return self._target.geturl()
+    def exchanges(self) -> list[dict[str, Any]]:
+        """Questions and answers, an entry a round."""
+        return self.record.exchanges
 
-    def __call__(self, losses: Float[np.ndarray, "past d"]) -> Float[np.ndarray, "d"]:
-        """Ask for this round's policy."""
-        question = ask(losses)
+    @property
+    def unanswered(self) -> int:
+        """Rounds without a usable answer, which were played uniformly."""
+        return sum(not exchange["answered"] for exchange in self.exchanges)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many answers each parser understood, and how many none did."""
+        return self.reader.counts
+
+    def seated(self, game: Game, player: int) -> "ChatAgent":
+        """This agent as a player of a game, asked with its names; the record is shared."""
+        labels = {"player": game.players[player], "names": game.actions[player]}
+        return dataclasses.replace(self, game=game.name or "a repeated game", **labels)
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Told:
+        if self.names and len(self.names) != actions:
+            raise ValueError(f"names must name {actions} actions, got {len(self.names)}")
+        self.record.silent = 0
+        return Told(rounds, np.zeros((0, actions)), ())
+
+    def policy(self, state: Told) -> Float[Array, "d"]:
+        if not len(state.losses) and self.prior is not None:
+            return jnp.asarray(self.prior, float)
+        return jnp.asarray(self._answered(state), float)
+
+    def observe(self, loss: Any, action: Any) -> Any:
+        if self.history == "bandit" and action is None:
+            raise ValueError(f"{self} is told its own actions, so they must be drawn: give a seed")
+        return loss if action is None else (int(action), loss)
+
+    def update(self, state: Told, feedback: Any) -> Told:
+        action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
+        on_host([self], loss)
+        actions = state.actions if action is None else (*state.actions, action)
+        return Told(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
+
+    def _answered(self, state: Told) -> Float[np.ndarray, "d"]:
+        d = state.losses.shape[1]
+        names = self.names or tuple(map(str, range(d)))
+        asked = Asked(self.game, self.player, names, self.history, self.shown)
+        question = fill(self.prompt, asked, state.losses, state.actions, state.rounds)
         tried: list[dict[str, str]] = []
-        policy = self._ask(question, losses.shape[1], tried)
+        policy = self._ask(question, names, tried)
         answered = policy is not None
         self.exchanges.append({"question": question, "tries": tried, "answered": answered})
-        self._silent = 0 if answered else self._silent + 1
-        self.unanswered += not answered
-        if self._silent >= SILENT or (self._silent and tried[-1].get("final")):
+        self.record.silent = 0 if answered else self.record.silent + 1
+        if self.record.silent >= MAX_SILENT or (not answered and tried[-1].get("final")):
             raise ValueError(
-                f"{self.url} gave no usable answer in {self._silent} rounds in a row; "
+                f"{self._label()} gave no usable answer in {self.record.silent} rounds in a row; "
                 f"the last reason: {tried[-1]['problem']}"
             )
-        return np.full(losses.shape[1], 1 / losses.shape[1]) if policy is None else policy
+        return np.full(d, 1 / d) if policy is None else policy
 
     def _ask(
-        self, question: str, actions: int, tried: list[dict[str, str]]
+        self, question: str, names: tuple[str, ...], tried: list[dict[str, str]]
     ) -> Float[np.ndarray, "d"] | None:
         for attempt in range(self.retries + 1):
-            record: dict[str, str] = {}
+            record, begin = {}, monotonic()
             tried.append(record)
             try:
-                text = self._answer(question)
+                text = self._say(question)
                 record["answer"] = self._clean(text)
-                return read_answer(text, actions)
+                left = max(0.1, self.timeout - (monotonic() - begin))
+                policy = self.reader.read(text, names, left)
+                record["parser"] = self.reader.last
+                return policy
             except NoAnswer as error:
                 record["problem"] = self._clean(str(error))
                 if not error.again:
                     record["final"] = "true"
                     return None
                 if attempt < self.retries:
-                    self.pause(0.25 * 2**attempt)
+                    sleep(0.25 * 2**attempt)
             except ValueError as error:
                 record["problem"] = str(error)
         return None
 
-    def _answer(self, question: str) -> str:
-        body = {"model": self.model, "messages": [{"role": "user", "content": question}]}
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        secret = self._secret()
-        if secret:
-            headers["Authorization"] = f"Bearer {secret}"
-        found = post(self._target, json.dumps(body).encode(), headers, self.timeout)
+    def _say(self, question: str) -> str:
+        messages = [{"role": "system", "content": self.system}] if self.system else []
+        messages.append({"role": "user", "content": question})
+        if self.endpoint is None:
+            return self._call(messages)
+        limits = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        given = {name: value for name, value in limits.items() if value is not None}
+        body = {"model": self.model, "messages": messages, **given}
+        return self.endpoint.ask(body, self.timeout)
+
+    def _call(self, messages: Messages) -> str:
+        assert callable(self.target)
         try:
-            text = found["choices"][0]["message"]["content"]
-        except (TypeError, KeyError, IndexError):
-            text = None
+            text = self.target(messages)
+        except (Exception, SystemExit) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise NoAnswer(f"{self._label()} failed: {what}", again=False) from error
         if not isinstance(text, str):
-            raise NoAnswer("the answer has no text at choices[0].message.content")
+            raise NoAnswer(f"{self._label()} must answer with text, got {type(text).__name__}")
         return text
 
-    def _secret(self) -> str:
-        secret = os.environ.get(self.key or USUAL_KEY, "").strip() if self._is_private() else ""
-        return secret if secret.isascii() and secret.isprintable() else ""
-
-    def _is_private(self) -> bool:
-        return self._target.scheme == "https" or self._target.hostname in LOOPBACK
+    def _label(self) -> str:
+        return self.endpoint.shown if self.endpoint else name_of(self.target)
 
     def _clean(self, text: str) -> str:
-        """Text as it may be kept: without the key, without what cannot be written, not too long."""
-        secret = os.environ.get(self.key or USUAL_KEY, "").strip()
-        text = text.replace(secret, "***") if secret else text
-        return text[:KEPT].encode("utf-8", "replace").decode()
+        return self.endpoint.clean(text) if self.endpoint else text[:KEPT_CHARACTERS]
 
-
-def ask(losses: Float[np.ndarray, "past d"]) -> str:
-    """The question of a round, in words.
-
-    >>> print(ask(np.array([[0.5, 1.0]])))
-    You choose among 2 actions, numbered 0 to 1, again and again. After each round you learn the loss of every action.
-    Lower is better: make your total loss over all rounds as small as you can.
-    Losses so far (round: action 0, action 1):
-    1: 0.5, 1
-    Sums over all 1 rounds: 0.5, 1
-    This is round 2. Answer with nothing but the number of one action, or a JSON list of 2 probabilities.
-    """
-    past, d = losses.shape
-    lines = [
-        f"You choose among {d} actions, numbered 0 to {d - 1}, again and again. "
-        "After each round you learn the loss of every action.",
-        "Lower is better: make your total loss over all rounds as small as you can.",
-    ]
-    if past:
-        names = ", ".join(f"action {j}" for j in range(d))
-        since = f" the last {SHOWN} rounds" if past > SHOWN else ""
-        lines.append(f"Losses so far{since and ','}{since} (round: {names}):")
-        first = max(0, past - SHOWN)
-        lines += [f"{first + t + 1}: {_row(row)}" for t, row in enumerate(losses[first:])]
-        lines.append(f"Sums over all {past} rounds: {_row(losses.sum(0))}")
-    lines.append(
-        f"This is round {past + 1}. Answer with nothing but the number of one action, "
-        f"or a JSON list of {d} probabilities."
-    )
-    return "\n".join(lines)
-
-
-def _row(values: Float[np.ndarray, "d"]) -> str:
-    return ", ".join(f"{value:.6g}" for value in values)
-
-
-def _endpoint(url: str) -> SplitResult:
-    """Where to post: the completions path is added unless the url has it."""
-    wrong = ValueError(f"an agent's url must be http(s)://host[:port][/path], but is {url!r}")
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        raise wrong from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or not url.isprintable():
-        raise wrong
-    if parts.username is not None or parts.password is not None:
-        raise ValueError(
-            "an agent's url must hold no password; name an environment variable as key"
-        )
-    path = parts.path.rstrip("/") or "/v1"
-    path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
-    return parts._replace(path=path, fragment="")
+    def __str__(self) -> str:
+        usual = {field.name: field.default for field in dataclasses.fields(self)}
+        given = {name: getattr(self, name) for name in list(usual)[1:13]}
+        given["parsers"] = ",".join(self.parsers)
+        usual["parsers"] = ",".join(PARSERS)
+        more = [f"{name}={json.dumps(v)}" for name, v in given.items() if v != usual[name]]
+        return f"agent({', '.join([json.dumps(self._label()), *more])})"

@@ -1,4 +1,4 @@
-"""A Python function named in a spec as an agent: `python:module:function`."""
+"""A Python function named in a spec: `python:module:function` is an agent, `chat:module:function` a chat model."""
 
 import sys
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from regrax.agents._answers import read_value
+from regrax.agents._values import read_value
 
 
 class FunctionAgent:
@@ -29,12 +29,13 @@ class FunctionAgent:
         """Call it; what it raises or gives wrongly names it and the round."""
         try:
             answer = self._function(losses)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ValueError(
                 f"{self._where(losses)} failed: {type(error).__name__}: {error}"
             ) from error
         try:
-            return read_value(_plain(answer), losses.shape[1])
+            names = [str(place) for place in range(losses.shape[1])]
+            return read_value(_plain(answer), names)
         except ValueError as error:
             raise ValueError(f"{self._where(losses)}: {error}") from None
 
@@ -42,21 +43,21 @@ class FunctionAgent:
         return f"{self.target} in round {len(losses) + 1}"
 
 
-def load(target: str) -> Callable[[np.ndarray], Any]:
-    """The function that `python:module:function` names, looked for in the working directory too.
+def load(target: str) -> Callable[[Any], Any]:
+    """The function that `python:module:function` or `chat:...` names, looked for in the working directory too.
 
     >>> load("python:numpy:argmin").__name__
     'argmin'
     """
     kind, _, rest = target.partition(":")
     module, _, name = rest.partition(":")
-    if kind != "python" or not module or not name:
-        raise ValueError(f"a Python agent must be python:module:function, but is {target!r}")
+    if kind not in ("python", "chat") or not module or not name:
+        raise ValueError(f"a Python agent must be {kind}:module:function, got {target!r}")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
         found = import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{target} cannot be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(here)
@@ -64,6 +65,15 @@ def load(target: str) -> Callable[[np.ndarray], Any]:
     if not callable(function):
         raise ValueError(f"{target} must name a function, but {module} has no function {name}")
     return function
+
+
+def name_of(function: Any) -> str:
+    """What a function is called in errors.
+
+    >>> name_of(len)
+    'len'
+    """
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _plain(answer: Any) -> Any:

@@ -7,7 +7,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import Any
 from urllib.parse import SplitResult
 
-LARGEST = 1 << 20  # bytes of an answer
+MAX_ANSWER_BYTES = 1 << 20
 
 
 class NoAnswer(Exception):
@@ -62,9 +62,9 @@ def _read(response: HTTPResponse) -> Any:
     kind = response.headers.get_content_type()
     if kind != "application/json" and not kind.endswith("+json"):
         raise NoAnswer("the answer is not JSON by its content type")
-    data = response.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise NoAnswer(f"the answer is longer than {LARGEST:,} bytes")
+    data = response.read(MAX_ANSWER_BYTES + 1)
+    if len(data) > MAX_ANSWER_BYTES:
+        raise NoAnswer(f"the answer is longer than {MAX_ANSWER_BYTES:,} bytes")
     try:
         return json.loads(data.decode())
     except UnicodeDecodeError:

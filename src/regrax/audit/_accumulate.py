@@ -54,6 +54,7 @@ class Tally:
 
     horizon: int
     stops: list[int]
+    names: list[str] = field(default_factory=list)  # of the episodes
     episodes: list[Episodes] = field(default_factory=list)
     curves: list[np.ndarray] = field(default_factory=list)  # (n, stops, 4)
     rival_curves: list[np.ndarray] = field(default_factory=list)  # (n, R, coarse stops)
@@ -77,6 +78,11 @@ def new_tally(log: Log, agent: str) -> Tally:
     horizon = lengths[(len(lengths) - 1) // 2]
     count = max(2, min(48, CURVE_NUMBERS // len(log.last)))
     return Tally(horizon, checkpoints(horizon, count))
+
+
+def joined(tally: Tally) -> Episodes:
+    """The numbers of all episodes."""
+    return Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True)))
 
 
 def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:
@@ -174,6 +180,7 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
     scores = [score(window) for window in windows]
     for agent, at in _segments(groups):
         one = tallies[agent]
+        one.names += [name for _, name in groups[at]]
         one.episodes.append(episodes.part(at))
         if batch.rounds >= tally.horizon:
             one.curves.append(curves[at, : len(tally.stops)])

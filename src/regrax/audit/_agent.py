@@ -1,13 +1,13 @@
 """One agent's audit: what walking through its episodes adds up to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
 
 from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import KEPT, Episodes, Tally
+from regrax.audit._accumulate import KEPT, Episodes, Tally, joined
 from regrax.audit._baselines import NAMES
 from regrax.audit._bins import Bins, Scores
 from regrax.audit._log import Log
@@ -47,6 +47,8 @@ class AgentAudit:
     episodes: int
     rounds: int  # of all episodes
     unanswered: int
+    answers: dict[str, int]  # how many each parser read
+    loss: Measure
     loss_per_round: float
     regret: dict[str, Measure]
     curve: dict[str, list[float]]  # round, and each regret with _low and _high where known
@@ -59,14 +61,14 @@ class AgentAudit:
         dict[str, float] | None
     )  # see `rx.exploration`; None where policies were logged, not actions
     notes: list[str]
+    fractions: dict[str, float] = field(
+        default_factory=dict
+    )  # of rounds, where nothing else is known
 
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
     """What an agent's tally says."""
-    seat, all_of = (
-        log.seats[agent],
-        Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True))),
-    )
+    seat, all_of = log.seats[agent], joined(tally)
     rounds, full = float(all_of.rounds.sum()), seat.feedback == "full"
     regret = _full_regret(all_of) if full else _bandit_regret(all_of, seat)
     windows = [_joined(part) for part in zip(*tally.windows, strict=True)]
@@ -83,6 +85,8 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         episodes=len(all_of.rounds),
         rounds=int(rounds),
         unanswered=log.unanswered[agent],
+        answers=dict(log.answers.get(agent, {})),
+        loss=mean_of(all_of.suffered, all_of.rounds),
         loss_per_round=float(all_of.suffered.sum()) / rounds,
         regret=regret,
         curve=_curve(np.concatenate(tally.curves), tally.stops, tuple(regret)),
@@ -94,6 +98,13 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         exploration=_exploration(all_of),
         notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
     )
+
+
+def mean_of(values: Float[np.ndarray, "E"], rounds: Float[np.ndarray, "E"]) -> Measure:
+    """The mean over episodes with its interval."""
+    ends, total = bootstrap.interval(values[:, None]), float(values.mean())
+    low, high = (None, None) if ends is None else (float(end[0]) for end in ends)
+    return Measure(total, total / float(rounds.mean()), low, high)
 
 
 def _exploration(all_of: Episodes) -> dict[str, float] | None:

@@ -11,7 +11,10 @@ import msgspec
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.audit._accumulate import new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
+from regrax.audit._layout import Layout
 from regrax.audit._log import Callback, Log, read_log
+from regrax.audit._received import audit_received
+from regrax.games import Game
 
 AGENTS = 4096  # audited together
 
@@ -52,10 +55,20 @@ class Audit:
     to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
 
 
-def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
+def audit_log(
+    path: str | Path,
+    callback: Callback | None = None,
+    *,
+    layout: Layout | None = None,
+    game: Game | str | None = None,
+) -> Audit:
     r"""Regret, mistakes and verdict of every agent in a log of JSON lines, CSV or Parquet, computed in float64.
 
-    `callback` is told what is being done, how much of it is done, and of how much.
+    Args:
+        path: the log.
+        callback: told what is being done, how much of it is done, and of how much.
+        layout: how the records of another harness become rows; see `Layout` and `read_layout`.
+        game: whose payoffs tell the losses of every action, from what the players did.
 
     >>> import json, tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -67,7 +80,7 @@ def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
     [1.0]
     """
     told = callback or (lambda *_: None)
-    log = read_log(Path(path), told)
+    log = read_log(Path(path), told, layout, game)
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     if not log.rows:
         first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
@@ -75,10 +88,14 @@ def audit_log(path: str | Path, callback: Callback | None = None) -> Audit:
     agents, done, names = [], 0, list(log.seats)
     with jax.enable_x64(True):
         for start in range(0, len(names), AGENTS):
-            tallies = {name: new_tally(log, name) for name in names[start : start + AGENTS]}
+            some = names[start : start + AGENTS]
+            tallies = {n: new_tally(log, n) for n in some if log.seats[n].feedback != "received"}
             for count in walk_agents(log, tallies):
                 told("episodes audited", done := done + count, len(log.last))
-            agents += [audit_agent(log, agent, tally) for agent, tally in tallies.items()]
+            agents += [
+                audit_agent(log, n, tallies[n]) if n in tallies else audit_received(log, n)
+                for n in some
+            ]
     return Audit(log.rows, log.bad.count, bad, agents, _gaps(log, agents))
 
 

@@ -7,6 +7,7 @@ empty cell is a field that is not there.
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -14,20 +15,25 @@ from typing import IO, Any
 
 import msgspec
 
-from regrax.audit._rows import Row, reason, typed
+from regrax.audit._layout import Layout
+from regrax.audit._rows import VECTORS, Row, reason, typed
 from regrax.audit._text import short
 
 CHUNK = 4096  # rows held as Python objects at once
 LONGEST = 1 << 20  # bytes of a line
+MAX_CHUNK_BYTES = 1 << 26
+LONGEST_RECORD = 1 << 24  # of a line that holds a whole episode
 
 DECODER = msgspec.json.Decoder(Row)
 Numbered = tuple[int, Row | str]
+Record = tuple[int, Any]
+"""A line's number, and its row, its parsed value, or why it has none."""
 
 
-def read_rows(path: Path) -> Iterator[tuple[list[Numbered], float]]:
+def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[Numbered], float]]:
     """The rows of a log with their line numbers, in chunks, and the share of the file that is read.
 
-    The file's ending says how it is read.
+    The file's ending says how it is read, and a layout what its records are.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -40,18 +46,44 @@ def read_rows(path: Path) -> Iterator[tuple[list[Numbered], float]]:
         known = ", ".join(READERS)
         raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
     with path.open("rb") as file:
-        rows, size = READERS[kind](file), path.stat().st_size or 1
-        while chunk := list(islice(rows, CHUNK)):
+        reader, size = READERS[kind], path.stat().st_size or 1
+        if layout is not None and reader is _json_rows:
+            reader = _json_records
+        records = reader(file)
+        rows = (_typed(one) for one in records) if layout is None else _unfolded(records, layout)
+        while chunk := list(_chunk(rows, file)):
             yield chunk, min(file.tell() / size, 1.0)
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> Iterator[Numbered]:
+    """The next rows: as many as are held at once, fewer if their lines are long."""
+    start = file.tell()
+    for number, row in enumerate(islice(rows, CHUNK), 1):
+        yield row
+        if number % 16 == 0 and file.tell() - start > MAX_CHUNK_BYTES:
+            return
+
+
+def _typed(record: Record) -> Numbered:
+    """JSON lines are rows already; of CSV and Parquet the types are checked here."""
+    number, value = record
+    return number, typed(value) if isinstance(value, dict) else value
+
+
+def _unfolded(records: Iterator[Record], layout: Layout) -> Iterator[Numbered]:
+    seen: Counter[str] = Counter()
+    for number, value in records:
+        for row in [value] if isinstance(value, str) else layout.unfold(value, seen):
+            yield number, row if isinstance(row, str) else typed(row)
+
+
+def _lines(file: IO[bytes], longest: int = LONGEST) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers; of one that is too long only as much as shows that it is."""
     mark = b"\xef\xbb\xbf"
     for number in count(1):
-        line = rest = file.readline(LONGEST + 1)
-        while len(rest) >= LONGEST and not rest.endswith(b"\n"):
-            rest = file.readline(LONGEST)
+        line = rest = file.readline(longest + 1)
+        while len(rest) >= longest and not rest.endswith(b"\n"):
+            rest = file.readline(longest)
         if not line:
             return
         yield number, line.removeprefix(mark)
@@ -63,6 +95,21 @@ def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
     return ((number, json_row(line)) for number, line in stripped if line)
 
 
+def _json_records(file: IO[bytes]) -> Iterator[Record]:
+    for number, line in _lines(file, LONGEST_RECORD):
+        if line.strip():
+            too_long = len(line) > LONGEST_RECORD
+            yield number, f"longer than {LONGEST_RECORD:,} bytes" if too_long else _parsed(line)
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        value = msgspec.json.decode(line)
+        return [value] if isinstance(value, str) else value  # a text would be a reason
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _lenient(line)
+
+
 def json_row(line: bytes) -> Row | str:
     """The row that a line of JSON holds, or why it holds none."""
     if len(line) > LONGEST:
@@ -72,13 +119,15 @@ def json_row(line: bytes) -> Row | str:
     except msgspec.ValidationError as error:
         return reason(error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _lenient_row(line)
+        value = _lenient(line)
+        return value if isinstance(value, str) else typed(value)
 
 
-def _lenient_row(line: bytes) -> Row | str:
+def _lenient(line: bytes) -> Any:
     """As the standard library reads it, which takes NaN and halves of characters and says where a line is broken."""
     try:
-        return typed(json.loads(line.decode()))
+        value = json.loads(line.decode())
+        return "a row must be object, got str" if isinstance(value, str) else value
     except UnicodeDecodeError as error:
         return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
     except json.JSONDecodeError as error:
@@ -87,7 +136,7 @@ def _lenient_row(line: bytes) -> Row | str:
         return f"not JSON that can be read: {short(error)}"
 
 
-def _csv_rows(file: IO[bytes]) -> Iterator[Numbered]:
+def _csv_rows(file: IO[bytes]) -> Iterator[Record]:
     reader = csv.reader(_text(file), strict=True)
     header = _csv_header(reader)
     while True:
@@ -120,7 +169,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
     return header
 
 
-def _csv_row(header: list[str], cells: list[str]) -> Row | str:
+def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
         return f"it has {len(cells)} cells, but the first line names {len(header)} columns"
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
@@ -131,11 +180,11 @@ def _csv_row(header: list[str], cells: list[str]) -> Row | str:
         value = _csv_value(cell.strip())
         if value is None:
             continue
-        if dot and field in ("policy", "losses", "payoffs"):
+        if dot and field in VECTORS:
             row.setdefault(field, {})[action] = value
         else:
             row[name] = value
-    return typed(row)
+    return row
 
 
 def _csv_value(cell: str) -> Any:
@@ -155,7 +204,7 @@ def _csv_value(cell: str) -> Any:
     return cell
 
 
-def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
+def _parquet_rows(file: IO[bytes]) -> Iterator[Record]:
     try:
         from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
         from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -168,14 +217,14 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Numbered]:
         for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
             for row in batch.to_pylist():
                 number += 1
-                yield number, typed(row)
+                yield number, row
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
         what = f"{Path(file.name).name} is not a readable Parquet file{where}"
         raise ValueError(f"{what}: {short(error)}") from None
 
 
-Reader = Callable[[IO[bytes]], Iterator[Numbered]]
+Reader = Callable[[IO[bytes]], Iterator[Record]]
 READERS: dict[str, Reader] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows),
     ".csv": _csv_rows,

@@ -1,15 +1,19 @@
 """A log read once: good rows into the spool by agent and episode, bad rows with line and reason."""
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from regrax.audit._formats import Numbered, read_rows
+from regrax.audit._layout import Layout
+from regrax.audit._resolve import Resolver
 from regrax.audit._rows import Name, Row, Seat, read_block, read_round
 from regrax.audit._spill_buffer import Group, Spool
 from regrax.audit._text import short
+from regrax.games import Game
 
 Placed = tuple[int, Group, Row]  # line, agent and episode, row
 Callback = Callable[[str, float, float], None]
@@ -55,13 +59,25 @@ class Log:
     unanswered: dict[str, int] = field(
         default_factory=dict
     )  # rounds an outside agent did not answer
+    answers: dict[str, Counter[str]] = field(default_factory=dict)  # how many each parser read
     last: dict[Group, int] = field(default_factory=dict)  # the last round of each group
     skipped: dict[str, int] = field(default_factory=dict)  # rounds missing between others
     episodes: dict[str, list[Group]] = field(default_factory=dict)  # the groups of each agent
 
 
-def read_log(path: Path, callback: Callback = lambda *_: None) -> Log:
+def read_log(
+    path: Path,
+    callback: Callback = lambda *_: None,
+    layout: Layout | None = None,
+    game: Game | str | None = None,
+) -> Log:
     """Read a whole log; a row that breaks a rule is counted with its line and reason and left out.
+
+    Args:
+        path: the file.
+        callback: told how much of it is read.
+        layout: how its records become rows; by default they are rows.
+        game: whose payoffs tell the losses of every action, from what the players did.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -71,14 +87,20 @@ def read_log(path: Path, callback: Callback = lambda *_: None) -> Log:
     (1, [('2', 'policy must sum to 1 along its last axis, but sums to 1.2')])
     """
     log = Log()
-    for chunk, share in read_rows(path):
+    resolver = Resolver(layout or Layout(), game) if layout or game else None
+    for chunk, share in read_rows(path, layout):
         callback("log read", share, 1.0)
-        for agent, rows in _by_agent(chunk, log.bad).items():
-            _take(log, agent, rows)
+        _take_all(log, chunk if resolver is None else resolver.resolved(chunk))
+    _take_all(log, [] if resolver is None else resolver.left())
     return log
 
 
-def _by_agent(chunk: list[Numbered], bad: BadRows) -> dict[str, list[Placed]]:
+def _take_all(log: Log, rows: Iterable[Numbered]) -> None:
+    for agent, own in _by_agent(rows, log.bad).items():
+        _take(log, agent, own)
+
+
+def _by_agent(chunk: Iterable[Numbered], bad: BadRows) -> dict[str, list[Placed]]:
     agents: dict[str, list[Placed]] = {}
     named: dict[tuple[Name | None, Name | None], Group | str] = {}
     for line, row in chunk:
@@ -132,6 +154,8 @@ def _take(log: Log, agent: str, rows: list[Placed]) -> None:
     log.skipped[agent] = log.skipped.get(agent, 0) + skipped
     silent = sum(row.answered is False for _, _, row in rows)
     log.unanswered[agent] = log.unanswered.get(agent, 0) + silent
+    if parsers := [row.parser for _, _, row in rows if row.parser]:
+        log.answers.setdefault(agent, Counter()).update(parsers)
 
 
 def _keep(log: Log, rows: list[Placed], block: np.ndarray, groups: list[Group]) -> None:

@@ -2,8 +2,9 @@ r"""Rows to numbers: what a log's row may say, checked for many rows at once.
 
 A row of full feedback gives `losses` (or `payoffs`, their negative) of every action and what was played: `action`, or
 `policy` where no action was drawn. A row of bandit feedback gives the `loss` (or `payoff`) of the `action` played and
-the probability it was played with: `propensity`, or its entry of `policy`. Vectors are lists, or mappings from the
-names of actions. `episode` is 0, `agent` is "agent" and `round` is one more than the last if they are not there.
+the probability it was played with: `propensity`, or its entry of `policy`; without that probability it is of received
+feedback, which says nothing of other actions. Vectors are lists, or mappings from the names of actions. `episode` is 0,
+`agent` is "agent" and `round` is one more than the last if they are not there.
 
 `Row` says which types a field may have; `read_block` reads rows of one agent together and raises at the first thing
 that is wrong; `regrax.audit._log` halves what raised until the bad row stands alone, so one set of rules
@@ -28,6 +29,7 @@ LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
 RAREST = 1e-9  # propensity
 LAST = 1 << 53  # round
 
+VECTORS = ("policy", "losses", "payoffs")
 Name = str | int | float
 Vector = list[float] | dict[str, float]
 
@@ -46,6 +48,9 @@ class Row(msgspec.Struct, gc=False):
     payoff: float | None = None
     propensity: float | None = None
     answered: Any = None
+    parser: str | None = None  # that understood the answer
+    player: Name | None = None  # in a game; by default the agent's name
+    others: list[Name] | Name | None = None  # the other players' actions, in the game's order
 
 
 def typed(row: Any) -> Row | str:
@@ -58,6 +63,8 @@ def typed(row: Any) -> Row | str:
         return msgspec.convert(row, Row)
     except (msgspec.ValidationError, OverflowError) as error:
         return reason(error)
+    except UnicodeEncodeError as error:  # halves of characters
+        return f"not text that can be read: {short(error)}"
 
 
 def reason(error: Exception) -> str:
@@ -72,7 +79,7 @@ def reason(error: Exception) -> str:
 class Seat:
     """What an agent's first good row fixes for all others: its feedback, and the names of its actions."""
 
-    feedback: Literal["full", "bandit"]
+    feedback: Literal["full", "bandit", "received"]
     actions: tuple[str, ...]
     named: bool  # vectors are mappings from names, actions are names
     mixed: bool  # bandit rows come with whole policies
@@ -81,7 +88,7 @@ class Seat:
 def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarray, "n numbers"]]:
     """Rows of one agent as numbers; `seat` is what rows before them fixed.
 
-    Full feedback: `played..., losses...`. Bandit: `action, loss, propensity, policy...`.
+    Full feedback: `played..., losses...`. Bandit: `action, loss, propensity, policy...`. Received: `action, loss`.
 
     >>> read_block([Row(policy=[0.5, 0.5], losses=[0.0, 1.0])], None)[1].tolist()
     [[0.5, 0.5, 0.0, 1.0]]
@@ -92,12 +99,12 @@ def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarr
         raise ValueError(
             f"a row must give one of losses, payoffs, loss and payoff, but gives {came}"
         )
-    feedback = "full" if given[0] in ("losses", "payoffs") else "bandit"
-    if seat is not None and seat.feedback != feedback:
+    full = given[0] in ("losses", "payoffs")
+    if seat is not None and (seat.feedback == "full") != full:
         was = "losses of every action" if seat.feedback == "full" else "only the loss received"
         raise ValueError(f"earlier rows of this agent give {was}, but this one gives {given[0]}")
     sign = -1.0 if given[0].startswith("payoff") else 1.0
-    read = _full if feedback == "full" else _bandit
+    read = _full if full else _bandit
     return read(rows, given[0], sign, seat)
 
 
@@ -132,17 +139,22 @@ def _bandit(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple
     policy, action = _column(rows, "policy"), _column(rows, "action")
     if action is None:
         raise ValueError(f"a row with {name} alone must give the action that received it, but none")
+    loss, chance = sign * _finite(name, _column(rows, name)), _column(rows, "propensity")
+    if policy is None and chance is None and (seat is None or seat.feedback == "received"):
+        seat, played = _discovered(action, seat, "received")
+        return seat, np.column_stack([played, loss])
+    if seat is not None and seat.feedback == "received":
+        raise ValueError("earlier rows of this agent give no propensity, but this one does")
     if seat is not None and seat.mixed != (policy is not None):
         raise ValueError("either every row of a bandit agent gives its policy, or none does")
     if policy is None:
-        seat, played = _discovered(action, seat)
+        seat, played = _discovered(action, seat, "bandit")
         policies = np.zeros((len(rows), 0))
     else:
         named, actions = _names("policy", policy, seat)
         seat = seat or Seat("bandit", actions, named, True)
         policies, played = _policies(policy, seat), _indices(action, seat)
-    loss = sign * _finite(name, _column(rows, name))
-    chance = _propensities(_column(rows, "propensity"), policies, played)
+    chance = _propensities(chance, policies, played)
     return seat, np.column_stack([played, loss, chance, policies])
 
 
@@ -216,7 +228,9 @@ def _indices(column: list[Any], seat: Seat) -> np.ndarray:
     return found.astype(int)
 
 
-def _discovered(column: list[Any], seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def _discovered(
+    column: list[Any], seat: Seat | None, feedback: Literal["bandit", "received"]
+) -> tuple[Seat, np.ndarray]:
     """Actions known only from being played: names in the order of their first appearance."""
     places = {name: place for place, name in enumerate(seat.actions if seat else ())}
     for value in column:
@@ -228,7 +242,7 @@ def _discovered(column: list[Any], seat: Seat | None) -> tuple[Seat, np.ndarray]
         raise ValueError(
             f"an agent must have at most {ACTIONS} actions, but {short(names[0])} is one more"
         )
-    found = Seat("bandit", tuple(places), True, False) if seat is None else seat
+    found = Seat(feedback, tuple(places), True, False) if seat is None else seat
     return replace(found, actions=tuple(places)), np.array(played)
 
 

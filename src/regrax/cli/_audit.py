@@ -1,10 +1,11 @@
 """`regrax audit`: regret of the agents in a log, their worst mistake, and whether they learn."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regrax._settings import Output, Positional
+from regrax.cli._logs import LogOptions
 from regrax.cli._text import number, print_json, print_table
 
 SHOWN_AGENTS = 20  # in text; --json has all
@@ -26,6 +27,7 @@ class AuditLog:
     """Print one JSON object."""
     html: Output | None = None
     """Write a report into this file."""
+    form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:
         """Read, audit, write, print."""
@@ -38,7 +40,8 @@ class AuditLog:
         with Bars(
             hidden=self.json, after=1.0
         ) as bars:  # of what is quickly done it would only flicker
-            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)))
+            told = self.form.read()
+            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **told)
         if self.html:
             write_output(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
@@ -74,10 +77,15 @@ def _print_agent(agent: "AgentAudit") -> None:
     played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
     title = f"{shown(agent.agent)}: {played}, {about}"
-    rows = [[kind, *_cells(measure)] for kind, measure in agent.regret.items()]
-    rows += [[f"against {shown(a)}", *_cells(measure)] for a, measure in agent.against.items()]
-    print_table(("regret", "an episode", "a round", "95 % interval"), rows, title)
+    rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
+    rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
+    rows.append(["loss", *_cells(agent.loss)])
+    print_table(("measure", "an episode", "a round", "95 % interval"), rows, title)
     print(agent.learning.words)
+    if agent.fractions:
+        print(f"played: {_shares(agent.fractions)}")
+    if agent.answers:
+        print(f"answers were read by: {_counts(agent.answers)}")
     if agent.exploration is not None:
         print(explored(agent.exploration))
     if agent.worst_swap is not None:
@@ -96,6 +104,19 @@ def _print_agent(agent: "AgentAudit") -> None:
         )
     for note in agent.notes:
         print(f"note: {shown(note)}")
+
+
+def _shares(fractions: dict[str, float]) -> str:
+    from regrax.audit import shown
+
+    ranked = sorted(fractions.items(), key=lambda item: -item[1])[:SHOWN_AGENTS]
+    return ", ".join(f"{shown(name)} {share:.1%}" for name, share in ranked)
+
+
+def _counts(answers: dict[str, int]) -> str:
+    from regrax.audit import shown
+
+    return ", ".join(f"{shown(name)} {count:,}" for name, count in sorted(answers.items()))
 
 
 def _cells(measure: "Measure") -> list[str]:

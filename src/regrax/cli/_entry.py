@@ -34,6 +34,7 @@ COMMANDS = {
     "solve": "_solve:Solve",
     "tournament": "_tournament:Tournament",
     "audit": "_audit:AuditLog",
+    "compare": "_compare:CompareLogs",
     "games": "_games:Games",
     "learners": "_learners:Learners",
     "step-size": "_step_size:StepSize",

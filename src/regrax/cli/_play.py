@@ -1,18 +1,15 @@
 """`regrax play`: seat learners in a game, play, and print how far joint play is from equilibrium."""
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regrax._files import open_output, output_file
 from regrax._settings import Output, Positional
 from regrax.cli._text import number, print_json, print_table, save_figure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from regrax.games import Game, Summary, Trajectory
+    from regrax.games import Game, Summary
     from regrax.learners import Learner
 
 
@@ -29,6 +26,8 @@ class Play:
     """One learner's spec for every seat, or one for each: hedge(0.4479), blum_mansour(hedge(0.9944)), ..."""
     rounds: int
     """How many rounds to play."""
+    episodes: int = 1
+    """How often to play them, each time from the beginning; --plot draws the first."""
     seed: int | None = None
     """Draw actions with this seed; without it every player sees expected losses."""
     start: tuple[str, ...] = ()
@@ -66,19 +65,24 @@ class Play:
         learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
         start = self.start[0] if len(self.start) == 1 else self.start or None
-        if not self.log and not self.plot:
-            summary = self._summed(game, learners, key, start)
+        chats = any(hasattr(learner, "counts") for learner in learners)
+        if not (self.log or self.plot or chats or self.episodes != 1):
+            summaries = [self._summed(game, learners, key, start)]
         else:
-            summary = self._kept(game, learners, key, start).summary()
+            summaries = self._kept(game, learners, key, start)
         result = {
             "game": str(game),
             "learners": [str(learner) for learner in learners],
             "rounds": self.rounds,
+            **({"episodes": self.episodes} if self.episodes > 1 else {}),
             "seed": self.seed,
             **({"start": list(self.start)} if self.start else {}),
-            **_gaps(game, summary),
-            "players": _players(game, summary),
+            **_gaps(game, summaries),
+            "players": _players(game, summaries),
         }
+        for player, learner in zip(result["players"], learners, strict=True):
+            counts = getattr(learner, "counts", None)  # of a chat agent
+            player |= {} if counts is None else {"answers": dict(counts)}
         print_json(result) if self.json else _print(result)
 
     def _summed(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Summary":
@@ -96,101 +100,48 @@ class Play:
                 game, learners, self.rounds, key=key, start=start, keep="summary", on_progress=show
             )
 
-    def _kept(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Trajectory":
+    def _kept(
+        self, game: "Game", learners: "list[Learner]", key: Any, start: Any
+    ) -> "list[Summary]":
         """Play with every row kept, and write the log and the plot that are made of them."""
-        from regrax.games import play
-        from regrax.learners import HostLearner
+        from regrax.agents import play_episodes
 
-        if self.log and any(isinstance(learner, HostLearner) for learner in learners):
-            trajectory = _play_and_log(self.log, game, learners, self.rounds, key, start)
-        else:
-            trajectory = play(game, learners, self.rounds, key=key, start=start)
-            if self.log:
-                _write_log(self.log, game, trajectory)
-        if self.plot:
-            from regrax.show.plots import plot_play
+        summaries, more = [], {"key": key, "start": start, "log": self.log}
+        for trajectory in play_episodes(game, learners, self.rounds, self.episodes, **more):
+            summaries.append(trajectory.summary())
+            if self.plot and len(summaries) == 1:
+                from regrax.show.plots import plot_play
 
-            save_figure(plot_play(game, learners, trajectory), self.plot)
-        return trajectory
+                save_figure(plot_play(game, learners, trajectory), self.plot)
+        return summaries
 
 
-def _gaps(game: "Game", summary: "Summary") -> dict[str, float]:
+def _gaps(game: "Game", summaries: "Sequence[Summary]") -> dict[str, float]:
+    """Of the play of all episodes together."""
     from regrax.games import joint_gaps
 
-    found = joint_gaps(summary.joint, game)
+    found = joint_gaps(sum(one.joint for one in summaries) / len(summaries), game)
     return {name: float(found[name]) for name in ("nash_gap", "cce_gap", "ce_gap", "swap_gap")}
 
 
-def _players(game: "Game", summary: "Summary") -> list[dict[str, Any]]:
+def _players(game: "Game", summaries: "Sequence[Summary]") -> list[dict[str, Any]]:
+    """What each was paid and regrets, means over episodes."""
+    import numpy as np
+
     measures = {
-        "payoff": summary.payoffs,
-        "regret": summary.regrets("external"),
-        "internal_regret": summary.regrets("internal"),
-        "swap_regret": summary.regrets("swap"),
+        "payoff": [one.payoffs for one in summaries],
+        "regret": [one.regrets("external") for one in summaries],
+        "internal_regret": [one.regrets("internal") for one in summaries],
+        "swap_regret": [one.regrets("swap") for one in summaries],
     }
+    means = {name: np.mean(values, 0) for name, values in measures.items()}
+    averages = [np.mean(each, 0) for each in zip(*(s.averages for s in summaries), strict=True)]
     return [
         {"player": name}
-        | {measure: float(values[n]) for measure, values in measures.items()}
-        | {"average": dict(zip(labels, summary.averages[n].tolist(), strict=True))}
+        | {measure: float(values[n]) for measure, values in means.items()}
+        | {"average": dict(zip(labels, averages[n].tolist(), strict=True))}
         for n, (name, labels) in enumerate(zip(game.players, game.actions, strict=True))
     ]
-
-
-def _write_log(file: Path, game: "Game", trajectory: "Trajectory") -> None:
-    columns = _listed((trajectory.policies, trajectory.losses, trajectory.actions))
-    with open_output(file) as lines:
-        for t in range(trajectory.rounds):
-            row = [part and [rows[t] for rows in part] for part in columns]
-            lines.writelines(_lines(game, t + 1, *row))
-
-
-def _play_and_log(
-    file: Path, game: "Game", learners: "Sequence[Learner]", rounds: int, key: Any, start: Any
-) -> "Trajectory":
-    """Play with outside agents: each round is in the log, with what was said, before the next begins."""
-    from regrax.games import play
-
-    said = [getattr(getattr(learner, "function", None), "exchanges", ()) for learner in learners]
-    done = 0
-    with output_file(file).open("w", buffering=1) as lines:
-
-        def write(played: Any) -> None:
-            nonlocal done
-            done += 1
-            row = _listed(played)
-            lines.writelines(_lines(game, done, *row, said=[kept[-1:] for kept in said]))
-
-        try:
-            return play(game, learners, rounds, key=key, start=start, on_round=write)
-        except ValueError as error:
-            raise ValueError(f"{error} ({file} has the {done} rounds before)") from None
-
-
-def _listed(parts: tuple) -> list[Any]:
-    """Policies, losses and actions (or None) of all players as plain lists."""
-    return [part and [array.tolist() for array in part] for part in parts]
-
-
-def _lines(
-    game: "Game",
-    number: int,
-    policies: "Sequence[Any]",
-    losses: "Sequence[Any]",
-    actions: "Sequence[Any] | None",
-    said: "Sequence[Any] | None" = None,
-) -> "Iterator[str]":
-    """A round's lines, one a player."""
-    for n, name in enumerate(game.players):
-        row = {"episode": 0, "agent": name, "round": number, "policy": policies[n]}
-        row |= {} if actions is None else {"action": actions[n]}
-        row |= {"losses": losses[n]}
-        row |= _exchange(said[n][0]) if said and said[n] else {}
-        yield json.dumps(row) + "\n"
-
-
-def _exchange(kept: dict[str, Any]) -> dict[str, Any]:
-    said = {name: kept[name] for name in ("question", "tries")}
-    return {"answered": kept["answered"], "exchange": said}
 
 
 def _favourites(average: dict[str, float]) -> str:
@@ -212,7 +163,14 @@ def _print(result: dict[str, Any]) -> None:
     ]
     columns = ("player", "learner", "payoff", "regret", "swap regret", "played most")
     start = f", start {' '.join(result['start'])}" if "start" in result else ""
-    print_table(columns, rows, f"{result['game']}, {result['rounds']} rounds, {feedback}{start}")
+    played = f"{result['rounds']} rounds"
+    if "episodes" in result:
+        played = f"means over {result['episodes']} episodes of {played}"
+    print_table(columns, rows, f"{result['game']}, {played}, {feedback}{start}")
+    for player in result["players"]:
+        if counts := player.get("answers"):
+            read = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
+            print(f"answers of {player['player']} were read by: {read}")
     gaps = [
         ("CCE", "cce_gap"),
         ("CE, pairwise", "ce_gap"),

@@ -24,6 +24,7 @@ from regrax.games._environment import (
 from regrax.games._game import Game
 from regrax.games._side_by_side import all_rounds
 from regrax.learners import (
+    HostLearner,
     Key,
     Learner,
     Round,
@@ -138,7 +139,10 @@ def seated_learners(
             raise ValueError(
                 f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
             )
-    return given if len(given) == seats else given * seats
+    every = given if len(given) == seats else given * seats
+    return tuple(
+        l.seated(game, n) if isinstance(l, HostLearner) else l for n, l in enumerate(every)
+    )
 
 
 def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:

@@ -107,6 +107,10 @@ class BanditLearner(Learner):
 class HostLearner(Learner):
     """A learner that is Python code, not traced by jax: it is played in a plain loop."""
 
+    def seated(self, game: Any, player: int) -> "HostLearner":
+        """This learner as a player of a game, for one that is told the game's names."""
+        return self
+
 
 def _rules_out(start: Any) -> bool:
     return checks.is_concrete(start) and not np.all(np.asarray(start) > 0)

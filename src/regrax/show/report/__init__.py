@@ -2,6 +2,7 @@
 
 from regrax.show.report._audit import audit_page
 from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary
+from regrax.show.report._compare import compare_page
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._paper import paper_page
 from regrax.show.report._posttrain import posttrain_page
@@ -17,6 +18,7 @@ __all__ = [
     "Table",
     "Ternary",
     "audit_page",
+    "compare_page",
     "draw",
     "paper_page",
     "posttrain_page",

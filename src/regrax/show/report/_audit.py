@@ -38,10 +38,18 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     if agent.worst_swap is not None:
         text.append(f"Its worst single mistake: {shown(agent.worst_swap.words)}.")
     text += [f"Note: {shown(note)}." for note in agent.notes]
+    if agent.fractions:
+        shares = [
+            f"{shown(name)} {share:.1%}" for name, share in list(agent.fractions.items())[:50]
+        ]
+        text.append(f"Played: {', '.join(shares)}.")
+    if agent.answers:
+        counts = [f"{shown(name)} {count:,}" for name, count in sorted(agent.answers.items())]
+        text.append(f"Answers were read by: {', '.join(counts)}.")
     tables = [_regrets(agent)]
     tables += [_rivals(agent)] if agent.rivals else []
     tables += [_tests(agent)] if agent.learning.tests else []
-    charts = [_over_time(agent, index)]
+    charts = [_over_time(agent, index)] if agent.regret else []
     charts += [_beside(agent, index)] if agent.rival_curves else []
     return Section(f"agent-{index}", shown(agent.agent)[:60], text, charts, tables)
 
@@ -84,6 +92,7 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
+    rows.append(["loss", *_cells(agent.loss)])
     return Table(("measure", "an episode", "a round", "95 % interval"), rows)
 
 

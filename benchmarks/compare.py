@@ -1,0 +1,67 @@
+"""How often `regrax compare` is right: coverage of its 95 % intervals, and false positives of its test at 5 %.
+
+    python -m benchmarks.compare [--comparisons 2000] [--episodes 10 30 100]
+
+Episodes of 40 rounds, three Bernoulli arms of mean loss .2, .5 and .8 in an order drawn anew; actions are drawn.
+`hedge` plays Hedge, `uniform` any action alike, and `stuck` plays Hedge but in one of ten episodes the worst arm in
+every round, so that its regret is skewed. Paired agents meet the same losses. Prints the table of `docs/audit.md`.
+"""
+
+import argparse
+
+import numpy as np
+
+from benchmarks.verdicts import drawn, hedge, losses, uniform
+from regrax.audit._two_samples import difference
+
+MATCHES = (("hedge", "hedge"), ("stuck", "stuck"), ("hedge", "uniform"), ("hedge", "stuck"))
+POOL = 100_000  # episodes that comparisons are drawn from
+
+
+def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarray:
+    """The regret of drawn actions in every episode."""
+    actions = drawn(rng, uniform(given) if agent == "uniform" else hedge(given))
+    if agent == "stuck":
+        stuck = rng.random(len(given)) < 0.1
+        actions[stuck] = given[stuck].sum(1).argmax(1)[:, None]
+    suffered = np.take_along_axis(given, actions[..., None], 2)[..., 0].sum(1)
+    return suffered - given.sum(1).min(1)
+
+
+def rates(first: str, second: str, paired: bool, episodes: int, count: int) -> tuple[float, float]:
+    """Shares of comparisons whose interval holds the true difference, and whose test says that there is one."""
+    rng = np.random.default_rng(episodes)
+    given = losses(rng, POOL, "random")
+    other = given if paired else losses(rng, POOL, "random")
+    x, y = regrets(rng, first, given), regrets(rng, second, other)
+    truth, covered, found = y.mean() - x.mean() if first != second else 0.0, 0, 0
+    for seed in range(count):
+        one = rng.integers(POOL, size=episodes)
+        two = one if paired else rng.integers(POOL, size=episodes)
+        told = difference(x[one], y[two], paired, seed)
+        covered += told.low <= truth <= told.high
+        found += told.p_value <= 0.05
+    return covered / count, found / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--comparisons", type=int, default=2000)
+    parser.add_argument("--episodes", type=int, nargs="+", default=[10, 30, 100])
+    asked = parser.parse_args()
+    print("| agents | losses | episodes | interval holds the truth | test finds a difference |")
+    print("|---|---|---|---|---|")
+    for first, second in MATCHES:
+        for paired in (True, False):
+            for episodes in asked.episodes:
+                held, found = rates(first, second, paired, episodes, asked.comparisons)
+                same = " (false)" if first == second else ""
+                shared = "shared" if paired else "their own"
+                print(
+                    f"| {first}, {second} | {shared} | {episodes} | {held:.1%} | {found:.1%}{same} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""A user's regular expression on text that is not trusted: in a process that is killed if it takes long."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import subprocess
+import sys
+import threading
+import weakref
+
+SEEN_CHARACTERS = 4096  # from the end of a text
+MAX_PATTERN_CHARACTERS = 1000
+MAX_SLOW = 3  # matches that were killed before an expression is given up
+CHILD = """
+import json, re, sys
+for line in sys.stdin:
+    pattern, text = json.loads(line)
+    found = None
+    for found in re.finditer(pattern, text):
+        pass
+    print(json.dumps(found and found[min(1, len(found.groups()))]), flush=True)
+"""
+
+
+class Expression:
+    r"""The last match of an expression, or of its first group, in the end of a text.
+
+    >>> Expression(r"move=(\w+)").last("move=heads move=tails", seconds=5.0)
+    'tails'
+    """
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            if len(pattern) > MAX_PATTERN_CHARACTERS:
+                raise ValueError(f"it is longer than {MAX_PATTERN_CHARACTERS} characters")
+            re.compile(pattern)
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
+            raise ValueError(f"regex must be a regular expression: {error}") from None
+        self.pattern, self._child, self._slow = pattern, None, 0
+
+    def last(self, text: str, seconds: float) -> str | None:
+        """The match, or None; raises if it is not found within the time."""
+        if self._child is None:
+            self._child = _start()
+            self._end = weakref.finalize(self, _end, self._child)
+        line = _answer(self._child, json.dumps([self.pattern, text[-SEEN_CHARACTERS:]]), seconds)
+        if line:
+            return json.loads(line)
+        self._end()
+        self._child, self._slow = None, self._slow + 1
+        if self._slow >= MAX_SLOW:
+            raise TimeoutError(f"regex took more than {seconds:.3g} s on {self._slow} answers")
+        raise ValueError(f"regex took more than {seconds:.3g} s on the answer")
+
+
+def _answer(child: subprocess.Popen[str], question: str, seconds: float) -> str:
+    """The line that a child prints within the time, or nothing."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with contextlib.suppress(BrokenPipeError):
+        child.stdin.write(question + "\n")
+        child.stdin.flush()
+        if os.name == "posix":
+            ready, _, _ = select.select([child.stdout], [], [], seconds)
+            return child.stdout.readline() if ready else ""
+        timer = threading.Timer(
+            seconds, child.kill
+        )  # ten times as slow: pipes cannot be waited for
+        timer.start()
+        line = child.stdout.readline()
+        timer.cancel()
+        return line
+    return ""
+
+
+def _start() -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", CHILD],
+        text=True,
+        encoding="utf-8",
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    child.kill()
+    with contextlib.suppress(BrokenPipeError):
+        child.communicate()

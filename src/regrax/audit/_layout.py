@@ -1,0 +1,210 @@
+"""Records of other harnesses to rows: maps of fields, lists of rounds, chat messages, TextArena and verifiers."""
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from regrax._files import read_limited
+from regrax.agents import PARSERS
+from regrax.audit._rows import ACTIONS, VECTORS, Row
+from regrax.audit._text import short
+
+KNOWN = Row.__struct_fields__
+MAX_FILE_BYTES = 1 << 20
+FORMATS = ("textarena", "verifiers")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a record keeps what a row is made of.
+
+    A path is names and places with dots between them, as in `meta.players.0`. A record is a row, or an episode of many:
+    if `rows` or `messages` is given, or if its action is a list, whose other lists are then as long.
+
+    Args:
+        fields: from a row's field to its path in a record; a field that is not named is looked for under its own name.
+        rows: the path of a list of rounds; fields are looked for in a round first, then in the record around it.
+        messages: the path of a list of chat messages, of which every one of the assistant is an answer.
+        actions: the names of the actions, which answers in words are searched for.
+        parsers: which parsers read such answers.
+        regex: an expression whose last match is the answer.
+        format: "verifiers" or "textarena", whose records are known.
+
+    >>> layout = Layout({"episode": "id", "payoff": "reward"}, messages="chat", actions=("heads", "tails"))
+    >>> chat = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "Heads!"}]
+    >>> list(layout.unfold({"id": 3, "chat": chat, "reward": 1.0}))
+    [{'episode': 3, 'payoff': 1.0, 'action': 'Heads!', 'round': 1}]
+    """
+
+    fields: Mapping[str, str] = field(default_factory=dict)
+    rows: str = ""
+    messages: str = ""
+    actions: tuple[str, ...] = ()
+    parsers: tuple[str, ...] = PARSERS
+    regex: str | None = None
+    format: str = ""
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.fields if name not in KNOWN]
+        if unknown:
+            raise ValueError(f"fields must be some of {', '.join(KNOWN)}, got {short(unknown[0])}")
+        if self.format not in ("", *FORMATS):
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
+        if self.format == "verifiers":
+            usual = {"episode": "example_id", "agent": "model", "payoff": "reward"}
+            object.__setattr__(self, "fields", usual | dict(self.fields))
+            object.__setattr__(self, "messages", self.messages or "completion")
+
+    def unfold(
+        self, record: Any, seen: Counter[str] | None = None
+    ) -> Iterator[dict[str, Any] | str]:
+        """The rows of a record, or why it has none; `seen` counts the names of episodes."""
+        seen = Counter() if seen is None else seen
+        if not isinstance(record, dict):
+            yield f"a record must be object, got {type(record).__name__}"
+        elif self.format == "textarena":
+            yield from self._textarena(record, seen)
+        elif self.rows:
+            rounds = lookup(record, self.rows)
+            if not isinstance(rounds, list):
+                yield f"{self.rows} must be a list of rounds, got {short(rounds)}"
+            else:
+                common = _small(self._own(record)) | self._episode(record, seen)
+                yield from (common | self._own(one) for one in rounds if isinstance(one, dict))
+        else:
+            yield from self._columns(record, seen)
+
+    def _own(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The fields that a record has."""
+        paths = {name: self.fields.get(name, name) for name in KNOWN}
+        found = {name: lookup(record, path) for name, path in paths.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _columns(self, record: dict[str, Any], seen: Counter[str]) -> Iterator[dict[str, Any]]:
+        row = self._own(record)
+        if self.messages:
+            row["action"] = _spoken(lookup(record, self.messages))
+        if not isinstance(row.get("action"), list):
+            yield row
+            return
+        rounds, row = len(row["action"]), row | self._episode(record, seen)
+        if "payoff" in row and not isinstance(row["payoff"], list) and rounds:
+            row["payoff"] = [_share(row["payoff"], rounds)] * rounds
+        lists = {name: value for name, value in row.items() if _is_column(name, value, rounds)}
+        constant = _small({name: value for name, value in row.items() if name not in lists})
+        for t in range(rounds):
+            yield constant | {name: values[t] for name, values in lists.items()} | {"round": t + 1}
+
+    def _episode(self, record: dict[str, Any], seen: Counter[str]) -> dict[str, Any]:
+        """An episode's name; the second of the same name has a number after it."""
+        name = lookup(record, self.fields.get("episode", "episode"))
+        name = seen.total() if name is None else name
+        key = f"{lookup(record, self.fields.get('agent', 'agent'))}/{name}"
+        seen[key] += 1
+        return {"episode": name if seen[key] == 1 else f"{name}#{seen[key]}"}
+
+    def _textarena(
+        self, record: dict[str, Any], seen: Counter[str]
+    ) -> Iterator[dict[str, Any] | str]:
+        """Of `{"logs": [[player, message], ...], "rewards": {player: reward}}`; the game itself speaks as -1."""
+        logs, rewards = record.get("logs"), record.get("rewards") or {}
+        said: dict[int, list[Any]] = {}
+        if not isinstance(logs, list) or not isinstance(rewards, dict):
+            yield "logs must be a list of [player, message] and rewards an object"
+            return
+        for entry in logs:
+            if (
+                isinstance(entry, list)
+                and len(entry) >= 2
+                and type(entry[0]) is int
+                and entry[0] >= 0
+            ):
+                said.setdefault(entry[0], []).append(entry[1])
+        episode = self._episode(record, seen)
+        for player, messages in said.items():
+            own = _small(self._own(record)) | episode | {"agent": str(player), "player": player}
+            if str(player) in rewards:
+                own["payoff"] = _share(rewards[str(player)], len(messages))
+            yield from (own | {"action": message} for message in messages)  # a bad move is no round
+
+
+def lookup(record: Any, path: str) -> Any:
+    """What stands at a path, or None.
+
+    >>> lookup({"meta": {"players": ["a", "b"]}}, "meta.players.1")
+    'b'
+    """
+    if isinstance(record, dict) and path in record:
+        return record[path]
+    for name in path.split("."):
+        if isinstance(record, dict):
+            record = record.get(name)
+        elif isinstance(record, list) and name.isdecimal() and int(name) < len(record):
+            record = record[int(name)]
+        else:
+            return None
+    return record
+
+
+def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layout:
+    """The layout that a TOML file describes: the fields of `Layout`, `fields` as a table; `more` comes on top of it."""
+    data = read_limited(Path(path), MAX_FILE_BYTES)
+    try:
+        found = tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be TOML: {short(error)}") from None
+    both = {**found, **(more or {})}
+    if isinstance(found.get("fields"), dict) and "fields" in both:
+        both["fields"] = {**found["fields"], **both["fields"]}
+    return layout_of(both, str(path))
+
+
+def layout_of(given: Mapping[str, Any], where: str = "a layout") -> Layout:
+    """The layout with these settings, checked."""
+    kinds = {"fields": dict, "actions": list, "parsers": list}
+    known = [one.name for one in fields(Layout)]
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"{where} may set {', '.join(known)}, got {short(name)}")
+        kind = kinds.get(name, str)
+        inner = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
+        if not isinstance(value, kind) or not all(isinstance(one, str) for one in inner):
+            word = {dict: "a table of texts", list: "a list of texts", str: "a text"}[kind]
+            raise ValueError(f"{name} of {where} must be {word}, got {short(value)}")
+    return Layout(**{n: tuple(v) if kinds.get(n) is list else v for n, v in given.items()})  # pyright: ignore[reportArgumentType]
+
+
+def _is_column(name: str, value: Any, rounds: int) -> bool:
+    """Whether a field has an entry per round; a vector of the actions may be as long by chance."""
+    is_list = isinstance(value, list) and len(value) == rounds > 0
+    return is_list and (name not in VECTORS or isinstance(value[0], list | dict))
+
+
+def _small(row: dict[str, Any]) -> dict[str, Any]:
+    """What holds for all rounds of an episode; what is too large for that would be looked through in every round."""
+    return {n: v for n, v in row.items() if not isinstance(v, list | dict) or len(v) <= ACTIONS}
+
+
+def _spoken(messages: Any) -> list[Any]:
+    """What the assistant said, message by message; a text is one message."""
+    if isinstance(messages, str):
+        return [messages]
+    every = messages if isinstance(messages, list) else []
+    said = [m for m in every if isinstance(m, dict) and m.get("role") == "assistant"]
+    return [_text(message.get("content")) for message in said]
+
+
+def _text(content: Any) -> str:
+    parts = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _share(reward: Any, rounds: int) -> Any:
+    """A reward for a whole episode as an equal share for every round."""
+    return reward / rounds if type(reward) in (int, float) else reward

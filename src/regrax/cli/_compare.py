@@ -1,0 +1,113 @@
+"""`regrax compare`: which agent regrets more, and a gate for continuous integration."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from regrax._settings import Output, Positional
+from regrax.cli._logs import LogOptions
+from regrax.cli._text import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from regrax.audit import Comparison
+
+FAILED = 1
+
+
+@dataclass(frozen=True)
+class CompareLogs:
+    """Compare the agents of several logs, or of one, by their regret.
+
+    regrax compare before.jsonl after.jsonl --fail-if-worse
+    """
+
+    logs: Positional[tuple[Path, ...]]
+    """The logs, one per agent, the first that which others are held against; or one log of several agents."""
+    agent: str | None = None
+    """Which agent of each log."""
+    measure: Literal["external", "internal", "swap", "dynamic", "loss"] = "external"
+    """The regret that is compared, or loss."""
+    fail_above: float | None = None
+    """End with exit code 1 if an agent's measure a round is above this."""
+    fail_if_worse: bool = False
+    """End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together)."""
+    json: bool = False
+    """Print one JSON object."""
+    html: Output | None = None
+    """Write a page into this file."""
+    form: LogOptions = field(default_factory=LogOptions)
+
+    def run(self) -> None:
+        """Read, compare, write, print, and fail if that was asked for."""
+        from regrax._files import write_output
+        from regrax.audit import compare_logs
+        from regrax.cli._text import Bars
+        from regrax.experiments import Progress
+        from regrax.show.report import compare_page
+
+        with Bars(hidden=self.json, after=1.0) as bars:
+            told = {"agent": self.agent, "measure": self.measure, **self.form.read()}
+            found = compare_logs(self.logs, **told, callback=lambda *at: bars.show(Progress(*at)))
+        failed = self._failures(found)
+        if self.html:
+            write_output(self.html, compare_page(found).encode("utf-8", "replace"))
+        print_json({**found.to_dict(), "failed": failed}) if self.json else _print(found)
+        if failed:
+            print(f"regrax: failed: {'; '.join(failed)}", file=sys.stderr)
+            sys.stdout.flush()
+            sys.exit(FAILED)
+
+    def _failures(self, found: "Comparison") -> list[str]:
+        failed = []
+        if self.fail_above is not None:
+            over = found.above(self.fail_above)
+            failed += [f"{name} has more than {self.fail_above:g} a round" for name in over]
+        if self.fail_if_worse:
+            first = found.contestants[0].name
+            failed += [f"{name} is worse than {first}" for name in found.worse()]
+        return failed
+
+
+def _print(found: "Comparison") -> None:
+    from regrax.audit import counted, shown
+
+    what = "loss" if found.measure == "loss" else f"{found.measure} regret"
+    rows = []
+    for one in found.contestants:
+        value, verdict = one.value, one.audit.learning.verdict
+        numbers = number(value.total), number(value.per_round), _ends(value.low, value.high)
+        rows.append([shown(one.name), f"{one.episodes:,}", *numbers, verdict])
+    columns = ("agent", "episodes", "an episode", "a round", "95 % interval", "verdict")
+    print_table(columns, rows, f"{what}, {counted(len(rows), 'agent')}")
+    if found.pairs:
+        rows = []
+        for p in found.pairs:
+            name, how = (
+                f"{shown(p.second)} - {shown(p.first)}",
+                "paired" if p.paired else "independent",
+            )
+            small = [_small(value) for value in (p.p_value, p.adjusted, p.effect_size)]
+            rows.append([name, number(p.difference), _ends(p.low, p.high), *small, how])
+        columns = (
+            "difference",
+            "an episode",
+            "95 % interval",
+            "p",
+            "p, Holm",
+            "effect",
+            "episodes",
+        )
+        print_table(columns, rows)
+    for pair in found.pairs:
+        print(shown(pair.words))
+    for note in found.notes:
+        print(f"note: {shown(note)}")
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None else f"{low:.5g} to {high:.5g}"
+
+
+def _small(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"

@@ -1,0 +1,48 @@
+"""Options of commands that read logs: how the records of other harnesses become rows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """How to read a log that is not in regrax's own form."""
+
+    game: str | None = None
+    """The game that was played, a spec or a file: its payoffs tell every action's loss from what the players did."""
+    layout: Path | None = None
+    """A TOML file that says where records keep what a row is made of."""
+    fields: tuple[str, ...] = ()
+    """The same for single fields, as in episode=game_id payoff=info.reward."""
+    format: str = ""
+    """Records of a known harness: verifiers or textarena."""
+    rows: str = ""
+    """The field that lists an episode's rounds."""
+    messages: str = ""
+    """The field that holds chat messages, of which each of the assistant is an answer."""
+    actions: tuple[str, ...] = ()
+    """The names of the actions, which answers in words are searched for."""
+    parsers: tuple[str, ...] = ()
+    """Which parsers read answers, of think, regex, json, name and number."""
+    regex: str | None = None
+    """An expression whose last match is the answer."""
+
+    def read(self) -> dict[str, Any]:
+        """The layout and the game, as `audit_log` takes them."""
+        from regrax.audit import layout_of, read_layout
+        from regrax.cli._text import read_game
+
+        single = [entry.partition("=") for entry in self.fields]
+        if not all(equals and path for _, equals, path in single):
+            raise ValueError(f"--fields must be name=path, got {' '.join(self.fields)}")
+        given: dict[str, Any] = {
+            "fields": {name: path for name, _, path in single},
+            "actions": list(self.actions),
+            "parsers": list(self.parsers),
+            **{name: getattr(self, name) for name in ("format", "rows", "messages", "regex")},
+        }
+        given = {name: value for name, value in given.items() if value}
+        layout = layout_of(given, "the options") if given else None
+        layout = read_layout(self.layout, given) if self.layout else layout
+        return {"layout": layout, "game": read_game(self.game) if self.game else None}
