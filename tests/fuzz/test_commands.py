@@ -141,13 +141,13 @@ def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch
 
 
 def tried(name):
-    return [given for command, given in CASES if command == name][::7]
+    return [given for command, given in CASES if command == name][::20]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BASE)
 def test_in_processes_of_their_own(name, folder):
-    """A seventh of the cases, with the time and the memory that they take."""
+    """A twentieth of the cases, with the time and the memory that they take."""
     for number, given in enumerate(tried(name)):
         if any("\x00" in one or "\ud800" in one for one in given):
             continue  # no such argument can be given to a process
@@ -174,6 +174,15 @@ def test_a_closed_output_is_one_line():
     command = f"exec {sys.executable} -m regrax games >&-"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "regrax: error: standard output is closed\n")
+
+
+@pytest.mark.parametrize("platform", ["cuda", "nosuch"])
+def test_a_platform_that_is_not_there_is_one_line(platform):
+    command = [sys.executable, "-m", "regrax", "play", *BASE["play"]]
+    environment = {**os.environ, "JAX_PLATFORMS": platform}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
+    assert "jax cannot use the devices that JAX_PLATFORMS names" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["device", "pipe", "folder"])

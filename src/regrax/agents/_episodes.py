@@ -15,6 +15,8 @@ from regrax.games import Game, Trajectory, play, seated_learners
 from regrax.learners import HostLearner, Key, Learner
 from regrax.specs import as_game
 
+MAX_EPISODES = 10**6
+
 
 def play_episodes(
     game: Game | str,
@@ -46,7 +48,7 @@ def play_episodes(
     >>> len(list(play_episodes(matching_pennies(), [Uniform(), Uniform()], 5, episodes=3)))
     3
     """
-    checks.at_least("episodes", episodes, 1)
+    checks.at_least("episodes", episodes, 1, MAX_EPISODES)
     game = as_game(game)
     seated = seated_learners(game, learners)
     with _opened(log, seated) as lines:

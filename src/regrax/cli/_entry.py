@@ -72,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("REGRAX_DEBUG"):
             raise
+        if isinstance(error, AssertionError) and os.environ.get("JAX_PLATFORMS"):  # as jax says it
+            error = RuntimeError(f"Unable to initialize backend '{os.environ['JAX_PLATFORMS']}'")
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         for sign, meaning in SURROUNDINGS.items():
             if sign in what:
