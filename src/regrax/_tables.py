@@ -93,13 +93,6 @@ def _row(tag: str, cells: Iterable[Any]) -> str:
     return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
-def distinct(names: Sequence[str]) -> list[str]:
-    """Names as those of columns: numbered where some are the same."""
-    if len(set(names)) == len(names):
-        return list(names)
-    return [f"{name} ({n + 1})" for n, name in enumerate(names)]
-
-
 def _cell(value: Any, digits: int) -> str:
     if isinstance(value, float):  # numpy's doubles, too
         return "" if value != value else f"{round(value, 15) + 0.0:.{digits}g}"

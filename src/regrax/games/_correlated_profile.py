@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax._tables import distinct, to_csv, to_html, to_latex, to_pandas
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.games._game import Game
 from regrax.specs import as_game
 
@@ -142,7 +142,7 @@ class Correlated(eqx.Module):
         flat = np.ravel(self.joint)
         played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
         labels = zip(*(self._labels(a) for a in played), strict=True)
-        actions = dict(zip(distinct(self.game.players), map(list, labels), strict=True))
+        actions = dict(zip(self.game.players, map(list, labels), strict=True))
         return {**actions, "probability": [float(flat[a]) for a in played]}
 
     to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html

@@ -1,6 +1,7 @@
 r"""Normal-form games of $N$ players: a frozen payoff tensor $u[n, a_1, \dots, a_N]$, with names for people to read."""
 
 import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax._tables import distinct, latex, to_csv, to_html, to_pandas
+from regrax._tables import latex, to_csv, to_html, to_pandas
 
 
 class Known(NamedTuple):
@@ -107,11 +108,9 @@ def _check_text(what: str, value: Any) -> None:
     for label in _listed(what, value):
         if not isinstance(label, str):
             raise ValueError(f"{what} must be text, but one is {label!r}")
-    twice = (
-        [label for label in value if value.count(label) > 1] if len(set(value)) < len(value) else []
-    )
-    if twice:
-        raise ValueError(f"{what} must have different names, but {twice[0]!r} is there twice")
+    label, count = Counter(value).most_common(1)[0] if value else ("", 0)
+    if count > 1:
+        raise ValueError(f"{what} must have different names, but {label!r} is there {count} times")
 
 
 Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
@@ -228,7 +227,7 @@ class Game:
         >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).columns()["pays player 1"]
         [1.0, 0.0, 0.0, 1.0]
         """
-        names = distinct(self.players)
+        names = self.players
         labels = zip(*itertools.product(*self.actions), strict=True)
         pays = np.asarray(self.payoffs, float).reshape(len(names), -1).tolist()
         actions = dict(zip(names, map(list, labels), strict=True))
@@ -256,7 +255,7 @@ def _bimatrix(game: Game, digits: int) -> dict[str, list[str]]:
     cells = [
         [f"{a:.{digits}g}, {b:.{digits}g}" for a, b in column] for column in pays.transpose(2, 1, 0)
     ]
-    columns = zip(distinct(game.actions[1]), cells, strict=True)
+    columns = zip(game.actions[1], cells, strict=True)
     return {"": list(game.actions[0]), **dict(columns)}
 
 
