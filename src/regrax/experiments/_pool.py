@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import time
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -49,6 +50,9 @@ class Threads:
         self.threads.shutdown(wait=True, cancel_futures=True)
 
 
+ADDRESS = re.compile(r"(\w+://)?[\w.\-\[\]:]+:\d{1,5}/?")
+
+
 class Dask:
     """The cluster whose scheduler listens at an address, as in `tcp://127.0.0.1:8786`; results come over the wire."""
 
@@ -59,6 +63,10 @@ class Dask:
             raise ValueError(
                 "--dask needs the extra dask, but it is not installed: pip install 'regrax[dask]'"
             ) from None
+        if not ADDRESS.fullmatch(address):  # a client that is given one waits for it in vain
+            raise ValueError(
+                f"no Dask scheduler answers at {address} (--dask takes its address, as in tcp://127.0.0.1:8786)"
+            )
         _quiet()
         self.address, self.away = address, None
         try:

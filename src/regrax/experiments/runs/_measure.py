@@ -72,4 +72,7 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
             raise ValueError(
                 f"{file} holds a model with {name} = {kept.get(name)!r}, but {value!r} was asked for"
             )
-    return Trained(model, Measured(**about["measured"]), about["seconds"], about["operations"])
+    try:
+        return Trained(model, Measured(**about["measured"]), about["seconds"], about["operations"])
+    except (KeyError, TypeError):
+        raise ValueError(f"{file} is damaged: it lacks what its model was measured to be") from None

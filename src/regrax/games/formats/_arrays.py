@@ -96,7 +96,7 @@ def game_from_npz(data: bytes) -> Game:
             raise ValueError("labels must be the text of a JSON object")
     except ARCHIVE_ERRORS as error:
         raise ValueError(
-            f"an .npz game must be a NumPy archive with an array payoffs and no pickles, but: {error}"
+            f"an .npz game must be a NumPy archive with an array payoffs and no pickles, but: {str(error)[:200]}"
         ) from None
     return Game(payoffs, **{field: named[field] for field in LABELS if field in named})
 
