@@ -73,7 +73,10 @@ FIRST_CALLS = {
     "fit": "import jax, regrax as rx\n"
     "rx.fit(rx.LinearAttention(3, key=jax.random.key(0)), rx.RegretObjective(3, 20),"
     " key=jax.random.key(1), steps=10)",
-    "audit": "import regrax as rx; rx.audit.audit",
+    "audit_log": "import pathlib, tempfile, regrax as rx\n"
+    "log = pathlib.Path(tempfile.mkdtemp()) / 'log.jsonl'\n"
+    'log.write_text(\'{"action": 0, "losses": [0, 1]}\\n\' * 40)\n'
+    "rx.audit_log(log)",
 }
 """The first call of each function in a process of its own, compiling included, without a cache on disk."""
 

@@ -1,15 +1,19 @@
 """The benchmarks measure what they say: sides in their own processes, compared before they are timed."""
 
 import math
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import against, limit, side
+from benchmarks import against, felt, limit, side
 from benchmarks.measure import measure
 from benchmarks.page import line, page, time
 from benchmarks.rows import Row, rows
 from benchmarks.side import OURS
+
+from regrax._settings import parse
+from regrax.cli._entry import _command
 
 SMALL = {"actions": 3, "rounds": 60, "step": 0.1}
 
@@ -31,6 +35,18 @@ def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
     assert "limit" in line(result)
     text = page([result], {"seconds": {"x": 1.0}, "import_ratio": 1.0}, {}, [])
     assert result.sides["torch"].error in text
+
+
+@pytest.mark.parametrize("row", felt.ROWS, ids=lambda row: row.command)
+def test_what_a_person_types_is_understood(row, tmp_path) -> None:
+    name, *given = shlex.split(row.command.format(out=tmp_path))
+    parse(_command(name), name, given)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", felt.FIRST_CALLS)
+def test_what_a_person_calls_first_runs(name) -> None:
+    exec(felt.FIRST_CALLS[name], {})
 
 
 def test_a_side_that_plays_something_else_is_not_timed() -> None:

@@ -203,3 +203,15 @@ def test_an_output_behind_a_link_goes_to_its_target(tmp_path, capfd, monkeypatch
     assert code == 0
     assert place.is_symlink()
     assert b"swerve" in target.read_bytes()
+
+
+@pytest.mark.parametrize("platform", ["", "cpu"])
+def test_an_assertion_of_ours_is_a_defect_whatever_the_platform(platform, capfd, monkeypatch):
+    def fail(_):
+        raise AssertionError
+
+    monkeypatch.setenv("JAX_PLATFORMS", platform)
+    monkeypatch.setattr("regrax.cli._entry._run", fail)
+    with pytest.raises(SystemExit, match="70"):
+        main(["games"])
+    assert "a defect of regrax, AssertionError" in capfd.readouterr().err

@@ -72,13 +72,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if os.environ.get("REGRAX_DEBUG"):
             raise
-        if isinstance(error, AssertionError) and os.environ.get("JAX_PLATFORMS"):  # as jax says it
-            error = RuntimeError(f"Unable to initialize backend '{os.environ['JAX_PLATFORMS']}'")
+        if isinstance(error, AssertionError) and not _has_devices():  # as jax says it
+            error = RuntimeError("Unable to initialize backend")
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         for sign, meaning in SURROUNDINGS.items():
             if sign in what:
                 _fail(f"{meaning} ({what})")
         _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
+
+
+def _has_devices() -> bool:
+    import jax
+
+    try:
+        return bool(jax.devices())
+    except (AssertionError, RuntimeError):
+        return False
 
 
 def _run(arguments: Sequence[str]) -> None:
