@@ -88,7 +88,7 @@ def test_wrong_number_of_actions_is_refused(make):
         lambda m: rollout(m, draws(T, 4)),
         lambda m: m.policies(jnp.asarray(draws(T, 4, N))),
     ):
-        with pytest.raises(ValueError, match="plays 3 actions, but was asked to play 4"):
+        with pytest.raises(ValueError, match="plays 3 actions, got 4"):
             run(two(make)[0][0])
 
 
@@ -194,7 +194,7 @@ def test_models_take_a_seat():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LinearAttention(0, key=KEY), "actions must be a whole number of at least 1"),
+        (lambda: LinearAttention(0, key=KEY), "actions must be an integer >= 1"),
         (lambda: check_operator("relu", 1.0, None), 'operator must be "softmax" or "ball"'),
         (lambda: LinearAttention(3, key=KEY, projection=project_simplex), "belongs to operator"),
         (lambda: LinearAttention.hedge(3, -1.0), "step must be above 0"),

@@ -187,7 +187,7 @@ def test_gambit_keeps_fractions_names_and_comments(gambit):
 def test_gambit_arrays(gambit):
     game = from_gambit(gambit.StrategicGame.from_arrays([[1, 0], [0, 2]], [[3, 0], [0, 1]]))
     assert game.payoffs.tolist() == [[[1, 0], [0, 2]], [[3, 0], [0, 1]]]
-    with pytest.raises(ValueError, match="a Gambit game was expected, but a list came"):
+    with pytest.raises(ValueError, match="a Gambit game was expected, got a list"):
         from_gambit([1])
 
 

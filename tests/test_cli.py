@@ -118,7 +118,7 @@ def test_lists_as_json(capsys):
         ),
         (
             ("play", "chicken", "--learners", "uniform()", "--rounds", "0"),
-            "rounds must be a whole number",
+            "rounds must be an integer",
         ),
         (("play", "chicken", "--learners", "uniform()", "--rounds", "x"), "--rounds"),
         (("play", "chicken", "--learners", "uniform()"), "--rounds"),
@@ -130,7 +130,7 @@ def test_lists_as_json(capsys):
         ),
         (
             ("play", "chicken", "--learners", "uniform()", "--rounds", "2", "--seed", "-1"),
-            "seed must be a whole number",
+            "seed must be an integer",
         ),
         (
             (
@@ -265,9 +265,9 @@ def test_every_option_has_a_line_of_help(capsys, name):
         ),
         (("--concept", "stable"), "--concept"),
         (("--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
-        (("--by", "hedge(1)", "--rounds", "0"), "rounds must be a whole number of at least 1"),
+        (("--by", "hedge(1)", "--rounds", "0"), "rounds must be an integer >= 1"),
         (("--seed", "1"), "--seed is for dynamics"),
-        (("--by", "hedge(1)", "--rounds", "2", "--seed", "-1"), "seed must be a whole number"),
+        (("--by", "hedge(1)", "--rounds", "2", "--seed", "-1"), "seed must be an integer"),
         (("--by", "exp3(0.1)", "--rounds", "2"), "needs a key (a seed)"),
         (("more",), "error: unrecognized arguments: more (see"),
     ],

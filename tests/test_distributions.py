@@ -87,7 +87,7 @@ def largest_z(samples):
 
 
 def test_the_contract(entry):
-    """Shape, type, key, `jit` with its parameters traced, and the mean that it promises whatever came before."""
+    """Shape, type, key, `jit` with its parameters traced, and the mean that it promises whatever the past rounds."""
     losses, again, other = (np.asarray(drawn(entry.distribution, k)) for k in (KEY, KEY, OTHER))
     assert losses.shape == (T, D, N)
     assert np.isfinite(losses).all()

@@ -133,7 +133,7 @@ def test_the_famous_games_move_from_a_start():
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ([[0.5, 0.5]], "start must have an entry for each of 2 players, but has 1"),
+        ([[0.5, 0.5]], "start must have an entry for each of 2 players, got 1"),
         ([[0.5, 0.6], None], "prior must sum to 1"),
         ([[0.2, 0.3, 0.5], None], r"prior must have shape \(2,\)"),
         ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),

@@ -117,40 +117,40 @@ def test_fractions_are_kept_only_while_they_are_the_payoffs():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "expected NFG at line 1, column 1, but came the end"),
-        (b"EFG 2 R", "expected NFG at line 1, column 1, but came 'EFG 2 R'"),
-        (b"NFG 2 R", "expected 1 at line 1, column 5, but came '2 R'"),
-        (b"NFG 1 Q", "expected R or D at line 1, column 7, but came 'Q'"),
-        (b"NFG 1 R title", "expected the title in quotes at line 1, column 9, but came 'title'"),
+        (b"", "expected NFG at line 1, column 1, got the end"),
+        (b"EFG 2 R", "expected NFG at line 1, column 1, got 'EFG 2 R'"),
+        (b"NFG 2 R", "expected 1 at line 1, column 5, got '2 R'"),
+        (b"NFG 1 Q", "expected R or D at line 1, column 7, got 'Q'"),
+        (b"NFG 1 R title", "expected the title in quotes at line 1, column 9, got 'title'"),
         (b'NFG 1 R "title', "expected a text that ends in a quote at line 1, column 9"),
-        (b'NFG 1 R "t"\n  "x"', "expected '{' at line 2, column 3, but came '\"x\"'"),
+        (b'NFG 1 R "t"\n  "x"', "expected '{' at line 2, column 3, got '\"x\"'"),
         (
             b'NFG 1 R "t" { 5 }',
             "expected the name of a player in quotes or '}' at line 1, column 15",
         ),
-        (b'NFG 1 R "t" { "a"', "expected the name of a player .* came the end"),
-        (b'NFG 1 R "t" { } { }', "between 1 and 26 players at line 1, column 17, but came 0"),
-        (b'NFG 1 R "t" {' + b' "a"' * 40 + b" }", "between 1 and 26 players .* came 40"),
+        (b'NFG 1 R "t" { "a"', "expected the name of a player .* got the end"),
+        (b'NFG 1 R "t" { } { }', "between 1 and 26 players at line 1, column 17, got 0"),
+        (b'NFG 1 R "t" {' + b' "a"' * 40 + b" }", "between 1 and 26 players .* got 40"),
         (b'NFG 1 R "t" { "a" } { x }', "expected a number of actions at line 1, column 23"),
-        (b'NFG 1 R "t" { "a" } { 0 }', "expected at least 1 action for every player .* came 0"),
-        (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, but came '2 }'"),
+        (b'NFG 1 R "t" { "a" } { 0 }', "expected at least 1 action for every player .* got 0"),
+        (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, got '2 }'"),
         (b'NFG 1 R "t" { "a" "b" } { { "x" } }', "expected '{' at line 1, column 35"),
         (b'NFG 1 R "t" { "a" } { { 5 } }', "expected the name of an action in quotes or '}'"),
-        (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* came 999,999,999"),
-        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* came a text too short"),
+        (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* got 999,999,999"),
+        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* got a text too short"),
         (
             b'NFG 1 R "t" { "a" } { 2 } 1 \n',
-            "expected a number at line 2, column 1, but came the end",
+            "expected a number at line 2, column 1, got the end",
         ),
-        (b'NFG 1 R "t" { "a" } { 2 } 1234567', "expected a number at line 1, .* came the end"),
-        (b'NFG 1 R "t" { "a" } { 2 } 1 x', "expected a number at line 1, column 29, but came 'x'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1234567', "expected a number at line 1, .* got the end"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 x', "expected a number at line 1, column 29, got 'x'"),
         (
             b'NFG 1 R "t" { "a" } { 2 } 1 1/0',
-            "expected a number at line 1, column 29, but came '1/0'",
+            "expected a number at line 1, column 29, got '1/0'",
         ),
-        (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* came 'nan'"),
-        (b'NFG 1 R "t" { "a" } { 2 } 1 1e999999999', "expected a number .* came '1e999999999'"),
-        (b'NFG 1 R "t" { "a" } { 2 } 1 1e309', "a number that a double can hold .* came '1e309'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* got 'nan'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 1e999999999', "expected a number .* got '1e999999999'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 1e309', "a number that a double can hold .* got '1e309'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 ' + b"9" * 1001, "expected a number at line 1, column 29"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 2 3', "expected the end of the file at line 1, column 31"),
         (b'NFG 1 R "t" { "a" } { 2 } "" { { 1 } } 1 1', "name of an outcome in quotes at .* 34"),
@@ -158,11 +158,11 @@ def test_fractions_are_kept_only_while_they_are_the_payoffs():
         (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 2 } } 1 1', "expected '}' at line 1, column 40"),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 2',
-            "one of 1 outcomes at .* 46, but came '2'",
+            "one of 1 outcomes at .* 46, got '2'",
         ),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1',
-            "number of an outcome at .* came '-1'",
+            "number of an outcome at .* got '-1'",
         ),
         (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1', "expected 2 outcomes at .* too short"),
         (b'NFG 1 R "t\xff" { "a" }', "must be UTF-8 text, but line 1, column 11 is not"),
@@ -176,7 +176,7 @@ def test_every_kind_of_mistake_is_told_with_its_place(data, message):
 
 
 def test_an_unknown_form():
-    with pytest.raises(ValueError, match='form must be "payoff" or "outcome", but is \'tree\''):
+    with pytest.raises(ValueError, match='form must be "payoff" or "outcome", got \'tree\''):
         game_to_nfg(games.chicken(), "tree")
 
 

@@ -307,7 +307,7 @@ def test_every_objective_refuses_what_makes_none(kind):
     with pytest.raises(ValueError, match=r"^count must be"):
         kind(D, T).draw(0, key=KEY)
     objective, other = kind(D, T), (SwapAttention if "Swap" in kind.__name__ else LinearAttention)
-    with pytest.raises(ValueError, match="plays 3 actions, but was asked to play 2"):
+    with pytest.raises(ValueError, match="plays 3 actions, got 2"):
         objective.loss(other(3, key=KEY), objective.draw(N, key=KEY))
 
 
@@ -319,11 +319,11 @@ def test_every_objective_refuses_what_makes_none(kind):
         (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
         (
             lambda: HindsightObjective(D, T, Rademacher()),
-            "i.i.d. Gaussian losses, but .* rademacher",
+            "i.i.d. Gaussian losses, got .* rademacher",
         ),
         (
             lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())),
-            "i.i.d. Gaussian losses, but .* random-horizon",
+            "i.i.d. Gaussian losses, got .* random-horizon",
         ),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "covariance"),
         (lambda: HindsightObjective(D, T, CORRELATED).optimum, "got a covariance"),

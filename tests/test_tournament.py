@@ -155,13 +155,13 @@ def test_failures_are_told_and_the_rest_is_played(x64):
     [
         (([], PENNIES, 3), "at least one learner and one game"),
         (([Uniform()], {}, 3), "at least one learner and one game"),
-        (([Uniform(), Uniform()], PENNIES, 3), r"uniform\(\) is there twice"),
-        (([Uniform()], PENNIES, 0), "rounds must be a whole number"),
+        (([Uniform(), Uniform()], PENNIES, 3), r"got uniform\(\) twice"),
+        (([Uniform()], PENNIES, 0), "rounds must be an integer"),
         ((["hedge(1)", "hedge(1)"], ["chicken"], 3), "a mapping gives them names"),
         (([Uniform()], ["chikcen"], 3), "the nearest is chicken"),
         (
             ([Uniform()], {"two": [games.chicken()] * 2}, 3),
-            "two must have one game or 1, but has 2",
+            "two must have one game or 1, got 2",
         ),
         (([Uniform()], {"large": [Game(np.zeros((2, 20000, 2)))]}, 3), "need 400,000,004 numbers"),
     ],
@@ -285,8 +285,8 @@ def test_the_command(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--seeds", "0"), "seeds must be a whole number of at least 1"),
-        (("--rounds", "-1"), "rounds must be a whole number of at least 1"),
+        (("--seeds", "0"), "seeds must be an integer >= 1"),
+        (("--rounds", "-1"), "rounds must be an integer >= 1"),
         (("--games", "chikcen"), "nearest is chicken"),
         (("--learners", "hegde(1)"), "nearest is hedge"),
         (("--learners", "--rounds", "1"), "--learners: expected at least one"),

@@ -62,7 +62,7 @@ def _keep_output_clean() -> None:
 
 def _join_named(coordinator: str, processes: int | None, process_id: int | None) -> None:
     loopback = _check(coordinator, processes, process_id)
-    absent = f"not all of {processes} processes came to {coordinator} within {START:.0f} s: "
+    absent = f"not all of {processes} processes reached {coordinator} within {START:.0f} s: "
     absent += "start every --process-id from 0 up, with the same --coordinator and --processes"
     _initialize(
         absent,
@@ -76,7 +76,7 @@ def _join_named(coordinator: str, processes: int | None, process_id: int | None)
 
 def _join_detected() -> None:
     try:
-        _initialize(f"not all processes of this job came together within {START:.0f} s")
+        _initialize(f"not all processes of this job met within {START:.0f} s")
     except ValueError as error:
         raise ValueError(
             "no launcher of several processes was detected (SLURM, Open MPI, Kubernetes, TPU): name "
@@ -100,14 +100,14 @@ def _check(coordinator: str, processes: int | None, process_id: int | None) -> b
     """Whether the coordinator is on this machine's loopback; raises ValueError for what cannot work."""
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
-        raise ValueError(f"the coordinator must be HOST:PORT, but is {coordinator!r}")
+        raise ValueError(f"the coordinator must be HOST:PORT, got {coordinator!r}")
     if processes is None or process_id is None:
         raise ValueError("a coordinator needs the number of processes and the id of this one too")
     checks.at_least("processes", processes, 1)
     checks.at_least("process_id", process_id, 0)
     if process_id >= processes:
         raise ValueError(
-            f"process_id must be below processes = {processes} (the first is 0), but is {process_id}"
+            f"process_id must be below processes = {processes} (the first is 0), got {process_id}"
         )
     try:
         family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=SOCK_STREAM)[0]

@@ -46,7 +46,7 @@ def test_exponents_are_those_of_a_power_law():
     ("words", "message"),
     [
         (("--only", "dept"), "--only: invalid choice: 'dept'"),
-        (("--actions", "1"), "actions must be a whole number of at least 2, but is 1"),
+        (("--actions", "1"), "actions must be an integer >= 2, got 1"),
         (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
     ],
 )

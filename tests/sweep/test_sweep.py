@@ -143,7 +143,9 @@ def test_the_results_are_a_tidy_table_on_disk(whole):
 
 
 def test_a_folder_without_a_sweep_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"must be the folder of a sweep, but has no sweep\.json"):
+    with pytest.raises(
+        ValueError, match=r"must be the folder of a sweep, got one without sweep\.json"
+    ):
         table(tmp_path)
 
 
@@ -242,9 +244,7 @@ def test_a_copied_cell_is_not_taken_for_another(fake, tmp_path):
 
 
 def test_a_worker_with_another_regrax_is_refused():
-    with pytest.raises(
-        RuntimeError, match=r"must have the regrax of the command, 0\.0\.0, but has"
-    ):
+    with pytest.raises(RuntimeError, match=r"must have the regrax of the command, 0\.0\.0, got"):
         run_checked(work, CELLS[:1], "0.0.0")
 
 

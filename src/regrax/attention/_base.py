@@ -35,9 +35,7 @@ class Model(Learner):
     def check_actions(self, actions: int) -> None:
         """Raise unless the parameters are for this number of actions."""
         if actions != self.actions:
-            raise ValueError(
-                f"{self} plays {self.actions} actions, but was asked to play {actions}"
-            )
+            raise ValueError(f"{self} plays {self.actions} actions, got {actions}")
 
     def __str__(self) -> str:
         return f"{self.name}({self.actions})"

@@ -99,7 +99,7 @@ class SingleLayer(Model):
 def check_operator(operator: str, radius: Scalar, projection: Projection | None) -> None:
     """Raise unless the operator is known and what comes with it fits."""
     if operator not in ("softmax", "ball"):
-        raise ValueError(f'operator must be "softmax" or "ball", but is {operator!r}')
+        raise ValueError(f'operator must be "softmax" or "ball", got {operator!r}')
     if operator == "softmax" and projection is not None:
-        raise ValueError('a projection belongs to operator "ball", but the operator is "softmax"')
+        raise ValueError('a projection belongs to operator "ball", got operator "softmax"')
     checks.positive("radius", radius)

@@ -140,7 +140,7 @@ class FullLinearAttention(SingleLayer):
         """
         values, bias, slope, offset = self.layer
         if checks.is_concrete(offset) and not offset:
-            raise ValueError("the bias score k_c^T (Q 1 + q_c) must not be 0, but is 0")
+            raise ValueError("the bias score k_c^T (Q 1 + q_c) must not be 0")
         blank = LinearAttention(
             self.actions,
             key=jax.random.key(0),

@@ -90,7 +90,7 @@ class Transformer(Model):
         for name, value in sizes.items():
             checks.at_least(name, value, 1)
         if width % heads:
-            raise ValueError(f"width must be a multiple of heads = {heads}, but is {width}")
+            raise ValueError(f"width must be a multiple of heads = {heads}, got {width}")
         drawn = _draw(key, actions, layers, width, hidden or 2 * width)
         self.start, self.embed, self.blocks, self.readout = drawn
         self.readout_bias = jnp.zeros(actions)
@@ -124,7 +124,7 @@ class Transformer(Model):
     ) -> Cache:
         self.check_actions(actions)
         if rounds is None:
-            raise ValueError("a transformer needs rounds, the size of its cache, but got None")
+            raise ValueError("a transformer needs rounds, the size of its cache, got None")
         checks.at_least("rounds", rounds, 1)
         # one token more than rounds: the update after the last round still reads its loss
         empty = jnp.zeros((len(self.blocks), self.start.size, rounds + 1))

@@ -44,7 +44,7 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     kind = path.suffix.lower()
     if kind not in READERS:
         known = ", ".join(READERS)
-        raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
+        raise ValueError(f"a log must end in {known}, got {path.name}")
     with path.open("rb") as file:
         reader, size = READERS[kind], path.stat().st_size or 1
         if layout is not None and reader is _json_rows:
@@ -162,16 +162,16 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
-        raise ValueError(f"the first line must name the columns, but is not CSV: {error}") from None
+        raise ValueError(f"the first line must name the columns in CSV: {error}") from None
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise ValueError(f"every column must have its own name, but {twice[0][:60]} comes twice")
+        raise ValueError(f"every column must have its own name, got {twice[0][:60]} twice")
     return header
 
 
 def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
-        return f"it has {len(cells)} cells, but the first line names {len(header)} columns"
+        return f"a row must have {len(header)} cells, one per column, got {len(cells)}"
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
         return "not UTF-8 text"
     row: dict[str, Any] = {}

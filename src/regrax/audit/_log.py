@@ -84,7 +84,7 @@ def read_log(
     >>> _ = path.write_text('{"policy": [0.5, 0.5], "losses": [0, 1]}\\n{"policy": [0.5, 0.7], "losses": [0, 1]}\\n')
     >>> log = read_log(path)
     >>> log.rows, list(log.bad)
-    (1, [('2', 'policy must sum to 1 along its last axis, but sums to 1.2')])
+    (1, [('2', 'policy must sum to 1 along its last axis, got 1.2')])
     """
     log = Log()
     resolver = Resolver(layout or Layout(), game) if layout or game else None
@@ -125,7 +125,7 @@ def _group(agent: Name | None, episode: Name | None) -> Group | str:
         whole = int(value) if type(value) is float and value.is_integer() else value
         text = default if whole is None else str(whole)
         if type(whole) is float or not 1 <= len(text) <= 200:
-            return f"{kind} must be a name or a whole number, but is {short(value)}"
+            return f"{kind} must be a name or an integer, got {short(value)}"
         names.append(text)
     return names[0], names[1]
 

@@ -99,7 +99,7 @@ def judge(
     whole = windows[0]
     m = whole.suffered.shape[1]
     if m < LEAST_ROUNDS:
-        few = f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, but there are {m}"
+        few = f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
     many = len(scores[0].regret) >= MANY
     pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
@@ -139,7 +139,7 @@ def _p_values(bins: Bins, scores: Scores, many: bool, seed: int) -> tuple[float,
 
 
 def _shuffled(series: Float[np.ndarray, "n m"], seed: int) -> float:
-    """How often rounds in random order have a statistic as large as in the order they came."""
+    """How often rounds in random order have a statistic as large as in the order they were played."""
     n, m = series.shape
     drawn = _shuffled_weights(n, m, block_length(series), seed) @ series.ravel()
     tie = 1e-9 * np.abs(series).max(initial=0.0)  # equal up to rounding counts as equal

@@ -60,9 +60,9 @@ def monte_carlo_steps(
     checks.at_least("samples", samples, 2)
     checks.at_least("runs", runs, 1)
     if architecture not in ("single", "swap"):
-        raise ValueError(f'architecture must be "single" or "swap", but is {architecture!r}')
+        raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
     if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, but is {estimator!r}")
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     heads = actions if architecture == "swap" else 1
     draw = _draws(estimator, (horizon, actions, heads * samples))
     mesh = mesh_of(devices, pieces=1)

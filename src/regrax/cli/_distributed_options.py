@@ -65,7 +65,7 @@ class Cluster:
         if self.devices in (None, "all"):
             return None
         if not self.devices.isdigit() or not int(self.devices):
-            raise ValueError(f"--devices must be all or a number above 0, but is {self.devices}")
+            raise ValueError(f"--devices must be all or a number above 0, got {self.devices}")
         return int(self.devices)
 
     def _chosen(self) -> "Devices | None":
@@ -101,7 +101,7 @@ def _watched() -> Iterator[Callable[[], None]]:
 
 def _end_with(parent: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        parent.recv(1)  # nothing ever comes but the end
+        parent.recv(1)  # nothing is ever sent: it returns when the pipe closes
     os._exit(LOST)
 
 

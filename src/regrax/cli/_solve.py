@@ -49,7 +49,7 @@ class Solve:
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
         if self.by is not None and self.objective != "any":
-            raise ValueError(f"dynamics have no objective, but --objective is {self.objective}")
+            raise ValueError(f"dynamics have no objective, got --objective {self.objective}")
         if self.seed is not None:
             checks.at_least("seed", self.seed, 0)
             if self.by is None:

@@ -35,7 +35,7 @@ def _horizon(text: str) -> int | float:
     try:
         return math.inf if text == "inf" else int(text)
     except ValueError:
-        raise ValueError(f"horizon must be a whole number or inf, but is {text!r}") from None
+        raise ValueError(f"horizon must be an integer or inf, got {text!r}") from None
 
 
 def _compute(actions: int, horizon: int | float, operator: str, radius: float) -> dict[str, Any]:

@@ -56,8 +56,8 @@ def _read(path: Path) -> "Game | None":
 
         return load(path)
     if len(path.name) < MAX_NAME and path.is_file():
-        known, ends = ", ".join(GAME_FILES), path.suffix or "nothing"
-        raise ValueError(f"a game file must end in {known}, but {path} ends in {ends}")
+        known = ", ".join(GAME_FILES)
+        raise ValueError(f"a game file must end in {known}, got {path}")
     return None
 
 
@@ -121,7 +121,7 @@ def _is_number(cell: str) -> bool:
 
 
 class Bars:
-    """One bar a task, made when it is first heard of, with the time left."""
+    """One bar per task, made at its first report, with the time left."""
 
     def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
         self.begin = math.inf if hidden else monotonic() + after  # before it nothing is shown

@@ -108,7 +108,7 @@ def run_checked(function: Callable[..., Any], argument: Any, version: str) -> An
     """Run a task on a worker, which must have the regrax of whoever asks."""
     if version != __version__:
         raise RuntimeError(
-            f"a worker must have the regrax of the command, {version}, but has {__version__}"
+            f"a worker must have the regrax of the command, {version}, got {__version__}"
         )
     return function(argument)
 

@@ -161,7 +161,7 @@ class Correlated(eqx.Module):
 def check_concept(concept: str) -> None:
     """Raise unless `concept` names an equilibrium."""
     if concept not in CONCEPTS:
-        raise ValueError(f'concept must be "nash", "ce" or "cce", but is {concept!r}')
+        raise ValueError(f'concept must be "nash", "ce" or "cce", got {concept!r}')
 
 
 def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:

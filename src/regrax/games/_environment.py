@@ -138,7 +138,7 @@ class Summary(eqx.Module):
             "swap": regret.swap_of,
         }
         if kind not in of:
-            raise ValueError(f"kind must be one of {', '.join(of)}, but is {kind!r}")
+            raise ValueError(f"kind must be one of {', '.join(of)}, got {kind!r}")
         return np.array([of[kind](regret.gains_of(matrix)) for matrix in self.matrices])
 
 

@@ -59,7 +59,7 @@ def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]
     """
     if min(gains.shape) > LARGEST:
         raise ValueError(
-            f"maximum entropy takes up to {LARGEST:,} joint actions or deviations, but here are {min(gains.shape):,}"
+            f"maximum entropy takes up to {LARGEST:,} joint actions or deviations, got {min(gains.shape):,}"
         )
     even = np.full(gains.shape[1], 1 / gains.shape[1])
     if (gains @ even).max(initial=0.0) <= 0:

@@ -49,7 +49,7 @@ def solve(
         return _best(game, concept, _weights(objective, game))
     if objective not in OBJECTIVES:
         raise ValueError(
-            f'objective must be "any", "welfare", "minimum", "entropy" or an array, but is {objective!r}'
+            f'objective must be "any", "welfare", "minimum", "entropy" or an array, got {objective!r}'
         )
     if objective == "any" and (pure := nash.pure_equilibria(game)):
         return _certain(game, pure[0])  # an equilibrium by every concept, and nothing to solve
@@ -74,9 +74,7 @@ def nearest(joint: Any, game: Game | str, concept: Concept = "ce") -> Nearest:
     0.5
     """
     if concept not in ("ce", "cce"):
-        raise ValueError(
-            f'distance is measured to the "ce" or "cce" set, but concept is {concept!r}'
-        )
+        raise ValueError(f'distance is measured to the "ce" or "cce" set, got concept {concept!r}')
     from scipy import sparse
 
     game = as_game(game)
@@ -156,9 +154,7 @@ def _profile(flat: Any, game: Game) -> Correlated:
 
 def _nash(game: Game, objective: Objective) -> Correlated:
     if objective == "entropy":
-        raise ValueError(
-            'objective "entropy" is for concepts "ce" and "cce", but concept is "nash"'
-        )
+        raise ValueError('objective "entropy" is for concepts "ce" and "cce", got concept "nash"')
     if nash.is_zero_sum(game):
         return nash.zero_sum_equilibrium(game)  # all are worth the same
     if len(game.sizes) == 2:

@@ -34,9 +34,7 @@ class Agent(HostLearner):
 
     def __check_init__(self) -> None:
         if not callable(self.function):
-            raise ValueError(
-                f"function must be callable with past losses, but is {self.function!r}"
-            )
+            raise ValueError(f"function must be callable with past losses, got {self.function!r}")
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: Key = None
@@ -69,4 +67,4 @@ def _numbers(name: str, answer: Any) -> np.ndarray:
     try:
         return np.asarray(answer, float)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, but is {answer!r}") from None
+        raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None

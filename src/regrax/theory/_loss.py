@@ -145,12 +145,12 @@ def check_size(actions: int, horizon: int | float) -> None:
 
 
 def check_operator(operator: str, radius: int | float) -> str:
-    """The operator, or an error when it is unknown or a radius came where none belongs."""
+    """The operator, or an error when it is unknown or is given a radius that it has no use for."""
     checks.positive("radius", radius)
     if operator not in ("softmax", "ball"):
-        raise ValueError(f"operator must be 'softmax' or 'ball', but is {operator!r}")
+        raise ValueError(f"operator must be 'softmax' or 'ball', got {operator!r}")
     if operator == "softmax" and radius != 1:
-        raise ValueError(f"radius belongs to operator='ball', but came as {radius} with softmax")
+        raise ValueError(f"radius belongs to operator='ball', got {radius} with softmax")
     return operator
 
 
@@ -161,7 +161,7 @@ def check_step(step: int | float, horizon: int | float) -> float:
     if scaled > LARGEST_SCALED_STEP:
         raise ValueError(
             f"step times the root of the horizon must be at most {LARGEST_SCALED_STEP:g}, where play is "
-            f"already that of follow-the-leader, but is {scaled:g}"
+            f"already that of follow-the-leader, got {scaled:g}"
         )
     return scaled
 

@@ -1,7 +1,7 @@
 r"""Where loss sequences come from: distributions over `losses[t, j, n]`, sequence last.
 
 `mean` is what makes plain regret training cheap: when every action's loss has the same known mean in every round,
-whatever came before, the expected regret is the same for every policy (see `regrax.training._objectives`).
+whatever the past rounds, the expected regret is the same for every policy (see `regrax.training._objectives`).
 """
 
 from abc import abstractmethod
@@ -259,7 +259,7 @@ def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
     lowest = np.linalg.eigvalsh(covariance).min()
     if not np.allclose(covariance, covariance.T) or lowest <= 0:
         raise ValueError(
-            f"covariance must be symmetric with eigenvalues above 0, but the lowest is {lowest:.6g}"
+            f"covariance must be symmetric with eigenvalues above 0, got a lowest of {lowest:.6g}"
         )
 
 

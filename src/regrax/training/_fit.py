@@ -71,7 +71,7 @@ class TrainingDiverged(ArithmeticError):
     def __init__(self, step: int, state: TrainingState) -> None:
         good = int(np.max(state.step))
         super().__init__(
-            f"the loss must be a finite number, but was not at step {step}; the state after step {good} is the "
+            f"the loss must be finite, got nan or inf at step {step}; the state after step {good} is the "
             "last good one: go on from it with a lower learning rate"
         )
         self.state = state
@@ -118,9 +118,9 @@ def fit(
     for name, value in {"steps": steps, "batch": batch, "chunk": chunk, "every": every}.items():
         checks.at_least(name, value, 1)
     if batch % chunk:
-        raise ValueError(f"batch must be a multiple of chunk = {chunk}, but is {batch}")
+        raise ValueError(f"batch must be a multiple of chunk = {chunk}, got {batch}")
     if not 0 <= tail <= 1:
-        raise ValueError(f"tail must be a fraction between 0 and 1, but is {tail}")
+        raise ValueError(f"tail must be a fraction between 0 and 1, got {tail}")
     optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
     mesh = mesh_of(devices, batch // chunk)

@@ -50,12 +50,12 @@ class HindsightObjective(Objective):
         check_distribution("distribution", self.distribution)
         if not isinstance(self.distribution, Gaussian):
             raise ValueError(
-                "the hindsight loss is a fact about i.i.d. Gaussian losses, but the distribution is "
+                "the hindsight loss is a fact about i.i.d. Gaussian losses, got distribution "
                 f"{self.distribution.name}"
             )
         if self.distribution.covariance is not None and (self.conditional or self.swap):
             raise ValueError(
-                "the conditional mean and swap blocks take standard Gaussian losses, but a covariance was given"
+                "the conditional mean and swap blocks take standard Gaussian losses, got a covariance"
             )
 
     @property

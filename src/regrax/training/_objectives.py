@@ -92,9 +92,7 @@ class RegretObjective(Objective):
     def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
         """The losses, and what the model sees of them."""
         if count % self.sequences:
-            raise ValueError(
-                f"a batch must be groups of {self.sequences}, but has {count} sequences"
-            )
+            raise ValueError(f"a batch must be groups of {self.sequences}, got {count} sequences")
         nature, sight = jax.random.split(key)
         losses = self.distribution.draw(self.horizon, self.actions, count, key=nature)
         seen = losses if self.feedback is None else self.feedback.observe(losses, key=sight)
@@ -207,7 +205,7 @@ def _answered(model: Any, losses: Batch) -> Batch:
 def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
     """What the heads of a swap model answer to blocks."""
     if not isinstance(model, SwapAttention):
-        raise ValueError(f"an objective on blocks trains a SwapAttention, but came with {model}")
+        raise ValueError(f"an objective on blocks trains a SwapAttention, got {model}")
     return model.columns(blocks)
 
 

@@ -39,7 +39,7 @@ def surrogate(h: str | Surrogate) -> Surrogate:
     if callable(h):
         return h
     if h not in SURROGATES:
-        raise ValueError(f"h must be a function or one of {', '.join(SURROGATES)}, but is {h!r}")
+        raise ValueError(f"h must be a function or one of {', '.join(SURROGATES)}, got {h!r}")
     return SURROGATES[h]
 
 

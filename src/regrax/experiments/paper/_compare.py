@@ -1,4 +1,4 @@
-"""The comparison: what the paper printed, what came out here, what is exact, and a verdict that follows from these."""
+"""The comparison: what the paper printed, what was measured here, what is exact, and the verdict that follows."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -56,7 +56,7 @@ def line(
 
     Args:
         quantity: What it is.
-        values: What came out here.
+        values: What was measured here.
         why: In one sentence, where a difference comes from.
         reported: The name of the paper's number, if it has one.
         exact: The exact number, if it is known.

@@ -98,7 +98,7 @@ class TrainConfig:
 
         if self.operator != "softmax" and self.model not in ("linear", "full"):
             raise ValueError(
-                f"operator must be softmax for the {self.model} model, but is {self.operator}"
+                f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
         if self.model == "transformer":
             sizes = {"layers": self.layers, "heads": self.heads, "width": self.width}
@@ -131,7 +131,7 @@ class TrainConfig:
             own = "swap, swap-closed" if swap else "regret"
             raise ValueError(
                 f"the {self.model} model takes the objectives {own}, hindsight and hindsight-mean, "
-                f"but was given {name}"
+                f"got {name}"
             )
         losses, feedback = self._losses(), self._feedback()
         if name == "regret":
@@ -149,7 +149,7 @@ class TrainConfig:
         distribution = parse_distribution(self.distribution)
         if self.objective_name == "swap" and self.distribution != "gaussian":
             raise ValueError(
-                f"the objective swap draws Gaussian blocks, but the distribution is {self.distribution}; "
+                f"the objective swap draws Gaussian blocks, got distribution {self.distribution}; "
                 "swap-closed takes any"
             )
         return distribution
@@ -161,7 +161,7 @@ class TrainConfig:
             return None
         if self.objective_name != "regret":
             raise ValueError(
-                f"feedback belongs to the objective regret, but the objective is {self.objective_name}"
+                f"feedback belongs to the objective regret, got objective {self.objective_name}"
             )
         return parse_feedback(self.feedback)
 

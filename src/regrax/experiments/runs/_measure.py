@@ -66,7 +66,9 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
     model, about = unpack_model(read_whole(file) if data is None else data, file)
     kept = about.get("config")
     if not isinstance(kept, dict):
-        raise ValueError(f"{file} must hold a model that was trained here, but has no settings")
+        raise ValueError(
+            f"{file} must hold a model that was trained here, got one without settings"
+        )
     for name, value in asdict(config).items():
         if name not in kept or kept[name] != value:
             raise ValueError(

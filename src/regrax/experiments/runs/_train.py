@@ -99,7 +99,7 @@ def check_alike(config: TrainConfig) -> None:
     for name, value in asdict(config).items():
         if first[name] != value:
             raise ValueError(
-                f"all processes must be started alike, but here {name} = {value!r} and in the first {first[name]!r}"
+                f"all processes must be started alike, got {name} = {value!r} here and {first[name]!r} in the first"
             )
 
 

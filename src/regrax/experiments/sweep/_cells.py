@@ -43,7 +43,7 @@ def completed(config: TrainConfig) -> TrainConfig:
     batch = usual.batch * config.build_objective().effort if batch is None else batch
     checks.at_least("batch", batch, 1)
     if batch % min(batch, usual.chunk):
-        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, but is {batch}")
+        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, got {batch}")
     unused: Any = () if config.model == "transformer" else DEEP
     return replace(
         config,

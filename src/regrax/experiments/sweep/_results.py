@@ -103,7 +103,9 @@ def listing_of(folder: str | Path) -> Listing:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Listing)
     except FileNotFoundError:
-        raise ValueError(f"{folder} must be the folder of a sweep, but has no sweep.json") from None
+        raise ValueError(
+            f"{folder} must be the folder of a sweep, got one without sweep.json"
+        ) from None
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"{file} is damaged: {error}") from None
 

@@ -43,7 +43,7 @@ class Group(NamedTuple):
 
 
 def groups(rows: Sequence[Row]) -> list[Group]:
-    """The rows by everything but the seed, in the order they came.
+    """The rows by everything but the seed, in order of first appearance.
 
     >>> from regrax.experiments.runs import Measured
     >>> linear = TrainConfig("linear", 3, 20)

@@ -88,9 +88,9 @@ class Tournament:
 
     def _of(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
         if measure not in MEASURES:
-            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, but is {measure!r}")
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
         if game is not None and game not in self.games:
-            raise ValueError(f"game must be one of {', '.join(self.games)}, but is {game!r}")
+            raise ValueError(f"game must be one of {', '.join(self.games)}, got {game!r}")
         values = self.values[measure]
         return values if game is None else values[self.games.index(game)][None]
 

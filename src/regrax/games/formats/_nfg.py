@@ -66,7 +66,7 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     1 -1
     """
     if form not in ("payoff", "outcome"):
-        raise ValueError(f'form must be "payoff" or "outcome", but is {form!r}')
+        raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
     quoted = [f"{{ {' '.join(map(_quoted, labels))} }}" for labels in game.actions]
     head = f"NFG 1 R {_quoted(game.labels.name)} {{ {' '.join(map(_quoted, game.players))} }}"
     rows = _rows(game)
@@ -271,10 +271,10 @@ class _Reader:
         match = _TOKEN.match(self.text, self.position)
         self.position = match.end() if match else len(self.text)
 
-    def fail(self, expected: str, came: str | None = None) -> NoReturn:
+    def fail(self, expected: str, got: str | None = None) -> NoReturn:
         rest = self.text[self.position :]
         start = self.position + len(rest) - len(rest.lstrip())
         line, column = _place(self.text[:start])
         shown = self.text[start : start + 20].split("\n")[0]
-        came = came or (repr(shown) if shown else "the end")
-        raise ValueError(f"expected {expected} at line {line}, column {column}, but came {came}")
+        got = got or (repr(shown) if shown else "the end")
+        raise ValueError(f"expected {expected} at line {line}, column {column}, got {got}")

@@ -34,7 +34,7 @@ def prisoners_dilemma(
     if not temptation > reward > punishment > sucker:
         raise ValueError(
             "payoffs must fall from temptation to reward, punishment and sucker, "
-            f"but are {temptation}, {reward}, {punishment}, {sucker}"
+            f"got {temptation}, {reward}, {punishment}, {sucker}"
         )
     name = named(
         prisoners_dilemma,
@@ -197,7 +197,7 @@ def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: floa
     """
     if not 0 < effort < wage or not 0 < cost < wage:
         raise ValueError(
-            f"effort and cost must be between 0 and the wage {wage}, but are {effort} and {cost}"
+            f"effort and cost must be between 0 and the wage {wage}, got {effort} and {cost}"
         )
     worker = [[wage - effort, wage - effort], [0, wage]]
     employer = [[output - wage - cost, output - wage], [-cost, -wage]]

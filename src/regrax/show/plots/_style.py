@@ -34,7 +34,7 @@ def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def check_suffix(file: Path) -> None:
     """Raise unless the file's ending names a picture format."""
     if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, but is {file}")
+        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, got {file}")
 
 
 def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
