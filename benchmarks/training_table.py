@@ -50,7 +50,7 @@ def measured(name: str, model, objective) -> dict:
     found = evaluate(model, objective, key=FRESH)
     row = {"loss": found.loss, "error": found.error, "optimal_loss": found.optimal_loss}
     if name.startswith("transformer"):
-        biased = RegretObjective(ACTIONS, HORIZON, BiasedGaussian(), h="identity")
+        biased = RegretObjective(ACTIONS, HORIZON, BiasedGaussian(), surrogate="identity")
         return row | {"R_20 biased": evaluate(model, biased, key=FRESH).loss}
     row |= fit_step_size(model, HORIZON, key=FRESH)._asdict()
     return row | (swap_measures(model) if name == "swap" else {})

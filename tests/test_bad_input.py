@@ -123,7 +123,7 @@ def test_something_else_than_a_learner_in_a_seat():
         play(PENNIES, [5, 5], 5)
     with pytest.raises(ValueError, match="game must be a Game or the spec of one, got ndarray"):
         play(np.zeros((2, 2, 2)), "hedge(1)", 5)
-    with pytest.raises(ValueError, match="no learner is named 'agent'"):
+    with pytest.raises(ValueError, match="unknown learner 'agent'"):
         play(PENNIES, 'agent("python:os:getcwd")', 5)
     with pytest.raises(ValueError, match="expected name"):
         play("folder/mine.nfg", "hedge(1)", 5)

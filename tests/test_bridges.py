@@ -9,12 +9,12 @@ import pytest
 
 from regrax import games
 from regrax.games import (
-    Correlated,
+    CorrelatedProfile,
     Game,
     from_gambit,
     from_openspiel,
     nash_equilibria,
-    nearest,
+    nearest_equilibrium,
     pure_equilibria,
     solve,
     to_gambit,
@@ -213,9 +213,9 @@ def test_nash_equilibria_agree_with_gambit(gambit, game):
 def test_openspiel_equilibria_pass_our_check(pyspiel, game, concept):
     """The one of most Gini impurity, by its conic solver: an equilibrium to that solver's accuracy."""
     joint = openspiel_joint(game, f"_mg{concept}")
-    profile = Correlated(np.maximum(joint, 0) / np.maximum(joint, 0).sum(), game)
+    profile = CorrelatedProfile(np.maximum(joint, 0) / np.maximum(joint, 0).sum(), game)
     assert profile.check(concept, 1e-4)
-    assert nearest(profile.joint, game, concept).distance < 1e-3
+    assert nearest_equilibrium(profile.joint, game, concept).distance < 1e-3
 
 
 ZERO_SUM = (
@@ -250,7 +250,7 @@ def test_pure_equilibria_and_known_ones_agree_with_gambit(gambit, spec):
     }
     assert pure == set(pure_equilibria(game))
     for known in (k for k in game.equilibria if k.concept == "nash"):
-        mixed = Correlated(known.joint(game.sizes), game).marginals
+        mixed = CorrelatedProfile(known.joint(game.sizes), game).marginals
         profile = there.mixed_strategy_profile([list(map(float, side)) for side in mixed])
         assert float(profile.max_regret()) < 1e-9
 

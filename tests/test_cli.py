@@ -109,9 +109,9 @@ def test_lists_as_json(capsys):
     [
         (
             ("play", "weighted-rsp", "--learners", "uniform()", "--rounds", "2"),
-            "nearest is weighted-rps",
+            "did you mean weighted-rps",
         ),
-        (("play", "chicken", "--learners", "hegde(1)", "--rounds", "2"), "nearest is hedge"),
+        (("play", "chicken", "--learners", "hegde(1)", "--rounds", "2"), "did you mean hedge"),
         (
             ("play", "chicken", "--learners", "hedge(-1)", "--rounds", "2"),
             "step_size must be above 0",

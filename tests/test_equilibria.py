@@ -12,7 +12,7 @@ from tests.strategies import distributions, numbers
 
 from regrax import games
 from regrax.games import (
-    Correlated,
+    CorrelatedProfile,
     Game,
     SolverError,
     cce_dist,
@@ -20,7 +20,7 @@ from regrax.games import (
     ce_dist,
     nash_equilibria,
     nash_gap,
-    nearest,
+    nearest_equilibrium,
     play,
     pure_equilibria,
     solve,
@@ -98,7 +98,7 @@ def test_linear_objectives_equal_the_best_vertex(concept, payoffs, joint):
     paid = corners @ payoffs.reshape(2, -1).T
     value = zero_sum_equilibrium(games.zero_sum(paid)).payoffs[0]
     assert solve(game, concept, "minimum").payoffs.min() == pytest.approx(value, abs=10 * exact)
-    distance = nearest(joint.reshape(2, 2), game, concept).distance
+    distance = nearest_equilibrium(joint.reshape(2, 2), game, concept).distance
     assert distance == pytest.approx(distance_to_hull(joint, corners), abs=1e-8)
 
 
@@ -266,7 +266,7 @@ def test_nash_of_three_players_takes_a_pure_one():
 def test_a_profiles_gap_is_the_gap_of_its_joint_play(x64, concept):
     game = games.random(3, 2, 4, seed=2)
     joint = play(game, Hedge(0.3), 7).joint
-    profile = Correlated(joint, game)
+    profile = CorrelatedProfile(joint, game)
     found = profile.worst_deviation(concept)
     assert found.gain == pytest.approx(float(GAPS[concept](joint, game)), abs=ROUNDING)
     assert profile.gap(concept) == found.gain
@@ -277,12 +277,12 @@ def test_a_profiles_gap_is_the_gap_of_its_joint_play(x64, concept):
 
 def test_worst_deviation_really_gains_that(x64):
     game = games.random(3, 4, seed=9)
-    profile = Correlated(np.random.default_rng(0).dirichlet(np.ones(12)).reshape(3, 4), game)
+    profile = CorrelatedProfile(np.random.default_rng(0).dirichlet(np.ones(12)).reshape(3, 4), game)
     player, told, instead, gain = profile.worst_deviation("ce")
     moved = np.moveaxis(profile.joint.copy(), player, 0)
     moved[instead] += moved[told]
     moved[told] = 0
-    after = Correlated(np.moveaxis(moved, 0, player), game).payoffs[player]
+    after = CorrelatedProfile(np.moveaxis(moved, 0, player), game).payoffs[player]
     assert after - profile.payoffs[player] == pytest.approx(gain, abs=ROUNDING)
     assert "whenever told" in profile.explain(profile.worst_deviation("ce"))
 
@@ -291,7 +291,7 @@ def test_payoffs_and_marginals_of_three_players():
     game = games.random(2, 3, 2, seed=1)
     rng = np.random.default_rng(0)
     mixed = [rng.dirichlet(np.ones(d)) for d in game.sizes]
-    profile = Correlated(np.einsum("a,b,c->abc", *mixed), game)
+    profile = CorrelatedProfile(np.einsum("a,b,c->abc", *mixed), game)
     for found, expected in zip(profile.marginals, mixed, strict=True):
         np.testing.assert_allclose(found, expected, atol=ROUNDING)
     np.testing.assert_allclose(profile.payoffs, np.einsum("nabc,a,b,c->n", game.payoffs, *mixed))
@@ -301,23 +301,25 @@ def test_payoffs_and_marginals_of_three_players():
 
 
 def test_a_correlated_profile_is_not_nash_even_without_gains():
-    split = Correlated([[0, 0.5], [0.5, 0]], games.chicken())
+    split = CorrelatedProfile([[0, 0.5], [0.5, 0]], games.chicken())
     assert split.check("ce")
     assert not split.check("nash", 0.4)
-    coin = Correlated([[0.5, 0], [0, 0.5]], games.matching_pennies())
+    coin = CorrelatedProfile([[0.5, 0], [0, 0.5]], games.matching_pennies())
     assert coin.gap("nash") == 0
     assert not coin.check("nash")
 
 
 def test_the_nearest_equilibrium():
     third = [[1 / 3, 1 / 3], [1 / 3, 0]]
-    assert nearest(third, games.chicken(), "ce").distance == pytest.approx(0, abs=EXACT)
-    found = nearest(np.full((3, 3), 1 / 9), games.weighted_rps(), "ce")
+    assert nearest_equilibrium(third, games.chicken(), "ce").distance == pytest.approx(0, abs=EXACT)
+    found = nearest_equilibrium(np.full((3, 3), 1 / 9), games.weighted_rps(), "ce")
     expected = np.abs(1 / 9 - np.outer([3, 2, 1], [3, 2, 1]) / 36).sum() / 2
     assert found.distance == pytest.approx(expected, abs=1e-8)
     assert found.profile.check("ce", EXACT)
     joint = play(games.chicken(), Hedge(0.1), 20).joint
-    ce, cce = (nearest(joint, games.chicken(), concept).distance for concept in ("ce", "cce"))
+    ce, cce = (
+        nearest_equilibrium(joint, games.chicken(), concept).distance for concept in ("ce", "cce")
+    )
     assert cce <= ce + EXACT
 
 
@@ -349,10 +351,16 @@ def test_any_equilibrium_is_pure_where_one_is_and_of_most_entropy_uniform_where_
         ),
         (lambda: nash_equilibria(games.random(2, 2, 2)), "for two players, but .* has 3"),
         (lambda: zero_sum_equilibrium(games.chicken()), "chicken has not"),
-        (lambda: nearest(np.full((2, 2), 0.25), games.chicken(), "nash"), "concept is 'nash'"),
-        (lambda: nearest(np.full((2, 2), 0.5), games.chicken()), "joint must sum to 1"),
-        (lambda: Correlated(jnp.ones(4) / 4, games.chicken()), r"joint must have shape \(2, 2\)"),
-        (lambda: Correlated([[1, 0], [0, 0]], games.chicken()).gap("me"), "concept must be"),
+        (
+            lambda: nearest_equilibrium(np.full((2, 2), 0.25), games.chicken(), "nash"),
+            "got concept 'nash'",
+        ),
+        (lambda: nearest_equilibrium(np.full((2, 2), 0.5), games.chicken()), "joint must sum to 1"),
+        (
+            lambda: CorrelatedProfile(jnp.ones(4) / 4, games.chicken()),
+            r"joint must have shape \(2, 2\)",
+        ),
+        (lambda: CorrelatedProfile([[1, 0], [0, 0]], games.chicken()).gap("me"), "concept must be"),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(call, message):

@@ -26,7 +26,7 @@ NO_EXAMPLE = {
     "BanditLearner",
     "HostLearner",
     "Learner",
-    "Model",
+    "TrainableLearner",
     "Trajectory",
 }  # abstract, or only made by others
 PRIVATE = re.compile(r"^\s*(?:from|import) (regrax(?:\.\w+)*?)\._\w+", re.M)

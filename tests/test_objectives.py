@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from regrax import training
-from regrax.attention import LinearAttention, Model, SwapAttention
+from regrax.attention import LinearAttention, SwapAttention, TrainableLearner
 from regrax.learners import rollout
 from regrax.training import (
     SURROGATES,
@@ -122,17 +122,17 @@ class Entry(NamedTuple):
     """An objective, a model that it trains, and its loss by brute force."""
 
     objective: Objective
-    model: Model
+    model: TrainableLearner
     loss: Callable
 
 
 TABLE = {
     "square": Entry(RegretObjective(D, T), LINEAR, mean_of(np.square)),
-    "function": Entry(RegretObjective(D, T, h=jnp.cosh), LINEAR, mean_of(np.cosh)),
+    "function": Entry(RegretObjective(D, T, surrogate=jnp.cosh), LINEAR, mean_of(np.cosh)),
     "identity": Entry(
-        RegretObjective(D, T, BiasedGaussian(), h="identity"), LINEAR, mean_of(lambda r: r)
+        RegretObjective(D, T, BiasedGaussian(), surrogate="identity"), LINEAR, mean_of(lambda r: r)
     ),
-    "groups": Entry(RegretObjective(D, T, sequences=2, sharpness=0.7), LINEAR, weighted_by_groups),
+    "groups": Entry(RegretObjective(D, T, group_size=2, sharpness=0.7), LINEAR, weighted_by_groups),
     "ball": Entry(RegretObjective(D, T), BALL, mean_of(np.square)),
     "delayed": Entry(
         RegretObjective(D, T, feedback=DelayedFeedback(1)), LINEAR, mean_of(np.square)
@@ -270,7 +270,7 @@ def test_baseline_is_exact_for_groups_too():
     gradients = [
         batch_gradients(
             model,
-            RegretObjective(3, 6, sequences=4, sharpness=0.3, baseline=baseline),
+            RegretObjective(3, 6, group_size=4, sharpness=0.3, baseline=baseline),
             (losses, losses),
         )
         for baseline in (False, True)
@@ -293,8 +293,8 @@ def test_baseline_changes_no_loss_and_is_off_where_losses_are_not_fair(x64):
 
 def test_identity_is_warned_about_on_fair_losses():
     with pytest.warns(UserWarning, match="no gradient"):
-        RegretObjective(D, T, h="identity")
-    RegretObjective(D, T, h="identity", distribution=BiasedGaussian())
+        RegretObjective(D, T, surrogate="identity")
+    RegretObjective(D, T, surrogate="identity", distribution=BiasedGaussian())
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -315,7 +315,7 @@ def test_every_objective_refuses_what_makes_none(kind):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: RegretObjective(D, T, sequences=3).draw(4, key=KEY), "groups of 3"),
+        (lambda: RegretObjective(D, T, group_size=3).draw(4, key=KEY), "groups of 3"),
         (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
         (
             lambda: HindsightObjective(D, T, Rademacher()),

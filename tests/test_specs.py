@@ -43,8 +43,8 @@ def test_learner_specs(text, canonical):
         ("hedge(0.4 0.5)", "Perhaps you forgot a comma"),
         ("hedge(,)", "invalid syntax"),
         ("hedge(0.4abc)", "invalid decimal literal"),
-        ("hegde(0.4)", "no learner is named 'hegde'; the nearest is hedge"),
-        ("zzz", "no learner is named 'zzz'"),
+        ("hegde(0.4)", "unknown learner 'hegde'; did you mean hedge"),
+        ("zzz", "unknown learner 'zzz'"),
         (
             "hedge",
             "called as hedge.step_size, prior=None., but: missing a required argument: 'step_size'",
@@ -62,7 +62,7 @@ def test_learner_specs(text, canonical):
         ("blum_mansour(0.4)", "base must be a learner, got 0.4"),
         ("blum_mansour(euclidean_ftrl(0.3, ball))", "base must play on the simplex"),
         ('euclidean_ftrl(0.3, "cube")', "domain must be Simplex"),
-        ("__import__('os')", "no learner is named '__import__'"),
+        ("__import__('os')", "unknown learner '__import__'"),
         ("hedge(*[1])", "is no number, text or spec"),
         ("hedge(**uniform)", "every keyword must be named"),
         ("(lambda: 0)()", "is no number, text or spec"),
@@ -82,7 +82,7 @@ def test_bad_learner_specs_teach(text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("weighted-rsp", "no game is named 'weighted_rsp'; the nearest is weighted-rps"),
+        ("weighted-rsp", "unknown game 'weighted_rsp'; did you mean weighted-rps"),
         ("random", "needs the number of actions of each player, as in random"),
         ("random(2.5, 2)", "actions must be an integer >= 1, got 2.5"),
         ("random(0, 2)", "actions must be an integer >= 1, got 0"),
@@ -197,12 +197,12 @@ def test_a_spec_in_data_reaches_no_agent_module_or_file(tmp_path, monkeypatch, l
     monkeypatch.chdir(tmp_path)
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     (tmp_path / "mine.json").write_bytes(games.game_to_json(games.chicken()))
-    with pytest.raises(ValueError, match="no learner is named"):
+    with pytest.raises(ValueError, match="unknown learner"):
         parse_learner(learner)
     quoted = learner.replace('"', '\\"')
-    with pytest.raises(ValueError, match="no learner is named"):
+    with pytest.raises(ValueError, match="unknown learner"):
         parse_distribution(f'in-game("weighted-rps", "{quoted}")')
-    with pytest.raises(ValueError, match=r"no game is named|expected"):
+    with pytest.raises(ValueError, match=r"unknown game|expected"):
         parse_distribution('in-game("mine.json", "uniform")')
 
 

@@ -13,7 +13,7 @@ from regrax import games
 from regrax.cli import main
 from regrax.domains import Ball
 from regrax.experiments.tournament import MEASURES, interval, round_robin
-from regrax.games import Correlated, Game, play
+from regrax.games import CorrelatedProfile, Game, play
 from regrax.games._batched_play import swap_matrices
 from regrax.learners import (
     Agent,
@@ -92,9 +92,11 @@ def test_measures_are_those_of_the_library(x64):
     swap = [float(swap_regret(p.policies[n], p.losses[n])) / 30 for p, n in ((there, 0), (back, 1))]
     assert found.values["swap_regret"][0, 0, 1, 0] == pytest.approx(np.mean(swap))
     for concept in ("cce", "ce"):
-        gaps = [Correlated(p.joint, scaled).gap(concept) for p in (there, back)]
+        gaps = [CorrelatedProfile(p.joint, scaled).gap(concept) for p in (there, back)]
         assert found.values[f"{concept}_gap"][0, 1, 0, 0] == pytest.approx(np.mean(gaps))
-    payoff = [1 + float(Correlated(p.joint, scaled).payoffs[n]) for p, n in ((there, 0), (back, 1))]
+    payoff = [
+        1 + float(CorrelatedProfile(p.joint, scaled).payoffs[n]) for p, n in ((there, 0), (back, 1))
+    ]
     assert found.values["payoff"][0, 0, 1, 0] == pytest.approx(np.mean(payoff))
 
 
@@ -158,7 +160,7 @@ def test_failures_are_told_and_the_rest_is_played(x64):
         (([Uniform(), Uniform()], PENNIES, 3), r"got uniform\(\) twice"),
         (([Uniform()], PENNIES, 0), "rounds must be an integer"),
         ((["hedge(1)", "hedge(1)"], ["chicken"], 3), "a mapping gives them names"),
-        (([Uniform()], ["chikcen"], 3), "the nearest is chicken"),
+        (([Uniform()], ["chikcen"], 3), "did you mean chicken"),
         (
             ([Uniform()], {"two": [games.chicken()] * 2}, 3),
             "two must have one game or 1, got 2",
@@ -287,8 +289,8 @@ def test_the_command(capsys, tmp_path):
     [
         (("--seeds", "0"), "seeds must be an integer >= 1"),
         (("--rounds", "-1"), "rounds must be an integer >= 1"),
-        (("--games", "chikcen"), "nearest is chicken"),
-        (("--learners", "hegde(1)"), "nearest is hedge"),
+        (("--games", "chikcen"), "did you mean chicken"),
+        (("--learners", "hegde(1)"), "did you mean hedge"),
         (("--learners", "--rounds", "1"), "--learners: expected at least one"),
         (("--rank", "fame"), "--rank"),
         (("--plot", "x.gif"), "must end in .pdf, .png, .svg"),

@@ -128,7 +128,7 @@ def test_evaluation_is_exact_at_known_policies(objective):
 def test_evaluation_agrees_with_the_plain_average():
     model = LinearAttention(3, key=KEY)
     exact = evaluate(model, RegretObjective(3, 20), key=KEY, sequences=4000)
-    plain = evaluate(model, RegretObjective(3, 20, h=jnp.square), key=KEY, sequences=20_000)
+    plain = evaluate(model, RegretObjective(3, 20, surrogate=jnp.square), key=KEY, sequences=20_000)
     assert plain.optimal_loss is None
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
@@ -136,7 +136,9 @@ def test_evaluation_agrees_with_the_plain_average():
 def test_swap_evaluation_agrees_with_the_plain_average():
     model = SwapAttention(2, key=KEY)
     exact = evaluate(model, SwapRegretObjective(2, 5), key=KEY, sequences=4000)
-    plain = evaluate(model, SwapRegretObjective(2, 5, h=jnp.square), key=KEY, sequences=50_000)
+    plain = evaluate(
+        model, SwapRegretObjective(2, 5, surrogate=jnp.square), key=KEY, sequences=50_000
+    )
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
 
@@ -223,7 +225,7 @@ def test_table_transformer():
     objective = RegretObjective(3, 20)
     model = fit(Transformer(3, layers=2, key=KEY), objective, key=KEY, steps=1500).model
     assert evaluate(model, objective, key=KEY).loss == pytest.approx(14.6276164, rel=0.003)
-    biased = RegretObjective(3, 20, BiasedGaussian(), h="identity")
+    biased = RegretObjective(3, 20, BiasedGaussian(), surrogate="identity")
     assert evaluate(model, biased, key=KEY).loss <= 4.05
 
 

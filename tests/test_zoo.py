@@ -7,7 +7,7 @@ import pytest
 
 from regrax import games
 from regrax._registry import About, about_game, games as registered
-from regrax.games import Correlated, solve, zoo
+from regrax.games import CorrelatedProfile, solve, zoo
 from regrax.specs import draw_games, parse_game
 
 ROUNDING = 1e-9
@@ -86,7 +86,7 @@ def test_the_contract(spec):
     assert len(set(game.players)) == len(game.players) == len(game.sizes)
     assert tuple(len(set(labels)) for labels in game.actions) == game.sizes
     for known in game.equilibria:
-        profile = Correlated(known.joint(game.sizes), game)
+        profile = CorrelatedProfile(known.joint(game.sizes), game)
         assert profile.check(known.concept, ROUNDING * max(1.0, float(np.ptp(game.payoffs))))
         assert known.about
     again = parse_game(repr(game))
@@ -143,14 +143,14 @@ def test_a_name_that_the_zoo_has_not():
 def test_values_of_zero_sum_games(spec, pays):
     game = parse_game(spec)
     assert solve(game, "nash").payoffs[0] == pytest.approx(pays, abs=1e-9)
-    assert Correlated(game.equilibria[0].joint(game.sizes), game).payoffs[0] == pytest.approx(
-        solve(game, "nash").payoffs[0]
-    )
+    assert CorrelatedProfile(game.equilibria[0].joint(game.sizes), game).payoffs[
+        0
+    ] == pytest.approx(solve(game, "nash").payoffs[0])
 
 
 def test_a_known_correlated_equilibrium_has_most_welfare():
     game = games.chicken()
-    best = Correlated(game.equilibria[-1].joint(game.sizes), game)
+    best = CorrelatedProfile(game.equilibria[-1].joint(game.sizes), game)
     assert best.welfare == pytest.approx(solve(game, "ce", "welfare").welfare)
 
 

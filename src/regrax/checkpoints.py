@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from regrax._files import write_whole
-from regrax.attention import MODELS, Model, SwapAttention
+from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
 from regrax.learners import Learner
 
@@ -35,7 +35,7 @@ Tree = TypeVar("Tree")
 class Saved(NamedTuple):
     """What a checkpoint holds: the model, and the description it was saved with."""
 
-    model: Model
+    model: TrainableLearner
     about: dict[str, Any]
 
 
@@ -47,7 +47,7 @@ class Header(NamedTuple):
     start: int
 
 
-def save_model(path: str | Path, model: Model, **about: Any) -> None:
+def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
     """Write `path.safetensors`; `about` goes into the description.
 
     >>> import jax, tempfile
@@ -95,7 +95,7 @@ class Checkpoint(Learner):
     name: ClassVar[str] = "checkpoint"
     path: str = eqx.field(static=True)
     calibrated: bool = eqx.field(static=True)
-    model: Model
+    model: TrainableLearner
 
     def __init__(self, path: str, calibrated: bool = False) -> None:
         if not isinstance(path, str) or not isinstance(calibrated, bool):

@@ -244,7 +244,7 @@ def test_bad_options_teach(tmp_path, capsys):
             "parsers must be some of think, regex, json, name, number, got 'tea'",
         ),
         (["--regex", "("], "regex must be a regular expression"),
-        (["--game", "no-such-game"], "no game is named"),
+        (["--game", "no-such-game"], "unknown game"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(["audit", str(path), *options])

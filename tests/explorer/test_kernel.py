@@ -112,7 +112,7 @@ def _check_equilibria(kernel, chosen):
     ]
     for (game, concept, objective), answer in zip(cases, kernel(*asked), strict=True):
         assert "found" in answer, (game.payoffs, concept, objective, answer)
-        found = rx.Correlated(np.reshape(answer["found"]["joint"], game.sizes), game)
+        found = rx.CorrelatedProfile(np.reshape(answer["found"]["joint"], game.sizes), game)
         span = float(np.ptp(game.payoffs)) or 1.0
         assert found.gap(concept) <= 1e-7 * span
         best = _value(rx.solve(game, concept, objective), objective)
@@ -137,8 +137,8 @@ def test_nash_equilibria_are_those_of_python_and_none_gains(kernel):
         found = [np.multiply.outer(*one["strategies"]) for one in answer["found"]]
         span = float(np.ptp(game.payoffs)) or 1.0
         assert found, game.payoffs
-        assert all(rx.Correlated(joint, game).gap("nash") <= 1e-7 * span for joint in found)
-        best = max(rx.Correlated(joint, game).welfare for joint in found)
+        assert all(rx.CorrelatedProfile(joint, game).gap("nash") <= 1e-7 * span for joint in found)
+        best = max(rx.CorrelatedProfile(joint, game).welfare for joint in found)
         exact = rx.solve(game, "nash", "welfare").welfare
         assert best == pytest.approx(exact, abs=1e-7 * span)
         listed = [one.joint for one in rx.nash_equilibria(game)]

@@ -219,7 +219,7 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["settings"][0] == printed["settings"][0]
     with pytest.raises(SystemExit):
         main([*command[:3], str(tmp_path / "new"), "--losses", "gausian"])
-    assert "the nearest is gaussian" in capsys.readouterr().err
+    assert "did you mean gaussian" in capsys.readouterr().err
     warned = [*command[:3], str(tmp_path / "warned"), *command[4:], "--losses", "laplace"]
     with pytest.warns(UserWarning, match="the hindsight loss is squared regret on average for"):
         main([*warned, "--method", "hindsight"])

@@ -60,7 +60,7 @@ def test_bad_input_is_one_line(words, message, tmp_path, capsys, as_users_run_it
 
 def test_an_unknown_experiment_is_refused(as_users_run_it):
     with pytest.raises(
-        ValueError, match="no experiment is named 'dept'; there are step-size, matching"
+        ValueError, match="unknown experiment 'dept'; there are step-size, matching"
     ):
         ReproduceConfig(only=("dept",))
 

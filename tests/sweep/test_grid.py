@@ -76,7 +76,7 @@ def test_cells_that_differ_in_seed_and_rate_share_a_batch():
     ("text", "message"),
     [
         ("model = ", "grid.toml is not TOML: Invalid value"),
-        (GRID + "widht = 3", "no setting is named 'widht'; the nearest is width"),
+        (GRID + "widht = 3", "unknown setting 'widht'; did you mean width"),
         (GRID + "cells = 3", r"cells must be tables, each begun by \[\[cells\]\], got 3"),
         (GRID + "cells = []", "cells must have at least one table"),
         (GRID + "rate = []", "rate must have at least one value, got an empty list"),
@@ -91,7 +91,7 @@ def test_cells_that_differ_in_seed_and_rate_share_a_batch():
         (GRID + "sequences = 1", "sequences must be an integer >= 2, got 1"),
         (GRID + "width = 8", "width belongs to the transformer, got it for linear"),
         (GRID + 'operator = "sphere"', "operator must be one of softmax, ball, got 'sphere'"),
-        (GRID + 'distribution = "gausian"', "no distribution is named 'gausian'; the nearest is gaussian"),
+        (GRID + 'distribution = "gausian"', "unknown distribution 'gausian'; did you mean gaussian"),
         (GRID.replace("seeds = 3", "seeds = 0"), "seeds must be an integer >= 1, got 0"),
         (GRID.replace("seeds = 3", "seeds = [-1]"), "seeds must be an integer >= 0, got -1"),
         (GRID.replace("seeds = 3", "seeds = 200_000"), "seeds must be at most 100,000, got 200000"),

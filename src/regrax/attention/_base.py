@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from regrax.learners import Learner
 
 
-class Model(Learner):
+class TrainableLearner(Learner):
     r"""A learner with parameters to train: besides playing round by round it answers whole batches at once.
 
     Batches keep the sequence axis last, where it is contiguous: `losses[t, j, n]` is the loss of action $j$ in

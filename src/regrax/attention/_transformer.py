@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import Model
+from regrax.attention._base import TrainableLearner
 
 
 class Block(eqx.Module):
@@ -52,7 +52,7 @@ class Cache(NamedTuple):
     policy: Float[Array, "d"]
 
 
-class Transformer(Model):
+class Transformer(TrainableLearner):
     r"""$L$ layers of causal softmax attention over a start token and the losses so far; the last output is the policy.
 
     It knows no positions: softmax attention averages, and the start token's share of an average tells how many

@@ -95,9 +95,9 @@ def _run(arguments: Sequence[str]) -> None:
         return print(f"regrax {__version__}" if arguments[0] == "--version" else _overview())
     name, *rest = arguments or ("",)
     if name not in COMMANDS:
-        nearest = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        got = f"no command is named {name!r}{hint}" if name else "a command must be given"
+        close = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        got = f"unknown command {name!r}{hint}" if name else "a command must be given"
         raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
     command = parse(_command(name), name, rest)
     if getattr(getattr(command, "cluster", None), "wants_a_child", False):

@@ -97,7 +97,7 @@ def _print(game: "Game", told: Any) -> None:
 
 def _strategies(game: "Game", known: "Known") -> str:
     """Each player's mixed strategy for Nash; the joint actions for the others."""
-    from regrax.games import Correlated
+    from regrax.games import CorrelatedProfile
 
     if known.concept != "nash":
         return ", ".join(
@@ -106,7 +106,7 @@ def _strategies(game: "Game", known: "Known") -> str:
         )
     sides = []
     for labels, strategy in zip(
-        game.actions, Correlated(known.joint(game.sizes), game).marginals, strict=True
+        game.actions, CorrelatedProfile(known.joint(game.sizes), game).marginals, strict=True
     ):
         played = [(label, float(p)) for label, p in zip(labels, strategy, strict=True) if p > 0]
         sides.append(

@@ -7,7 +7,7 @@ from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.games import Correlated, Game
+    from regrax.games import CorrelatedProfile, Game
 
 SHOWN = 20  # joint actions printed, the likeliest first
 NAMES = {
@@ -62,24 +62,24 @@ class Solve:
             result = self._result(profile)
         print_json(result) if self.json else _print(result, profile, self.concept)
 
-    def _exact(self, game: "Game") -> "Correlated":
+    def _exact(self, game: "Game") -> "CorrelatedProfile":
         from regrax.games import solve
 
         return solve(game, self.concept, self.objective)
 
-    def _played(self, game: "Game") -> "Correlated":
+    def _played(self, game: "Game") -> "CorrelatedProfile":
         """Joint play; for Nash the product of its marginals."""
         import jax
 
         from regrax.cli._text import read_learner
-        from regrax.games import Correlated, play
+        from regrax.games import CorrelatedProfile, play
 
         key = None if self.seed is None else jax.random.key(self.seed)
         trajectory = play(game, read_learner(self.by or ""), self.rounds or 0, key=key)
-        profile = Correlated(trajectory.joint, game)
+        profile = CorrelatedProfile(trajectory.joint, game)
         return profile.product if self.concept == "nash" else profile
 
-    def _result(self, profile: "Correlated") -> dict[str, Any]:
+    def _result(self, profile: "CorrelatedProfile") -> dict[str, Any]:
         worst = profile.worst_deviation(self.concept)
         players, actions = profile.game.players, profile.game.actions
         return {
@@ -103,7 +103,7 @@ class Solve:
 
 
 def _print(
-    result: dict[str, Any], profile: "Correlated", concept: Literal["nash", "ce", "cce"]
+    result: dict[str, Any], profile: "CorrelatedProfile", concept: Literal["nash", "ce", "cce"]
 ) -> None:
     how = (
         f"exact, objective {result['objective']}"
@@ -124,7 +124,7 @@ def _print(
     print(f"gap {worst.gain:.3g}: {profile.explain(worst) if worst.gain > 0 else 'nobody gains'}")
 
 
-def _print_joint(profile: "Correlated", title: str) -> None:
+def _print_joint(profile: "CorrelatedProfile", title: str) -> None:
     import numpy as np
 
     game, flat = profile.game, np.ravel(profile.joint)
@@ -139,7 +139,7 @@ def _print_joint(profile: "Correlated", title: str) -> None:
         print(f"{len(likeliest) - SHOWN} more joint actions; --json prints all")
 
 
-def _print_strategies(profile: "Correlated", title: str) -> None:
+def _print_strategies(profile: "CorrelatedProfile", title: str) -> None:
     rows = []
     for name, labels, mixed in zip(
         profile.game.players, profile.game.actions, profile.marginals, strict=True

@@ -36,11 +36,11 @@ class Deviation(NamedTuple):
     gain: float
 
 
-class Correlated(eqx.Module):
+class CorrelatedProfile(eqx.Module):
     r"""A distribution $\mu$ over the joint actions of a game.
 
     >>> from regrax.games import chicken
-    >>> third = Correlated([[1 / 3, 1 / 3], [1 / 3, 0]], chicken())
+    >>> third = CorrelatedProfile([[1 / 3, 1 / 3], [1 / 3, 0]], chicken())
     >>> third
     chicken: 0.3333 (swerve, swerve), 0.3333 (swerve, dare), 0.3333 (dare, swerve)
     >>> third.payoffs.tolist(), third.check("ce", 1e-12), third.check("nash", 1e-12)
@@ -82,15 +82,15 @@ class Correlated(eqx.Module):
         )
 
     @property
-    def product(self) -> "Correlated":
+    def product(self) -> "CorrelatedProfile":
         """The profile in which every player draws from its marginal on its own."""
-        return Correlated(reduce(np.multiply.outer, self.marginals), self.game)
+        return CorrelatedProfile(reduce(np.multiply.outer, self.marginals), self.game)
 
     def worst_deviation(self, concept: Concept = "ce") -> Deviation:
         """The deviation that gains most: from one action for `"ce"`, from all for `"cce"` and `"nash"`.
 
         >>> from regrax.games import chicken
-        >>> Correlated([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
+        >>> CorrelatedProfile([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
         Deviation(player=0, told=0, instead=1, gain=1.0)
         """
         check_concept(concept)
@@ -102,7 +102,7 @@ class Correlated(eqx.Module):
         """What the worst deviation gains: `ce_gap`, `cce_gap` or `nash_gap` in double precision.
 
         >>> from regrax.games import weighted_rps
-        >>> Correlated([[1 / 9] * 3] * 3, weighted_rps()).gap("cce")
+        >>> CorrelatedProfile([[1 / 9] * 3] * 3, weighted_rps()).gap("cce")
         0.1111
         """
         return self.worst_deviation(concept).gain
@@ -119,7 +119,7 @@ class Correlated(eqx.Module):
         """A deviation in words, with the game's labels.
 
         >>> from regrax.games import chicken
-        >>> certain = Correlated([[1, 0], [0, 0]], chicken())
+        >>> certain = CorrelatedProfile([[1, 0], [0, 0]], chicken())
         >>> certain.explain(certain.worst_deviation("cce"))
         'player 1 gains 1 by always playing dare'
         """
@@ -164,7 +164,7 @@ def check_concept(concept: str) -> None:
         raise ValueError(f'concept must be "nash", "ce" or "cce", got {concept!r}')
 
 
-def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:
+def _worst(profile: CorrelatedProfile, player: int, concept: Concept) -> Deviation:
     gains = _gains(profile, player)
     if concept == "ce":
         told, instead = divmod(int(gains.argmax()), gains.shape[1])
@@ -173,7 +173,7 @@ def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:
     return Deviation(player, None, int(always.argmax()), float(always.max()))
 
 
-def _gains(profile: Correlated, player: int) -> Float[np.ndarray, "d d"]:
+def _gains(profile: CorrelatedProfile, player: int) -> Float[np.ndarray, "d d"]:
     """`deviation_gains` in NumPy: nothing to compile for each new size of game."""
     own, rows = (
         np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)

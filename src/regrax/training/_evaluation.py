@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention import Model, SwapAttention
+from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
@@ -117,8 +117,10 @@ def _is_standard(objective: Objective) -> bool:
     """Whether it is, in expectation, squared regret on standard Gaussian losses seen in full."""
     standard = eqx.tree_equal(getattr(objective, "distribution", Gaussian()), Gaussian())
     plain = {
-        RegretObjective: lambda o: o.h == "square" and o.feedback is None and o.sequences == 1,
-        SwapRegretObjective: lambda o: o.h == "square",
+        RegretObjective: lambda o: (
+            o.surrogate == "square" and o.feedback is None and o.group_size == 1
+        ),
+        SwapRegretObjective: lambda o: o.surrogate == "square",
         HindsightObjective: lambda o: True,
     }.get(type(objective), lambda o: False)
     return bool(standard) and plain(objective)
@@ -141,7 +143,7 @@ def _evaluate(
 
 
 def fit_step_size(
-    model: Model, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
+    model: TrainableLearner, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
 ) -> StepFit:
     r"""The step $k$ in $[0, 5]$ of the FTRL nearest to a model: least mean of $\|\pi_t - \pi_t(k)\|^2$.
 
@@ -161,7 +163,7 @@ def fit_step_size(
 
 
 @eqx.filter_jit
-def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
+def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
     played, losses = _held_out(model, horizon, key, sequences)
     before = jnp.cumsum(losses, 0) - losses
     respond = _response(model)
@@ -182,7 +184,7 @@ def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> 
 
 
 def _held_out(
-    model: Model, horizon: int, key: PRNGKeyArray, sequences: int
+    model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int
 ) -> tuple[Float[Array, "T d m"], Float[Array, "T d m"]]:
     """What a model plays on fresh Gaussian losses, and the losses."""
     if isinstance(model, SwapAttention):
@@ -192,7 +194,7 @@ def _held_out(
     return policies(model, losses), losses
 
 
-def _response(model: Model):
+def _response(model: TrainableLearner):
     if isinstance(model.domain, Simplex):
         return lambda logits: jax.nn.softmax(logits, axis=1)
     return lambda logits: logits

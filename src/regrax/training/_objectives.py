@@ -16,19 +16,19 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
-from regrax.attention import Model, SwapAttention
+from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Simplex
 from regrax.learners import HostLearner, Learner, rollout
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
+from regrax.training._feedback import Feedback
 from regrax.training._surrogates import (
     Surrogate,
     Weight,
     baselined,
     exponential,
     grouped,
-    surrogate,
+    surrogate_function,
 )
-from regrax.training._surroundings import Feedback
 
 
 class Objective(eqx.Module):
@@ -54,8 +54,8 @@ class Objective(eqx.Module):
 class RegretObjective(Objective):
     r"""$E[h(R)]$, $R = \sum_t \langle \ell_t, \pi_t \rangle - \min_x \langle S_T, x \rangle$: the regret loss.
 
-    The minimum is over the model's own set, the simplex or the ball. `h` is `"square"`, `"positive"`,
-    `"positive-square"`, `"softplus"`, `"identity"` or a function. With `sequences` $= N > 1$ it is the weighting of
+    The minimum is over the model's own set, the simplex or the ball. `surrogate` $h$ is `"square"`, `"positive"`,
+    `"positive-square"`, `"softplus"`, `"identity"` or a function. With `group_size` $= N > 1$ it is the weighting of
     Park et al. over groups of $N$, with `weight` $f$ and `sharpness` $k$. `feedback` is what the model sees of the
     losses: everything, or `DelayedFeedback(rounds)`, or `BanditFeedback()`. `baseline` lowers the noise of the
     gradient where that is exact: when all actions' losses have the same known mean.
@@ -73,26 +73,26 @@ class RegretObjective(Objective):
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
     feedback: Feedback | None = None
-    sequences: int = eqx.field(static=True, default=1)
+    group_size: int = eqx.field(static=True, default=1)
     weight: Weight = eqx.field(static=True, default=exponential)
     sharpness: float = 1.0
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
+        surrogate_function(self.surrogate)
         check_distribution("distribution", self.distribution)
         if not isinstance(self.feedback, Feedback | None):
             raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
-        checks.at_least("sequences", self.sequences, 1)
-        _warn_flat(self.h, self.distribution)
+        checks.at_least("group_size", self.group_size, 1)
+        _warn_flat(self.surrogate, self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
         """The losses, and what the model sees of them."""
-        if count % self.sequences:
-            raise ValueError(f"a batch must be groups of {self.sequences}, got {count} sequences")
+        if count % self.group_size:
+            raise ValueError(f"a batch must be groups of {self.group_size}, got {count} sequences")
         nature, sight = jax.random.split(key)
         losses = self.distribution.draw(self.horizon, self.actions, count, key=nature)
         seen = losses if self.feedback is None else self.feedback.observe(losses, key=sight)
@@ -107,11 +107,17 @@ class RegretObjective(Objective):
         regrets = self.regrets(model, data)
 
         def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return grouped(values, surrogate(self.h), self.sequences, self.weight, self.sharpness)
+            return grouped(
+                values,
+                surrogate_function(self.surrogate),
+                self.group_size,
+                self.weight,
+                self.sharpness,
+            )
 
         fair = self.baseline and is_fair(self.distribution, model)
-        if fair and regrets.size > self.sequences:
-            return baselined(aggregate, regrets, self.sequences)
+        if fair and regrets.size > self.group_size:
+            return baselined(aggregate, regrets, self.group_size)
         return aggregate(regrets)
 
 
@@ -128,13 +134,13 @@ class SwapRegretObjective(Objective):
 
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
-        _warn_flat(self.h, Gaussian())
+        surrogate_function(self.surrogate)
+        _warn_flat(self.surrogate, Gaussian())
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Float[Array, "T d d n"]:
         return draw_blocks(self.horizon, self.actions, count, key)
@@ -148,7 +154,7 @@ class SwapRegretObjective(Objective):
         regrets = self.regrets(model, data)
 
         def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return surrogate(self.h)(values).mean()
+            return surrogate_function(self.surrogate)(values).mean()
 
         return baselined(aggregate, regrets, 1) if self.baseline else aggregate(regrets)
 
@@ -166,11 +172,11 @@ class ClosedLoopSwapObjective(Objective):
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
+        surrogate_function(self.surrogate)
         check_distribution("distribution", self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
@@ -180,12 +186,12 @@ class ClosedLoopSwapObjective(Objective):
         check_simplex("swap regret", model)
         suffered = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
         kept = jnp.einsum("iin->n", suffered)
-        return surrogate(self.h)(kept - suffered.min(1).sum(0)).mean()
+        return surrogate_function(self.surrogate)(kept - suffered.min(1).sum(0)).mean()
 
 
 def policies(model: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence: a model's training form, or the play of any other learner."""
-    if isinstance(model, Model):
+    if isinstance(model, TrainableLearner):
         return model.policies(losses)
     if isinstance(model, HostLearner) and hasattr(model, "answer_batch"):
         return _answered(model, losses)
@@ -242,9 +248,9 @@ def check_simplex(what: str, model: Learner) -> None:
         )
 
 
-def _warn_flat(h: str | Surrogate, distribution: Distribution) -> None:
-    if h == "identity" and distribution.mean is not None:
+def _warn_flat(surrogate: str | Surrogate, distribution: Distribution) -> None:
+    if surrogate == "identity" and distribution.mean is not None:
         warnings.warn(
-            "h = identity has no gradient on these losses: expected regret is the same for every policy",
+            "surrogate identity has no gradient on these losses: expected regret is the same for every policy",
             stacklevel=3,
         )

@@ -36,7 +36,7 @@ class ReproduceConfig:
         for name in self.only:
             if name not in get_args(Name):
                 there = ", ".join(get_args(Name))
-                raise ValueError(f"no experiment is named {name!r}; there are {there}")
+                raise ValueError(f"unknown experiment {name!r}; there are {there}")
 
     @property
     def is_the_papers(self) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import jax
 
-    from regrax.attention import Model
+    from regrax.attention import TrainableLearner
     from regrax.training import Objective
 
 LIMITS = {
@@ -90,7 +90,7 @@ class TrainConfig:
         """The objective, which the model decides where it is not given."""
         return self.objective or ("swap" if self.model == "swap" else "regret")
 
-    def build_models(self) -> "Model":
+    def build_models(self) -> "TrainableLearner":
         """Models with random parameters, one per seed, stacked."""
         import jax
 
@@ -135,11 +135,13 @@ class TrainConfig:
             )
         losses, feedback = self._losses(), self._feedback()
         if name == "regret":
-            return training.RegretObjective(*sizes, losses, h=self.surrogate, feedback=feedback)
+            return training.RegretObjective(
+                *sizes, losses, surrogate=self.surrogate, feedback=feedback
+            )
         if name == "swap":
-            return training.SwapRegretObjective(*sizes, h=self.surrogate)
+            return training.SwapRegretObjective(*sizes, surrogate=self.surrogate)
         if name == "swap-closed":
-            return training.ClosedLoopSwapObjective(*sizes, losses, h=self.surrogate)
+            return training.ClosedLoopSwapObjective(*sizes, losses, surrogate=self.surrogate)
         conditional = name == "hindsight-mean"
         return training.HindsightObjective(*sizes, losses, conditional=conditional, swap=swap)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 
-from regrax.attention import Model
+from regrax.attention import TrainableLearner
 from regrax.checkpoints import file_of, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
@@ -30,13 +30,15 @@ class Measured:
 class Trained(NamedTuple):
     """A trained model and what it is worth."""
 
-    model: Model
+    model: TrainableLearner
     measured: Measured
     seconds: float
     operations: int | None = None  # that its training took, where they were counted
 
 
-def measure(model: Model, config: TrainConfig, *, devices: Devices | None = None) -> Measured:
+def measure(
+    model: TrainableLearner, config: TrainConfig, *, devices: Devices | None = None
+) -> Measured:
     """Measure a model on fresh sequences of the losses it was trained on.
 
     >>> from regrax.attention import LinearAttention

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from regrax._files import write_whole
-from regrax.attention import Model
+from regrax.attention import TrainableLearner
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
 from regrax.experiments._progress import OnProgress, Progress, ignore
@@ -87,7 +87,9 @@ def train(
         return run.finish([measured(model, i, config, devices) for i in range(config.seeds)])
 
 
-def measured(stacked: Model, index: int, config: TrainConfig, devices: Devices | None) -> Trained:
+def measured(
+    stacked: TrainableLearner, index: int, config: TrainConfig, devices: Devices | None
+) -> Trained:
     """One of several models, and what it is worth."""
     model = jax.tree.map(lambda leaf: leaf[index], stacked)
     return Trained(model, measure(model, config, devices=devices), 0.0)
@@ -153,7 +155,7 @@ class _Run:
         )
         return unpack(data, self.folder / STATE, template, exact=True)
 
-    def fit(self, state: TrainingState | None, devices: Devices | None) -> Model:
+    def fit(self, state: TrainingState | None, devices: Devices | None) -> TrainableLearner:
         """Train to the end, from a state or from the start."""
         self._report(self.first)
         try:

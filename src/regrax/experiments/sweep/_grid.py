@@ -87,9 +87,9 @@ def _grid(table: dict[str, Any]) -> Grid:
 
 def _values(name: str, value: Any) -> list[Any]:
     if name not in SETTINGS:
-        nearest = difflib.get_close_matches(name, SETTINGS, 1, 0.5)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        raise ValueError(f"no setting is named {name!r}{hint} (there are {', '.join(SETTINGS)})")
+        close = difflib.get_close_matches(name, SETTINGS, 1, 0.5)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"unknown setting {name!r}{hint} (there are {', '.join(SETTINGS)})")
     setting, seeds = SETTINGS[name], name == "seeds"
     if seeds and not isinstance(value, list):
         checks.at_least(name, _typed(setting, value), 1, MAX_CELLS)

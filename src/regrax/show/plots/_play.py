@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from regrax import regret
-from regrax.games import Correlated, Game, Trajectory, running_gaps, seated_learners
+from regrax.games import CorrelatedProfile, Game, Trajectory, running_gaps, seated_learners
 from regrax.learners import BanditLearner, Learner
 from regrax.show.plots._curves import Regret, draw_gaps, draw_regrets
 from regrax.show.plots._panels import draw_simplex, draw_table
@@ -87,7 +87,7 @@ def _width(game: Game, player: int, learner: Learner) -> float | None:
 
 def _simplex(game: Game, trajectory: Trajectory, player: int, axes: Axes) -> None:
     nash = [
-        Correlated(known.joint(game.sizes), game).marginals[player]
+        CorrelatedProfile(known.joint(game.sizes), game).marginals[player]
         for known in game.equilibria
         if known.concept == "nash"
     ]
