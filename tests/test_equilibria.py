@@ -383,7 +383,7 @@ def test_a_failed_solve_gives_the_solvers_reason(monkeypatch):
             SolverError, match=r"not solved in 300 seconds; .* \(regrax solve --by\)"
         ):
             solve(games.chicken(), "ce", "welfare")
-    monkeypatch.setattr("regrax.games._max_entropy.STEPS", 3)
+    monkeypatch.setattr("regrax.games._max_entropy.MAX_NEWTON_STEPS", 3)
     with pytest.raises(SolverError, match="not certified to 1e-09 in 3 steps: deviations still"):
         solve(games.chicken(), "ce", "entropy")
 

@@ -12,7 +12,7 @@ from regrax.games import play
 from regrax.learners import BlumMansour, Exp3, FollowTheLeader, Hedge, RegretMatching, Uniform
 from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
 from regrax.show.plots._panels import CORNERS
-from regrax.show.plots._style import POINTS, shown_rounds
+from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
 
 
 def panels(game, learners, rounds, key=None):
@@ -99,7 +99,10 @@ def test_names_may_hold_dollars(x64, tmp_path):
 
 
 def test_long_curves_are_thinned():
-    assert len(plot_gaps({"ce_gap": np.ones(100_000)}).axes[0].lines[0].get_xdata()) <= POINTS
+    assert (
+        len(plot_gaps({"ce_gap": np.ones(100_000)}).axes[0].lines[0].get_xdata())
+        <= MAX_CURVE_POINTS
+    )
     assert shown_rounds(100_000)[[0, -1]].tolist() == [1, 100_000]
 
 

@@ -202,7 +202,7 @@ def test_processes_with_other_settings_are_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [0, 1])
 def test_a_missing_process_is_not_waited_for_without_end(own):
-    script = "from regrax import distributed; distributed.START = 3.0; "
+    script = "from regrax import distributed; distributed.START_SECONDS = 3.0; "
     script += f"distributed.join({address()!r}, 2, {own})"
     process = started("-c", script)
     _, errors = process.communicate(timeout=60)

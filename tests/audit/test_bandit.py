@@ -97,7 +97,7 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
     assert agent.against["a"].low < truth - 600 < agent.against["a"].high
     assert set(agent.regret) == ({"external", "internal", "swap"} if mixed else {"external"})
     assert agent.learning.verdict == "not learning"
-    assert any("dynamic regret and rivals need" in note for note in agent.notes)
+    assert any("dynamic regret and baselines need" in note for note in agent.notes)
     if mixed:
         assert agent.worst_swap.words.startswith("when it played a it should have played c: 0.")
 

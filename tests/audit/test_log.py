@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit._formats import LONGEST
+from regrax.audit._formats import MAX_LINE_BYTES
 from regrax.audit._log import read_log
 from regrax.cli import main
 
@@ -27,7 +27,7 @@ def write(folder, rows, name="log.jsonl"):
 
 
 def numbers(log, agent="agent", episode="0"):
-    return np.concatenate(list(log.spool.pieces((agent, episode), 100)))
+    return np.concatenate(list(log.buffer.pieces((agent, episode), 100)))
 
 
 BAD = [
@@ -36,7 +36,7 @@ BAD = [
     (b"\xff\xfe", "not UTF-8 text: byte 1 is 0xff"),
     (b'{"round": ' + b"1" * 5000 + b"}", "round: Integer value out of range"),
     (b'{"a": ' + b"[" * 100_000, "not JSON that can be read: maximum recursion depth"),
-    (b'{"a": "' + b"x" * LONGEST + b'"}', f"longer than {LONGEST:,} bytes"),
+    (b'{"a": "' + b"x" * MAX_LINE_BYTES + b'"}', f"longer than {MAX_LINE_BYTES:,} bytes"),
     ({"policy": [0.5, 0.5]}, "one of losses, payoffs, loss and payoff, got none"),
     ({**GOOD, "payoffs": [1, 2]}, "got losses and payoffs"),
     ({"losses": [0, 1]}, "must give the action or the policy that was played"),

@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import KEPT, Episodes, Tally, joined
+from regrax.audit._accumulate import MAX_BINNED_EPISODES, Episodes, Tally, joined
 from regrax.audit._baselines import NAMES
 from regrax.audit._bins import Bins, Scores
 from regrax.audit._log import Log
@@ -54,8 +54,8 @@ class AgentAudit:
     curve: dict[str, list[float]]  # round, and each regret with _low and _high where known
     against: dict[str, Measure]  # every fixed action, estimated, of bandit feedback
     worst_swap: Swap | None
-    rivals: dict[str, dict[str, float]]
-    rival_curves: dict[str, list[float]]
+    baselines: dict[str, dict[str, float]]
+    baseline_curves: dict[str, list[float]]
     learning: Learning
     exploration: (
         dict[str, float] | None
@@ -76,7 +76,7 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         Scores(*map(np.concatenate, zip(*part, strict=True)))
         for part in zip(*tally.scores, strict=True)
     ]
-    rare, blind = all_of.plays.sum(0) < bandit.FEW, all_of.blind.sum(0) > 0
+    rare, blind = all_of.plays.sum(0) < bandit.MIN_PLAYS, all_of.blind.sum(0) > 0
     explored = not (rare.any() or blind.any())
     return AgentAudit(
         agent=agent,
@@ -92,8 +92,8 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         curve=_curve(np.concatenate(tally.curves), tally.stops, tuple(regret)),
         against={} if full else _against(all_of, seat),
         worst_swap=_worst(all_of.gains.sum(0) / rounds, seat) if full or seat.mixed else None,
-        rivals=_rivals(all_of) if full else {},
-        rival_curves=_rival_curves(tally) if full else {},
+        baselines=_baselines(all_of) if full else {},
+        baseline_curves=_baseline_curves(tally) if full else {},
         learning=judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
         exploration=_exploration(all_of),
         notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
@@ -174,8 +174,8 @@ def _worst(gains: Float[np.ndarray, "d d"], seat: Seat) -> Swap | None:
     return Swap(played, instead, rate, words)
 
 
-def _rivals(all_of: Episodes) -> dict[str, dict[str, float]]:
-    means = all_of.rivals.mean(0).tolist()
+def _baselines(all_of: Episodes) -> dict[str, dict[str, float]]:
+    means = all_of.baselines.mean(0).tolist()
     found = {}
     for name, (rounds, suffered, *regrets) in zip(NAMES, means, strict=True):
         found[name] = {"loss_per_round": suffered / rounds}
@@ -183,17 +183,17 @@ def _rivals(all_of: Episodes) -> dict[str, dict[str, float]]:
     return found
 
 
-def _rival_curves(tally: Tally) -> dict[str, list[float]]:
-    """External regret of the rivals over the rounds."""
+def _baseline_curves(tally: Tally) -> dict[str, list[float]]:
+    """External regret of the baselines over the rounds."""
     rounds = [float(min(s * tally.grain, tally.horizon)) for s in tally.coarse_stops]
-    means = np.concatenate(tally.rival_curves).mean(0).tolist()
+    means = np.concatenate(tally.baseline_curves).mean(0).tolist()
     return {"round": rounds, **dict(zip(NAMES, means, strict=True))}
 
 
 def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
     full, episodes, short = log.seats[agent].feedback == "full", len(all_of.rounds), 0
     short = int((all_of.rounds < tally.horizon).sum())
-    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.FEWEST
+    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.MIN_EPISODES
     said = {
         f"{silent:,} rounds had no usable answer and were played uniformly": silent,
         f"{skipped:,} rounds are missing between others": skipped,
@@ -201,10 +201,11 @@ def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
         "they count in totals, not in curves and tests": short,
         f"no intervals: they need {fewest} episodes, and there are {episodes}": full
         and episodes < fewest,
-        f"rivals change their play every {tally.grain} rounds only": full and tally.grain > 1,
-        f"rivals play {len(all_of.rivals):,} of the episodes": full
-        and len(all_of.rivals) < episodes,
-        f"the published tests look at {KEPT} of the episodes": episodes > KEPT,
+        f"baselines change their play every {tally.grain} rounds only": full and tally.grain > 1,
+        f"baselines play {len(all_of.baselines):,} of the episodes": full
+        and len(all_of.baselines) < episodes,
+        f"the published tests look at {MAX_BINNED_EPISODES} of the episodes": episodes
+        > MAX_BINNED_EPISODES,
     }
     return [note for note, holds in said.items() if holds]
 
@@ -213,7 +214,7 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
     def named(which: np.ndarray) -> str:
         return ", ".join(name for name, is_one in zip(seat.actions, which, strict=True) if is_one)
 
-    plays, few = all_of.plays.sum(0), bandit.FEW
+    plays, few = all_of.plays.sum(0), bandit.MIN_PLAYS
     said = {
         "never played, so nothing is known of them": named(plays == 0),
         f"played fewer than {few} times, so their intervals are not to be trusted": named(
@@ -223,7 +224,7 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
             all_of.blind.sum(0) > 0
         ),
     }
-    missing = ["dynamic regret and rivals need the losses of every action"]
+    missing = ["dynamic regret and baselines need the losses of every action"]
     missing += [] if seat.mixed else ["internal and swap regret need whole policies"]
     return [f"{what}, which this log does not give" for what in missing] + [
         f"{note}: {names}" for note, names in said.items() if names

@@ -16,7 +16,7 @@ from regrax.audit._log import Callback, Log, read_log
 from regrax.audit._received import audit_received
 from regrax.games import Game
 
-AGENTS = 4096  # audited together
+AGENTS_PER_BATCH = 4096  # audited together
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ def audit_log(
         raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
     agents, done, names = [], 0, list(log.seats)
     with jax.enable_x64(True):
-        for start in range(0, len(names), AGENTS):
-            some = names[start : start + AGENTS]
+        for start in range(0, len(names), AGENTS_PER_BATCH):
+            some = names[start : start + AGENTS_PER_BATCH]
             tallies = {n: new_tally(log, n) for n in some if log.seats[n].feedback != "received"}
             for count in walk_agents(log, tallies):
                 told("episodes audited", done := done + count, len(log.last))
@@ -110,7 +110,7 @@ def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
     shapes = {
-        tuple(sorted((group[1], log.spool.rows(group)) for group in groups))
+        tuple(sorted((group[1], log.buffer.rows(group)) for group in groups))
         for groups in log.episodes.values()
     }
     if len(shapes) > 1:

@@ -204,7 +204,7 @@ def _contestant(one: _Read, name: str, measure: str) -> Contestant:
 def _digest(log: Log, group: tuple[str, str]) -> bytes:
     """Of the losses of an episode."""
     found, d = hashlib.blake2b(digest_size=16), len(log.seats[group[0]].actions)
-    for piece in log.spool.pieces(group, 1 << 12):
+    for piece in log.buffer.pieces(group, 1 << 12):
         found.update(np.ascontiguousarray(piece[:, 1 + d :]).data)
     return found.digest()
 

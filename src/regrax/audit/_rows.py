@@ -24,10 +24,10 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax.audit._text import short
 
-ACTIONS = 1000  # of one agent
-LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
-RAREST = 1e-9  # propensity
-LAST = 1 << 53  # round
+MAX_ACTIONS = 1000  # of one agent
+MAX_LOSS = 1e50  # size of a loss: sums and squares of many stay finite
+MIN_PROPENSITY = 1e-9
+MAX_ROUND = 1 << 53  # beyond, a double cannot count
 
 VECTORS = ("policy", "losses", "payoffs")
 Name = str | int | float
@@ -110,7 +110,7 @@ def read_round(row: Row, last: int) -> int:
     """The round of a row that comes after round `last` of its episode, which is -1 before the first."""
     if row.round is None:
         return max(last, 0) + 1
-    if not 0 <= row.round < LAST or row.round != int(row.round):
+    if not 0 <= row.round < MAX_ROUND or row.round != int(row.round):
         raise ValueError(f"round must be an integer >= 0, got {short(row.round)}")
     if row.round <= last:
         raise ValueError(
@@ -170,8 +170,8 @@ def _names(name: str, column: list[Any], seat: Seat | None) -> tuple[bool, tuple
     if seat is not None:
         return seat.named, seat.actions
     first, named = column[0], isinstance(column[0], dict)
-    if not 1 <= len(first) <= ACTIONS:
-        raise ValueError(f"{name} must be of 1 to {ACTIONS} actions, got {len(first)} entries")
+    if not 1 <= len(first) <= MAX_ACTIONS:
+        raise ValueError(f"{name} must be of 1 to {MAX_ACTIONS} actions, got {len(first)} entries")
     return named, tuple(first) if named else tuple(map(str, range(len(first))))
 
 
@@ -205,9 +205,9 @@ def _policies(column: list[Any], seat: Seat) -> np.ndarray:
 
 def _finite(name: str, values: list[Any]) -> np.ndarray:
     numbers = np.array(values, float)
-    if not np.all(np.abs(numbers) <= LARGEST):  # also false for nan
+    if not np.all(np.abs(numbers) <= MAX_LOSS):  # also false for nan
         raise ValueError(
-            f"{name} must be finite numbers of size at most {LARGEST:g}, got one that is not"
+            f"{name} must be finite numbers of size at most {MAX_LOSS:g}, got one that is not"
         )
     return numbers
 
@@ -236,9 +236,9 @@ def _discovered(
             raise ValueError(f"action must be a name or an integer, got {short(value)}")
     names = [value if isinstance(value, str) else str(int(value)) for value in column]
     played = [places.setdefault(name, len(places)) for name in names]
-    if len(places) > ACTIONS:
+    if len(places) > MAX_ACTIONS:
         raise ValueError(
-            f"an agent must have at most {ACTIONS} actions, got one more: {short(names[0])}"
+            f"an agent must have at most {MAX_ACTIONS} actions, got one more: {short(names[0])}"
         )
     found = Seat(feedback, tuple(places), True, False) if seat is None else seat
     return replace(found, actions=tuple(places)), np.array(played)
@@ -254,8 +254,8 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
     of_policy = policies[np.arange(len(played)), played] if mixed else None
     chance = of_policy if column is None else _finite("propensity", column)
     assert chance is not None
-    if not np.all((chance >= RAREST) & (chance <= 1 + checks.TOLERANCE)):
-        raise ValueError(f"propensity must be from {RAREST:g} to 1, got {chance[0]:g}")
+    if not np.all((chance >= MIN_PROPENSITY) & (chance <= 1 + checks.TOLERANCE)):
+        raise ValueError(f"propensity must be from {MIN_PROPENSITY:g} to 1, got {chance[0]:g}")
     if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
         raise ValueError(
             f"propensity must be the policy's {of_policy[0]:g} of that action, got {chance[0]:g}"

@@ -46,8 +46,10 @@ from regrax.audit._bins import Bins, Scores, weights
 from regrax.audit._published_tests import TESTS, all_tests, regression
 
 BINS = 512
-MANY = 10  # episodes from which they, and not the order of rounds, are the source of chance
-LEAST_ROUNDS = 8
+MIN_INDEPENDENT_EPISODES = (
+    10  # from here episodes, not the order of rounds, are the source of chance
+)
+MIN_ROUNDS = 8
 DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
 BLOCKS = 24  # blocks that a random order keeps at least
@@ -98,10 +100,10 @@ def judge(
     """
     whole = windows[0]
     m = whole.suffered.shape[1]
-    if m < LEAST_ROUNDS:
-        few = f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, got {m}"
+    if m < MIN_ROUNDS:
+        few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    many = len(scores[0].regret) >= MANY
+    many = len(scores[0].regret) >= MIN_INDEPENDENT_EPISODES
     pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
     early, late = _halves(scores[0], whole.length)

@@ -20,7 +20,7 @@ from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
-CHUNK = 250  # sequences whose gradients are held at once
+SEQUENCES_PER_CHUNK = 250  # sequences whose gradients are held at once
 DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than this
 
 
@@ -71,7 +71,7 @@ def gradient_blocks(
     >>> [(block.name, block.holds) for block in blocks]
     [('V', True), ('a', True), ('v_c', True)]
     """
-    checks.at_least("sequences", sequences, 16 * CHUNK)
+    checks.at_least("sequences", sequences, 16 * SEQUENCES_PER_CHUNK)
     step = theory.step_size(actions, horizon) if step is None else step
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
@@ -79,7 +79,7 @@ def gradient_blocks(
         mesh = mesh_of(devices)
         model, objective = _configuration(architecture, actions, horizon, step)
         placed = everywhere((model, objective, key), mesh)
-        mean, error = _moments(*placed, sequences // CHUNK, mesh)
+        mean, error = _moments(*placed, sequences // SEQUENCES_PER_CHUNK, mesh)
     if architecture == "single":
         return _single_blocks(mean, error, target)
     return _swap_blocks(mean, error, target)
@@ -103,7 +103,7 @@ def _moments(
 
     def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
         model, objective, key = shared
-        data = objective.draw(CHUNK, key=jax.random.fold_in(key, index))
+        data = objective.draw(SEQUENCES_PER_CHUNK, key=jax.random.fold_in(key, index))
         return jax.grad(objective.loss)(model, data)
 
     every = each(gradient, (model, objective, key), chunks, mesh)

@@ -30,9 +30,9 @@ from regrax.theory import optimal_policy
 Architecture = Literal["single", "swap"]
 Estimator = Literal["paper", "hindsight", "conditional", "antithetic", "quasi"]
 ESTIMATORS: tuple[Estimator, ...] = ("paper", "hindsight", "conditional", "antithetic", "quasi")
-WIDEST = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
-GRID = 9
-LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
+GRID_FACTOR = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
+GRID_POINTS = 9
+GRID_LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
 
 
 def monte_carlo_steps(
@@ -131,11 +131,13 @@ def _step(
     objective = _objective(split(losses, mesh), heads, estimator)
 
     def refine(centre: Float[Array, ""], width: Float[Array, ""]) -> tuple[Float[Array, ""], None]:
-        offsets = width * jnp.linspace(-1, 1, GRID)
+        offsets = width * jnp.linspace(-1, 1, GRID_POINTS)
         return centre + offsets[jnp.argmin(lax.map(objective, jnp.exp(centre + offsets)))], None
 
     start = jnp.log(jnp.asarray(2 / losses.shape[0] ** 0.5))
-    widths = jnp.array([math.log(WIDEST) * (2 / (GRID - 1)) ** level for level in range(LEVELS)])
+    widths = jnp.array(
+        [math.log(GRID_FACTOR) * (2 / (GRID_POINTS - 1)) ** level for level in range(GRID_LEVELS)]
+    )
     return together(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
 
 

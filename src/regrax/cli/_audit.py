@@ -8,7 +8,7 @@ from regrax._settings import Output, Positional
 from regrax.cli._logs import LogOptions
 from regrax.cli._text import number, print_json, print_table
 
-SHOWN_AGENTS = 20  # in text; --json has all
+MAX_PRINTED_AGENTS = 20  # in text; --json has all
 
 if TYPE_CHECKING:
     from regrax.audit import AgentAudit, Audit, Measure
@@ -50,11 +50,11 @@ class AuditLog:
 def _print(audit: "Audit") -> None:
     from regrax.audit import counted, verdicts
 
-    for agent in audit.agents[:SHOWN_AGENTS]:
+    for agent in audit.agents[:MAX_PRINTED_AGENTS]:
         _print_agent(agent)
-    if len(audit.agents) > SHOWN_AGENTS:
+    if len(audit.agents) > MAX_PRINTED_AGENTS:
         print(
-            f"{SHOWN_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
+            f"{MAX_PRINTED_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
         )
     if audit.gaps is not None:
         gaps = audit.gaps
@@ -90,11 +90,11 @@ def _print_agent(agent: "AgentAudit") -> None:
         print(explored(agent.exploration))
     if agent.worst_swap is not None:
         print(f"worst swap: {shown(agent.worst_swap.words)}")
-    if agent.rivals:
+    if agent.baselines:
         columns = ("on the same losses", "loss a round", "external", "swap")
         kinds = ("loss_per_round", "external", "swap")
         own = [number(agent.loss_per_round), *(number(agent.regret[k].total) for k in kinds[1:])]
-        others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.rivals.items()]
+        others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.baselines.items()]
         print_table(columns, [["this agent", *own], *others])
     if agent.learning.tests:
         tests = agent.learning.tests.items()
@@ -109,7 +109,7 @@ def _print_agent(agent: "AgentAudit") -> None:
 def _shares(fractions: dict[str, float]) -> str:
     from regrax.audit import shown
 
-    ranked = sorted(fractions.items(), key=lambda item: -item[1])[:SHOWN_AGENTS]
+    ranked = sorted(fractions.items(), key=lambda item: -item[1])[:MAX_PRINTED_AGENTS]
     return ", ".join(f"{shown(name)} {share:.1%}" for name, share in ranked)
 
 

@@ -11,7 +11,7 @@ from regrax.cli._text import print_json, print_table, printable
 if TYPE_CHECKING:
     from regrax.games import Game, Known
 
-SHOWN = 200  # joint actions printed in full
+MAX_PRINTED_ACTIONS = 200  # joint actions printed in full
 NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 
 
@@ -82,9 +82,9 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
 
 def _print(game: "Game", told: Any) -> None:
     rows = _rows(game)
-    print_table((*game.players, "payoffs"), rows[:SHOWN], str(game))
-    if len(rows) > SHOWN:
-        print(f"{len(rows) - SHOWN} more joint actions; --json prints all")
+    print_table((*game.players, "payoffs"), rows[:MAX_PRINTED_ACTIONS], str(game))
+    if len(rows) > MAX_PRINTED_ACTIONS:
+        print(f"{len(rows) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
     for text in (told.summary, told.rule, game.comment):
         if text:
             print(printable(text))

@@ -9,7 +9,7 @@ from regrax.cli._text import number, print_json, print_table
 if TYPE_CHECKING:
     from regrax.games import CorrelatedProfile, Game
 
-SHOWN = 20  # joint actions printed, the likeliest first
+MAX_PRINTED_ACTIONS = 20  # joint actions printed, the likeliest first
 NAMES = {
     "nash": "Nash equilibrium",
     "ce": "correlated equilibrium",
@@ -132,11 +132,11 @@ def _print_joint(profile: "CorrelatedProfile", title: str) -> None:
     rows = [
         [labels[a] for labels, a in zip(game.actions, np.unravel_index(i, game.sizes), strict=True)]
         + [f"{flat[i]:.6f}"]
-        for i in likeliest[:SHOWN]
+        for i in likeliest[:MAX_PRINTED_ACTIONS]
     ]
     print_table((*game.players, "probability"), rows, title)
-    if len(likeliest) > SHOWN:
-        print(f"{len(likeliest) - SHOWN} more joint actions; --json prints all")
+    if len(likeliest) > MAX_PRINTED_ACTIONS:
+        print(f"{len(likeliest) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
 
 
 def _print_strategies(profile: "CorrelatedProfile", title: str) -> None:
@@ -147,6 +147,10 @@ def _print_strategies(profile: "CorrelatedProfile", title: str) -> None:
         played = sorted(
             (a for a in range(len(labels)) if mixed[a] > 5e-7), key=lambda a: -float(mixed[a])
         )
-        rows += [[name, labels[a], f"{mixed[a]:.6f}"] for a in played[:SHOWN]]
-        rows += [[name, f"{len(played) - SHOWN} more", ""]] if len(played) > SHOWN else []
+        rows += [[name, labels[a], f"{mixed[a]:.6f}"] for a in played[:MAX_PRINTED_ACTIONS]]
+        rows += (
+            [[name, f"{len(played) - MAX_PRINTED_ACTIONS} more", ""]]
+            if len(played) > MAX_PRINTED_ACTIONS
+            else []
+        )
     print_table(("player", "action", "probability"), rows, title)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regrax.experiments.runs import TrainConfig
     from regrax.experiments.sweep import Finished, Row
 
-SHOWN = 40  # rows of the table that is printed
+MAX_PRINTED_ROWS = 40  # rows of the table that is printed
 WIDE = ("k* above, %", "operations")  # columns that the report has and a terminal has no room for
 
 
@@ -88,7 +88,9 @@ def _print_rows(rows: "list[Row]") -> None:
     columns, lines = summary(rows, number)
     fitting = [place for place, name in enumerate(columns) if name not in WIDE]
     if lines:
-        shown = [[line[place] for place in fitting] for line in lines[:SHOWN]]
+        shown = [[line[place] for place in fitting] for line in lines[:MAX_PRINTED_ROWS]]
         print_table([columns[place] for place in fitting], shown)
-    if len(lines) > SHOWN:
-        print(f"... and {len(lines) - SHOWN} rows more, all of them in the results and the report")
+    if len(lines) > MAX_PRINTED_ROWS:
+        print(
+            f"... and {len(lines) - MAX_PRINTED_ROWS} rows more, all of them in the results and the report"
+        )

@@ -61,8 +61,8 @@ def _read(path: Path) -> "Game | None":
     return None
 
 
-PIPED = 120  # columns where no terminal says how many there are
-SHORT = 19  # characters that are kept on one line
+PIPED_COLUMNS = 120  # columns where no terminal says how many there are
+MAX_INLINE_CHARACTERS = 19  # characters that are kept on one line
 
 
 def print_json(result: Any) -> None:
@@ -89,12 +89,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     table = Table(box=SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
-        short = all(len(row[index]) <= SHORT for row in rows)
+        short = all(len(row[index]) <= MAX_INLINE_CHARACTERS for row in rows)
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
     if title:
         console.print(
             Text(printable(title), "bold")

@@ -32,7 +32,7 @@ GAMES = (
     "random-zero-sum(5, 5)",
 )
 MAX_ROUNDS, MAX_SEEDS = 10**7, 10**5
-ACROSS = 9  # learners whose pairings fit on a terminal
+MAX_PRINTED_COLUMNS = 9  # learners whose pairings fit on a terminal
 COLUMNS = {
     "regret": "regret",
     "swap_regret": "swap regret",
@@ -174,7 +174,7 @@ def _print(found: "Results", rank: str) -> None:
 
 def _print_pairings(found: "Results", rank: str) -> None:
     """The mean of every pairing, opponents by their place in the ranking."""
-    if len(found.learners) > ACROSS:
+    if len(found.learners) > MAX_PRINTED_COLUMNS:
         print(f"every pairing {COLUMNS[rank]}: --json and --plot")
         return
     order, cells = found.ranking(rank), found.pairings(rank)

@@ -24,7 +24,7 @@ from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
 CONCEPTS = ("nash", "ce", "cce")
-SHOWN = 6  # joint actions that `repr` prints
+MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
 class Deviation(NamedTuple):
@@ -150,8 +150,12 @@ class CorrelatedProfile(eqx.Module):
     def __repr__(self) -> str:
         flat = np.ravel(self.joint)
         played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
-        shown = [f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:SHOWN]]
-        return f"{self.game}: {', '.join(shown)}{', ...' if len(played) > SHOWN else ''}"
+        shown = [
+            f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:MAX_SHOWN_ACTIONS]
+        ]
+        return (
+            f"{self.game}: {', '.join(shown)}{', ...' if len(played) > MAX_SHOWN_ACTIONS else ''}"
+        )
 
     def _labels(self, flat: int) -> list[str]:
         actions = np.unravel_index(flat, self.game.sizes)

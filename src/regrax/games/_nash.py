@@ -24,7 +24,7 @@ from regrax.games._game import Game, exact_payoffs
 from regrax.games._linear_programs import minimise, scaled
 from regrax.specs import as_game
 
-PAIRS = 200_000
+MAX_SUPPORT_PAIRS = 200_000
 """Pairs of supports that are tried: a game of 10 x 10 has 184,755."""
 
 ROUNDING = 1e-13
@@ -96,9 +96,9 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
             f"supports are enumerated for two players, but {game} has {len(game.sizes)}"
         )
     pairs = comb(sum(game.sizes), game.sizes[0]) - 1
-    if pairs > PAIRS:
+    if pairs > MAX_SUPPORT_PAIRS:
         raise ValueError(
-            f"{game} has {pairs:,} pairs of supports, more than the {PAIRS:,} that are tried; "
+            f"{game} has {pairs:,} pairs of supports, more than the {MAX_SUPPORT_PAIRS:,} that are tried; "
             "approach an equilibrium by dynamics instead (regrax solve --by)"
         )
     # each player's vertices make the other's actions indifferent; the payer's own action comes first

@@ -12,7 +12,7 @@ from regrax import _checks as checks
 from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
 from regrax.learners._ftrl import stacked_policies
 
-LONGEST = 2**30  # rounds, so that they can be counted in 32 bits
+MAX_ROUNDS = 2**30  # they are counted in 32 bits
 
 
 class Levels(NamedTuple):
@@ -98,7 +98,7 @@ class TreeSwap(Learner):
 
     def _lengths(self) -> list[int]:
         r"""$M^0, \dots, M^L$: the rounds of each level's block, and of the next level's."""
-        return [min(self.branching**h, LONGEST) for h in range(self.depth + 1)]
+        return [min(self.branching**h, MAX_ROUNDS) for h in range(self.depth + 1)]
 
 
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:

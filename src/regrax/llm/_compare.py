@@ -23,7 +23,7 @@ from regrax.llm._template import letters
 from regrax.theory import optimal_policy
 from regrax.training import Gaussian
 
-BATCH = 250
+SEQUENCES_PER_BATCH = 250
 ELSEWHERE = (
     "gaussian",
     "uniform(-1.7, 1.7)",
@@ -212,8 +212,8 @@ def squared_regret_share(
     losses = draw_losses(task, sequences, seed=seed)
     with torch.no_grad():
         parts = [
-            policies(model, tokenizer, task, losses[i : i + BATCH])
-            for i in range(0, sequences, BATCH)
+            policies(model, tokenizer, task, losses[i : i + SEQUENCES_PER_BATCH])
+            for i in range(0, sequences, SEQUENCES_PER_BATCH)
         ]
     played = {"model": torch.cat(parts).double().cpu().numpy(), **baselines(losses, task)}
     squares = {name: running_regret(pi, losses)[:, -1] ** 2 for name, pi in played.items()}

@@ -17,7 +17,7 @@ HELD_OUT = (
     "In winter the school has eleven children and one stove; in summer nobody counts. "
     "A letter takes two days, and nobody has ever complained about that."
 )
-WINDOW = 256  # tokens read at once
+WINDOW_TOKENS = 256  # tokens read at once
 
 
 class Language(NamedTuple):
@@ -34,7 +34,7 @@ def language_of(
     before: Any, after: Any, tokenizer: Any, task: Task, text: str | None, seed: int
 ) -> Language:
     """Compare two models as language models."""
-    size = min(WINDOW, context_of(before))
+    size = min(WINDOW_TOKENS, context_of(before))
     windows, what = _windows(tokenizer, task, text, seed, size)
     totals, count = np.zeros(3), 0
     for tokens in windows:

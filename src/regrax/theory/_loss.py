@@ -22,8 +22,8 @@ from regrax.theory._gaussian import minimum_moment, stability
 from regrax.theory._integrals import Term, collision, foresight
 from regrax.theory._quadrature import round_nodes
 
-MOST_ACTIONS = 10**6
-LARGEST_SCALED_STEP = 1000.0
+MAX_ACTIONS = 10**6
+MAX_SCALED_STEP = 1000.0
 
 
 class LossParts(NamedTuple):
@@ -139,7 +139,7 @@ def scale(horizon: int | float) -> float:
 
 def check_size(actions: int, horizon: int | float) -> None:
     """Raise unless there are 2 to a million actions and at least 2 rounds, or infinitely many."""
-    checks.at_least("actions", actions, 2, MOST_ACTIONS)
+    checks.at_least("actions", actions, 2, MAX_ACTIONS)
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
 
@@ -158,9 +158,9 @@ def check_step(step: int | float, horizon: int | float) -> float:
     r"""The scaled step $k\sqrt{T}$, or an error when it is not above 0 or too large to integrate."""
     checks.positive("step", step)
     scaled = float(step) * scale(horizon)
-    if scaled > LARGEST_SCALED_STEP:
+    if scaled > MAX_SCALED_STEP:
         raise ValueError(
-            f"step times the root of the horizon must be at most {LARGEST_SCALED_STEP:g}, where play is "
+            f"step times the root of the horizon must be at most {MAX_SCALED_STEP:g}, where play is "
             f"already that of follow-the-leader, got {scaled:g}"
         )
     return scaled

@@ -28,8 +28,8 @@ from regrax.training._objectives import (
     policies,
 )
 
-CHUNK = 1000  # sequences evaluated at a time
-LARGEST_STEP = 5.0
+SEQUENCES_PER_CHUNK = 1000  # sequences evaluated at a time
+MAX_STEP = 5.0
 
 
 class Evaluation(NamedTuple):
@@ -72,7 +72,7 @@ def evaluate(
     model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
-    chunk = min(CHUNK, sequences // 2)
+    chunk = min(SEQUENCES_PER_CHUNK, sequences // 2)
     mesh = mesh_of(devices)
     placed = everywhere((model, measured, key), mesh)
     parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
@@ -174,9 +174,9 @@ def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequence
     def improve(step: Float[Array, ""], _: None) -> tuple:  # Gauss-Newton: the residual is small
         residual, slope = jax.jvp(gap, (step,), (jnp.ones_like(step),))
         moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
-        return jnp.clip(moved, 0, LARGEST_STEP), None
+        return jnp.clip(moved, 0, MAX_STEP), None
 
-    grid = jnp.linspace(0, LARGEST_STEP, 101)
+    grid = jnp.linspace(0, MAX_STEP, 101)
     start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step) ** 2), grid))]
     step, _ = lax.scan(improve, start, None, 20)
     error = gap(step)

@@ -6,9 +6,9 @@ from typing import Any, Literal, get_args
 from regrax.experiments.runs import TrainConfig
 
 SEEDS = 3
-LARGE = 4096
+LARGE_BATCH = 4096
 """Sequences per step of one layer: more than by default, for another digit of the step."""
-Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "beyond"]
+Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "generalization"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ReproduceConfig:
         found = {
             "linear": self._training("linear", steps=250 if quick else 1000),
             "linear-hindsight": self._training(
-                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE
+                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE_BATCH
             ),
             "full": self._training("full", steps=1000),
             "ball": self._training("linear", operator="ball", steps=150 if quick else 1000),
@@ -76,6 +76,6 @@ class ReproduceConfig:
     def _training(self, model: Any, **more: Any) -> TrainConfig:
         deep = model == "transformer"
         sequences = 2000 if deep else 20_000 if self.quick else 200_000
-        batch = None if deep or self.quick else LARGE
+        batch = None if deep or self.quick else LARGE_BATCH
         settings = {"seeds": SEEDS, "sequences": sequences, "batch": batch, **more}
         return TrainConfig(model, self.actions, self.horizon, **settings)

@@ -54,8 +54,8 @@ EXPERIMENTS = {
     "table_one": Experiment(
         ("table-one",), _table_one.MODELS, _table_one.config_of, _table_one.run, Systems
     ),
-    "beyond": Experiment(
-        ("beyond",),
+    "generalization": Experiment(
+        ("generalization",),
         _generalization.MODELS,
         _generalization.config_of,
         _generalization.run,
@@ -75,7 +75,7 @@ class Reproduction:
     depth: list[Depth]
     equilibrium: list[Equilibrium]
     table_one: list[Systems]
-    beyond: list[Generalization]
+    generalization: list[Generalization]
 
 
 def reproduce(

@@ -12,7 +12,7 @@ from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
 from regrax.training import evaluate, fit_step_size
 
-MEASURING = 2**31  # the key of the sequences that models are measured on, the same for all
+MEASURING_SEED = 2**31  # the key of the sequences that models are measured on, the same for all
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def measure(
     >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
     0.3000
     """
-    key, objective = jax.random.key(MEASURING), config.build_objective()
+    key, objective = jax.random.key(MEASURING_SEED), config.build_objective()
     found = evaluate(model, objective, key=key, sequences=config.sequences, devices=devices)
     near = fit_step_size(model, config.horizon, key=key)
     return Measured(*found, near.step, near.mse, near.total_variation)

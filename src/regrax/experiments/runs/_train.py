@@ -42,7 +42,7 @@ from regrax.training import (
     start,
 )
 
-REPORTS = 100  # in a run
+REPORTS_PER_RUN = 100
 STATE = "state.safetensors"
 
 
@@ -166,7 +166,7 @@ class _Run:
                 steps=self.steps,
                 batch=self.config.batch,
                 optimizer=self.optimizer,
-                every=max(1, self.steps // REPORTS),
+                every=max(1, self.steps // REPORTS_PER_RUN),
                 callback=self.report,
                 state=state,
                 devices=devices,

@@ -31,7 +31,7 @@ from regrax.experiments.sweep._cells import DEEP, completed
 
 MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
-SEQUENCES = 20_000
+TEST_SEQUENCES = 20_000
 WORDS = {int: "an integer", float: "a number", str: "a text in quotes"}
 SETTINGS = {one.name: one for one in settings_of(TrainConfig) if one.name != "first_seed"}
 
@@ -132,7 +132,7 @@ def _check_grid(grid: Grid, own: Grid) -> None:
 
 def _expanded(grid: Grid) -> dict[TrainConfig, None]:
     """Every combination; those that differ only in what a model does not use are one."""
-    grid = {"sequences": [SEQUENCES], **grid}
+    grid = {"sequences": [TEST_SEQUENCES], **grid}
     seeds, sequences = grid.pop("seeds", [0]), grid.pop("sequences")
     found: dict[TrainConfig, None] = {}
     for values in itertools.product(*grid.values()):

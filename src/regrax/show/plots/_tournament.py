@@ -7,7 +7,11 @@ from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
 from regrax.show.plots._style import Figure, in_math
 
-SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
+MEASURES = {
+    "regret": "regret per round",
+    "swap_regret": "swap regret per round",
+    "payoff": "payoff",
+}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
 
 
@@ -19,7 +23,7 @@ def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
-    measures = {rank: GAPS[rank], **SHOWN} if rank in GAPS else SHOWN
+    measures = {rank: GAPS[rank], **MEASURES} if rank in GAPS else MEASURES
     order = found.ranking(rank)
     names = [f"{found.learners[i]}  {place + 1}" for place, i in enumerate(order)]
     numbers = [str(place + 1) for place in range(len(order))]

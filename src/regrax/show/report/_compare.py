@@ -5,7 +5,7 @@ from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
 
-SHOWN_CURVES = 8
+MAX_CURVES = 8
 
 
 def compare_page(found: Comparison) -> str:
@@ -34,7 +34,7 @@ def _agents(found: Comparison, what: str) -> Section:
 
 def _curved(found: Comparison) -> list[tuple[str, dict[str, list[float]]]]:
     kind = "external" if found.measure == "loss" else found.measure
-    both = [(one.name, one.audit.curve) for one in found.contestants[:SHOWN_CURVES]]
+    both = [(one.name, one.audit.curve) for one in found.contestants[:MAX_CURVES]]
     return [(name, curve) for name, curve in both if kind in curve]
 
 

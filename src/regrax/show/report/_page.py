@@ -9,7 +9,7 @@ from regrax.show.report._chart import Figure
 from regrax.show.report._svg import draw, legend
 
 HERE = Path(__file__).parent
-LONG = 30  # characters of a cell that wants room of its own on a small screen
+MAX_INLINE_CHARACTERS = 30  # characters of a cell that wants room of its own on a small screen
 
 
 @dataclass(frozen=True)
@@ -99,5 +99,7 @@ def table_html(table: Table) -> str:
 
 def _cell(cell: str) -> str:
     numeric = cell[:1] in set("0123456789-+±<")
-    kind = " class=number" if numeric else " class=words" if len(cell) > LONG else ""
+    kind = (
+        " class=number" if numeric else " class=words" if len(cell) > MAX_INLINE_CHARACTERS else ""
+    )
     return f"<td{kind}>{escape(cell)}</td>"

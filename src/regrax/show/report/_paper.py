@@ -75,8 +75,8 @@ def _sections(found: Reproduction) -> Iterator[Section]:
         yield _systems(found)
     if config.has("matching"):
         yield _matching(found)
-    if found.beyond:
-        yield _beyond(found.beyond)
+    if found.generalization:
+        yield _generalization(found.generalization)
 
 
 def _step_size(found: Sequence[Steps]) -> Section:
@@ -278,13 +278,13 @@ def _systems(found: Reproduction) -> Section:
     return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
 
 
-def _beyond(found: Sequence[Generalization]) -> Section:
+def _generalization(found: Sequence[Generalization]) -> Section:
     text = [
         "Mean regret after T rounds, lower is better, the best of each column marked with a star. Trained models are "
         "the first seed of each kind; transformers are not made for other horizons than that of their training.",
     ]
     title = "Losses and horizons nobody was trained on"
-    return Section("beyond", title, text, tables=[_table(one) for one in found])
+    return Section("generalization", title, text, tables=[_table(one) for one in found])
 
 
 def _table(found: Generalization) -> Table:
