@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 class AuditLog:
     """Audit a log of what agents played and lost, a row a round.
 
+    Args:
+        log: JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one.
+        json: Print one JSON object.
+        html: Write a report into this file.
+
     regrax audit log.jsonl --html report.html
     """
 
     log: Positional[Path]
-    """JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one."""
     json: bool = False
-    """Print one JSON object."""
     html: Output | None = None
-    """Write a report into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:

@@ -19,23 +19,25 @@ FAILED = 1
 class CompareLogs:
     """Compare the agents of several logs, or of one, by their regret.
 
+    Args:
+        logs: The logs, one per agent, the first that which others are held against; or one log of several agents.
+        agent: Which agent of each log.
+        measure: The regret that is compared, or loss.
+        fail_above: End with exit code 1 if an agent's measure a round is above this.
+        fail_if_worse: End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together).
+        json: Print one JSON object.
+        html: Write a page into this file.
+
     regrax compare before.jsonl after.jsonl --fail-if-worse
     """
 
     logs: Positional[tuple[Path, ...]]
-    """The logs, one per agent, the first that which others are held against; or one log of several agents."""
     agent: str | None = None
-    """Which agent of each log."""
     measure: Literal["external", "internal", "swap", "dynamic", "loss"] = "external"
-    """The regret that is compared, or loss."""
     fail_above: float | None = None
-    """End with exit code 1 if an agent's measure a round is above this."""
     fail_if_worse: bool = False
-    """End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together)."""
     json: bool = False
-    """Print one JSON object."""
     html: Output | None = None
-    """Write a page into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:

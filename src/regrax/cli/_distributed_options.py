@@ -21,16 +21,20 @@ LOST = 3  # exit code
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a command runs."""
+    """Where a command runs.
+
+    Args:
+        devices: Share the work among all devices, or among this many of each process: all, 1, 2, ...
+        coordinator: On several hosts: HOST:PORT of process 0, or auto where SLURM, Open MPI, Kubernetes or a TPU pod
+            tell.
+        processes: With a coordinator: how many processes there are; start this command once for each.
+        process_id: With a coordinator: which of them this is, from 0; process 0 writes files and prints.
+    """
 
     devices: str | None = None
-    """Share the work among all devices, or among this many of each process: all, 1, 2, ..."""
     coordinator: str | None = None
-    """On several hosts: HOST:PORT of process 0, or auto where SLURM, Open MPI, Kubernetes or a TPU pod tell."""
     processes: int | None = None
-    """With a coordinator: how many processes there are; start this command once for each."""
     process_id: int | None = None
-    """With a coordinator: which of them this is, from 0; process 0 writes files and prints."""
 
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":

@@ -19,15 +19,17 @@ NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 class Games:
     """List the games, or show one with its payoffs, known equilibria and source.
 
+    Args:
+        game: A game's spec or file, to see its payoffs.
+        save: Write the game to this .json, .npz or .nfg file.
+        json: Print one JSON object.
+
     regrax games kuhn-poker --save kuhn.nfg
     """
 
     game: Positional[str | None] = None
-    """A game's spec or file, to see its payoffs."""
     save: Output | None = None
-    """Write the game to this .json, .npz or .nfg file."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Print the zoo or the one game."""

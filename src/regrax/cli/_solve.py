@@ -21,23 +21,26 @@ NAMES = {
 class Solve:
     """Find an equilibrium and print what the worst deviation from it would gain.
 
+    Args:
+        game: A game's spec or file.
+        concept: Nash, correlated or coarse correlated equilibrium.
+        objective: Which one: any, the largest sum of payoffs, the largest payoff of whoever gets least, or most
+            entropy.
+        by: Approach it by dynamics: the spec of a learner to put in every seat.
+        rounds: How many rounds the dynamics play.
+        seed: Draw the actions of the dynamics with this seed; without it every player sees expected losses.
+        json: Print one JSON object.
+
     regrax solve chicken --concept ce --objective welfare
     """
 
     game: Positional[str]
-    """A game's spec or file."""
     concept: Literal["nash", "ce", "cce"] = "ce"
-    """Nash, correlated or coarse correlated equilibrium."""
     objective: Literal["any", "welfare", "minimum", "entropy"] = "any"
-    """Which one: any, the largest sum of payoffs, the largest payoff of whoever gets least, or most entropy."""
     by: str | None = None
-    """Approach it by dynamics: the spec of a learner to put in every seat."""
     rounds: int | None = None
-    """How many rounds the dynamics play."""
     seed: int | None = None
-    """Draw the actions of the dynamics with this seed; without it every player sees expected losses."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Solve in float64 and print."""

@@ -20,23 +20,26 @@ WIDE = ("k* above, %", "operations")  # columns that the report has and a termin
 class Sweep:
     """Train every combination of settings in a file, keep each as it is finished, and tabulate the results.
 
+    Args:
+        file: TOML: settings of `regrax train`, each a value or a list, and [[cells]] tables that are grids of their
+            own.
+        out: Where cells, results.csv (and .parquet) and report.html go; by default out/ and the file's name.
+        dask: Run on the Dask cluster whose scheduler has this address, as in tcp://127.0.0.1:8786.
+        retries: How often a failing cell is tried again.
+        report: Write report.html: the learned steps beside the exact ones, and losses above the least possible.
+        json: Print one JSON object.
+
     regrax sweep examples/architectures.toml --report
 
     The same command again does only what is missing. The exit code is 1 if a cell failed for good.
     """
 
     file: Positional[Path]
-    """TOML: settings of `regrax train`, each a value or a list, and [[cells]] tables that are grids of their own."""
     out: Path | None = None
-    """Where cells, results.csv (and .parquet) and report.html go; by default out/ and the file's name."""
     dask: str | None = None
-    """Run on the Dask cluster whose scheduler has this address, as in tcp://127.0.0.1:8786."""
     retries: int = 2
-    """How often a failing cell is tried again."""
     report: bool = False
-    """Write report.html: the learned steps beside the exact ones, and losses above the least possible."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""

@@ -50,27 +50,29 @@ class Tournament:
     round 1 is drawn, the same for all who take the seat. Intervals are at 95 %, over seeds: those of starts, of random
     games, such as random(5, 5), and of sampled actions.
 
+    Args:
+        learners: Specs of the learners.
+        games: Specs or files of the games; a random family without a seed is drawn anew for every seed.
+        rounds: How many rounds every match lasts.
+        seeds: How many times what is random is drawn.
+        start: Where everyone starts: at a random policy for every seed and seat, or where each learner chooses.
+        sampled: Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback.
+        rank: What learners are ranked by.
+        plot: Draw heat maps of all pairings into this .png, .svg or .pdf file.
+        json: Print one JSON object.
+
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
 
     learners: tuple[str, ...] = LEARNERS
-    """Specs of the learners."""
     games: tuple[str, ...] = GAMES
-    """Specs or files of the games; a random family without a seed is drawn anew for every seed."""
     rounds: int = 1000
-    """How many rounds every match lasts."""
     seeds: int = 5
-    """How many times what is random is drawn."""
     start: Literal["random", "own"] = "random"
-    """Where everyone starts: at a random policy for every seed and seat, or where each learner chooses."""
     sampled: bool = False
-    """Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback."""
     rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret"
-    """What learners are ranked by."""
     plot: Output | None = None
-    """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
     json: bool = False
-    """Print one JSON object."""
     cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:

@@ -15,18 +15,20 @@ Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "gene
 class ReproduceConfig:
     """What is reproduced: the paper has three actions and twenty rounds; for others nothing was reported.
 
+    Args:
+        quick: All of it, smaller: two minutes instead of half an hour.
+        actions: The number of actions d.
+        horizon: The number of rounds T.
+        only: Only these of the experiments.
+
     >>> ReproduceConfig().is_the_papers, ReproduceConfig(actions=4).is_the_papers
     (True, False)
     """
 
     quick: bool = False
-    """All of it, smaller: two minutes instead of half an hour."""
     actions: int = 3
-    """The number of actions d."""
     horizon: int = 20
-    """The number of rounds T."""
     only: tuple[Name, ...] = ()
-    """Only these of the experiments."""
 
     def __post_init__(self) -> None:
         from regrax import _checks as checks
