@@ -29,6 +29,11 @@ NO_EXAMPLE = {
     "TrainableLearner",
     "Trajectory",
 }  # abstract, or only made by others
+ARGUMENTS = re.compile(r"^(?:Args|Attributes):\n((?: .*\n|\n(?= ))+)", re.M)
+ARGUMENT = re.compile(r"^    (\w+(?:, \w+)*): \S", re.M)
+EXTRAS = {"torch": "torch", "llm": "trl"}
+MODULES = [f"{home}.{name}" if home else name for home, name in PACKAGES]
+MODULES += ["experiments.paper", "show.explorer", "show.report"]
 PRIVATE = re.compile(r"^\s*(?:from|import) (regrax(?:\.\w+)*?)\._\w+", re.M)
 
 
@@ -73,6 +78,31 @@ def test_every_public_name_has_a_docstring_with_an_example(home, name):
     doc = inspect.getdoc(getattr(regrax, name))
     assert doc
     assert ">>>" in doc or name in NO_EXAMPLE
+
+
+def check_arguments(documented):
+    """More than three parameters are listed, each with what it means, and before the example."""
+    names = [name for name in inspect.signature(documented).parameters if name != "_"]
+    if len(names) > 3:
+        doc = inspect.getdoc(documented) + "\n"
+        listed = ARGUMENTS.search(doc)
+        assert listed, documented
+        assert set(", ".join(ARGUMENT.findall(listed[1])).split(", ")) == set(names), documented
+        assert doc.find(">>>") == -1 or listed.start() < doc.find(">>>"), documented
+
+
+@pytest.mark.parametrize(
+    "module", [m if m not in EXTRAS else pytest.param(m, marks=pytest.mark.extras) for m in [*MODULES, "torch"]]
+)  # fmt: skip
+def test_public_names_with_more_than_three_parameters_list_them(module):
+    if module in EXTRAS:
+        pytest.importorskip(EXTRAS[module], reason=f"the extra of regrax.{module} is not installed")
+    package = import_module(f"regrax.{module}")
+    for name in getattr(package, "__all__", dir(package)):
+        public = getattr(package, name)
+        own = callable(public) and getattr(public, "__module__", "").startswith("regrax")
+        if own and not (isinstance(public, type) and issubclass(public, Exception)):
+            check_arguments(public)
 
 
 def test_every_public_name_is_in_the_docs():

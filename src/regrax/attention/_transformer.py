@@ -56,7 +56,15 @@ class Transformer(TrainableLearner):
     r"""$L$ layers of causal softmax attention over a start token and the losses so far; the last output is the policy.
 
     It knows no positions: softmax attention averages, and the start token's share of an average tells how many
-    losses there were. `hidden` defaults to `2 * width`. To play it needs `rounds`, the size of its cache.
+    losses there were. To play it needs `rounds`, the size of its cache.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: of the parameters that it starts with.
+        layers: number of layers $L$, an integer >= 1.
+        heads: attention heads per layer, a divisor of `width`.
+        width: of the residual stream.
+        hidden: width of the feed-forward layers; by default `2 * width`.
 
     >>> import jax
     >>> import jax.numpy as jnp

@@ -19,7 +19,14 @@ from regrax.audit._verdict import Learning, judge
 
 @dataclass(frozen=True)
 class Measure:
-    """A regret: mean over episodes of its total, the same a round, and the ends of its 95 % interval."""
+    """A loss or regret with its 95 % interval.
+
+    Attributes:
+        total: mean over episodes.
+        per_round: mean per round.
+        low: lower end of the 95 % interval of `total`; None where too few episodes tell.
+        high: its upper end.
+    """
 
     total: float
     per_round: float
@@ -29,7 +36,14 @@ class Measure:
 
 @dataclass(frozen=True)
 class Swap:
-    """The single replacement of one action by another that would have saved most."""
+    """The single replacement of one action by another that would have saved most.
+
+    Attributes:
+        played: label of the action to replace.
+        instead: label of its replacement.
+        per_round: saved per round.
+        words: the same as a sentence.
+    """
 
     played: str
     instead: str
@@ -39,31 +53,49 @@ class Swap:
 
 @dataclass(frozen=True)
 class AgentAudit:
-    """What the log says of one agent; regrets are means over its episodes."""
+    """What the log says of one agent; regrets are means over its episodes.
+
+    Attributes:
+        agent: its name.
+        feedback: `"full"`, `"bandit"`, or `"received"` where only its own losses are logged.
+        actions: their labels.
+        episodes: how many.
+        rounds: of all episodes.
+        unanswered: rounds without an answer that could be read.
+        answers: how many answers each parser read.
+        loss: suffered.
+        loss_per_round: mean over all rounds.
+        regret: by kind: external, internal, swap, dynamic.
+        curve: `round`, and each regret with `_low` and `_high` where known.
+        against: regret against every fixed action, estimated, of bandit feedback.
+        worst_swap: the replacement that would have saved most.
+        baselines: by name what a classical learner suffers and regrets on the same losses.
+        baseline_curves: their external regret over the rounds.
+        learning: the verdict.
+        exploration: see `rx.exploration`; None where policies were logged, not actions.
+        notes: what to know when reading these numbers.
+        fractions: of rounds per action, where nothing else is known.
+    """
 
     agent: str
     feedback: str
     actions: tuple[str, ...]
     episodes: int
-    rounds: int  # of all episodes
+    rounds: int
     unanswered: int
-    answers: dict[str, int]  # how many each parser read
+    answers: dict[str, int]
     loss: Measure
     loss_per_round: float
     regret: dict[str, Measure]
-    curve: dict[str, list[float]]  # round, and each regret with _low and _high where known
-    against: dict[str, Measure]  # every fixed action, estimated, of bandit feedback
+    curve: dict[str, list[float]]
+    against: dict[str, Measure]
     worst_swap: Swap | None
     baselines: dict[str, dict[str, float]]
     baseline_curves: dict[str, list[float]]
     learning: Learning
-    exploration: (
-        dict[str, float] | None
-    )  # see `rx.exploration`; None where policies were logged, not actions
+    exploration: dict[str, float] | None
     notes: list[str]
-    fractions: dict[str, float] = field(
-        default_factory=dict
-    )  # of rounds, where nothing else is known
+    fractions: dict[str, float] = field(default_factory=dict)
 
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:

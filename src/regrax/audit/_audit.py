@@ -30,11 +30,19 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a log says: its agents, the gaps of their joint play if they share their rounds, and the rows left out."""
+    """What a log says: its agents, the gaps of their joint play if they share their rounds, and the rows left out.
+
+    Attributes:
+        rows: good ones.
+        bad_rows: left out.
+        bad: their lines, by reason.
+        agents: an `AgentAudit` each.
+        gaps: of joint play, if the agents share their rounds.
+    """
 
     rows: int
     bad_rows: int
-    bad: list[dict[str, str]]  # lines and reason
+    bad: list[dict[str, str]]
     agents: list[AgentAudit]
     gaps: Gaps | None
 

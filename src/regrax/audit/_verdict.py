@@ -71,17 +71,31 @@ class Published:
 
 @dataclass(frozen=True)
 class Learning:
-    """The verdict with what it rests on."""
+    """The verdict with what it rests on.
+
+    Attributes:
+        verdict: one word.
+        words: the same as a sentence.
+        p_value: of the verdict "learning".
+        regret_falls: p-value that regret per round falls.
+        play_moves: p-value that play changes over the rounds.
+        early: regret per round in the earlier half of the episodes.
+        late: in the later half.
+        exponent: $b_0$ of the regression of Park et al.
+        left_out: rounds without positive regret, which the regression cannot use.
+        tests: the published tests by name.
+        null: what chance is taken to be: a bootstrap over episodes, or rounds in random order.
+    """
 
     verdict: Word
     words: str
-    p_value: float | None = None  # of the verdict "learning"
-    regret_falls: float | None = None  # p-value
-    play_moves: float | None = None  # p-value
-    early: float | None = None  # regret a round in the earlier half of the episodes
+    p_value: float | None = None
+    regret_falls: float | None = None
+    play_moves: float | None = None
+    early: float | None = None
     late: float | None = None
-    exponent: float | None = None  # b0 of the regression
-    left_out: int = 0  # rounds without positive regret, which the regression cannot use
+    exponent: float | None = None
+    left_out: int = 0
     tests: dict[str, Published] = field(default_factory=dict)
     null: str = "none"
 

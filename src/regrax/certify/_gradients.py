@@ -25,7 +25,14 @@ DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than 
 
 
 class Block(NamedTuple):
-    """A block of parameters: measured and expected gradient, and how surprising the difference is."""
+    """A block of parameters: measured and expected gradient, and how surprising the difference is.
+
+    Attributes:
+        name: of the parameters, as in `V`.
+        gradient: measured.
+        error: its standard errors.
+        expected: by theory.
+    """
 
     name: str
     gradient: Float[np.ndarray, "n"]
@@ -64,7 +71,14 @@ def gradient_blocks(
 ) -> list[Block]:
     r"""The gradient of $E[R^2]$ at the configuration with step $k$ (by default $k^\star$), beside what theory expects.
 
-    `devices` share the sequences.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        architecture: `"single"` layer, or `"swap"`.
+        step: $k$ of the configuration; by default $k^\star$.
+        sequences: how many, at least 4,000.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> blocks = gradient_blocks(2, 5, key=jax.random.key(0), sequences=4000)

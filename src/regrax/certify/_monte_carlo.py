@@ -48,7 +48,15 @@ def monte_carlo_steps(
 ) -> Float[Array, "runs"]:
     r"""The minimiser over $k$ of the estimator's mean over `samples` sequences, once for every run.
 
-    `devices` share the sequences of a run.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        architecture: `"single"` layer, or `"swap"`.
+        estimator: of $L(k)$, one of `ESTIMATORS`.
+        samples: sequences per run.
+        runs: how many minimisers to return.
+        devices: that share the sequences of a run; by default one.
 
     >>> import jax
     >>> steps = monte_carlo_steps(3, 20, key=jax.random.key(0), runs=4)

@@ -50,10 +50,16 @@ def swap_matrices(
     mesh: Mesh | None = None,
     starts: tuple[Float[Array, "J _"], ...] | None = None,
 ) -> tuple[Float[Array, "J M _ _"], ...]:
-    r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat; with a key a game, actions are drawn as in `play`.
+    r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat; one match per game and seating.
 
-    With `starts` every learner begins with the policy that is given for the seat, the same in every seating. On a mesh
-    every device plays its share of the games.
+    Args:
+        payoffs: of $J$ games of one shape.
+        learners: to seat.
+        seatings: for each of $M$ matches per game, the index of the learner at every seat.
+        rounds: per match.
+        keys: one per game, to draw actions as `play` does; by default losses are expected.
+        mesh: of devices that share the games.
+        starts: for every seat the policy of round 1 per game, the same in every seating.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform

@@ -28,7 +28,14 @@ MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
 class Deviation(NamedTuple):
-    """What a player gains by playing `instead` whenever told `told`, or always if `told` is None."""
+    """What a player gains by playing `instead` whenever told `told`, or always if `told` is None.
+
+    Attributes:
+        player: index.
+        told: index of the recommended action, or None for every one.
+        instead: index of the action played in its place.
+        gain: in expected payoff.
+    """
 
     player: int
     told: int | None

@@ -113,6 +113,12 @@ def _traced_sum(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
 class Summary(eqx.Module):
     r"""The sums of a play, one entry per player: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies, joint play.
 
+    Attributes:
+        rounds: how many were played, $T$.
+        matrices: $M_n$, of shape `(d_n, d_n)`, per player.
+        averages: the mean policy, of shape `(d_n,)`, per player.
+        joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
+
     >>> from regrax.games import matching_pennies, play
     >>> from regrax.learners import Uniform
     >>> found = play(matching_pennies(), Uniform(), 1000, keep="summary")
@@ -200,6 +206,12 @@ class Trajectory(NamedTuple):
 
     `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
     `played` on `losses` divided by `T` is the gap of `joint`, player by player.
+
+    Attributes:
+        policies: of shape `(T, d_n)`, per player.
+        losses: of every action, of shape `(T, d_n)`, per player.
+        actions: drawn, of shape `(T,)`, per player; None when losses are expected.
+        joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
     """
 
     policies: tuple[Rows, ...]

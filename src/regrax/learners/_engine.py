@@ -59,7 +59,14 @@ class Seats(NamedTuple):
 def init_seats(
     learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
 ) -> Seats:
-    """The seats before the first round."""
+    """The seats before the first round.
+
+    Args:
+        learners: one per seat.
+        sizes: number of actions per seat.
+        rounds: that will be played, for learners that need a horizon or a buffer.
+        key: split among initial states and draws; None where nothing is drawn.
+    """
     begin, draws = (None, None) if key is None else jax.random.split(key)
     keys = [None] * len(sizes) if begin is None else jax.random.split(begin, len(sizes))
     seats = zip(learners, sizes, keys, strict=True)
@@ -73,7 +80,15 @@ def play_round(
     given: Any = None,
     key: Key = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """One round: the states after it, and what happened."""
+    """One round: the states after it, and what happened.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        states: before the round, one per seat.
+        given: this round's row for the environment.
+        key: to draw actions; None plays the policies themselves.
+    """
     policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
     actions = None if key is None else _draw_all(key, policies)
     shown = policies if actions is None else one_hots(actions, policies)
@@ -97,6 +112,14 @@ def scan_rounds(
     The rows of all rounds are large buffers, and when a loop body writes one, XLA schedules the parts of that body anew
     every round, which takes as long as playing a small game does: small games are played in blocks whose buffers are
     small, by a loop over rounds inside a loop over blocks, twice as fast.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: before round `first`.
+        rounds: how many, static.
+        given: rows for the environment, one per round.
+        first: index of the first round; keys are folded with it.
     """
     states, draws = seats
     block = _divisor(rounds, block_of(states))
@@ -127,6 +150,14 @@ def fold_rounds(
     """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` adds to what is kept.
 
     Whole blocks are played: rows past `count` mean nothing, and nor do the seats unless `count` ends a block.
+
+    Args:
+        play: from the seats and the index of the first round to the seats after a block, and its rows.
+        seats: before the first round.
+        count: rounds in all, may be traced.
+        size: rounds per block.
+        fold: from what is kept, the index of the first round and the rows to what is kept.
+        kept: before the first block.
     """
 
     def play_block(index: Int[Array, ""], carry: tuple) -> tuple:
@@ -150,7 +181,15 @@ def fill_rounds(
     span: tuple[Any, Any, int],
     given: Any = None,
 ) -> tuple[Seats, Round]:
-    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows; `span` is these three."""
+    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: states before round `first`.
+        span: first round, `count`, and `capacity`.
+        given: rows for the environment, one per round of the capacity.
+    """
     first, count, capacity = span
     size = min(block_of(seats.states), capacity)
     padded = -(-capacity // size) * size
@@ -220,7 +259,15 @@ def play_on_host(
     given: Sequence[Any],
     on_round: Callable[[Round], None] | None = None,
 ) -> Round:
-    """The same rounds in a plain loop, for learners that jax cannot trace; `on_round` is called after each."""
+    """The same rounds in a plain loop, for learners that jax cannot trace.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: before the first round.
+        given: a row for the environment per round.
+        on_round: called after each.
+    """
     seated: Any = [l if isinstance(l, HostLearner) else _Compiled(l) for l in learners]
     (states, draws), rows = seats, []
     for number, row in enumerate(given):

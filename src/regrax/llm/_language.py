@@ -21,9 +21,17 @@ WINDOW_TOKENS = 256  # tokens read at once
 
 
 class Language(NamedTuple):
-    """On held-out text: perplexity before and after, and the mean KL of a token's distribution, after from before."""
+    """What training did to language, on held-out text.
 
-    text: str  # which
+    Attributes:
+        text: which one.
+        tokens: how many.
+        before: perplexity before training.
+        after: perplexity after training.
+        kl: mean KL of a token's distribution, after from before.
+    """
+
+    text: str
     tokens: int
     before: float
     after: float

@@ -23,7 +23,14 @@ ROUNDING = 1e-12
 
 
 class Eigenvalue(NamedTuple):
-    """One eigenvalue of the Hessian, an estimate of its absolute error, and the space it belongs to."""
+    """One eigenvalue of the Hessian.
+
+    Attributes:
+        value: itself.
+        error: estimate of its absolute error.
+        multiplicity: dimension of its space.
+        direction: which space that is.
+    """
 
     value: float
     error: float
@@ -32,14 +39,23 @@ class Eigenvalue(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$."""
+    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$.
+
+    Attributes:
+        actions: $d$.
+        horizon: $T$.
+        step: $k$.
+        eigenvalues: ascending, without those of flat directions.
+        flat: dimension of the space of directions that change no policy.
+        mixed: the block over $(N_c, v_c, a)$; of $(N, u, a)$ when $T$ is infinite.
+    """
 
     actions: int
     horizon: int | float
     step: float
-    eigenvalues: tuple[Eigenvalue, ...]  # ascending, without those of flat directions
-    flat: int  # dimension of the space of directions that change no policy
-    mixed: Float[ndarray, "m m"]  # the block over (N_c, v_c, a); of (N, u, a) when T is infinite
+    eigenvalues: tuple[Eigenvalue, ...]
+    flat: int
+    mixed: Float[ndarray, "m m"]
 
     @property
     def smallest(self) -> float:

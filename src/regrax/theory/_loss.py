@@ -45,6 +45,13 @@ def loss(
 
     `operator="ball"` is $\pi_t = -k S_{t-1}$ against the L2 ball of radius $R$ (`regrax.theory._ball`).
 
+    Args:
+        step: $k > 0$; with an infinite horizon the scaled step $k \sqrt{T}$.
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in scaled steps.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = -k S_{t-1}$ on the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
+
     >>> loss(0.4479, 3, 20), loss(0.1189, 3, 20, operator="ball")
     (14.7940792, 51.936)
     """
@@ -102,7 +109,11 @@ def optimal_loss(
 ) -> float:
     r"""$L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$: what no policy can beat; `Optimal` attains it.
 
-    `operator="ball"` is the same limit when the comparator is the best point of the L2 ball of radius $R$.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in loss per round.
+        operator: `"softmax"`, or `"ball"`: the comparator is the best point of the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
     (14.6276164, 51.4255)

@@ -41,13 +41,21 @@ class Evaluation(NamedTuple):
 
 
 class StepFit(NamedTuple):
-    """The step of the algorithm nearest to a model, and how near: averages over sequences, rounds and actions."""
+    r"""The step of the algorithm nearest to a model and how near they are.
+
+    Attributes:
+        step: $k$ of the algorithm nearest to the model.
+        mse: mean squared difference of the policies, over sequences, rounds and actions.
+        l1: mean over sequences and rounds of $\|\pi_t - \pi_t(k)\|_1$.
+        total_variation: half of `l1`.
+        per_action: `l1` divided by $d$.
+    """
 
     step: float
     mse: float
-    l1: float  # mean over rounds of the sum over actions
-    total_variation: float  # half of it
-    per_action: float  # its share for one action
+    l1: float
+    total_variation: float
+    per_action: float
 
 
 def evaluate(
@@ -58,10 +66,17 @@ def evaluate(
     sequences: int = 100_000,
     devices: Devices | None = None,
 ) -> Evaluation:
-    r"""The population loss of `model`, a learner or its spec, on fresh sequences.
+    r"""The population loss of `model` on fresh sequences.
 
     For squared regret on standard Gaussian losses it is $L^* + \sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$, whose noise is
-    a hundredth of the plain average's; for any other objective the plain average. `devices` share the sequences.
+    a hundredth of the plain average's; for any other objective the plain average.
+
+    Args:
+        model: a learner, or its spec.
+        objective: whose loss is measured.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many, an integer >= 2.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> from regrax.training import RegretObjective
@@ -149,6 +164,12 @@ def fit_step_size(
 
     The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$; on the ball
     $-k S_{t-1}$, what training sees. For the swap architecture every head is compared with its own block's sum.
+
+    Args:
+        model: to compare with FTRL.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many to compare on.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention

@@ -29,20 +29,34 @@ Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key,
 
 
 class TrainingState(eqx.Module):
-    """Everything a run needs to go on; with several seeds every array has a leading axis for them."""
+    """Everything a run needs to go on; with several seeds every array has a leading axis for them.
+
+    Attributes:
+        model: after the last step.
+        average: of the models after each of the last steps; until then, the model.
+        optimizer: the optimizer's state.
+        step: how many are done.
+    """
 
     model: Learner
-    average: Learner  # of the models after each of the last steps; until then, the model
+    average: Learner
     optimizer: PyTree
     step: Int[Array, ""] | Int[Array, "seeds"]
 
 
 class Report(eqx.Module):
-    """What a callback hears between two scans."""
+    """What a callback is given after every `every` steps.
 
-    step: int  # steps done
-    steps: int  # steps in all
-    losses: Float[np.ndarray, "every *seeds"]  # the loss of each step since the last report
+    Attributes:
+        step: steps done.
+        steps: steps in all.
+        losses: of every step since the last report, of shape `(every, *seeds)`.
+        state: to continue from.
+    """
+
+    step: int
+    steps: int
+    losses: Float[np.ndarray, "every *seeds"]
     state: TrainingState
 
 
@@ -94,12 +108,22 @@ def fit(
 ) -> Fitted:
     r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
 
-    Whatever is None comes from the model's recipe. `optimizer` is any optax transformation. The result is the average
-    of the models over the last `tail` (a fraction) of the steps: it has less noise than the last of them. A batch is
-    taken in pieces of `chunk` sequences. `callback` hears a `Report` after every `every` steps (a twentieth of them
-    all); a `state` from a report continues that run. A `key` of shape `(n,)`, with a model whose arrays have a leading
-    axis of `n`, trains `n` seeds in one `vmap`. `devices`, such as `jax.devices()`, share the pieces of every batch;
-    what is drawn stays the same.
+    Whatever is None takes the default of the model (`recipe`).
+
+    Args:
+        model: to train; with a `key` of shape `(n,)` its arrays have a leading axis of `n`, and `n` seeds train in one
+            `vmap`.
+        objective: what to minimise.
+        key: of the sequences that are drawn.
+        steps: of the optimizer; by default the model's own number.
+        batch: sequences per step.
+        chunk: sequences taken at a time, a divisor of `batch`.
+        optimizer: any optax transformation; by default Adam with warm-up and cosine decay.
+        tail: fraction of the last steps whose models are averaged: the average has less noise than the last model.
+        every: steps per report; by default a twentieth of them all.
+        callback: called with a `Report` after every `every` steps.
+        state: of a report, to continue that run.
+        devices: that share the chunks of every batch, as in `jax.devices()`; what is drawn stays the same.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention

@@ -54,11 +54,20 @@ class Objective(eqx.Module):
 class RegretObjective(Objective):
     r"""$E[h(R)]$, $R = \sum_t \langle \ell_t, \pi_t \rangle - \min_x \langle S_T, x \rangle$: the regret loss.
 
-    The minimum is over the model's own set, the simplex or the ball. `surrogate` $h$ is `"square"`, `"positive"`,
-    `"positive-square"`, `"softplus"`, `"identity"` or a function. With `group_size` $= N > 1$ it is the weighting of
-    Park et al. over groups of $N$, with `weight` $f$ and `sharpness` $k$. `feedback` is what the model sees of the
-    losses: everything, or `DelayedFeedback(rounds)`, or `BanditFeedback()`. `baseline` lowers the noise of the
-    gradient where that is exact: when all actions' losses have the same known mean.
+    The minimum is over the model's own set, the simplex or the ball.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        distribution: of the losses; by default standard Gaussian.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
+        feedback: what the model sees of the losses: `DelayedFeedback(delay)`, `BanditFeedback()`, or None for
+            everything.
+        group_size: $N$ of the weighting of Park et al. over groups of $N$ sequences; 1 is the plain mean.
+        weight: $f(R, k)$ of that weighting.
+        sharpness: $k$ of that weighting.
+        baseline: lower the noise of the gradient by a baseline where that is exact: all actions' losses have the same
+            known mean.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -127,6 +136,12 @@ class SwapRegretObjective(Objective):
     The heads of a `SwapAttention` answer blocks $X \sim N(0, I_{d^2 T})$ of full scale: train, then play
     `model.calibrated()`.
 
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
+        baseline: lower the noise of the gradient by a baseline, which does not bias it.
+
     >>> import jax
     >>> SwapRegretObjective(actions=2, horizon=5).draw(100, key=jax.random.key(0)).shape
     (5, 2, 2, 100)
@@ -163,6 +178,12 @@ class ClosedLoopSwapObjective(Objective):
     r"""$E[h(\mathrm{Swap})]$ of real play: $x_{i,t} = \pi_{t,i} \ell_t$, differentiated through the fixed points.
 
     The model meets in training what it meets in play, so it needs no calibration.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        distribution: of the losses; by default standard Gaussian.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
 
     >>> import jax
     >>> ClosedLoopSwapObjective(actions=2, horizon=5).draw(8, key=jax.random.key(0)).shape

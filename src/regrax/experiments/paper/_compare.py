@@ -21,7 +21,15 @@ SYSTEMS = {
 
 
 class Line(NamedTuple):
-    """One quantity; texts, ready to print."""
+    """A row of the comparison: texts, ready to print.
+
+    Attributes:
+        quantity: what it is.
+        paper: what the paper printed.
+        ours: what was measured here.
+        exact: by theory, where known.
+        verdict: that follows from these.
+    """
 
     quantity: str
     paper: str

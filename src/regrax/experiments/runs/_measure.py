@@ -17,23 +17,39 @@ MEASURING_SEED = 2**31  # the key of the sequences that models are measured on, 
 
 @dataclass(frozen=True)
 class Measured:
-    """The population loss beside the least possible, and the step of the algorithm nearest to the model."""
+    """The population loss beside the least possible, and the step of the algorithm nearest to the model.
+
+    Attributes:
+        loss: population loss.
+        loss_error: standard error of its estimate.
+        optimal_loss: the least possible, where it is known.
+        step_size: of the algorithm nearest to the model.
+        mse: between the model's policies and that algorithm's.
+        total_variation: the same in total variation.
+    """
 
     loss: float
-    loss_error: float  # the standard error of its estimate
-    optimal_loss: float | None  # where it is known
+    loss_error: float
+    optimal_loss: float | None
     step_size: float
-    mse: float  # between the model's policies and that algorithm's
+    mse: float
     total_variation: float
 
 
 class Trained(NamedTuple):
-    """A trained model and what it is worth."""
+    """A trained model and what it is worth.
+
+    Attributes:
+        model: after training.
+        measured: what it is worth.
+        seconds: of training.
+        operations: that its training took, where they were counted.
+    """
 
     model: TrainableLearner
     measured: Measured
     seconds: float
-    operations: int | None = None  # that its training took, where they were counted
+    operations: int | None = None
 
 
 def measure(

@@ -24,7 +24,15 @@ from regrax.experiments.sweep._cells import name_of
 
 @dataclass(frozen=True)
 class Row:
-    """A finished cell: its settings, its numbers, and where its model is."""
+    """A finished cell: its settings, its numbers, and where its model is.
+
+    Attributes:
+        config: its settings.
+        measured: its numbers.
+        seconds: of training.
+        operations: floating-point operations of training, where they were counted.
+        checkpoint: path of its model.
+    """
 
     config: TrainConfig
     measured: Measured

@@ -26,6 +26,12 @@ def prisoners_dilemma(
     Both cooperate: `reward` each; both defect: `punishment` each; a lone defector gets `temptation` and leaves
     `sucker`. The only equilibrium, Nash or correlated, is to defect.
 
+    Args:
+        temptation: of a lone defector, above the reward.
+        reward: of each when both cooperate, above the punishment.
+        punishment: of each when both defect, above `sucker`.
+        sucker: of a lone cooperator.
+
     >>> prisoners_dilemma().payoffs[0].tolist()
     [[3.0, 0.0], [5.0, 1.0]]
 
@@ -189,6 +195,12 @@ def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: floa
     """A worker may shirk, an employer may pay to look; neither can be sure of the other.
 
     Working costs `effort` and yields `output`; looking costs `cost`; a worker caught shirking gets no `wage`.
+
+    Args:
+        wage: of the worker, above 0.
+        effort: cost of working, between 0 and the wage.
+        cost: of looking, between 0 and the wage.
+        output: what work is worth to the employer.
 
     >>> inspection().payoffs[:, 0, 0].tolist()
     [2.0, 1.0]
