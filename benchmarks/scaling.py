@@ -114,7 +114,7 @@ def by_xla(case: Case, count: int = 64) -> float:
 
 
 class Network(NamedTuple):
-    """Seconds that a message takes whatever its length, and bytes a second."""
+    """Seconds that a message takes whatever its length, and bytes per second."""
 
     latency: float
     bandwidth: float

@@ -147,7 +147,7 @@ def test_an_agent_plays_against_a_bandit():
     assert run.actions is not None
 
 
-def test_an_agent_is_asked_once_a_round_and_cannot_change_the_past():
+def test_an_agent_is_asked_once_per_round_and_cannot_change_the_past():
     asked = []
 
     def greedy(past):

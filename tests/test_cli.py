@@ -160,7 +160,7 @@ def test_bad_input_is_one_line_and_exit_code_two(capsys, arguments, message):
     assert message in err
 
 
-def fresh(code):
+def run_in_new_process(code):
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
@@ -170,7 +170,7 @@ def fresh(code):
 def test_help_and_refusals_do_not_import_jax(words):
     code = f"import sys, regrax.cli as c\ntry: c.main({words.split()})\n"
     code += "except SystemExit: print()\nprint('jax' in sys.modules)"
-    assert fresh(code).endswith("False\n")
+    assert run_in_new_process(code).endswith("False\n")
 
 
 @pytest.mark.parametrize("arguments", [("train", "--help"), ("learners",)])
@@ -184,7 +184,7 @@ def test_a_reader_that_leaves_early_is_no_error(arguments):
 def test_importing_regrax_is_lazy_and_sets_nothing():
     code = "import sys, regrax; print('jax' in sys.modules); regrax.Hedge(0.4)"
     code += "; import jax; print(jax.config.jax_enable_x64)"
-    assert fresh(code).split() == ["False", "False"]
+    assert run_in_new_process(code).split() == ["False", "False"]
 
 
 def test_solve_prints_an_equilibrium_and_its_gap(capsys):

@@ -34,7 +34,7 @@ from regrax.learners import Hedge
 ROUNDING = 1e-12
 EXACT = 1e-9  # what linear programs and certificates promise, of payoffs of span one
 GAPS = {"nash": games.nash_gap, "ce": games.ce_gap, "cce": games.cce_gap}
-SMALL = [
+ENUMERABLE_GAMES = [
     games.chicken(),
     games.prisoners_dilemma(),
     games.battle_of_the_sexes(),
@@ -62,7 +62,7 @@ def worth(profile, objective):
     }[objective]
 
 
-@pytest.mark.parametrize("game", SMALL, ids=str)
+@pytest.mark.parametrize("game", ENUMERABLE_GAMES, ids=str)
 @pytest.mark.parametrize("concept", ["ce", "cce"])
 def test_correlated_solutions_are_equilibria_and_best_at_what_they_are_for(x64, game, concept):
     found = {o: solve(game, concept, o) for o in ("any", "welfare", "minimum", "entropy")}

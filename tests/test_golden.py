@@ -13,22 +13,26 @@ from tests.golden.commands import COMMANDS, HERE, file_of, output
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 
-def differences(value, kept, command, where=""):
-    """Every place where a value differs from the one that is kept, with both."""
-    if isinstance(value, dict) and isinstance(kept, dict) and value.keys() == kept.keys():
-        pairs = [(f"{where}.{key}", value[key], kept[key]) for key in kept]
-    elif isinstance(value, list) and isinstance(kept, list) and len(value) == len(kept):
-        pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(value, kept, strict=True))]
+def differences(value, golden, command, where=""):
+    """Every place where a value differs from the golden one, with both."""
+    if isinstance(value, dict) and isinstance(golden, dict) and value.keys() == golden.keys():
+        pairs = [(f"{where}.{key}", value[key], golden[key]) for key in golden]
+    elif isinstance(value, list) and isinstance(golden, list) and len(value) == len(golden):
+        pairs = [(f"{where}[{i}]", *both) for i, both in enumerate(zip(value, golden, strict=True))]
     else:
-        return [] if alike(value, kept, command) else [f"{where}: {value!r}, kept {kept!r}"]
+        return (
+            []
+            if equal_enough(value, golden, command)
+            else [f"{where}: {value!r}, golden {golden!r}"]
+        )
     return [line for at, one, two in pairs for line in differences(one, two, command, at)]
 
 
-def alike(value, kept, command):
+def equal_enough(value, golden, command):
     """Floats to the command's tolerance, anything else exactly."""
-    if type(value) is float and type(kept) is float:
-        return math.isclose(value, kept, rel_tol=command.relative, abs_tol=command.absolute)
-    return type(value) is type(kept) and value == kept
+    if type(value) is float and type(golden) is float:
+        return math.isclose(value, golden, rel_tol=command.relative, abs_tol=command.absolute)
+    return type(value) is type(golden) and value == golden
 
 
 MARKED = [
@@ -39,8 +43,8 @@ MARKED = [
 
 @pytest.mark.parametrize("name", MARKED)
 def test_a_command_prints_what_it_printed_before(name, tmp_path):
-    kept = json.loads(file_of(name).read_text())
-    assert differences(output(COMMANDS[name], tmp_path), kept, COMMANDS[name]) == []
+    golden = json.loads(file_of(name).read_text())
+    assert differences(output(COMMANDS[name], tmp_path), golden, COMMANDS[name]) == []
 
 
 def test_nothing_else_is_kept_and_nothing_of_a_machine():
@@ -54,10 +58,12 @@ def test_nothing_else_is_kept_and_nothing_of_a_machine():
 
 def test_a_difference_is_told_by_its_place():
     command = COMMANDS["play-hedge"]
-    kept = {"a": [1.0, {"b": 2}], "c": "x"}
-    assert differences({"a": [1.0 + 1e-12, {"b": 2}], "c": "x"}, kept, command) == []
-    assert differences({"a": [1.1, {"b": 2}], "c": "x"}, kept, command) == [".a[0]: 1.1, kept 1.0"]
-    assert differences({"c": "x", "a": kept["a"]}, kept, command) == []
-    assert differences({"a": kept["a"]}, kept, command) != []
-    assert differences({"a": [1.0], "c": "x"}, kept, command) != []
+    golden = {"a": [1.0, {"b": 2}], "c": "x"}
+    assert differences({"a": [1.0 + 1e-12, {"b": 2}], "c": "x"}, golden, command) == []
+    assert differences({"a": [1.1, {"b": 2}], "c": "x"}, golden, command) == [
+        ".a[0]: 1.1, golden 1.0"
+    ]
+    assert differences({"c": "x", "a": golden["a"]}, golden, command) == []
+    assert differences({"a": golden["a"]}, golden, command) != []
+    assert differences({"a": [1.0], "c": "x"}, golden, command) != []
     assert differences(True, 1, command) != []

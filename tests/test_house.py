@@ -1,4 +1,4 @@
-"""The house rules that a machine can check: every public name exported once, documented, with an example."""
+"""The rules of the project that a machine can check: every public name exported once, documented, with an example."""
 
 import ast
 import inspect
@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tools.words import left_behind
 
 import regrax
 
@@ -109,6 +110,30 @@ def test_every_public_name_is_in_the_docs():
     reference = (DOCS / "reference.md").read_text()
     for _, name in PUBLIC:
         assert f"`{name}`" in reference, name
+
+
+def test_words_left_behind_are_in_no_name_message_page_or_test():
+    assert left_behind() == []
+
+
+def test_the_page_on_architecture_names_what_is_there():
+    page = (DOCS / "architecture.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)` `([\w.]+)`", page)
+    assert len(named) > 30
+    for file, name in named:
+        assert name in names_in(SOURCE / file), (file, name)
+
+
+def names_in(file):
+    """Functions, classes and methods of a module, the methods after their class and a dot."""
+    found = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            found |= {f"{node.name}.{one.name}" for one in methods}
+    return found
 
 
 def test_every_module_introduces_itself():

@@ -1,4 +1,4 @@
-"""Pictures have what they must: axes with labels, a line a gap, bounds where theory has one, simplices, joint play."""
+"""Pictures have what they must: labelled axes, a line per gap, bounds where theory has one, simplices, joint play."""
 
 import jax
 import numpy as np

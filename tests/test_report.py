@@ -109,6 +109,6 @@ def test_a_browser_draws_every_figure_and_complains_of_nothing(browse, size):
     assert shown.console == []
 
 
-def test_a_browser_complaint_is_heard(browse):
+def test_a_browser_complaint_fails_a_page(browse):
     page = render("Report", [], []).replace("</body>", "<script>nothing.here()</script></body>")
     assert any("nothing is not defined" in line for line in browse(page, "broken").console)

@@ -20,7 +20,7 @@ from regrax.cli import main
 from regrax.experiments import Store
 from regrax.experiments.runs import TrainConfig, train
 
-SMALL = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
+QUICK_RUN = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
 COMMAND = ["train", "--model", "linear", "--actions", "2", "--horizon", "5"]
 
 
@@ -36,7 +36,7 @@ def lines(folder):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    train(SMALL, folder)
+    train(QUICK_RUN, folder)
     return folder
 
 
@@ -58,18 +58,18 @@ def test_an_interruption_changes_no_bit(whole, tmp_path, step, save_every):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, tmp_path, on_progress=stop, save_every=save_every)
+        train(QUICK_RUN, tmp_path, on_progress=stop, save_every=save_every)
     (tmp_path / ".state.safetensors.1.tmp").write_bytes(b"left by a process killed while writing")
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4')
-    train(SMALL, tmp_path)
+    train(QUICK_RUN, tmp_path)
     assert parameters(tmp_path) == parameters(whole)
     assert [line["step"] for line in lines(tmp_path)] == list(range(1, 41))
     assert not [*tmp_path.glob("state*"), *tmp_path.glob(".*.tmp")]
 
 
 def test_seeds_do_not_depend_on_each_other(whole, tmp_path):
-    one = TrainConfig(**{**SMALL.__dict__, "seeds": 1, "first_seed": 1})
+    one = TrainConfig(**{**QUICK_RUN.__dict__, "seeds": 1, "first_seed": 1})
     (alone,) = train(one, tmp_path)
     together = load_model(whole / "seed-1").model
     np.testing.assert_allclose(alone.model.values, together.values, rtol=1e-5)
@@ -78,14 +78,14 @@ def test_seeds_do_not_depend_on_each_other(whole, tmp_path):
 def test_a_finished_run_is_read_not_repeated(whole):
     before = (whole / "seed-0.safetensors").stat().st_mtime_ns
     told = []
-    models = train(SMALL, whole, on_progress=told.append)
+    models = train(QUICK_RUN, whole, on_progress=told.append)
     assert not told
     assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
     assert len(models) == 2
 
 
 def test_other_settings_are_refused(whole):
-    other = TrainConfig(**{**SMALL.__dict__, "horizon": 6})
+    other = TrainConfig(**{**QUICK_RUN.__dict__, "horizon": 6})
     with pytest.raises(ValueError, match="holds a training with horizon = 5, but 6 was asked for"):
         train(other, whole)
 
@@ -94,16 +94,16 @@ def test_a_copied_or_foreign_model_is_refused(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     shutil.copy(whole / "seed-0.safetensors", tmp_path / "run" / "seed-1.safetensors")
     with pytest.raises(ValueError, match=r"seed-1.* holds a model with first_seed = 0, but 1 was"):
-        train(SMALL, tmp_path / "run")
+        train(QUICK_RUN, tmp_path / "run")
     save_model(tmp_path / "run" / "seed-1", LinearAttention.hedge(2, 0.5))
     with pytest.raises(ValueError, match=r"seed-1.* must hold a model that was trained here"):
-        train(SMALL, tmp_path / "run")
+        train(QUICK_RUN, tmp_path / "run")
 
 
 def test_a_second_process_in_the_folder_is_refused(whole):
     with Store(whole).held(), pytest.raises(ValueError, match="another process is at work in"):
-        train(SMALL, whole)
-    assert len(train(SMALL, whole)) == 2
+        train(QUICK_RUN, whole)
+    assert len(train(QUICK_RUN, whole)) == 2
 
 
 def test_a_damaged_state_is_refused(tmp_path):
@@ -112,11 +112,11 @@ def test_a_damaged_state_is_refused(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train(SMALL, tmp_path, on_progress=stop, save_every=0.0)
+        train(QUICK_RUN, tmp_path, on_progress=stop, save_every=0.0)
     (state,) = tmp_path.glob("state.safetensors")
     state.write_bytes(state.read_bytes()[:-1] + b"!")
     with pytest.raises(ValueError, match=r"state\.safetensors is damaged"):
-        train(SMALL, tmp_path)
+        train(QUICK_RUN, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_damaged_state_is_refused(tmp_path):
 )  # fmt: skip
 def test_settings_that_do_not_go_together_are_refused(changes, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
-        TrainConfig(**{**SMALL.__dict__, **changes})
+        TrainConfig(**{**QUICK_RUN.__dict__, **changes})
 
 
 def test_the_command_prints_the_measures_of_each_seed(

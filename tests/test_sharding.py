@@ -72,11 +72,13 @@ def worked_together(names, count):
     return json.loads(outputs[0].splitlines()[-1])
 
 
-def differences(found, expected):
+def differences(computed, expected):
     """The largest relative difference of each work; numbers near zero count as 0.001."""
-    assert found.keys() == expected.keys()
+    assert computed.keys() == expected.keys()
     return {
-        name: float(np.max(np.abs(np.subtract(found[name], own)) / np.maximum(np.abs(own), 1e-3)))
+        name: float(
+            np.max(np.abs(np.subtract(computed[name], own)) / np.maximum(np.abs(own), 1e-3))
+        )
         for name, own in expected.items()
     }
 

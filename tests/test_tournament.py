@@ -47,7 +47,7 @@ def test_the_dilemma_by_hand(x64):
     found = round_robin([Uniform(), FollowTheLeader()], game, 10, start="own")
     first, later = 0.45, 9 * np.array([[0.45, 0.1], [0.6, 0.2]])
     np.testing.assert_allclose(found.values["payoff"][0, :, :, 0], (first + later) / 10)
-    # against uniform defecting gains 0.15 a round over uniform; against a defector 0.1
+    # against uniform defecting gains 0.15 per round over uniform; against a defector 0.1
     np.testing.assert_allclose(found.values["regret"][0, 0, :, 0], [0.15, (0.15 + 9 * 0.1) / 10])
     np.testing.assert_allclose(found.values["regret"][0, 1, :, 0], [0.015, 0.015])
     np.testing.assert_allclose(found.values["cce_gap"][0, :, :, 0], [[0.15, 0.105], [0.105, 0.015]])

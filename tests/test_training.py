@@ -27,7 +27,7 @@ from regrax.training import (
 )
 
 KEY = jax.random.key(11)
-SMALL = {"steps": 12, "batch": 32, "every": 4}
+QUICK_FIT = {"steps": 12, "batch": 32, "every": 4}
 
 
 def small_model(key=KEY):
@@ -46,10 +46,10 @@ def test_a_resumed_run_gives_the_same_bits(chunk):
         key=KEY,
         chunk=chunk,
         callback=lambda report: states.append(report.state),
-        **SMALL,
+        **QUICK_FIT,
     )
     for state in states:
-        resumed = fit(small_model(), OBJECTIVE, key=KEY, chunk=chunk, state=state, **SMALL)
+        resumed = fit(small_model(), OBJECTIVE, key=KEY, chunk=chunk, state=state, **QUICK_FIT)
         assert eqx.tree_equal(resumed.state, whole.state)
         np.testing.assert_array_equal(resumed.losses, whole.losses[int(state.step) :])
 
@@ -66,10 +66,10 @@ def test_reports_cover_every_step():
 
 def test_seeds_in_one_vmap_are_the_seeds_alone(x64):
     keys = jax.random.split(KEY, 2)
-    together = fit(jax.vmap(small_model)(keys), OBJECTIVE, key=keys, **SMALL)
+    together = fit(jax.vmap(small_model)(keys), OBJECTIVE, key=keys, **QUICK_FIT)
     assert together.losses.shape == (12, 2)
     for index, key in enumerate(keys):
-        alone = fit(small_model(key), OBJECTIVE, key=key, **SMALL)
+        alone = fit(small_model(key), OBJECTIVE, key=key, **QUICK_FIT)
         np.testing.assert_allclose(together.model.values[index], alone.model.values, rtol=1e-9)
 
 

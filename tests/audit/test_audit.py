@@ -131,7 +131,7 @@ def test_the_worst_swap_is_said_in_words(tmp_path):
     rows = [{"action": "rock", "losses": {"rock": 1.0, "paper": 0.88}} for _ in range(20)]
     path.write_text("\n".join(map(json.dumps, rows)))
     swap = audit_log(path).agents[0].worst_swap
-    assert swap.words == "when it played rock it should have played paper: 0.12 a round"
+    assert swap.words == "when it played rock it should have played paper: 0.12 per round"
 
 
 def test_shorter_episodes_count_in_totals_only(tmp_path):

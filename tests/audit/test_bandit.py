@@ -89,7 +89,9 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
             paid[name] += row["payoff"]
             file.write(json.dumps(row) + "\n")
     agent = audit_log(path).agents[0]
-    truth = 600 - sum(paid.values())  # c pays 1 a round, up to noise far below the interval's width
+    truth = 600 - sum(
+        paid.values()
+    )  # c pays 1 per round, up to noise far below the interval's width
     found = agent.regret["external"]
     assert found.low < truth < found.high
     assert found.total == pytest.approx(truth, rel=0.1)

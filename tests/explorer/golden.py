@@ -120,20 +120,20 @@ def check(cases, answers):
     return float(np.mean([case[-1].certain for case in cases])) / ROUNDS
 
 
-def disagreement(found, expected):
+def disagreement(computed, expected):
     """The largest difference of policies, gaps and regrets over the rounds that are certain."""
     rounds, worst = expected.certain, 0.0
-    for mine, theirs in zip(found["policies"], expected.trajectory.policies, strict=True):
+    for mine, theirs in zip(computed["policies"], expected.trajectory.policies, strict=True):
         worst = max(worst, _apart(np.array(mine).T, theirs, rounds))
     for name, key in GAPS.items():
-        worst = max(worst, _apart(found["gaps"][name], expected.gaps[key], rounds))
+        worst = max(worst, _apart(computed["gaps"][name], expected.gaps[key], rounds))
     played, losses = expected.trajectory.played, expected.trajectory.losses
     kinds = (
         rx.running_external_regret,
         rx.running_internal_regret,
         rx.running_swap_regret,
     )
-    for mine, p, l in zip(found["regrets"], played, losses, strict=True):
+    for mine, p, l in zip(computed["regrets"], played, losses, strict=True):
         for series, running in zip(mine, kinds, strict=True):
             worst = max(worst, _apart(np.array(series) / rounds, running(p, l) / rounds, rounds))
     return worst

@@ -102,7 +102,7 @@ def _begun(file, out, address):
     return subprocess.Popen([*command, "--dask", address], env=HERE, text=True, **pipes)
 
 
-def kept(out):
+def stored_results(out):
     return {path.name: path.stat().st_mtime_ns for path in out.glob("cells/*.safetensors")}
 
 
@@ -123,9 +123,9 @@ def test_killed_workers_and_a_killed_scheduler_lose_nothing_and_repeat_nothing(
     first = cluster()
     victim, _ = first.worker(), first.worker()
     command = begun(file, out, first.address)
-    wait_for(lambda: len(kept(out)) >= 8, command)
+    wait_for(lambda: len(stored_results(out)) >= 8, command)
     os.kill(victim.pid, signal.SIGKILL)
-    wait_for(lambda: len(kept(out)) >= 24, command)
+    wait_for(lambda: len(stored_results(out)) >= 24, command)
     os.kill(first.scheduler.pid, signal.SIGKILL)
     printed, told = command.communicate(timeout=60)  # it does not wait for what will not come back
     assert command.returncode == 2
@@ -135,7 +135,7 @@ def test_killed_workers_and_a_killed_scheduler_lose_nothing_and_repeat_nothing(
     )
     assert told.count("\n") == 1
     assert printed == ""
-    before = kept(out)
+    before = stored_results(out)
     assert 24 <= len(before) < 64
     assert len(table(out)) == len(before)
     first.close()
@@ -147,8 +147,8 @@ def test_killed_workers_and_a_killed_scheduler_lose_nothing_and_repeat_nothing(
     assert command.returncode == 0, told
     rows = json.loads(printed)["rows"]
     assert [row["seed"] for row in rows] == list(range(64))
-    assert before.items() <= kept(out).items()
-    assert len(kept(out)) == 64
+    assert before.items() <= stored_results(out).items()
+    assert len(stored_results(out)) == 64
 
 
 @pytest.mark.slow

@@ -46,8 +46,8 @@ rate = [0.03, 0.1]
 seeds = 2
 sequences = 2000
 """
-SMALL = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
-CELLS = [replace(SMALL, first_seed=seed) for seed in range(5)]
+QUICK_CELL = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+CELLS = [replace(QUICK_CELL, first_seed=seed) for seed in range(5)]
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_an_interruption_keeps_what_is_finished(fake, tmp_path):
         if int(progress.note.split()[0]) >= 8:
             raise KeyboardInterrupt
 
-    many = [replace(SMALL, first_seed=seed) for seed in range(24)]
+    many = [replace(QUICK_CELL, first_seed=seed) for seed in range(24)]
     with pytest.raises(KeyboardInterrupt):
         run_sweep(many, tmp_path, on_progress=stop)
     kept = {row["seed"] for row in table(tmp_path)}

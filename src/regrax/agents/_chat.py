@@ -1,4 +1,4 @@
-"""A chat model as a learner: asked once a round, its every exchange kept."""
+"""A chat model as a learner: asked once per round, its every exchange kept."""
 
 import dataclasses
 import json

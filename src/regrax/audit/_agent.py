@@ -202,7 +202,7 @@ def _worst(gains: Float[np.ndarray, "d d"], seat: Seat) -> Swap | None:
         return None
     prefix = "" if seat.named else "action "
     played, instead = seat.actions[i], seat.actions[j]
-    words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} a round"
+    words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} per round"
     return Swap(played, instead, rate, words)
 
 

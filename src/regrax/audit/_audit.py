@@ -87,8 +87,8 @@ def audit_log(
     >>> audit.columns()["external_regret"]
     [1.0]
     """
-    told = callback or (lambda *_: None)
-    log = read_log(Path(path), told, layout, game)
+    report = callback or (lambda *_: None)
+    log = read_log(Path(path), report, layout, game)
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     if not log.rows:
         first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
@@ -99,7 +99,7 @@ def audit_log(
             some = names[start : start + AGENTS_PER_BATCH]
             tallies = {n: new_tally(log, n) for n in some if log.seats[n].feedback != "received"}
             for count in walk_agents(log, tallies):
-                told("episodes audited", done := done + count, len(log.last))
+                report("episodes audited", done := done + count, len(log.last))
             agents += [
                 audit_agent(log, n, tallies[n]) if n in tallies else audit_received(log, n)
                 for n in some

@@ -103,7 +103,7 @@ class Comparison:
         return found
 
     def above(self, limit: float) -> list[str]:
-        """Agents whose measure a round is above a limit."""
+        """Agents whose measure per round is above a limit."""
         return [one.name for one in self.contestants if one.value.per_round > limit]
 
     def worse(self) -> list[str]:

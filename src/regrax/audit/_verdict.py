@@ -5,9 +5,9 @@ differ between episodes. With $r_t$ the regret of round $t$ and $q_t$ the qualit
 regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of $\theta > 0$ in white
 noise is $W(r) = \sum_t w_t r_t$. "Learning" needs
 
-- both $W(r)$ (regret a round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
+- both $W(r)$ (regret per round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
   other) to be larger than chance makes them; the larger p-value counts, which holds its level if either does;
-- regret a round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
+- regret per round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
   bad in its first round only has linear regret all the same.
 
 Chance is
@@ -21,7 +21,7 @@ Chance is
 An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums of equal length, and its first `BINS`
 rounds alone; the smaller p-value counts twofold.
 
-Without that claim, let $\rho_{e,j}$ be the regret a round against $j$ in the later half of episode $e$:
+Without that claim, let $\rho_{e,j}$ be the regret per round against $j$ in the later half of episode $e$:
 
     no regret      mean_e max_j rho_ej + q s < a fiftieth of the losses' spread
     not learning   mean_e rho_{e,b(e)} - q_j s_j > 0 for some b, and play does not move
@@ -201,7 +201,7 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
 
 
 def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float]:
-    """Bounds of the later half's regret a round: below and above, each at 95 %; samples are episodes, or batches."""
+    """Bounds of the later half's regret per round: below and above, each at 95 %; samples are episodes, or batches."""
     low, high = scores.low, scores.high[:, None, None]
     if not many:
         rates = bins.rates()

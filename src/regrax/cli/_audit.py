@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """Audit a log of what agents played and lost, a row a round.
+    """Audit a log of what agents played and lost, a row per round.
 
     Args:
         log: JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one.
@@ -42,8 +42,8 @@ class AuditLog:
         with Bars(
             hidden=self.json, after=1.0
         ) as bars:  # of what is quickly done it would only flicker
-            told = self.form.read()
-            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **told)
+            options = self.form.read()
+            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **options)
         if self.html:
             write_output(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
@@ -66,7 +66,7 @@ def _print(audit: "Audit") -> None:
             ["swap", number(gaps.swap_gap)],
         ]
         print_table(
-            ("gap", "a round"), rows, "If they are the players of one game, their joint play"
+            ("gap", "per round"), rows, "If they are the players of one game, their joint play"
         )
     print(f"{counted(audit.rows, 'row')} read, {counted(audit.bad_rows, 'bad row')} left out")
     if audit.bad:
@@ -82,7 +82,7 @@ def _print_agent(agent: "AgentAudit") -> None:
     rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
     rows.append(["loss", *_cells(agent.loss)])
-    print_table(("measure", "an episode", "a round", "95 % interval"), rows, title)
+    print_table(("measure", "per episode", "per round", "95 % interval"), rows, title)
     print(agent.learning.words)
     if agent.fractions:
         print(f"played: {_shares(agent.fractions)}")
@@ -93,7 +93,7 @@ def _print_agent(agent: "AgentAudit") -> None:
     if agent.worst_swap is not None:
         print(f"worst swap: {shown(agent.worst_swap.words)}")
     if agent.baselines:
-        columns = ("on the same losses", "loss a round", "external", "swap")
+        columns = ("on the same losses", "loss per round", "external", "swap")
         kinds = ("loss_per_round", "external", "swap")
         own = [number(agent.loss_per_round), *(number(agent.regret[k].total) for k in kinds[1:])]
         others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.baselines.items()]

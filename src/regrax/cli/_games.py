@@ -65,7 +65,7 @@ def _show(text: str, save: Path | None, as_json: bool) -> None:
     _print(game, told)
 
 
-def _described(game: "Game", told: Any) -> dict[str, Any]:
+def _described(game: "Game", about: Any) -> dict[str, Any]:
     import numpy as np
 
     labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
@@ -78,23 +78,23 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
         for one in game.equilibria
     ]
     payoffs = np.asarray(game.payoffs).tolist()
-    described = told._asdict() | labels
+    described = about._asdict() | labels
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 
-def _print(game: "Game", told: Any) -> None:
+def _print(game: "Game", about: Any) -> None:
     rows = _rows(game)
     print_table((*game.players, "payoffs"), rows[:MAX_PRINTED_ACTIONS], str(game))
     if len(rows) > MAX_PRINTED_ACTIONS:
         print(f"{len(rows) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
-    for text in (told.summary, told.rule, game.comment):
+    for text in (about.summary, about.rule, game.comment):
         if text:
             print(printable(text))
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
-    if told.reference:
-        print(f"Reference: {told.reference}")
+    if about.reference:
+        print(f"Reference: {about.reference}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:

@@ -199,15 +199,16 @@ class PostTrain:
         lines = "".join(line + "\n" for line in transcript_lines(task, played))
         write_output(self.export, lines.encode())
 
-    def _print(self, found: "Comparison") -> None:
+    def _print(self, comparison: "Comparison") -> None:
         if self.json:
-            return print_json(_plain(found, str(self.out)))
-        title = f"{found.task.name}, {found.task.d} actions, {found.task.rounds} rounds, {found.sequences} sequences"
+            return print_json(_plain(comparison, str(self.out)))
+        task, count = comparison.task, comparison.sequences
+        title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {count} sequences"
         columns = ("player", "regret", "+-", "squared regret", "+-")
-        print_table(columns, [_cells(one) for one in found.trained_on.players], title)
-        language = found.language
+        print_table(columns, [_cells(one) for one in comparison.trained_on.players], title)
+        language = comparison.language
         rows = [
-            ["answers that name an action", *(f"{value:.1%}" for value in found.valid)],
+            ["answers that name an action", *(f"{value:.1%}" for value in comparison.valid)],
             [f"perplexity on {language.text}", f"{language.before:.4g}", f"{language.after:.4g}"],
         ]
         print_table(("language", "before", "after"), rows)
@@ -227,13 +228,13 @@ def _cells(one: "Player") -> list[str]:
     return [one.name, *(number(value) for value in values)]
 
 
-def _plain(found: "Comparison", out: str) -> dict[str, Any]:
-    settings = [found.trained_on, *found.elsewhere]
+def _plain(comparison: "Comparison", out: str) -> dict[str, Any]:
+    settings = [comparison.trained_on, *comparison.elsewhere]
     return {
         "out": out,
-        "sequences": found.sequences,
+        "sequences": comparison.sequences,
         "settings": [dataclasses.asdict(one) for one in settings],
-        "language": found.language._asdict(),
-        "valid": list(found.valid),
-        "exploration": [one._asdict() for one in found.exploration],
+        "language": comparison.language._asdict(),
+        "valid": list(comparison.valid),
+        "exploration": [one._asdict() for one in comparison.exploration],
     }

@@ -98,7 +98,9 @@ class Solve:
             "gap": worst.gain,
             "deviation": {
                 "player": players[worst.player],
-                "told": None if worst.told is None else actions[worst.player][worst.told],
+                "recommended": None
+                if worst.recommended is None
+                else actions[worst.player][worst.recommended],
                 "instead": actions[worst.player][worst.instead],
                 "gain": worst.gain,
             },

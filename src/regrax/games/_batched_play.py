@@ -152,9 +152,9 @@ def _matches(
     def play_block(seats: Seats, first: Int[Array, ""]) -> tuple[Seats, Round]:
         return scan_rounds(seated, partial(_suffered, tables, alike), seats, size, first=first)
 
-    def fold(kept: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
+    def fold(sums: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
         counts = (first + jnp.arange(size) < rounds).astype(payoffs.dtype)[:, None, None, None]
-        pairs = zip(kept, rows.played, rows.losses, strict=True)
+        pairs = zip(sums, rows.played, rows.losses, strict=True)
         added = [total.add(jnp.einsum("tbni,tbnj->bnij", counts * p, l)) for total, p, l in pairs]
         return settle(tuple(added))
 

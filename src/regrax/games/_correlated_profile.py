@@ -28,17 +28,17 @@ MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
 class Deviation(NamedTuple):
-    """What a player gains by playing `instead` whenever told `told`, or always if `told` is None.
+    """What a player gains by playing `instead` whenever `recommended` is recommended, or always if that is None.
 
     Attributes:
         player: index.
-        told: index of the recommended action, or None for every one.
+        recommended: index of an action, or None for whatever is recommended.
         instead: index of the action played in its place.
         gain: in expected payoff.
     """
 
     player: int
-    told: int | None
+    recommended: int | None
     instead: int
     gain: float
 
@@ -98,7 +98,7 @@ class CorrelatedProfile(eqx.Module):
 
         >>> from regrax.games import chicken
         >>> CorrelatedProfile([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
-        Deviation(player=0, told=0, instead=1, gain=1.0)
+        Deviation(player=0, recommended=0, instead=1, gain=1.0)
         """
         check_concept(concept)
         profile = self.product if concept == "nash" else self
@@ -130,12 +130,12 @@ class CorrelatedProfile(eqx.Module):
         >>> certain.explain(certain.worst_deviation("cce"))
         'player 1 gains 1 by always playing dare'
         """
-        player, told, instead, gain = deviation
+        player, recommended, instead, gain = deviation
         labels = self.game.actions[player]
         how = (
             f"always playing {labels[instead]}"
-            if told is None
-            else f"playing {labels[instead]} whenever told {labels[told]}"
+            if recommended is None
+            else f"playing {labels[instead]} whenever told {labels[recommended]}"
         )
         return f"{self.game.players[player]} gains {gain:.6g} by {how}"
 
@@ -178,8 +178,8 @@ def check_concept(concept: str) -> None:
 def _worst(profile: CorrelatedProfile, player: int, concept: Concept) -> Deviation:
     gains = _gains(profile, player)
     if concept == "ce":
-        told, instead = divmod(int(gains.argmax()), gains.shape[1])
-        return Deviation(player, told, instead, float(gains[told, instead]))
+        recommended, instead = divmod(int(gains.argmax()), gains.shape[1])
+        return Deviation(player, recommended, instead, float(gains[recommended, instead]))
     always = gains.sum(0)
     return Deviation(player, None, int(always.argmax()), float(always.max()))
 
@@ -190,5 +190,5 @@ def _gains(profile: CorrelatedProfile, player: int) -> Float[np.ndarray, "d d"]:
         np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)
         for table in (profile.game.payoffs[player], profile.joint)
     )
-    told = rows @ own.T
-    return told - np.diag(told)[:, None]
+    payoffs = rows @ own.T
+    return payoffs - np.diag(payoffs)[:, None]

@@ -172,10 +172,10 @@ def fold_sums(
 ) -> tuple[Seats, Sums]:
     """The sums of `count` rounds, played and added `size` at a time."""
 
-    def fold(kept: Any, here: Any, rows: Round) -> Any:
+    def fold(sums: Any, here: Any, rows: Round) -> Any:
         weights = (here + jnp.arange(size) < count).astype(rows.policies[0].dtype)
         added = sums_of(rows, weights)
-        return jax.tree.map(lambda x, y: x.add(y).settle(), kept, added, is_leaf=_is_sum)
+        return jax.tree.map(lambda x, y: x.add(y).settle(), sums, added, is_leaf=_is_sum)
 
     shapes = jax.eval_shape(lambda seats: sums_of(play(seats, jnp.zeros((), int))[1]), seats)
     empty = jax.tree.map(lambda x: Sum.zeros(*x.shape, dtype=x.dtype), shapes)

@@ -147,9 +147,9 @@ def fold_rounds(
     count: int | Int[Array, ""],
     size: int,
     fold: Callable[[Any, Int[Array, ""], Round], Any],
-    kept: Any,
+    initial: Any,
 ) -> tuple[Seats, Any]:
-    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` adds to what is kept.
+    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` accumulates.
 
     Whole blocks are played: rows past `count` mean nothing, and nor do the seats unless `count` ends a block.
 
@@ -158,22 +158,22 @@ def fold_rounds(
         seats: before the first round.
         count: rounds in all, may be traced.
         size: rounds per block.
-        fold: from what is kept, the index of the first round and the rows to what is kept.
-        kept: before the first block.
+        fold: from the accumulator, the index of the first round and the rows to the next accumulator.
+        initial: the accumulator before the first block.
     """
 
     def play_block(index: Int[Array, ""], carry: tuple) -> tuple:
-        seats, kept = carry
+        seats, accumulator = carry
         seats, rows = play(seats, index * size)
-        return seats, fold(kept, index * size, rows)
+        return seats, fold(accumulator, index * size, rows)
 
     def play_blocks(index: Int[Array, ""], carry: tuple) -> tuple:
         end = jnp.minimum((index + 1) * group, blocks)
-        seats, kept = lax.fori_loop(index * group, end, play_block, carry)
-        return Seats(settle(seats.states), seats.draws), kept
+        seats, accumulator = lax.fori_loop(index * group, end, play_block, carry)
+        return Seats(settle(seats.states), seats.draws), accumulator
 
     blocks, group = -(-count // size), max(ROUNDS_PER_SETTLEMENT // size, 1)
-    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, kept))
+    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, initial))
 
 
 def fill_rounds(
@@ -201,12 +201,14 @@ def fill_rounds(
         part = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, here, size), given)
         return scan_rounds(learners, environment, seats, size, part, first + here)
 
-    def write(kept: Round, here: Int[Array, ""], rows: Round) -> Round:
-        return jax.tree.map(lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), kept, rows)
+    def write(buffers: Round, here: Int[Array, ""], rows: Round) -> Round:
+        return jax.tree.map(
+            lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), buffers, rows
+        )
 
     shapes = jax.eval_shape(lambda seats: play(seats, jnp.zeros((), int))[1], seats)
-    kept = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
-    return fold_rounds(play, seats, count, size, write, kept)
+    buffers = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
+    return fold_rounds(play, seats, count, size, write, buffers)
 
 
 def block_of(states: tuple[State, ...]) -> int:
@@ -225,7 +227,7 @@ def _divisor(rounds: int, most: int) -> int:
 
 
 def _unroll(states: tuple[State, ...], block: int) -> int:
-    """Entering a loop body costs as well: two rounds an entry, unless it is slow to compile (heads of Blum-Mansour)."""
+    """Entering a loop body costs as well: two rounds per entry, unless it is slow to compile (Blum-Mansour)."""
     light = fast_paths.ENABLED and all(jnp.ndim(leaf) < 2 for leaf in jax.tree.leaves(states))
     return 2 if light and block % 2 == 0 else 1
 

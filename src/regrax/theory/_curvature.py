@@ -238,14 +238,14 @@ def _on_the_ball(blocks: Blocks, d: int, horizon: int | float, step: float) -> C
     return found._replace(eigenvalues=tuple(sorted(kept)), flat=0)
 
 
-def _with_heads(found: Curvature) -> Curvature:
+def _with_heads(single: Curvature) -> Curvature:
     """The same eigenvalues with the multiplicities of d heads, each on d blocks of features."""
-    d = found.actions
+    d = single.actions
     others = d * (d - 1)  # features of the other heads' blocks
     more = {"common score": 1 + others, "common loss": (d - 1) * (1 + others)}
     counts = {kind: d * count for kind, count in (_kinds(d) | more).items()}
-    kept = [e._replace(multiplicity=counts[e.direction]) for e in found.eigenvalues]
-    return found._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
+    kept = [e._replace(multiplicity=counts[e.direction]) for e in single.eigenvalues]
+    return single._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
 
 
 def _check_architecture(architecture: str, operator: str) -> None:

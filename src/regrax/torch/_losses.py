@@ -156,7 +156,7 @@ def hindsight_loss(
 
 
 def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
-    r"""$\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$: losses of which one a round was seen.
+    r"""$\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$: losses of which one per round was seen.
 
     Their mean is the losses themselves wherever the chance is above 0, so the regret of `actions` on them estimates the
     regret of play. `actions` and `received` have shape `(..., T)`, `chances`, the policies that the actions were drawn

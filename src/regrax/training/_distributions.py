@@ -74,7 +74,7 @@ class Gaussian(Distribution):
 
 
 class BiasedGaussian(Distribution):
-    r"""$\ell_t = m + \epsilon_t$ with $m \sim N(0, s^2 I)$ once a sequence and $\epsilon_t \sim N(0, I)$.
+    r"""$\ell_t = m + \epsilon_t$ with $m \sim N(0, s^2 I)$ once per sequence and $\epsilon_t \sim N(0, I)$.
 
     >>> import jax
     >>> BiasedGaussian().draw(20, 3, 100, key=jax.random.key(0)).shape
@@ -193,7 +193,7 @@ class StudentT(Distribution):
 
 
 class Alternating(Distribution):
-    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once a sequence: what follow-the-leader loses to.
+    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once per sequence: what follow-the-leader loses to.
 
     >>> import jax
     >>> losses = Alternating(noise=0.0).draw(2, 3, 5, key=jax.random.key(0))

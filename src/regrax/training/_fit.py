@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import optax
 
 
-Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one a seed
+Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one per seed
 
 
 class TrainingState(eqx.Module):

@@ -55,7 +55,11 @@ def exponential(regret: Float[Array, "*n"], sharpness: float) -> Float[Array, "*
 
 
 def grouped(
-    regrets: Float[Array, "n"], h: Surrogate, group_size: int, weight: Weight, sharpness: float
+    regrets: Float[Array, "n"],
+    surrogate: Surrogate,
+    group_size: int,
+    weight: Weight,
+    sharpness: float,
 ) -> Float[Array, ""]:
     r"""The mean over groups of $\sum_j h(R_j) f(R_j, k) / \sum_j f(R_j, k)$, $N$ = `group_size`.
 
@@ -64,11 +68,11 @@ def grouped(
     5.0
     """
     if group_size == 1:
-        return h(regrets).mean()
+        return surrogate(regrets).mean()
 
     def group(row: Float[Array, "N"]) -> Float[Array, ""]:
         weights = weight(row, sharpness)
-        return jnp.sum(h(row) * weights) / weights.sum()
+        return jnp.sum(surrogate(row) * weights) / weights.sum()
 
     return jax.vmap(group)(regrets.reshape(-1, group_size)).mean()
 

@@ -141,10 +141,10 @@ class _Run:
             (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
 
-    def read(self, kept: dict[str, bytes]) -> list[Trained]:
+    def read(self, files: dict[str, bytes]) -> list[Trained]:
         """The models of a finished run."""
         found = self.seeds.items()
-        return [load_trained(self.folder / n, config, kept[n]) for n, config in found]
+        return [load_trained(self.folder / n, config, files[n]) for n, config in found]
 
     def state(self, data: bytes) -> TrainingState:
         """The state to go on from."""
@@ -176,15 +176,15 @@ class _Run:
                 self.save(error.state)
             raise
 
-    def finish(self, found: list[Trained]) -> list[Trained]:
+    def finish(self, trained: list[Trained]) -> list[Trained]:
         """Keep the models, and remove the state."""
-        share = self._seconds() / len(found)
-        found = [one._replace(seconds=share) for one in found]
+        share = self._seconds() / len(trained)
+        trained = [one._replace(seconds=share) for one in trained]
         if is_first():
-            for (name, config), one in zip(self.seeds.items(), found, strict=True):
+            for (name, config), one in zip(self.seeds.items(), trained, strict=True):
                 save_trained(self.folder / name, config, one)
             (self.folder / STATE).unlink(missing_ok=True)
-        return found
+        return trained
 
     def report(self, report: Report) -> None:
         """Write a line of metrics, now and then the state, and tell who listens: in the first process."""

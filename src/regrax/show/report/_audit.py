@@ -31,7 +31,7 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     text = [
         f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, "
         f"{len(agent.actions)} actions, {agent.feedback} feedback, "
-        f"mean loss {number(agent.loss_per_round)} a round. Verdict: {agent.learning.words}."
+        f"mean loss {number(agent.loss_per_round)} per round. Verdict: {agent.learning.words}."
     ]
     if agent.exploration is not None:
         text.append(f"{explored(agent.exploration).capitalize()}.")
@@ -85,15 +85,15 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
         series.append(Series(name, theirs, rates, style="dashed", color=color))
     series.append(Series("this agent", rounds, own))  # last, so on top
     caption = "External regret divided by the rounds so far, beside others on the same losses."
-    title = "Regret a round"
-    return Chart(f"rate-{index}", title, "round", "regret a round", series, True, caption=caption)
+    title = "Regret per round"
+    return Chart(f"rate-{index}", title, "round", "regret per round", series, True, caption=caption)
 
 
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
     rows.append(["loss", *_cells(agent.loss)])
-    return Table(("measure", "an episode", "a round", "95 % interval"), rows)
+    return Table(("measure", "per episode", "per round", "95 % interval"), rows)
 
 
 def _cells(measure: Measure) -> list[str]:
@@ -109,7 +109,7 @@ def _baselines(agent: AgentAudit) -> Table:
     rows = [["this agent", *own]]
     for name, found in agent.baselines.items():
         rows.append([name, number(found["loss_per_round"]), *(number(found[k]) for k in kinds)])
-    return Table(("on the same losses", "loss a round", "external", "internal", "swap"), rows)
+    return Table(("on the same losses", "loss per round", "external", "internal", "swap"), rows)
 
 
 def _tests(agent: AgentAudit) -> Table:
@@ -136,7 +136,7 @@ def _game(audit: Audit) -> Section:
     text = [
         "If these agents are the players of one game, their joint play is this far from equilibrium:"
     ]
-    return Section("game", "Joint play", text, tables=[Table(("gap", "a round"), rows)])
+    return Section("game", "Joint play", text, tables=[Table(("gap", "per round"), rows)])
 
 
 def _bad(audit: Audit) -> Section:
