@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
 # what every fast path must leave as it is: run once more with all of them off
-CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
+CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests/games/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 

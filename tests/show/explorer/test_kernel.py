@@ -6,7 +6,7 @@ import math
 import jax
 import numpy as np
 import pytest
-from tests.explorer.golden import (
+from tests.show.explorer.golden import (
     AGREE,
     SPECS,
     check,

@@ -1,7 +1,7 @@
 """Commands print what they printed before: keys, lengths, texts and integers exactly, floats to a tolerance.
 
 The outputs are kept in `tests/golden`, and `python -m tests.golden.rewrite [NAME ...]` writes them anew. Those that
-take seconds to trace are marked slow; `pytest tests/test_golden.py` runs all.
+take seconds to trace are marked slow; `pytest tests/cli/test_golden.py` runs all.
 """
 
 import json

@@ -33,7 +33,7 @@ def kernel():
 @pytest.fixture(scope="session")
 def quick_cases():
     """What Python plays in a game of two and one of three players."""
-    from tests.explorer.golden import games, goldens
+    from tests.show.explorer.golden import games, goldens
 
     zoo = games()
     return goldens({name: zoo[name] for name in ("chicken", "jordan")})
@@ -42,7 +42,7 @@ def quick_cases():
 @pytest.fixture(scope="session")
 def zoo_cases():
     """What Python plays in every named game of the page."""
-    from tests.explorer.golden import games, goldens
+    from tests.show.explorer.golden import games, goldens
 
     return goldens(games())
 

@@ -21,7 +21,7 @@ from regrax.training import (
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `torch`")
 EXACT = 1e-12
-EXAMPLE = Path(__file__).parent.parent / "examples" / "torch_transformer.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_transformer.py"
 
 
 def rounds(seed, batch=(), T=20, d=3):

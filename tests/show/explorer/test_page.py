@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explorer.golden import check
+from tests.show.explorer.golden import check
 
 import regrax as rx
 from regrax.show.explorer import MAX_PAGE_BYTES, explore, page
 
-SHOTS = Path(__file__).parent.parent.parent / "out" / "screenshots"
+SHOTS = Path(__file__).parents[3] / "out" / "screenshots"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 GAPS = "Object.fromEntries(Object.entries(regrax.app.run.gaps).map(([k, s]) => [k, s.at(s.length - 1)]))"
 NAMED = {"cce": "cce_gap", "ce": "ce_gap", "swap": "swap_gap", "nash": "nash_gap"}
