@@ -100,7 +100,7 @@ def play(
         what, hint = f"every row of {rounds:,} rounds", 'keep="summary", or no log and no plot'
         checks.fits_in_memory(what, 16.0 * rounds * sum(game.sizes), hint)
     if keep not in ("all", "summary"):
-        raise ValueError(f'keep must be "all" or "summary", but is {keep!r}')
+        raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
     seated = _started(game, seated_learners(game, learners), start)
     check_key(seated, key)
     tables = loss_tables(game)
@@ -132,7 +132,7 @@ def seated_learners(
     given = tuple(as_learner(learner) for learner in given)
     if len(given) not in (1, seats):
         raise ValueError(
-            f"learners must be one, or one for each of {seats} players, but are {len(given)}"
+            f"learners must be one, or one for each of {seats} players, got {len(given)}"
         )
     for learner in given:
         if not isinstance(learner.domain, Simplex):
@@ -151,7 +151,7 @@ def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Lea
     starts = (start,) * len(learners) if isinstance(start, str) else start
     if len(starts) != len(learners):
         raise ValueError(
-            f"start must have an entry for each of {len(learners)} players, but has {len(starts)}"
+            f"start must have an entry for each of {len(learners)} players, got {len(starts)}"
         )
     labels = game.actions
     policies = [as_start(one, len(labels[n]), n, labels[n]) for n, one in enumerate(starts)]
