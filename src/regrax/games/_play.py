@@ -111,9 +111,7 @@ def play(
     else:
         parts = _play_in_segments(tables, seated, rounds, key, keep, on_progress)
         if keep == "summary":
-            return summary_of(
-                jax.tree.map(lambda *sums: sum(np.asarray(s, float) for s in sums), *parts), rounds
-            )
+            return summary_of(parts[0], rounds)
         rows = parts[0] if len(parts) == 1 else jax.tree.map(_joined, *parts)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
@@ -180,16 +178,23 @@ def _play_in_segments(
     keep: Keep,
     on_progress: Callable[[int, int], None] | None,
 ) -> list[Any]:
-    """What is kept of each segment: rows, or sums."""
+    """The rows of each segment; or one entry, the sums over all of them in double precision."""
     seats, kept = None, []
     for first, count, capacity in segments(rounds):
         seats, part = _segment(
             tables, learners, seats, first, count, key, at_most(rounds), capacity, keep
         )
-        kept.append(checks.as_numpy(part) if keep == "summary" else _rows(part, count))
+        if keep == "all":
+            kept.append(_rows(part, count))
+        else:
+            kept = [jax.tree.map(_add_doubles, checks.as_numpy(part), *kept)]
         if on_progress is not None:
             on_progress(first + count, rounds)
     return kept
+
+
+def _add_doubles(*terms: Any) -> Any:
+    return sum(np.asarray(term, float) for term in terms)
 
 
 def _rows(filled: Round, count: int) -> Round:
