@@ -11,6 +11,7 @@ JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
 
 import contextlib
 import difflib
+import gc
 import hashlib
 import inspect
 import os
@@ -132,6 +133,8 @@ def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
 LEVEL = "--xla_backend_optimization_level"
 WORTH_KEEPING = "0.1"  # seconds of compilation
 MAX_CACHE_BYTES = 2**29
+NEW_OBJECTS = 100_000
+"""Between looks for cycles: of Python's 700, a fifth of the audit of many agents is spent in such looks."""
 
 
 @contextlib.contextmanager
@@ -141,6 +144,7 @@ def prepared() -> Iterator[None]:
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
+    gc.set_threshold(NEW_OBJECTS)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()
