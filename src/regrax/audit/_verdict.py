@@ -61,7 +61,7 @@ FALL = 0.25  # of the earlier half's regret
 Word = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Published:
     """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
 
@@ -69,7 +69,7 @@ class Published:
     false_alarms: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Learning:
     """The verdict with what it rests on.
 
