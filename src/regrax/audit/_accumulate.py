@@ -1,9 +1,9 @@
 """Episodes walked through in batches of equal length, of one agent or of many: sums, curves, bins and baselines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -82,7 +82,12 @@ def new_tally(log: Log, agent: str) -> Tally:
 
 def joined(tally: Tally) -> Episodes:
     """The numbers of all episodes."""
-    return Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True)))
+    return Episodes(*map(concatenated, zip(*tally.episodes, strict=True)))
+
+
+def concatenated(parts: Sequence[Any]) -> np.ndarray:
+    """Along the first axis; of many agents most have one part."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:

@@ -59,7 +59,7 @@ FALL = 0.25  # of the earlier half's regret
 Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Published:
     """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
 
@@ -67,7 +67,7 @@ class Published:
     false_alarms: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Learning:
     """The verdict with what it rests on.
 

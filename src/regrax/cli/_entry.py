@@ -11,6 +11,7 @@ JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
 
 import contextlib
 import difflib
+import gc
 import hashlib
 import inspect
 import os
@@ -25,6 +26,7 @@ from typing import Any, NoReturn
 
 from regrax import __version__
 from regrax._settings import parse
+from regrax.cli._interrupt import HEARD
 
 COMMANDS = {
     "play": "_play:Play",
@@ -43,7 +45,7 @@ COMMANDS = {
     "reproduce": "_reproduce:Reproduce",
 }
 """Where each command lives: only the one that is asked for is imported."""
-BAD_INPUT, DEFECT, INTERRUPTED = 2, 70, 130
+BAD_INPUT, DEFECT = 2, 70
 ENVIRONMENT = {
     "MemoryError": "there is not enough memory for these sizes",
     "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
@@ -52,8 +54,8 @@ ENVIRONMENT = {
 """What errors that are neither bad input nor a defect say, and what they mean."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; the console script `regrax`."""
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run one command, and end with its exit code and one line if it fails."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if sys.stdout is None:  # closed by who started us
@@ -67,8 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except Exception as error:
         if os.environ.get("REGRAX_DEBUG"):
             raise
@@ -122,6 +122,8 @@ def _overview() -> str:
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
+    if HEARD.is_set():
+        raise KeyboardInterrupt from None
     from regrax.cli._text import printable
 
     short = re.sub(r"\S{300,}", lambda word: f"{word[0][:80]}...", message)
@@ -132,6 +134,8 @@ def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
 LEVEL = "--xla_backend_optimization_level"
 MIN_CACHED_SECONDS = "0.1"  # of compilation
 MAX_CACHE_BYTES = 2**29
+NEW_OBJECTS = 100_000
+"""Between looks for cycles: of Python's 700, a fifth of the audit of many agents is spent in such looks."""
 
 
 @contextlib.contextmanager
@@ -141,6 +145,7 @@ def prepared() -> Iterator[None]:
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
+    gc.set_threshold(NEW_OBJECTS)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()

@@ -121,9 +121,10 @@ def _is_number(cell: str) -> bool:
 
 
 class Bars:
-    """One bar per task, made at its first report, with the time left."""
+    """One bar per task, made at its first report, with the time left; where no terminal is, none."""
 
     def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
+        hidden = hidden or not sys.stderr.isatty()
         self.begin = math.inf if hidden else monotonic() + after  # before it nothing is shown
         self.bars: "RichProgress | None" = None
         self.tasks: "dict[str, TaskID]" = {}

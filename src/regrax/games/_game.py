@@ -305,7 +305,7 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value if isinstance(value, Fraction | int) else float(value))
 
 
-def _check_payoffs(payoffs: Payoffs) -> None:
+def _check_payoffs(payoffs: Any) -> None:
     players = payoffs.shape[0] if payoffs.ndim else 0
     fits = players >= 1 and payoffs.ndim == players + 1 and min(payoffs.shape) >= 1
     checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor a player", fits)
