@@ -2,7 +2,7 @@
 
 Python raises KeyboardInterrupt between two of its own instructions. A compiled program that runs for a minute does not
 come to one, and a library that is being imported takes it for a failure of its own. So an import is left at once, and a
-thread that hears of Ctrl-C as well ends a process that is still there a second later: files are written whole or not at
+thread that Ctrl-C wakes as well ends a process that is still there a second later: files are written whole or not at
 all, and runs go on from any moment.
 """
 
@@ -16,7 +16,7 @@ from types import FrameType
 
 INTERRUPTED = 130  # exit code
 GRACE_SECONDS = 1.0
-HEARD = threading.Event()
+PRESSED = threading.Event()
 """Whether Ctrl-C was pressed: whatever is raised after it is its consequence."""
 
 
@@ -26,29 +26,29 @@ def interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    ended, (heard, told) = threading.Event(), os.pipe()
-    os.set_blocking(told, False)
-    wakeup = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    ended, (reader, writer) = threading.Event(), os.pipe()
+    os.set_blocking(writer, False)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGINT, _raise)
-    threading.Thread(target=_watch, args=[heard, ended], daemon=True).start()
+    threading.Thread(target=_watch, args=[reader, ended], daemon=True).start()
     try:
         yield
     except KeyboardInterrupt:
-        if HEARD.is_set():  # not by way of the interpreter's end, which waits for threads
+        if PRESSED.is_set():  # not by way of the interpreter's end, which waits for threads
             _leave()
         sys.exit(INTERRUPTED)
     finally:
         ended.set()
         signal.signal(signal.SIGINT, before)
         signal.set_wakeup_fd(wakeup)
-        os.close(told)
-        HEARD.clear()
+        os.close(writer)
+        PRESSED.clear()
 
 
 def _raise(_: int, frame: FrameType | None) -> None:
-    if HEARD.is_set() or _is_importing(frame):
+    if PRESSED.is_set() or _is_importing(frame):
         _leave()
-    HEARD.set()
+    PRESSED.set()
     sys.unraisablehook = lambda _: None  # of what is torn down half-made
     raise KeyboardInterrupt
 
@@ -59,11 +59,11 @@ def _is_importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _watch(heard: int, ended: threading.Event) -> None:
-    while signals := os.read(heard, 1):
+def _watch(reader: int, ended: threading.Event) -> None:
+    while signals := os.read(reader, 1):
         if signals[0] == signal.SIGINT and not ended.wait(GRACE_SECONDS):
             _leave()
-    os.close(heard)
+    os.close(reader)
 
 
 def _leave() -> None:
