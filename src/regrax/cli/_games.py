@@ -1,6 +1,8 @@
 """`regrax games`: the zoo, or one game in full."""
 
 from dataclasses import dataclass
+from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,10 +83,9 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
 
 
 def _print(game: "Game", told: Any) -> None:
-    rows = _rows(game)
-    print_table((*game.players, "payoffs"), rows[:SHOWN], str(game))
-    if len(rows) > SHOWN:
-        print(f"{len(rows) - SHOWN} more joint actions; --json prints all")
+    print_table((*game.players, "payoffs"), _rows(game), str(game))
+    if prod(game.sizes) > SHOWN:
+        print(f"{prod(game.sizes) - SHOWN} more joint actions; --json prints all")
     for text in (told.summary, told.rule, game.comment):
         if text:
             print(printable(text))
@@ -120,9 +121,9 @@ def _strategies(game: "Game", known: "Known") -> str:
 def _rows(game: "Game") -> list[list[str]]:
     import numpy as np
 
-    payoffs = np.asarray(game.payoffs)
+    payoffs, labels = np.asarray(game.payoffs), game.actions
     return [
-        [game.actions[n][a] for n, a in enumerate(joint)]
+        [labels[n][a] for n, a in enumerate(joint)]
         + [" ".join(f"{float(paid):.6g}" for paid in payoffs[(slice(None), *joint)])]
-        for joint in np.ndindex(*game.sizes)
+        for joint in islice(np.ndindex(*game.sizes), SHOWN)
     ]
