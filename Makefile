@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
 # what every fast path must leave as it is: run once more with all of them off
-CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
+CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests/games/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
@@ -28,7 +28,7 @@ explorer: $(INSTALLED) ## write the explorer, one page that works from disk: doc
 	$(BIN)/regrax explore --out docs/explorer.html
 
 # beside each other: the type checker keeps one core busy; a file's tests share programs, so one worker takes them all
-test: $(INSTALLED) ## check style, types and the order of rooms, and run the tests
+test: $(INSTALLED) ## check style, types and the order of layers, and run the tests
 	$(MAKE) --no-print-directory --jobs 2 lint test-quick
 
 test-quick: $(INSTALLED)
@@ -61,7 +61,7 @@ $(LOWEST)/.installed: $(EXTRAS)/.installed
 test-lowest: $(LOWEST)/.installed ## run language models with the oldest transformers that is allowed
 	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/llm/test_policies.py tests/llm/test_seat.py tests/llm/test_folders.py
 
-lint: $(INSTALLED) ## check style, types and the order of rooms
+lint: $(INSTALLED) ## check style, types and the order of layers
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/basedpyright src

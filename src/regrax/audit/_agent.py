@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from regrax._exploration import Exploration
 from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import KEPT, Episodes, Tally, concatenated, joined
+from regrax.audit._accumulate import MAX_BINNED_EPISODES, Episodes, Tally, concatenated, joined
 from regrax.audit._baselines import NAMES
 from regrax.audit._bins import Bins, Scores
 from regrax.audit._log import Log
@@ -20,7 +20,14 @@ from regrax.audit._verdict import Learning, judge
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A regret: mean over episodes of its total, the same a round, and the ends of its 95 % interval."""
+    """A loss or regret with its 95 % interval.
+
+    Attributes:
+        total: mean over episodes.
+        per_round: mean per round.
+        low: lower end of the 95 % interval of `total`; None where too few episodes tell.
+        high: its upper end.
+    """
 
     total: float
     per_round: float
@@ -30,7 +37,14 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The single replacement of one action by another that would have saved most."""
+    """The single replacement of one action by another that would have saved most.
+
+    Attributes:
+        played: label of the action to replace.
+        instead: label of its replacement.
+        per_round: saved per round.
+        words: the same as a sentence.
+    """
 
     played: str
     instead: str
@@ -40,31 +54,49 @@ class Swap:
 
 @dataclass(frozen=True, slots=True)
 class AgentAudit:
-    """What the log says of one agent; regrets are means over its episodes."""
+    """What the log says of one agent; regrets are means over its episodes.
+
+    Attributes:
+        agent: its name.
+        feedback: `"full"`, `"bandit"`, or `"received"` where only its own losses are logged.
+        actions: their labels.
+        episodes: how many.
+        rounds: of all episodes.
+        unanswered: rounds without an answer that could be read.
+        answers: how many answers each parser read.
+        loss: suffered.
+        loss_per_round: mean over all rounds.
+        regret: by kind: external, internal, swap, dynamic.
+        curve: `round`, and each regret with `_low` and `_high` where known.
+        against: regret against every fixed action, estimated, of bandit feedback.
+        worst_swap: the replacement that would have saved most.
+        baselines: by name what a classical learner suffers and regrets on the same losses.
+        baseline_curves: their external regret over the rounds.
+        learning: the verdict.
+        exploration: see `rx.exploration`; None where policies were logged, not actions.
+        notes: what to know when reading these numbers.
+        fractions: of rounds per action, where nothing else is known.
+    """
 
     agent: str
     feedback: str
     actions: tuple[str, ...]
     episodes: int
-    rounds: int  # of all episodes
+    rounds: int
     unanswered: int
-    answers: dict[str, int]  # how many each parser read
+    answers: dict[str, int]
     loss: Measure
     loss_per_round: float
     regret: dict[str, Measure]
-    curve: dict[str, list[float]]  # round, and each regret with _low and _high where known
-    against: dict[str, Measure]  # every fixed action, estimated, of bandit feedback
+    curve: dict[str, list[float]]
+    against: dict[str, Measure]
     worst_swap: Swap | None
-    rivals: dict[str, dict[str, float]]
-    rival_curves: dict[str, list[float]]
+    baselines: dict[str, dict[str, float]]
+    baseline_curves: dict[str, list[float]]
     learning: Learning
-    exploration: (
-        dict[str, float] | None
-    )  # see `rx.exploration`; None where policies were logged, not actions
+    exploration: dict[str, float] | None
     notes: list[str]
-    fractions: dict[str, float] = field(
-        default_factory=dict
-    )  # of rounds, where nothing else is known
+    fractions: dict[str, float] = field(default_factory=dict)
 
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
@@ -77,7 +109,7 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         Scores(*map(concatenated, zip(*part, strict=True)))
         for part in zip(*tally.scores, strict=True)
     ]
-    rare, blind = all_of.plays.sum(0) < bandit.FEW, all_of.blind.sum(0) > 0
+    rare, blind = all_of.plays.sum(0) < bandit.MIN_PLAYS, all_of.blind.sum(0) > 0
     explored = not (rare.any() or blind.any())
     return AgentAudit(
         agent=agent,
@@ -93,8 +125,8 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         curve=_curve(concatenated(tally.curves), tally.stops, tuple(regret)),
         against={} if full else _against(all_of, seat),
         worst_swap=_worst(all_of.gains.sum(0) / rounds, seat) if full or seat.mixed else None,
-        rivals=_rivals(all_of) if full else {},
-        rival_curves=_rival_curves(tally) if full else {},
+        baselines=_baselines(all_of) if full else {},
+        baseline_curves=_baseline_curves(tally) if full else {},
         learning=judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
         exploration=_exploration(all_of),
         notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
@@ -176,12 +208,12 @@ def _worst(gains: Float[np.ndarray, "d d"], seat: Seat) -> Swap | None:
         return None
     prefix = "" if seat.named else "action "
     played, instead = seat.actions[i], seat.actions[j]
-    words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} a round"
+    words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} per round"
     return Swap(played, instead, rate, words)
 
 
-def _rivals(all_of: Episodes) -> dict[str, dict[str, float]]:
-    means = _mean(all_of.rivals).tolist()
+def _baselines(all_of: Episodes) -> dict[str, dict[str, float]]:
+    means = _mean(all_of.baselines).tolist()
     found = {}
     for name, (rounds, suffered, *regrets) in zip(NAMES, means, strict=True):
         found[name] = {"loss_per_round": suffered / rounds}
@@ -189,17 +221,17 @@ def _rivals(all_of: Episodes) -> dict[str, dict[str, float]]:
     return found
 
 
-def _rival_curves(tally: Tally) -> dict[str, list[float]]:
-    """External regret of the rivals over the rounds."""
+def _baseline_curves(tally: Tally) -> dict[str, list[float]]:
+    """External regret of the baselines over the rounds."""
     rounds = [float(min(s * tally.grain, tally.horizon)) for s in tally.coarse_stops]
-    means = _mean(concatenated(tally.rival_curves)).tolist()
+    means = _mean(concatenated(tally.baseline_curves)).tolist()
     return {"round": rounds, **dict(zip(NAMES, means, strict=True))}
 
 
 def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
     full, episodes, short = log.seats[agent].feedback == "full", len(all_of.rounds), 0
     short = int((all_of.rounds < tally.horizon).sum())
-    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.FEWEST
+    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.MIN_EPISODES
     said = {
         f"{silent:,} rounds had no usable answer and were played uniformly": silent,
         f"{skipped:,} rounds are missing between others": skipped,
@@ -207,10 +239,11 @@ def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
         "they count in totals, not in curves and tests": short,
         f"no intervals: they need {fewest} episodes, and there are {episodes}": full
         and episodes < fewest,
-        f"rivals change their play every {tally.grain} rounds only": full and tally.grain > 1,
-        f"rivals play {len(all_of.rivals):,} of the episodes": full
-        and len(all_of.rivals) < episodes,
-        f"the published tests look at {KEPT} of the episodes": episodes > KEPT,
+        f"baselines change their play every {tally.grain} rounds only": full and tally.grain > 1,
+        f"baselines play {len(all_of.baselines):,} of the episodes": full
+        and len(all_of.baselines) < episodes,
+        f"the published tests look at {MAX_BINNED_EPISODES} of the episodes": episodes
+        > MAX_BINNED_EPISODES,
     }
     return [note for note, holds in said.items() if holds]
 
@@ -219,7 +252,7 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
     def named(which: np.ndarray) -> str:
         return ", ".join(name for name, is_one in zip(seat.actions, which, strict=True) if is_one)
 
-    plays, few = all_of.plays.sum(0), bandit.FEW
+    plays, few = all_of.plays.sum(0), bandit.MIN_PLAYS
     said = {
         "never played, so nothing is known of them": named(plays == 0),
         f"played fewer than {few} times, so their intervals are not to be trusted": named(
@@ -229,7 +262,7 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
             all_of.blind.sum(0) > 0
         ),
     }
-    missing = ["dynamic regret and rivals need the losses of every action"]
+    missing = ["dynamic regret and baselines need the losses of every action"]
     missing += [] if seat.mixed else ["internal and swap regret need whole policies"]
     return [f"{what}, which this log does not give" for what in missing] + [
         f"{note}: {names}" for note, names in said.items() if names

@@ -46,7 +46,7 @@ COMMANDS = {
 }
 """Where each command lives: only the one that is asked for is imported."""
 BAD_INPUT, DEFECT = 2, 70
-SURROUNDINGS = {
+ENVIRONMENT = {
     "MemoryError": "there is not enough memory for these sizes",
     "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
     "Unable to initialize backend": "jax cannot use the devices that JAX_PLATFORMS names",
@@ -75,7 +75,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
         if isinstance(error, AssertionError) and not _has_devices():  # as jax says it
             error = RuntimeError("Unable to initialize backend")
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        for sign, meaning in SURROUNDINGS.items():
+        for sign, meaning in ENVIRONMENT.items():
             if sign in what:
                 _fail(f"{meaning} ({what})")
         _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
@@ -95,9 +95,9 @@ def _run(arguments: Sequence[str]) -> None:
         return print(f"regrax {__version__}" if arguments[0] == "--version" else _overview())
     name, *rest = arguments or ("",)
     if name not in COMMANDS:
-        nearest = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        got = f"no command is named {name!r}{hint}" if name else "a command must be given"
+        close = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        got = f"unknown command {name!r}{hint}" if name else "a command must be given"
         raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
     command = parse(_command(name), name, rest)
     if getattr(getattr(command, "cluster", None), "wants_a_child", False):
@@ -132,7 +132,7 @@ def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
 
 
 LEVEL = "--xla_backend_optimization_level"
-WORTH_KEEPING = "0.1"  # seconds of compilation
+MIN_CACHED_SECONDS = "0.1"  # of compilation
 MAX_CACHE_BYTES = 2**29
 NEW_OBJECTS = 100_000
 """Between looks for cycles: of Python's 700, a fifth of the audit of many agents is spent in such looks."""
@@ -154,7 +154,7 @@ def prepared() -> Iterator[None]:
             _drop_oldest(folder)
             stack.enter_context(_marked(folder))
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", MIN_CACHED_SECONDS)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")
         stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)

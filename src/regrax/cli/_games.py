@@ -13,7 +13,7 @@ from regrax.cli._text import print_json, print_table, printable
 if TYPE_CHECKING:
     from regrax.games import Game, Known
 
-SHOWN = 200  # joint actions printed in full
+MAX_PRINTED_ACTIONS = 200  # joint actions printed in full
 NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 
 
@@ -21,15 +21,17 @@ NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 class Games:
     """List the games, or show one with its payoffs, known equilibria and source.
 
+    Args:
+        game: A game's spec or file, to see its payoffs.
+        save: Write the game to this .json, .npz or .nfg file.
+        json: Print one JSON object.
+
     regrax games kuhn-poker --save kuhn.nfg
     """
 
     game: Positional[str | None] = None
-    """A game's spec or file, to see its payoffs."""
     save: Output | None = None
-    """Write the game to this .json, .npz or .nfg file."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Print the zoo or the one game."""
@@ -65,7 +67,7 @@ def _show(text: str, save: Path | None, as_json: bool) -> None:
     _print(game, told)
 
 
-def _described(game: "Game", told: Any) -> dict[str, Any]:
+def _described(game: "Game", about: Any) -> dict[str, Any]:
     import numpy as np
 
     labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
@@ -78,27 +80,28 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
         for one in game.equilibria
     ]
     payoffs = np.asarray(game.payoffs).tolist()
-    described = told._asdict() | labels
+    described = about._asdict() | labels
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 
-def _print(game: "Game", told: Any) -> None:
+def _print(game: "Game", about: Any) -> None:
     print_table((*game.players, "payoffs"), _rows(game), str(game))
-    if prod(game.sizes) > SHOWN:
-        print(f"{prod(game.sizes) - SHOWN} more joint actions; --json prints all")
-    for text in (told.summary, told.rule, game.comment):
+    left_out = prod(game.sizes) - MAX_PRINTED_ACTIONS
+    if left_out > 0:
+        print(f"{left_out} more joint actions; --json prints all")
+    for text in (about.summary, about.rule, game.comment):
         if text:
             print(printable(text))
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
-    if told.reference:
-        print(f"Reference: {told.reference}")
+    if about.reference:
+        print(f"Reference: {about.reference}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:
     """Each player's mixed strategy for Nash; the joint actions for the others."""
-    from regrax.games import Correlated
+    from regrax.games import CorrelatedProfile
 
     if known.concept != "nash":
         return ", ".join(
@@ -107,7 +110,7 @@ def _strategies(game: "Game", known: "Known") -> str:
         )
     sides = []
     for labels, strategy in zip(
-        game.actions, Correlated(known.joint(game.sizes), game).marginals, strict=True
+        game.actions, CorrelatedProfile(known.joint(game.sizes), game).marginals, strict=True
     ):
         played = [(label, float(p)) for label, p in zip(labels, strategy, strict=True) if p > 0]
         sides.append(
@@ -125,5 +128,5 @@ def _rows(game: "Game") -> list[list[str]]:
     return [
         [labels[n][a] for n, a in enumerate(joint)]
         + [" ".join(f"{float(paid):.6g}" for paid in payoffs[(slice(None), *joint)])]
-        for joint in islice(np.ndindex(*game.sizes), SHOWN)
+        for joint in islice(np.ndindex(*game.sizes), MAX_PRINTED_ACTIONS)
     ]

@@ -111,7 +111,7 @@ def play(
         what, needed = f"the regrets of {max(game.sizes):,} actions", sum(d * d for d in game.sizes)
         checks.fits_in_memory(what, 64.0 * needed, "play a game with fewer actions")
     if keep not in ("all", "summary"):
-        raise ValueError(f'keep must be "all" or "summary", but is {keep!r}')
+        raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
     seated = _started(game, seated_learners(game, learners), start)
     check_key(seated, key)
     tables = loss_tables(game)
@@ -149,7 +149,7 @@ def seated_learners(
     given = tuple(as_learner(learner) for learner in given)
     if len(given) not in (1, seats):
         raise ValueError(
-            f"learners must be one, or one for each of {seats} players, but are {len(given)}"
+            f"learners must be one, or one for each of {seats} players, got {len(given)}"
         )
     for learner in given:
         if not isinstance(learner.domain, Simplex):
@@ -168,7 +168,7 @@ def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Lea
     starts = (start,) * len(learners) if isinstance(start, str) else start
     if len(starts) != len(learners):
         raise ValueError(
-            f"start must have an entry for each of {len(learners)} players, but has {len(starts)}"
+            f"start must have an entry for each of {len(learners)} players, got {len(starts)}"
         )
     labels = game.actions
     policies = [as_start(one, len(labels[n]), n, labels[n]) for n, one in enumerate(starts)]
