@@ -236,6 +236,29 @@ def test_a_player_with_many_actions_is_shown_and_not_played(tmp_path, capfd, mon
     assert "the regrets of 200,000 actions" in error
 
 
+@pytest.mark.parametrize(
+    "learner",
+    [
+        "hedge([1, 2])",
+        "hedge(inverse_sqrt([1, 2]))",
+        "hedge(per_round())",
+        "tree_swap(hedge(1), 9999, 9999)",
+    ],
+)
+def test_a_learner_that_cannot_be_is_refused(learner, tmp_path, capfd, monkeypatch):
+    given = ["chicken", "--learners", learner, "--rounds", "5"]
+    code, error = run("play", given, tmp_path, capfd, monkeypatch)
+    assert code == 2, error
+    assert len(error.splitlines()) == 1
+
+
+def test_links_in_a_circle_are_one_line(tmp_path, capfd, monkeypatch):
+    (tmp_path / "a.json").symlink_to("b.json")
+    (tmp_path / "b.json").symlink_to("a.json")
+    code, error = run("games", ["chicken", "--save", "a.json"], tmp_path, capfd, monkeypatch)
+    assert (code, len(error.splitlines())) == (2, 1), error
+
+
 @pytest.mark.parametrize("target", ["device", "pipe", "folder"])
 def test_an_output_replaces_no_device_pipe_or_folder(target, tmp_path, capfd, monkeypatch):
     place = tmp_path / "there.html"
@@ -243,7 +266,7 @@ def test_an_output_replaces_no_device_pipe_or_folder(target, tmp_path, capfd, mo
     make[target](place)
     code, error = run("explore", ["--out", str(place)], tmp_path, capfd, monkeypatch)
     assert code == 2
-    assert "no regular file" in error
+    assert "regular file" in error
     assert not place.is_file()
 
 
