@@ -20,7 +20,7 @@ PROSE = {
     r"what came": "got",
     r"nearest is": "did you mean",
     r"no \w+ is named": "unknown",
-    r"(?:regret|loss|payoff|once|rounds|operations|ms|bytes|\d) an? (?:round|step|second|seed)(?! of)": "per",
+    r"(?:regret|loss|payoff|once|rounds|operations|ms|bytes|\d) an? (?:round|step|second|seed|episode)(?! of)": "per",
     r"an? (?:line|row|key|file|curve|point|bar) an? \w+": "per",
     r"rivals?": "baseline",
     r"spools?": "spill buffer",
@@ -58,6 +58,9 @@ def strings_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value, node.lineno
+        if isinstance(node, ast.JoinedStr):  # a number stands for what is filled in
+            parts = [p.value if isinstance(p, ast.Constant) else "0" for p in node.values]
+            yield "".join(map(str, parts)), node.lineno
 
 
 def hits_of(path: Path) -> Iterator[Hit]:

@@ -19,7 +19,15 @@ from jaxtyping import Bool, Float, Int
 
 
 class Bins(NamedTuple):
-    """Episodes in sums over `length` rounds each: what was suffered, played, and lost by every action."""
+    """`n` episodes of `m` bins each, over `d` actions; a bin is a sum over `length` rounds.
+
+    Attributes:
+        suffered: loss of what was played.
+        played: sum of policies, or counts of actions.
+        losses: of every action.
+        length: rounds per bin.
+        estimated: whether losses are estimates from bandit feedback.
+    """
 
     suffered: Float[np.ndarray, "n m"]
     played: Float[np.ndarray, "n m d"]
@@ -65,16 +73,23 @@ class Bins(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What each episode says; of `part` the series are summed over its episodes."""
+    """What each of `n` episodes says; `part` sums the two series over its episodes, so that `k` is 1 there.
 
-    regret: Float[np.ndarray, "n"]  # W(r)
-    quality: Float[np.ndarray, "n"]  # W(q)
-    low: Float[
-        np.ndarray, "n d+1"
-    ]  # late regret per round against every action, and against the early leader
-    high: Float[np.ndarray, "n"]  # the largest against any action
-    regrets: Float[np.ndarray, "k m"]  # r
-    qualities: Float[np.ndarray, "k m"]  # q
+    Attributes:
+        regret: $W(r)$.
+        quality: $W(q)$.
+        low: late regret per round against every action, and against the early leader.
+        high: late regret per round against the action that is best then.
+        regrets: $r$ of every bin.
+        qualities: $q$ of every bin.
+    """
+
+    regret: Float[np.ndarray, "n"]
+    quality: Float[np.ndarray, "n"]
+    low: Float[np.ndarray, "n d+1"]
+    high: Float[np.ndarray, "n"]
+    regrets: Float[np.ndarray, "k m"]
+    qualities: Float[np.ndarray, "k m"]
 
     def part(self, at: slice) -> "Scores":
         """Some of the episodes."""
@@ -100,8 +115,8 @@ def weights(m: int) -> Float[np.ndarray, "m"]:
 
 def _statistic(series: Float[np.ndarray, "n m"], w: Float[np.ndarray, "m"]) -> np.ndarray:
     """`W` of every episode; what is only rounding of a constant series is 0."""
-    found = series @ w
-    return np.where(np.abs(found) > 1e-9 * np.abs(series).max(1), found, 0.0)
+    sums = series @ w
+    return np.where(np.abs(sums) > 1e-9 * np.abs(series).max(1), sums, 0.0)
 
 
 @cache

@@ -45,20 +45,18 @@ from regrax.audit import _bootstrap as bootstrap
 from regrax.audit._bins import Bins, Scores, weights
 from regrax.audit._published_tests import TESTS, all_tests, regression
 
-BINS = 512
-MIN_INDEPENDENT_EPISODES = (
-    10  # from here episodes, not the order of rounds, are the source of chance
-)
-MIN_ROUNDS = 8
+BINS = 512  # into which a longer episode is summed
+MIN_INDEPENDENT_EPISODES = 10  # from here chance is that of episodes, not of the order of rounds
+MIN_ROUNDS = 8  # below, nothing is said
 DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
-BLOCKS = 24  # blocks that a random order keeps at least
-LEVEL = 0.05
+MIN_BLOCKS = 24  # that a random order is made of
+LEVEL = 0.05  # of every test
 CLEAR = 0.01  # p-value at which play moves so clearly that regret may yet fall
 NEGLIGIBLE = 0.02  # of the spread of a round's losses
 FALL = 0.25  # of the earlier half's regret
 
-Word = Literal["learning", "not learning", "no regret", "cannot tell"]
+Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +85,7 @@ class Learning:
         null: what chance is taken to be: a bootstrap over episodes, or rounds in random order.
     """
 
-    verdict: Word
+    verdict: Verdict
     words: str
     p_value: float | None = None
     regret_falls: float | None = None
@@ -117,33 +115,33 @@ def judge(
     if m < MIN_ROUNDS:
         few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    many = len(scores[0].regret) >= MIN_INDEPENDENT_EPISODES
-    pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
+    independent = len(scores[0].regret) >= MIN_INDEPENDENT_EPISODES
+    pairs = [_p_values(b, s, independent, seed) for b, s in zip(windows, scores, strict=True)]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
     early, late = _halves(scores[0], whole.length)
-    ends = _late_interval(whole, scores[0], many)
+    late_bounds = _late_interval(whole, scores[0], independent)
     p = max(falls, moves)
-    verdict = _decide(p, moves, early - late >= FALL * abs(early), ends, span, explored)
+    verdict = _decide(p, moves, early - late >= FALL * abs(early), late_bounds, span, explored)
     curve, rounds = whole.curve()[None], whole.length * np.arange(1.0, m + 1)
     slope, _, left_out = regression(curve, rounds)
     return Learning(
         verdict,
         _words(verdict, early, late, falls, moves, explored),
-        p,
-        falls,
-        moves,
-        early,
-        late,
-        float(slope[0]),
-        int(left_out[0]),
-        _published(whole, rounds, seed),
-        "bootstrap over episodes" if many else "rounds in random order",
+        p_value=p,
+        regret_falls=falls,
+        play_moves=moves,
+        early=early,
+        late=late,
+        exponent=float(slope[0]),
+        left_out=int(left_out[0]),
+        tests=_published(whole, rounds, seed),
+        null="bootstrap over episodes" if independent else "rounds in random order",
     )
 
 
-def _p_values(bins: Bins, scores: Scores, many: bool, seed: int) -> tuple[float, float]:
+def _p_values(bins: Bins, scores: Scores, independent: bool, seed: int) -> tuple[float, float]:
     """Of `W(r)` and of `W(q)`."""
-    if not many:
+    if not independent:
         regret, quality = (_shuffled(series, seed) for series in bins.series())
         return regret, quality
     sums = (scores.regret, scores.regrets), (scores.quality, scores.qualities)
@@ -197,13 +195,13 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
     rho = float((rest[:, 1:] * rest[:, :-1]).sum()) / power
     if rho < 1.64 / (n * m) ** 0.5:
         return 1
-    return int(max(1, min(np.ceil((1 + rho) / max(1 - rho, 1e-3)), m // BLOCKS)))
+    return int(max(1, min(np.ceil((1 + rho) / max(1 - rho, 1e-3)), m // MIN_BLOCKS)))
 
 
-def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float]:
+def _late_interval(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
     """Bounds of the later half's regret per round: below and above, each at 95 %; samples are episodes, or batches."""
     low, high = scores.low, scores.high[:, None, None]
-    if not many:
+    if not independent:
         rates = bins.rates()
         n, m, d = rates.shape
         size = m // 16 * 2 or 1  # eight batches, of even size: in them losses that alternate cancel
@@ -223,28 +221,35 @@ def _end(samples: Float[np.ndarray, "k c"], sign: int) -> Float[np.ndarray, "c"]
 
 
 def _halves(scores: Scores, length: int) -> tuple[float, float]:
+    """Mean regret per round in the earlier and in the later half of the bins."""
     rates = scores.regrets.sum(0) / len(scores.regret) / length
     half = len(rates) // 2
     return float(rates[:half].mean()), float(rates[half:].mean())
 
 
 def _decide(
-    p: float, moves: float, fell: bool, ends: tuple[float, float], span: float, explored: bool
-) -> Word:
+    p: float,
+    moves: float,
+    fell: bool,
+    late_bounds: tuple[float, float],
+    span: float,
+    explored: bool,
+) -> Verdict:
+    """The verdict, by the rules above; `late_bounds` are those of the later half's regret."""
     tiny = 1e-12 * span
     if p <= LEVEL and fell:
         return "learning"
-    if ends[1] <= max(NEGLIGIBLE * span, tiny) and explored:
+    if late_bounds[1] <= max(NEGLIGIBLE * span, tiny) and explored:
         return "no regret"
-    if ends[0] > tiny and moves > CLEAR:
+    if late_bounds[0] > tiny and moves > CLEAR:
         return "not learning"
     return "cannot tell"
 
 
 def _words(
-    verdict: Word, early: float, late: float, falls: float, moves: float, explored: bool
+    verdict: Verdict, early: float, late: float, falls: float, moves: float, explored: bool
 ) -> str:
-    rates = f"{early:.3g} a round in the first half, {late:.3g} in the second"
+    rates = f"{early:.3g} per round in the first half, {late:.3g} in the second"
     if verdict == "learning":
         return f"learning: regret falls, {rates} (p = {max(falls, moves):.2g})"
     if verdict == "not learning":

@@ -89,13 +89,13 @@ def rigorous_certificate(
     r"""Enclosures of $k^*(2, T)$, $L(k^*)$, $L^*$ and the five eigenvalues of the Hessian at $k^*$.
 
     Args:
-        horizon: $T$.
+        horizon: $T$, an integer >= 2.
         digits: decimals that the sums are computed to.
         reach: $k^*$ is proved to be the only root of $L'$ between $k^*$ divided and multiplied by this.
         widen: stretches every strip; above 1 the proof must fail, which is how its condition is tested.
 
-    >>> found = rigorous_certificate(2, digits=20, reach=1.1)  # doctest: +SKIP
-    >>> found.step.verdict("1.17646907728"), found.step.verdict("1.17646907729")  # doctest: +SKIP
+    >>> proved = rigorous_certificate(2, digits=20, reach=1.1)  # doctest: +SKIP
+    >>> proved.step.verdict("1.17646907728"), proved.step.verdict("1.17646907729")  # doctest: +SKIP
     ('proved', 'refuted')
     """
     checks.at_least("horizon", horizon, 2)
@@ -159,9 +159,9 @@ def _prove_sign(horizon: int, low: float, high: float, sign: int, smallest: floa
         end = min(low + width, high)
         middle = arb((low + end) / 2)
         half = arb(0, (end - low) / 2 * (1 + 1e-9))
-        at, _ = _derivatives(middle, horizon, ROUGH_DIGITS)
+        slope, _ = _derivatives(middle, horizon, ROUGH_DIGITS)
         _, second = _derivatives(middle + half, horizon, ROUGH_DIGITS)
-        if sign * (at + second * half) > 0:
+        if sign * (slope + second * half) > 0:
             low, width = end, 2 * width
         elif width < smallest:
             raise NotProved(f"the sign of L' could not be shown on [{low:.6g}, {end:.6g}]")
@@ -183,7 +183,7 @@ def _eigenvalues(k: Any, sums: list[RoundSums]) -> Iterator[tuple[str, Any]]:
     trace = [2 * s.curvature for s in sums]
     along = [2 * s.curvature_2 for s in sums]
     fourth = [2 * s.curvature_4 for s in sums]
-    rows = list(zip(n, trace, along, fourth, strict=True))
+    rows = list(zip(n, trace, along, fourth, strict=True))  # below: i, t, a, f
     yield "step", sum(i * a for i, _, a, _ in rows)
     yield "common score", k * k * sum(a + (i - 1) * t for i, t, a, _ in rows)
     yield "common loss", sum(i * t for i, t, _, _ in rows)

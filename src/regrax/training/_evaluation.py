@@ -28,8 +28,9 @@ from regrax.training._objectives import (
     policies,
 )
 
-SEQUENCES_PER_CHUNK = 1000  # sequences evaluated at a time
-MAX_STEP = 5.0
+SEQUENCES_PER_CHUNK = 1000
+MAX_STEP = 5.0  # of the steps that a model is compared with
+GRID_STEPS, GAUSS_NEWTON_STEPS = 101, 20
 
 
 class Evaluation(NamedTuple):
@@ -109,8 +110,12 @@ def least_loss(model: Learner, objective: Objective) -> float | None:
         return best_loss(
             objective.actions, objective.horizon, objective.actions if _is_swap(objective) else 1
         )
-    own = getattr(model, "projection", None) is not None
-    if own or not isinstance(model.domain, Ball) or not isinstance(objective, RegretObjective):
+    own_projection = getattr(model, "projection", None) is not None
+    if (
+        own_projection
+        or not isinstance(model.domain, Ball)
+        or not isinstance(objective, RegretObjective)
+    ):
         return None
     radius = float(model.domain.radius)
     return optimal_loss(objective.actions, objective.horizon, operator="ball", radius=radius)
@@ -197,9 +202,9 @@ def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequence
         moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
         return jnp.clip(moved, 0, MAX_STEP), None
 
-    grid = jnp.linspace(0, MAX_STEP, 101)
+    grid = jnp.linspace(0, MAX_STEP, GRID_STEPS)
     start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step) ** 2), grid))]
-    step, _ = lax.scan(improve, start, None, 20)
+    step, _ = lax.scan(improve, start, None, GAUSS_NEWTON_STEPS)
     error = gap(step)
     return step, jnp.mean(error**2), jnp.abs(error).sum(1).mean()
 
@@ -207,7 +212,7 @@ def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequence
 def _held_out(
     model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int
 ) -> tuple[Float[Array, "T d m"], Float[Array, "T d m"]]:
-    """What a model plays on fresh Gaussian losses, and the losses."""
+    """What a model plays on fresh Gaussian losses, and these; `m` is sequences, times heads if it has several."""
     if isinstance(model, SwapAttention):
         blocks = draw_blocks(horizon, model.actions, sequences, key)
         return by_action(columns(model, blocks)), by_action(blocks)
@@ -216,6 +221,7 @@ def _held_out(
 
 
 def _response(model: TrainableLearner):
+    """From $-k S_{t-1}$ to the policy of FTRL on the model's set."""
     if isinstance(model.domain, Simplex):
         return lambda logits: jax.nn.softmax(logits, axis=1)
     return lambda logits: logits
