@@ -9,7 +9,7 @@ CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo explorer test test-quick test-slow test-extras test-lowest lint format bench clean
+.PHONY: help demo explorer docs test test-quick test-slow test-extras test-lowest test-versions lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -61,6 +61,21 @@ $(LOWEST)/.installed: $(EXTRAS)/.installed
 test-lowest: $(LOWEST)/.installed ## run language models with the oldest transformers that is allowed
 	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/llm/test_policies.py tests/llm/test_seat.py tests/llm/test_folders.py
 
+test-versions: $(INSTALLED) ## install the wheel with the oldest and the newest of everything, and try it
+	$(BIN)/python -m tools.versions
+
+# in an environment of its own: Sphinx and Jupyter are of no use to who only changes code
+DOCS := .venv-docs
+$(DOCS)/.installed: pyproject.toml
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(DOCS)/bin/python -m pip install --quiet --editable . --group docs
+	touch $@
+
+docs: $(DOCS)/.installed ## build the site, running every cell of its pages: docs/_build/html/index.html
+	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --jobs 2 --fresh-env docs docs/_build/html
+	$(DOCS)/bin/python -m tools.links docs/_build/html
+
 lint: $(INSTALLED) ## check style, types and the order of rooms
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -82,4 +97,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## measure speed against the peers an
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the commands above made
-	rm -rf .venv .venv-bench $(EXTRAS) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api .pytest_cache .ruff_cache .import_linter_cache
