@@ -9,7 +9,7 @@ CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo explorer docs test test-quick test-slow test-extras test-lowest test-versions lint format bench clean
+.PHONY: help demo docs test test-quick test-slow test-extras test-lowest test-versions lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -23,9 +23,6 @@ $(INSTALLED): pyproject.toml
 
 demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
 	$(BIN)/regrax reproduce --quick --out out/demo
-
-explorer: $(INSTALLED) ## write the explorer, one page that works from disk: docs/explorer.html
-	$(BIN)/regrax explore --out docs/explorer.html
 
 # beside each other: the type checker keeps one core busy; a file's tests share programs, so one worker takes them all
 test: $(INSTALLED) ## check style, types and the order of rooms, and run the tests
