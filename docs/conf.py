@@ -1,5 +1,6 @@
 """The site: `make docs`. Cells of pages are run as it is built; one that fails, or any warning, fails the build."""
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,7 @@ python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
 add_module_names = False
 
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # every kernel that is started
 nb_execution_mode = os.environ.get("REGRAX_DOCS", "force")  # "off": text only
 nb_execution_timeout = 240
 nb_execution_raise_on_error = True

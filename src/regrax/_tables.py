@@ -91,12 +91,13 @@ def to_html(self: Table) -> str:
     return f"<table>{''.join(lines)}</table>{more}"
 
 
-def sketch(rows: np.ndarray) -> str:
+def sketch(rows: Any) -> str:
     """Rows of probabilities as a small picture, a line per column, for a notebook.
 
     >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]])).count("<polyline")
     2
     """
+    rows = np.asarray(rows)
     shown = rows[np.unique(np.linspace(0, len(rows) - 1, SKETCH_POINTS).round().astype(int))]
     across = np.linspace(2, 198, len(shown)) if len(shown) > 1 else np.array([2, 198])
     lines = [
@@ -113,7 +114,10 @@ def sketch(rows: np.ndarray) -> str:
 
 
 def _row(tag: str, cells: Iterable[Any]) -> str:
-    texts = [f"{cell:.4g}" if isinstance(cell, float) else html.escape(str(cell)) for cell in cells]
+    texts = [
+        f"{cell:.4g}" if isinstance(cell, float | np.floating) else html.escape(str(cell))
+        for cell in cells
+    ]
     return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
