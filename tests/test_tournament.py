@@ -264,6 +264,7 @@ def test_the_command(capsys, tmp_path):
         in shown
     )
     assert "±" in shown
+    assert "\\n" not in shown
     assert "games played" in err
     main(
         (

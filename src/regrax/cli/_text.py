@@ -93,7 +93,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text("\n".join(map(printable, cell.split("\n")))) for cell in row))
     console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
     if title:
         console.print(

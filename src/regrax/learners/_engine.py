@@ -15,12 +15,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key as KeyArray, PRNGKeyArray
 
 from regrax import _checks as checks, _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
 from regrax.learners._ftrl import settle
 
+Keys = PRNGKeyArray | KeyArray[Array, "B"]
+"""A key, or a key per match where seats hold a batch of policies."""
 Vectors = tuple[Any, ...]
 """What every seat plays, or loses: a vector per seat, or a batch of them."""
 Environment = Callable[[Vectors, Any], Vectors]
@@ -53,15 +55,15 @@ class Seats(NamedTuple):
     """The states of all seats before a round, and the key that actions are drawn with."""
 
     states: tuple[State, ...]
-    draws: Key
+    draws: Keys | None
 
 
 def init_seats(
-    learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
+    learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Keys | None
 ) -> Seats:
     """The seats before the first round."""
-    begin, draws = (None, None) if key is None else jax.random.split(key)
-    keys = [None] * len(sizes) if begin is None else jax.random.split(begin, len(sizes))
+    begin, draws = (None, None) if key is None else _split(key, 2)
+    keys = [None] * len(sizes) if begin is None else _split(begin, len(sizes))
     seats = zip(learners, sizes, keys, strict=True)
     return Seats(tuple(l.init(size, rounds, key=own) for l, size, own in seats), draws)
 
@@ -71,7 +73,7 @@ def play_round(
     environment: Environment,
     states: tuple[State, ...],
     given: Any = None,
-    key: Key = None,
+    key: Keys | None = None,
 ) -> tuple[tuple[State, ...], Round]:
     """One round: the states after it, and what happened."""
     policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
@@ -103,7 +105,7 @@ def scan_rounds(
 
     def one(states: tuple, step: tuple) -> tuple[tuple, Round]:
         number, row = step
-        key = None if draws is None else jax.random.fold_in(draws, number)
+        key = None if draws is None else _of_round(draws, number)
         return play_round(learners, environment, states, row, key)
 
     def play_block(states: tuple, steps: tuple) -> tuple[tuple, Round]:
@@ -224,7 +226,7 @@ def play_on_host(
     seated: Any = [l if isinstance(l, HostLearner) else _Compiled(l) for l in learners]
     (states, draws), rows = seats, []
     for number, row in enumerate(given):
-        key = None if draws is None else jax.random.fold_in(draws, number)
+        key = None if draws is None else _of_round(draws, number)
         states, played = play_round(seated, environment, states, row, key)
         rows.append(played)
         if on_round is not None:
@@ -256,8 +258,26 @@ def draw(key: PRNGKeyArray, policy: Float[Array, "d"]) -> Int[Array, ""]:
     return jax.random.categorical(key, jnp.log(policy))  # log(0) is -inf, which is never drawn
 
 
-def _draw_all(key: PRNGKeyArray, policies: Vectors) -> Vectors:
+def _is_batch(key: Keys) -> bool:
+    return bool(key.ndim) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+
+
+def _split(key: Keys, count: int) -> Any:
+    """`count` keys of a key, or of each key of a batch: `count` is the first axis."""
+    split = partial(jax.random.split, num=count)
+    return jax.vmap(split, out_axes=1)(key) if _is_batch(key) else split(key)
+
+
+def _of_round(draws: Keys, number: Any) -> Keys:
+    if _is_batch(draws):
+        return jax.vmap(jax.random.fold_in, (0, None))(draws, number)
+    return jax.random.fold_in(draws, number)
+
+
+def _draw_all(key: Keys, policies: Vectors) -> Vectors:
     """An action for every seat; of seats that hold several policies, an action for each."""
+    if _is_batch(key):
+        return jax.vmap(_draw_all)(key, policies)
     keys = jax.random.split(key, len(policies))
     return tuple(
         draw(own, pi) if pi.ndim == 1 else jax.vmap(draw)(jax.random.split(own, len(pi)), pi)

@@ -71,11 +71,36 @@ def seatings(learners: Sequence[int], seats: int) -> list[Seating]:
 def play_group(
     jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
 ) -> list[Outcome]:
-    """All matches of games of one shape, an outcome a job; on a mesh the games are shared out."""
-    reasons = {k: _reason(learner, jobs[0], rounds) for k, learner in enumerate(learners)}
-    failed = [((k,), reason) for k, reason in reasons.items() if reason is not None]
-    able = [k for k, reason in reasons.items() if reason is None]
-    outcomes = [Outcome({}, list(failed)) for _ in jobs]
+    """All matches of games of one shape, an outcome per job; on a mesh the games are shared out."""
+    apart = {
+        k: f"it plays on the {l.domain.name}"
+        for k, l in enumerate(learners)
+        if not isinstance(l.domain, Simplex)
+    }
+    try:
+        return _play_able(jobs, learners, apart, rounds, mesh)
+    except Exception:  # a learner may be anybody's: whoever fails alone is left out, and whatever it raises is told
+        alone = {
+            k: _reason(learner, jobs[0], rounds)
+            for k, learner in enumerate(learners)
+            if k not in apart
+        }
+        failed = {k: reason for k, reason in alone.items() if reason is not None}
+        if not failed:
+            raise
+        return _play_able(jobs, learners, apart | failed, rounds, mesh)
+
+
+def _play_able(
+    jobs: list[Job],
+    learners: Sequence[Learner],
+    failed: dict[int, str],
+    rounds: int,
+    mesh: Mesh | None,
+) -> list[Outcome]:
+    """All matches of those who have not failed."""
+    outcomes = [Outcome({}, [((k,), reason) for k, reason in failed.items()]) for _ in jobs]
+    able = [k for k in range(len(learners)) if k not in failed]
     wanted = seatings(able, len(jobs[0].drawn.sizes))
     traced = [s for s in wanted if not any(isinstance(learners[k], HostLearner) for k in s)]
     if traced:
@@ -91,8 +116,6 @@ def play_group(
 
 def _reason(learner: Learner, job: Job, rounds: int) -> str | None:
     """Why a learner cannot play games of these sizes, found without playing; None if it can."""
-    if not isinstance(learner.domain, Simplex):
-        return f"it plays on the {learner.domain.name}"
     if isinstance(learner, HostLearner):
         return None
 
@@ -105,7 +128,7 @@ def _reason(learner: Learner, job: Job, rounds: int) -> str | None:
     try:
         for actions in set(job.drawn.sizes):
             jax.eval_shape(one_round, jnp.ones(actions) / actions)
-    except Exception as error:  # a learner may be anybody's: whatever it raises is told
+    except Exception as error:
         return _line(error)
     return None
 
