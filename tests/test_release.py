@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
+from tools.versions import lower_bounds
 
 import regrax
 
@@ -59,3 +60,10 @@ def test_the_version_is_in_one_place_and_repeated_nowhere_wrongly():
     changed = re.search(r"^## \[([\d.]+)\] - (\S+)$", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert (version, cited["date-released"]) == changed.groups()
     assert cited["version"] == version
+
+
+def test_every_dependency_has_a_lower_bound_that_is_tried():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = lower_bounds(project)
+    assert len(bounds) >= len(project["dependencies"])
+    assert all(re.fullmatch(r"[\w-]+==[\d.]+", bound) for bound in bounds)
