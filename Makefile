@@ -5,7 +5,7 @@ INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
 # what every fast path must leave as it is: run once more with all of them off
-CONTRACTS := tests/test_learners.py tests/test_engine.py tests/test_games.py
+CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests/games/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
@@ -25,7 +25,7 @@ demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/dem
 	$(BIN)/regrax reproduce --quick --out out/demo
 
 # beside each other: the type checker keeps one core busy; a file's tests share programs, so one worker takes them all
-test: $(INSTALLED) ## check style, types and the order of rooms, and run the tests
+test: $(INSTALLED) ## check style, types and the order of layers, and run the tests
 	$(MAKE) --no-print-directory --jobs 2 lint test-quick
 
 test-quick: $(INSTALLED)
@@ -73,7 +73,7 @@ docs: $(DOCS)/.installed ## build the site, running every cell of its pages: doc
 	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --jobs 2 --fresh-env docs docs/_build/html
 	$(DOCS)/bin/python -m tools.links docs/_build/html
 
-lint: $(INSTALLED) ## check style, types and the order of rooms
+lint: $(INSTALLED) ## check style, types and the order of layers
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/basedpyright src

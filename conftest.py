@@ -22,7 +22,7 @@ TORCH, LLM = SOURCE / "torch", SOURCE / "llm"
 collect_ignore = [] if find_spec("torch") else [str(TORCH)]
 collect_ignore += [] if find_spec("torch") and find_spec("transformers") else [str(LLM)]
 
-# a whole number is a float here, as it is to every type checker
+# an int is a float here, as it is to every type checker
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyping.install_import_hook("regrax", TYPECHECKER)
 
@@ -31,9 +31,7 @@ import pytest
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
-jax.config.update(
-    "jax_traceback_in_locations_limit", 0
-)  # nobody reads where an operation came from
+jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where an operation is from
 
 
 def pytest_collection_modifyitems(items):

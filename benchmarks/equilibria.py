@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from regrax import games
-from regrax.games import Correlated, play, pure_equilibria, solve
+from regrax.games import CorrelatedProfile, play, pure_equilibria, solve
 from regrax.specs import parse_learner
 
 DYNAMICS = "regret_matching_plus()"
@@ -85,7 +85,7 @@ def dynamics() -> list[Row]:
     """Regret dynamics on a 1,000 x 1,000 zero-sum game, compilation included, and the gap in double precision."""
     game = games.random_zero_sum(1000, 1000)
     took, joint = _timed(lambda: play(game, parse_learner(DYNAMICS), ROUNDS).joint)
-    gap = Correlated(joint, game).gap("cce")
+    gap = CorrelatedProfile(joint, game).gap("cce")
     what = f"{DYNAMICS}, {ROUNDS} rounds of {game} (CCE gap {gap:.1e})"
     return [Row(what, took, "60 s, gap 1e-03")]
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from regrax.attention import LinearAttention, Model, Transformer
+from regrax.attention import LinearAttention, TrainableLearner, Transformer
 from regrax.training import Objective, RegretObjective
 
 HEADS = 4
@@ -27,7 +27,7 @@ class Case(NamedTuple):
     layers: int
     steps: int
 
-    def made(self) -> tuple[Model, Objective]:
+    def made(self) -> tuple[TrainableLearner, Objective]:
         """The model and its objective."""
         task = RegretObjective(self.actions, self.horizon)
         if not self.width:
@@ -114,7 +114,7 @@ def by_xla(case: Case, count: int = 64) -> float:
 
 
 class Network(NamedTuple):
-    """Seconds that a message takes whatever its length, and bytes a second."""
+    """Seconds that a message takes whatever its length, and bytes per second."""
 
     latency: float
     bandwidth: float

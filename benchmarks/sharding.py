@@ -81,7 +81,7 @@ def overhead(repeats: int, names: list[str]) -> None:
     single, forced = (worker("--serve", devices=devices) for devices in (1, 2))
     ways = ((single, 1), (forced, 1), (forced, 2))
     print(
-        f"{'ms a step':14}{'alone':>9}{'1 of 2':>9}{'both':>9}{'sharing':>9}{'+ forcing':>10}{'Mops/s':>8}"
+        f"{'ms per step':14}{'alone':>9}{'1 of 2':>9}{'both':>9}{'sharing':>9}{'+ forcing':>10}{'Mops/s':>8}"
     )
     try:
         for name in names:

@@ -4,7 +4,7 @@
     python benchmarks/training_table.py transformer-2 --hindsight
 
 Every row is trained with the plain regret loss unless `--hindsight` says otherwise, with the library's defaults, and
-evaluated on 100,000 fresh sequences. One JSON line a seed.
+evaluated on 100,000 fresh sequences. One JSON line per seed.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def measured(name: str, model, objective) -> dict:
     found = evaluate(model, objective, key=FRESH)
     row = {"loss": found.loss, "error": found.error, "optimal_loss": found.optimal_loss}
     if name.startswith("transformer"):
-        biased = RegretObjective(ACTIONS, HORIZON, BiasedGaussian(), h="identity")
+        biased = RegretObjective(ACTIONS, HORIZON, BiasedGaussian(), surrogate="identity")
         return row | {"R_20 biased": evaluate(model, biased, key=FRESH).loss}
     row |= fit_step_size(model, HORIZON, key=FRESH)._asdict()
     return row | (swap_measures(model) if name == "swap" else {})
@@ -77,7 +77,7 @@ def swap_measures(model: SwapAttention) -> dict:
 
 
 def main() -> None:
-    """Train and print, one JSON line a seed."""
+    """Train and print, one JSON line per seed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", choices=MODELS)
     parser.add_argument("--seeds", type=int, default=3)

@@ -93,7 +93,7 @@ def main(folder: Path, rounds: int = 20, episodes: int = 10) -> rx.audit.Compari
     found = rx.compare_logs(logs, agent=game.players[0])
     (folder / "compare.html").write_text(compare_page(found))
     pair = found.pairs[0]
-    print(f"{pair.words}: {pair.difference:.3g} an episode ({pair.low:.3g} to {pair.high:.3g})")
+    print(f"{pair.words}: {pair.difference:.3g} per episode ({pair.low:.3g} to {pair.high:.3g})")
     return found
 
 

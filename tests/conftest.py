@@ -5,6 +5,7 @@ import html
 import json
 import re
 import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -25,6 +26,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],  # float64 for all examples alike
 )
 settings.load_profile("regrax")
+
+# a shell's background jobs ignore Ctrl-C, and so would the commands that tests start and interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 MEASURE = """<pre id="measured"></pre><script>
 document.getElementById("measured").textContent = JSON.stringify({

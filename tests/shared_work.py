@@ -1,6 +1,6 @@
 """What is computed on one device, on many, and by many processes, as one JSON object: run by `test_devices.py`.
 
-python shared_work.py NAMES none,2,8                              in one process, a line a count
+python shared_work.py NAMES none,2,8                              in one process, a line per count
 python shared_work.py NAMES all COORDINATOR PROCESSES PROCESS_ID  in several; the first one prints
 """
 

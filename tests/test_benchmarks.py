@@ -15,7 +15,7 @@ from benchmarks.side import OURS
 from regrax._settings import parse
 from regrax.cli._entry import _command
 
-SMALL = {"actions": 3, "rounds": 60, "step": 0.1}
+SIZES = {"actions": 3, "rounds": 60, "step": 0.1}
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def peers_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
     everyone = {OURS: {}, "numpy": {}, "torch": {}}
     asked = {"numpy": 1e-9, "torch": 1.0}
-    result = measure(Row("Hedge 3x3", "hedge", SMALL, everyone, asked, limit.hedge(3)), 2)
+    result = measure(Row("Hedge 3x3", "hedge", SIZES, everyone, asked, limit.hedge(3)), 2)
     assert result.best == "numpy"
     assert result.missed == []
     assert result.sides["numpy"].median > 0
@@ -51,13 +51,13 @@ def test_what_a_person_calls_first_runs(name) -> None:
 
 def test_a_side_that_plays_something_else_is_not_timed() -> None:
     sides = {OURS: {}, "numpy": {"step": 0.7}}
-    result = measure(Row("Hedge 3x3", "hedge", SMALL, sides), 1)
+    result = measure(Row("Hedge 3x3", "hedge", SIZES, sides), 1)
     assert "differ from regrax's" in result.sides["numpy"].error
     assert result.best is None
 
 
 def test_a_lead_that_is_too_small_is_said() -> None:
-    row = Row("Hedge 3x3", "hedge", SMALL, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
+    row = Row("Hedge 3x3", "hedge", SIZES, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
     result = measure(row, 1)
     assert result.missed == ["numpy"]
     assert "BEHIND" in line(result)
@@ -90,7 +90,7 @@ def test_times_have_the_unit_that_suits(seconds: float, text: str) -> None:
 def test_a_tree_is_compared_with_itself() -> None:
     tree = side.HERE.parent
     against.check_imports(tree)
-    task = against.Task("Hedge 3x3", "hedge", SMALL)
+    task = against.Task("Hedge 3x3", "hedge", SIZES)
     compared = against.compare(task, tree, tree, 1)
     assert compared.error == ""
     assert compared.apart == 0

@@ -102,7 +102,7 @@ BROKEN = {
     ),
     "cut short": (
         lambda s: damaged(s, lambda b: b[:-5]),
-        r"m\.safetensors is damaged: it must have \d+ bytes, but has \d+",
+        r"m\.safetensors is damaged: it must have \d+ bytes, got \d+",
     ),
     "cut in the header": (lambda s: damaged(s, lambda b: b[:40]), r"m\.safetensors is damaged"),
     "empty": (lambda s: damaged(s, lambda b: b""), r"m\.safetensors is damaged"),
@@ -112,7 +112,7 @@ BROKEN = {
     ),
     "a header of sizes that are not there": (
         lambda s: damaged(s, lambda b: header(b, more=HUGE)),
-        r"it must have 40000\d+ bytes, but has \d+",
+        r"it must have 40000\d+ bytes, got \d+",
     ),
     "foreign": (
         lambda s: damaged(s, lambda b: save(load(b))),
@@ -125,7 +125,7 @@ BROKEN = {
     ),
     "unknown model": (
         lambda s: edited(s, model="mamba"),
-        r"must describe one of linear_attention, full_linear.*, but names 'mamba'",
+        r"must describe one of linear_attention, full_linear.*, got 'mamba'",
     ),
     "settings of another": (
         lambda s: edited(s, settings={"actions": 3, "layers": 2}),
@@ -133,7 +133,7 @@ BROKEN = {
     ),
     "settings that make nothing": (
         lambda s: edited(s, settings={"actions": 0}),
-        r"do not make a linear_attention: actions must be a whole number of at least 1, but is 0",
+        r"do not make a linear_attention: actions must be an integer >= 1, got 0",
     ),
     "settings beyond the file": (
         lambda s: edited(s, model="transformer", settings={"actions": 3, "layers": 10**9}),
@@ -141,11 +141,11 @@ BROKEN = {
     ),
     "other shape": (
         lambda s: edited(s, settings={"actions": 2}),
-        r"does not fit its description: bias must have shape \(2,\), but has \(3,\)",
+        r"does not fit its description: bias must have shape \(2,\), got \(3,\)",
     ),
     "other model": (
         lambda s: edited(s, model="swap_attention", settings={"actions": 3}),
-        r"does not fit its description: bias must have shape \(3, 3\), but has \(3,\)",
+        r"does not fit its description: bias must have shape \(3, 3\), got \(3,\)",
     ),
 }
 

@@ -207,12 +207,12 @@ def vmapped(run, axes=0):
     return jax.jit(jax.vmap(run, axes))
 
 
-def check_each(found, play_one, count=MANY):
+def check_each(batched, play_one, count=MANY):
     """That game i of a batch was played as `play_one(i)` plays it, for the first, a middle and the last one."""
-    found = jax.tree.map(np.asarray, found)
+    batched = jax.tree.map(np.asarray, batched)
     for i in (0, count // 2, count - 1):
         jax.tree.map(
-            lambda a, b, i=i: np.testing.assert_allclose(a[i], b, atol=2e-9), found, play_one(i)
+            lambda a, b, i=i: np.testing.assert_allclose(a[i], b, atol=2e-9), batched, play_one(i)
         )
 
 

@@ -72,11 +72,13 @@ def worked_together(names, count):
     return json.loads(outputs[0].splitlines()[-1])
 
 
-def differences(found, expected):
+def differences(computed, expected):
     """The largest relative difference of each work; numbers near zero count as 0.001."""
-    assert found.keys() == expected.keys()
+    assert computed.keys() == expected.keys()
     return {
-        name: float(np.max(np.abs(np.subtract(found[name], own)) / np.maximum(np.abs(own), 1e-3)))
+        name: float(
+            np.max(np.abs(np.subtract(computed[name], own)) / np.maximum(np.abs(own), 1e-3))
+        )
         for name, own in expected.items()
     }
 
@@ -194,7 +196,7 @@ def test_processes_with_other_settings_are_refused(tmp_path):
     other = started("-m", "regrax", *shared, "--process-id", "1", "--rate", "0.5")
     _, errors = other.communicate(timeout=200)
     assert other.returncode == 2, errors
-    assert "must be started alike, but here rate = 0.5 and in the first None" in errors
+    assert "must be started alike, got rate = 0.5 here and None in the first" in errors
     first.communicate(timeout=BOUND)
     assert first.returncode == LOST
 
@@ -202,12 +204,12 @@ def test_processes_with_other_settings_are_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [0, 1])
 def test_a_missing_process_is_not_waited_for_without_end(own):
-    script = "from regrax import distributed; distributed.START = 3.0; "
+    script = "from regrax import distributed; distributed.START_SECONDS = 3.0; "
     script += f"distributed.join({address()!r}, 2, {own})"
     process = started("-c", script)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == LOST
-    assert "not all of 2 processes came to 127.0.0.1" in errors
+    assert "not all of 2 processes reached 127.0.0.1" in errors
 
 
 @pytest.mark.slow
@@ -264,15 +266,15 @@ def here(monkeypatch, as_users_run_it):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--devices", "some"], "--devices must be all or a number above 0, but is some"),
-        (["--devices", "0"], "--devices must be all or a number above 0, but is 0"),
+        (["--devices", "some"], "--devices must be all or a number above 0, got some"),
+        (["--devices", "0"], "--devices must be all or a number above 0, got 0"),
         (["--devices", "64"], "--devices asks for 64 devices, but there are 1 here; XLA_FLAGS="),
         (["--processes", "2"], "--processes and --process-id need a --coordinator HOST:PORT"),
-        (["--coordinator", "here"], "the coordinator must be HOST:PORT, but is 'here'"),
-        (["--coordinator", "127.0.0.1:99999"], "the coordinator must be HOST:PORT, but is '127"),
+        (["--coordinator", "here"], "the coordinator must be HOST:PORT, got 'here'"),
+        (["--coordinator", "127.0.0.1:99999"], "the coordinator must be HOST:PORT, got '127"),
         (["--coordinator", "127.0.0.1:1"], "needs the number of processes and the id of this one"),
         (["--coordinator", "127.0.0.1:1", "--processes", "2", "--process-id", "2"],
-         "process_id must be below processes = 2 (the first is 0), but is 2"),
+         "process_id must be below processes = 2 (the first is 0), got 2"),
         (["--coordinator", "no.such.host.invalid:1", "--processes", "2", "--process-id", "0"],
          "the coordinator's host 'no.such.host.invalid' is not known here"),
     ],

@@ -37,13 +37,13 @@ class A:
 def test_lines_without_docstrings_comments_and_blanks(tmp_path):
     assert lines.count(MODULE)[0] == 3 + 3 + 4
     assert lines.count("x = 1; y = 2\n") == (1, 7)
-    (tmp_path / "room").mkdir()
-    (tmp_path / "room" / "new.py").write_text(MODULE)
-    (tmp_path / "room" / "new.pyi").write_text("x: int\n")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "new.py").write_text(MODULE)
+    (tmp_path / "package" / "new.pyi").write_text("x: int\n")
     (tmp_path / "style.css").write_text("a {\n}\n")
     counted = lines.by_package(tmp_path)
-    assert counted["room"]["lines"] == counted["total"]["lines"] == 10
-    assert counted["room"]["stub_lines"] == 1
+    assert counted["package"]["lines"] == counted["total"]["lines"] == 10
+    assert counted["package"]["stub_lines"] == 1
     assert counted["style.css"]["data_lines"] == 2
 
 

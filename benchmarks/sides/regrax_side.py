@@ -147,7 +147,7 @@ def exact_step(actions: int, horizon: int) -> Callable[[], list]:
 
 
 def monte_carlo(actions: int, horizon: int, runs: int) -> Callable[[], list]:
-    """k* as the paper estimates it: the minimiser on 800 sequences, once a run; gives all of them."""
+    """k* as the paper estimates it: the minimiser on 800 sequences, once per run; gives all of them."""
     from regrax.certify import monte_carlo_steps
 
     return lambda: np.asarray(

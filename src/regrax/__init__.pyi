@@ -29,8 +29,8 @@ from .agents import (
 from .attention import (
     FullLinearAttention as FullLinearAttention,
     LinearAttention as LinearAttention,
-    Model as Model,
     SwapAttention as SwapAttention,
+    TrainableLearner as TrainableLearner,
     Transformer as Transformer,
 )
 from .audit import (
@@ -56,7 +56,7 @@ from .experiments.tournament import (
     round_robin as round_robin,
 )
 from .games import (
-    Correlated as Correlated,
+    CorrelatedProfile as CorrelatedProfile,
     Game as Game,
     Summary as Summary,
     Trajectory as Trajectory,
@@ -69,7 +69,7 @@ from .games import (
     joint_play as joint_play,
     nash_equilibria as nash_equilibria,
     nash_gap as nash_gap,
-    nearest as nearest,
+    nearest_equilibrium as nearest_equilibrium,
     play as play,
     pure_equilibria as pure_equilibria,
     running_gaps as running_gaps,

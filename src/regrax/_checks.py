@@ -1,4 +1,4 @@
-"""Errors that teach: each check names what was expected and what came, in one sentence.
+"""Errors that teach: each check says what was expected and what it got, in one sentence.
 
 Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no values yet, so a check passes it;
 shapes are always known and are always checked.
@@ -53,20 +53,20 @@ def finite(name: str, value: Any) -> None:
 
     >>> finite("losses", [0.0, float("nan")])
     Traceback (most recent call last):
-    ValueError: losses must be finite numbers, but entry (1,) is nan
+    ValueError: losses must be finite numbers, got nan at index (1,)
     """
     if not is_concrete(value):
         return
     array = np.asarray(value)
     if not np.issubdtype(array.dtype, np.number):
-        raise ValueError(f"{name} must be numbers, but came as {_short(value)}")
+        raise ValueError(f"{name} must be numbers, got {_short(value)}")
     if np.issubdtype(array.dtype, np.complexfloating):
-        raise ValueError(f"{name} must be real numbers, but came as {_short(value)}")
+        raise ValueError(f"{name} must be real numbers, got {_short(value)}")
     good = np.isfinite(array)
     if not good.all():
         where = tuple(int(i) for i in np.argwhere(~good)[0])
-        place = f"entry {where} " if where else ""
-        raise ValueError(f"{name} must be finite numbers, but {place}is {array[where]}")
+        place = f" at index {where}" if where else ""
+        raise ValueError(f"{name} must be finite numbers, got {array[where]}{place}")
 
 
 def _short(value: Any) -> str:
@@ -79,29 +79,27 @@ def positive(name: str, value: Any) -> None:
 
     >>> positive("step", -1.0)
     Traceback (most recent call last):
-    ValueError: step must be above 0, but is -1.0
+    ValueError: step must be above 0, got -1.0
     """
     if not is_concrete(value):
         return
     finite(name, value)
     if not np.all(np.asarray(value) > 0):
-        raise ValueError(f"{name} must be above 0, but is {value}")
+        raise ValueError(f"{name} must be above 0, got {value}")
 
 
 def at_least(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
-    """Raise unless `value` is a whole number of at least `least`, and at most `most`.
+    """Raise unless `value` is an integer >= `least`, and at most `most`.
 
     >>> at_least("rounds", 0, 1)
     Traceback (most recent call last):
-    ValueError: rounds must be a whole number of at least 1, but is 0
+    ValueError: rounds must be an integer >= 1, got 0
     """
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(
-            f"{name} must be a whole number of at least {least}, but is {_short(value)}"
-        )
+    integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not integer or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {_short(value)}")
     if value > most:
-        raise ValueError(f"{name} must be at most {most:,}, but is {_short(value)}")
+        raise ValueError(f"{name} must be at most {most:,}, got {_short(value)}")
 
 
 def fits_in_memory(what: str, needed: float, hint: str) -> None:
@@ -130,7 +128,7 @@ def memory_bytes() -> float:
 def shape(name: str, value: Any, expected: str, fits: bool) -> None:
     """Raise unless `fits`; `expected` says in words which shape was wanted."""
     if not fits:
-        raise ValueError(f"{name} must have shape {expected}, but came with {np.shape(value)}")
+        raise ValueError(f"{name} must have shape {expected}, got {np.shape(value)}")
 
 
 def distributions(name: str, value: Any) -> None:
@@ -138,18 +136,18 @@ def distributions(name: str, value: Any) -> None:
 
     >>> distributions("policy", [0.5, 0.7])
     Traceback (most recent call last):
-    ValueError: policy must sum to 1 along its last axis, but sums to 1.2
+    ValueError: policy must sum to 1 along its last axis, got 1.2
     """
     if not is_concrete(value):
         return
     finite(name, value)
     array = np.asarray(value)
     if array.min() < -TOLERANCE:
-        raise ValueError(f"{name} must have no negative entry, but has {array.min():.6g}")
+        raise ValueError(f"{name} must have no negative entry, got {array.min():.6g}")
     sums = array.sum(-1)
     worst = sums.flat[np.argmax(np.abs(sums - 1))]
     if abs(worst - 1) > TOLERANCE:
-        raise ValueError(f"{name} must sum to 1 along its last axis, but sums to {worst:.6g}")
+        raise ValueError(f"{name} must sum to 1 along its last axis, got {worst:.6g}")
 
 
 def as_float(value: Any) -> Any:

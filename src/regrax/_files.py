@@ -16,12 +16,12 @@ def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
 
     >>> read_limited(Path("/dev/zero"), 1000)
     Traceback (most recent call last):
-    ValueError: /dev/zero must have at most 1,000 bytes, but has more
+    ValueError: /dev/zero must have at most 1,000 bytes, got more
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise ValueError(f"{path} must have at most {most:,} bytes, but has more")
+        raise ValueError(f"{path} must have at most {most:,} bytes, got more")
     return data
 
 
@@ -30,7 +30,7 @@ def write_output(path: Path, data: bytes) -> None:
 
     >>> write_output(Path("/dev/null"), b"")
     Traceback (most recent call last):
-    ValueError: /dev/null must be a file, new or old, but is no regular file
+    ValueError: /dev/null must be a regular file or a new one
     """
     if str(path) == "-":
         sys.stdout.flush()
@@ -58,7 +58,7 @@ def open_output(path: Path) -> Iterator[IO[str]]:
 def output_file(path: Path) -> Path:
     """The file that an output goes to; raises ValueError for a folder, a device or a pipe."""
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} must be a file, new or old, but is no regular file")
+        raise ValueError(f"{path} must be a regular file or a new one")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} must be in a folder that exists")
     return path.resolve()

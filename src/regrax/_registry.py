@@ -245,7 +245,7 @@ def _about(function: ast.FunctionDef) -> About:
     references = [
         part.removeprefix("Reference: ") for part in parts if part.startswith("Reference")
     ]
-    rule = " ".join(part for part in parts[1:] if not part.startswith("Reference"))
+    rule = " ".join(part for part in parts[1:] if not part.startswith(("Args:", "Reference")))
     return About(parts[0], rule, " ".join(references), _parameters(function.args))
 
 

@@ -1,18 +1,16 @@
 """Settings as dataclasses, and the command line made from them.
 
-A setting is written down once: as a field with a type and a default, and under it a string that says what it is.
+A setting is written down once: as a field with a type and a default, and in the class's list of Args what it is.
 Command lines and files of settings are read by what stands here; a field that is a dataclass itself stands for its own.
 """
 
 import argparse
-import ast
 import contextlib
 import inspect
+import re
 import shutil
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -66,7 +64,7 @@ def settings_of(config: Any) -> Iterator[Setting]:
     >>> [(one.name, one.kind.__name__, one.default) for one in settings_of(Config)][1]
     ('rounds', 'int', None)
     """
-    hints, helps = hints_of(config, include_extras=True), _helps(config)
+    hints, helps = hints_of(config, include_extras=True), split_docstring(config)[1]
     for field in fields(config):
         hint = hints[field.name]
         if is_dataclass(hint):
@@ -102,32 +100,35 @@ def _read(hint: Any) -> tuple[type, tuple[str, ...], bool, bool, bool]:
     return (str if choices else hint), choices, many, POSITIONAL in marks, OUTPUT in marks
 
 
-def _helps(config: type) -> dict[str, str]:
-    """The string under each field, which Python itself does not keep."""
-    try:
-        source = textwrap.dedent(inspect.getsource(config))
-    except OSError:
-        return {}
-    (made,) = ast.parse(source).body
-    body = made.body if isinstance(made, ast.ClassDef) else []
-    found = {}
-    for field, under in pairwise(body):
-        match field, under:
-            case (
-                ast.AnnAssign(target=ast.Name(id=name)),
-                ast.Expr(value=ast.Constant(value=str(text))),
-            ):
-                found[name] = inspect.cleandoc(text)
-    return found
+_ARGS = re.compile(r"^Args:\n((?: .*\n|\n(?= ))+)\n?", re.M)
+_ARG = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.M)
+
+
+def split_docstring(documented: Any) -> tuple[str, dict[str, str]]:
+    """A docstring without its list of arguments, and what that says of each.
+
+    >>> split_docstring(parse)[1]["name"]
+    'Of the command, as in play.'
+    """
+    text = (inspect.getdoc(documented) or "") + "\n"
+    listed = "".join(_ARGS.findall(text))
+    helps = {name: " ".join(said.split()) for name, said in _ARG.findall(listed)}
+    return _ARGS.sub("", text).strip(), helps
 
 
 def parse(command: type, name: str, arguments: Sequence[str]) -> Any:
-    """The command that the arguments describe; raises ValueError where they do not fit its fields."""
+    """The command that the arguments describe; raises ValueError where they do not fit its fields.
+
+    Args:
+        command: A dataclass with a method `run`.
+        name: Of the command, as in play.
+        arguments: As a shell splits them.
+    """
     settings = list(settings_of(command))
     parser = _Parser(
         prog=f"regrax {name}",
         usage=f"regrax {name} {_usage(settings)}",
-        description=inspect.getdoc(command),
+        description=split_docstring(command)[0],
         formatter_class=_Formatter,
         allow_abbrev=False,
     )

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from regrax._files import write_whole
-from regrax.attention import MODELS, Model, SwapAttention
+from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
 from regrax.learners import Learner
 
@@ -35,7 +35,7 @@ Tree = TypeVar("Tree")
 class Saved(NamedTuple):
     """What a checkpoint holds: the model, and the description it was saved with."""
 
-    model: Model
+    model: TrainableLearner
     about: dict[str, Any]
 
 
@@ -47,7 +47,7 @@ class Header(NamedTuple):
     start: int
 
 
-def save_model(path: str | Path, model: Model, **about: Any) -> None:
+def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
     """Write `path.safetensors`; `about` goes into the description.
 
     >>> import jax, tempfile
@@ -95,7 +95,7 @@ class Checkpoint(Learner):
     name: ClassVar[str] = "checkpoint"
     path: str = eqx.field(static=True)
     calibrated: bool = eqx.field(static=True)
-    model: Model
+    model: TrainableLearner
 
     def __init__(self, path: str, calibrated: bool = False) -> None:
         if not isinstance(path, str) or not isinstance(calibrated, bool):
@@ -136,7 +136,7 @@ def file_of(path: str | Path) -> Path:
     """Where the checkpoint at a path is, named with its suffix or without."""
     path = Path(path)
     if not path.name:
-        raise ValueError(f"a checkpoint must be a file, but its path is {str(path)!r}")
+        raise ValueError(f"a checkpoint must be a file, got path {str(path)!r}")
     return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
 
 
@@ -178,7 +178,7 @@ def read_header(data: bytes, file: Path, size: int) -> Header:
         got = about.get("format") if isinstance(about, dict) else about
         raise ValueError(f"{file} must be of the format {FORMAT!r}, got {str(got)[:40]!r}")
     if size != end:
-        raise ValueError(f"{file} is damaged: it must have {end} bytes, but has {size}")
+        raise ValueError(f"{file} is damaged: it must have {end} bytes, got {size}")
     return Header(about, shapes, start)
 
 
@@ -187,7 +187,7 @@ def unpack_model(data: bytes, file: Path) -> Saved:
     about, shapes, _ = read_header(data, file, len(data))
     name, settings = about.get("model"), about.get("settings")
     if name not in MODELS or not isinstance(settings, dict):
-        raise ValueError(f"{file} must describe one of {', '.join(MODELS)}, but names {name!r}")
+        raise ValueError(f"{file} must describe one of {', '.join(MODELS)}, got {name!r}")
     largest = max((len(shapes), *(size for shape in shapes.values() for size in shape)))
     for setting, value in settings.items():
         if isinstance(value, int) and value > largest:
@@ -212,7 +212,7 @@ def unpack(data: bytes, file: Path, template: Tree, *, exact: bool = False) -> T
         differ = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
         raise ValueError(
             f"{file} does not fit its description: {differ[0]} must have shape {wanted.get(differ[0])}, "
-            f"but has {found.get(differ[0])}"
+            f"got {found.get(differ[0])}"
         )
     if hashlib.sha256(memoryview(data)[start:]).hexdigest() != about.get("sha256"):
         raise ValueError(f"{file} is damaged: its checksum is not the one that it was written with")

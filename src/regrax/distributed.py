@@ -22,15 +22,15 @@ from regrax import _checks as checks
 # exit codes: of a process that cannot go on, and of one whose peers are gone
 FAILED, LOST = 2, 3
 # seconds that processes wait for each other at the start
-START = 120.0
+START_SECONDS = 120.0
 # seconds of silence after which a process counts as lost
-HEARTBEAT = 20
+HEARTBEAT_SECONDS = 20
 # seconds that a finished process waits for the others
-SHUTDOWN = 10
+SHUTDOWN_SECONDS = 10
 # seconds that one exchange may take, the skew of compiling and saving included
-COLLECTIVE = 120
+COLLECTIVE_SECONDS = 120
 # seconds that the first process stays after an error, so that the others can say theirs
-LINGER = 2.0
+LINGER_SECONDS = 2.0
 AUTO = "auto"
 PREEMPTION = "jax_enable_preemption_service"
 # how the errors of a failed exchange begin
@@ -50,7 +50,7 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     _keep_output_clean()
     flags, own = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
     if own not in flags:  # read when the first array is made
-        os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE}".strip()
+        os.environ["XLA_FLAGS"] = f"{flags} {own}={COLLECTIVE_SECONDS}".strip()
 
 
 def _keep_output_clean() -> None:
@@ -62,7 +62,9 @@ def _keep_output_clean() -> None:
 
 def _join_named(coordinator: str, processes: int | None, process_id: int | None) -> None:
     loopback = _check(coordinator, processes, process_id)
-    absent = f"not all of {processes} processes came to {coordinator} within {START:.0f} s: "
+    absent = (
+        f"not all of {processes} processes reached {coordinator} within {START_SECONDS:.0f} s: "
+    )
     absent += "start every --process-id from 0 up, with the same --coordinator and --processes"
     _initialize(
         absent,
@@ -76,7 +78,7 @@ def _join_named(coordinator: str, processes: int | None, process_id: int | None)
 
 def _join_detected() -> None:
     try:
-        _initialize(f"not all processes of this job came together within {START:.0f} s")
+        _initialize(f"not all processes of this job met within {START_SECONDS:.0f} s")
     except ValueError as error:
         raise ValueError(
             "no launcher of several processes was detected (SLURM, Open MPI, Kubernetes, TPU): name "
@@ -89,9 +91,9 @@ def _initialize(absent: str, **settings: Any) -> None:
         jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
     with _limit(absent):
         jax.distributed.initialize(
-            initialization_timeout=int(START) + 30,  # ours comes first, and says more
-            heartbeat_timeout_seconds=HEARTBEAT,
-            shutdown_timeout_seconds=SHUTDOWN,
+            initialization_timeout=int(START_SECONDS) + 30,  # ours comes first, and says more
+            heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
+            shutdown_timeout_seconds=SHUTDOWN_SECONDS,
             **settings,
         )
 
@@ -100,14 +102,14 @@ def _check(coordinator: str, processes: int | None, process_id: int | None) -> b
     """Whether the coordinator is on this machine's loopback; raises ValueError for what cannot work."""
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
-        raise ValueError(f"the coordinator must be HOST:PORT, but is {coordinator!r}")
+        raise ValueError(f"the coordinator must be HOST:PORT, got {coordinator!r}")
     if processes is None or process_id is None:
         raise ValueError("a coordinator needs the number of processes and the id of this one too")
     checks.at_least("processes", processes, 1)
     checks.at_least("process_id", process_id, 0)
     if process_id >= processes:
         raise ValueError(
-            f"process_id must be below processes = {processes} (the first is 0), but is {process_id}"
+            f"process_id must be below processes = {processes} (the first is 0), got {process_id}"
         )
     try:
         family, *_, address = socket.getaddrinfo(host.strip("[]"), int(port), type=SOCK_STREAM)[0]
@@ -131,7 +133,7 @@ def _check_free(family: socket.AddressFamily, address: Any) -> None:
 @contextlib.contextmanager
 def _limit(message: str) -> Iterator[None]:
     """Leave if what is inside takes longer than the start may: jax itself would abort without a sentence."""
-    timer = threading.Timer(START, leave, [message])
+    timer = threading.Timer(START_SECONDS, leave, [message])
     timer.daemon = True
     timer.start()
     try:
@@ -151,7 +153,7 @@ def guard() -> Iterator[None]:
         if isinstance(error, jax.errors.JaxRuntimeError) or STATUS.match(str(error)):
             leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
         if is_first():
-            time.sleep(LINGER)
+            time.sleep(LINGER_SECONDS)
         leave(str(error) or "interrupted", FAILED)
 
 

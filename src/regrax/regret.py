@@ -216,7 +216,9 @@ def _one_hot(actions: Any, count: int) -> Any:
     """Indices of actions as policies that are certain of them."""
     actions = actions if hasattr(actions, "dtype") else np.asarray(actions)
     if not np.issubdtype(actions.dtype, np.integer):
-        raise ValueError(f"actions must be integers, or policies of {count} probabilities a round")
+        raise ValueError(
+            f"actions must be integers, or policies of {count} probabilities per round"
+        )
     if not checks.is_concrete(actions):
         return jnp.eye(count)[actions]
     outside = actions[(actions < 0) | (actions >= count)]

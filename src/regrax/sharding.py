@@ -52,6 +52,12 @@ def total(
 ) -> Tree:
     r"""$\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh every device adds its own, then all are added.
 
+    Args:
+        function: of what is shared and an index.
+        shared: the same on every device.
+        count: how many terms.
+        mesh: of devices; None computes on one.
+
     >>> total(lambda scale, i: scale * i, 10, 4).tolist()
     60
     """
@@ -80,7 +86,13 @@ def each(
     count: int,
     mesh: Mesh | None = None,
 ) -> Tree:
-    """`function(shared, i)` for every i below `count`, stacked; on a mesh every device makes a run of them.
+    """`function(shared, i)` for every i below `count`, stacked; on a mesh every device takes a contiguous share.
+
+    Args:
+        function: of what is shared and an index.
+        shared: the same on every device.
+        count: how many indices.
+        mesh: of devices; None computes on one.
 
     >>> each(lambda scale, i: scale * i, 2, 3).tolist()
     [0, 2, 4]
@@ -95,7 +107,13 @@ def each(
 def over_rows(
     function: Callable[[Any, Any], Tree], shared: Any, rows: Any, mesh: Mesh | None = None
 ) -> Tree:
-    """`function(shared, rows)` of arrays with a common first axis; on a mesh every device takes a run of it.
+    """`function(shared, rows)` of arrays with a common first axis; on a mesh every device takes a contiguous share.
+
+    Args:
+        function: of what is shared and rows.
+        shared: the same on every device.
+        rows: arrays with a common first axis.
+        mesh: of devices; None computes on one.
 
     >>> import jax.numpy as jnp
     >>> over_rows(lambda scale, rows: scale * rows, 2, jnp.arange(3)).tolist()

@@ -39,13 +39,18 @@ def stationary(
 
     Without `start` it is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component keeps
     its relative accuracy even when the chain almost splits in two. With `start` (a policy known to be near) it
-    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64) and
-    eliminates if `max_iterations` of them were not enough (default $4d$, at least 64: about an elimination's cost);
+    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` and eliminates if `max_iterations` were not enough;
     a `vmap` over many small matrices eliminates at once, which is faster than steps until the last of them is done.
 
     Differentiation is implicit in both: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
-    The diagonal of `matrix` is implied by the rest and is not read by the elimination. A chain with several closed
+    A chain with several closed
     classes has several stationary distributions; one of them is returned.
+
+    Args:
+        matrix: column-stochastic $P$, of shape `(d, d)`; its diagonal is implied by the rest.
+        start: a policy known to be near; without it the result is exact.
+        tolerance: on $\|P\pi - \pi\|_1$ with `start`; by default 1e-6 in float32, 1e-10 in float64.
+        max_iterations: power steps before elimination takes over; by default $4d$, at least 64: about its cost.
 
     >>> import jax.numpy as jnp
     >>> stationary(jnp.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
@@ -210,6 +215,12 @@ def power_iteration(
 
     The residual comes with the answer: a chain that mixes slowly stops at the cap with a residual above tolerance.
     Forward-mode derivatives go through the steps taken; prefer `stationary`, whose derivative is implicit.
+
+    Args:
+        matrix: column-stochastic $P$, of shape `(d, d)`.
+        start: the first $\pi$; by default uniform.
+        tolerance: on the residual $\|P\pi - \pi\|_1$.
+        max_iterations: cap on the steps.
 
     >>> import jax.numpy as jnp
     >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()

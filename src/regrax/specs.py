@@ -212,11 +212,11 @@ def parse_feedback(text: str) -> "Feedback":
 def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any:
     if call.name not in known:
         spelled = _with_hyphens if kind == "game" else str
-        nearest = difflib.get_close_matches(call.name, known, 1, 0.5)
-        hint = f"; the nearest is {spelled(nearest[0])}" if nearest else ""
+        close = difflib.get_close_matches(call.name, known, 1, 0.5)
+        hint = f"; did you mean {spelled(close[0])}?" if close else ""
         listed = f"`regrax {kind}s` lists them" if kind in ("game", "learner") else _listed(known)
         raise ValueError(
-            f"no {kind} is named {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
+            f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
         )
 
     def built(value: Any) -> Any:

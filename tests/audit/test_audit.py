@@ -63,7 +63,7 @@ def test_a_played_log_gives_the_numbers_of_play_to_rounding(capsys, tmp_path, le
         assert audit["gaps"][gap] == pytest.approx(played[gap], rel=EXACT)
 
 
-def test_many_episodes_give_means_curves_and_rivals(tmp_path, x64):
+def test_many_episodes_give_means_curves_and_baselines(tmp_path, x64):
     rng = np.random.default_rng(0)
     played, losses = rng.dirichlet(np.ones(2), (40, 30)), rng.random((40, 30, 2))
     agent = audit_log(write(tmp_path / "log.jsonl", played, losses)).agents[0]
@@ -84,28 +84,28 @@ def test_many_episodes_give_means_curves_and_rivals(tmp_path, x64):
     for kind, running in (("external", running_external_regret), ("swap", running_swap_regret)):
         curve = jax.vmap(running)(played, losses).mean(0)
         np.testing.assert_allclose(agent.curve[kind], curve, rtol=EXACT, atol=EXACT)
-    assert agent.rivals["uniform"]["external"] == pytest.approx(
+    assert agent.baselines["uniform"]["external"] == pytest.approx(
         np.mean([float(external_regret(np.full((30, 2), 1 / 2), l)) for l in losses]), rel=EXACT
     )
 
 
-def test_rivals_are_the_librarys_learners_on_scaled_losses(tmp_path, x64):
+def test_baselines_are_the_librarys_learners_on_scaled_losses(tmp_path, x64):
     rng = np.random.default_rng(1)
     losses = 5 + 2 * rng.random((1, 37, 3))
     agent = audit_log(write(tmp_path / "log.jsonl", np.full((1, 37, 3), 1 / 3), losses)).agents[0]
     low, width = losses.min(), np.ptp(losses)
     deviation = losses[0].var(1, ddof=1).mean() ** 0.5
     steps = (8 * np.log(3) / 37) ** 0.5, 3 * (2 * np.log(3) / 37) ** 0.5
-    rivals = {
+    baselines = {
         "hedge": (Hedge(steps[0]), width),
         "blum_mansour": (BlumMansour(Hedge(steps[1]), tolerance=1e-6), width),
         "best possible": (Optimal(37.0), deviation),
         "uniform": (Uniform(), 1.0),
     }
-    for name, (learner, scale) in rivals.items():
+    for name, (learner, scale) in baselines.items():
         played = rollout(learner, (losses[0] - low) / scale)
         expected = float(external_regret(played, losses[0]))
-        assert agent.rivals[name]["external"] == pytest.approx(expected, rel=1e-6)
+        assert agent.baselines[name]["external"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_long_log_walks_through_pieces_and_the_disk(tmp_path, monkeypatch, x64):
@@ -113,14 +113,16 @@ def test_a_long_log_walks_through_pieces_and_the_disk(tmp_path, monkeypatch, x64
     played, losses = rng.dirichlet(np.ones(2), (2, 3000)), rng.random((2, 3000, 2))
     path = write(tmp_path / "log.jsonl", played, losses)
     whole = audit_log(path).agents[0]
-    monkeypatch.setattr("regrax.audit._accumulate.BATCH", 512)
-    monkeypatch.setattr("regrax.audit._log.Spool.__init__.__defaults__", (20_000,))
+    monkeypatch.setattr("regrax.audit._accumulate.MAX_BATCH_NUMBERS", 512)
+    monkeypatch.setattr("regrax.audit._log.SpillBuffer.__init__.__defaults__", (20_000,))
     pieces = audit_log(path).agents[0]
     for kind in ("external", "internal", "swap", "dynamic"):
         assert pieces.regret[kind].total == pytest.approx(whole.regret[kind].total, rel=1e-10)
         np.testing.assert_allclose(pieces.curve[kind], whole.curve[kind], rtol=1e-9, atol=1e-9)
-    for name in whole.rivals:
-        assert pieces.rivals[name]["swap"] == pytest.approx(whole.rivals[name]["swap"], rel=1e-6)
+    for name in whole.baselines:
+        assert pieces.baselines[name]["swap"] == pytest.approx(
+            whole.baselines[name]["swap"], rel=1e-6
+        )
     assert pieces.learning == whole.learning
 
 
@@ -129,7 +131,7 @@ def test_the_worst_swap_is_said_in_words(tmp_path):
     rows = [{"action": "rock", "losses": {"rock": 1.0, "paper": 0.88}} for _ in range(20)]
     path.write_text("\n".join(map(json.dumps, rows)))
     swap = audit_log(path).agents[0].worst_swap
-    assert swap.words == "when it played rock it should have played paper: 0.12 a round"
+    assert swap.words == "when it played rock it should have played paper: 0.12 per round"
 
 
 def test_shorter_episodes_count_in_totals_only(tmp_path):
@@ -197,7 +199,7 @@ def test_errors_are_one_line(capsys, tmp_path):
 @pytest.mark.parametrize("bandit", [False, True], ids=["full", "bandit"])
 def test_measures_of_exploration_are_those_of_the_library(tmp_path, monkeypatch, piece, bandit):
     if piece:
-        monkeypatch.setattr("regrax.audit._accumulate.BATCH", piece)
+        monkeypatch.setattr("regrax.audit._accumulate.MAX_BATCH_NUMBERS", piece)
     rng = np.random.default_rng(0)
     losses, actions = rng.random((5, 40, 3)).round(3), rng.integers(3, size=(5, 40))
     actions[0, 20:] = (losses[0].sum(0).argmin() + 1) % 3  # its suffix fails

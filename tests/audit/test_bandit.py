@@ -89,7 +89,9 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
             paid[name] += row["payoff"]
             file.write(json.dumps(row) + "\n")
     agent = audit_log(path).agents[0]
-    truth = 600 - sum(paid.values())  # c pays 1 a round, up to noise far below the interval's width
+    truth = 600 - sum(
+        paid.values()
+    )  # c pays 1 per round, up to noise far below the interval's width
     found = agent.regret["external"]
     assert found.low < truth < found.high
     assert found.total == pytest.approx(truth, rel=0.1)
@@ -97,7 +99,7 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
     assert agent.against["a"].low < truth - 600 < agent.against["a"].high
     assert set(agent.regret) == ({"external", "internal", "swap"} if mixed else {"external"})
     assert agent.learning.verdict == "not learning"
-    assert any("dynamic regret and rivals need" in note for note in agent.notes)
+    assert any("dynamic regret and baselines need" in note for note in agent.notes)
     if mixed:
         assert agent.worst_swap.words.startswith("when it played a it should have played c: 0.")
 

@@ -163,7 +163,10 @@ def test_the_gate_and_its_exit_codes(tmp_path, capsys):
     capsys.readouterr()
     for options, why in (
         ([good, bad, "--fail-if-worse"], "regrax: failed: bad.jsonl is worse than good.jsonl"),
-        ([good, bad, "--fail-above", "0.5"], "regrax: failed: bad.jsonl has more than 0.5 a round"),
+        (
+            [good, bad, "--fail-above", "0.5"],
+            "regrax: failed: bad.jsonl has more than 0.5 per round",
+        ),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(["compare", *options, "--json"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regrax.audit import Layout, audit_log, layout_of, read_layout
-from regrax.audit._formats import LONGEST_RECORD
+from regrax.audit._formats import MAX_RECORD_BYTES
 from regrax.audit._log import read_log
 from regrax.cli import main
 from regrax.games import matching_pennies, rock_paper_scissors
@@ -61,7 +61,7 @@ def test_answers_in_chat_messages_are_read_by_the_chain(tmp_path):
     ]
     assert log.answers["agent"] == {"name": 1, "think+name": 1, "json": 1}
     played = np.concatenate(
-        [*log.spool.pieces(("agent", "1"), 9), *log.spool.pieces(("agent", "2"), 9)]
+        [*log.buffer.pieces(("agent", "1"), 9), *log.buffer.pieces(("agent", "2"), 9)]
     )
     assert played[:, :4].tolist() == [[1, 1, 0, 0], [2, 0, 0, 1], [2, 0, 0, 1]]
     audit = audit_log(tmp_path / "log.jsonl", layout=layout)
@@ -206,7 +206,7 @@ def test_rows_that_a_game_cannot_use_have_their_reason(tmp_path, row, reason):
         ("{", "not JSON"),
         ('"text"', "a record must be object"),
         (json.dumps({"turns": 3}), "turns must be a list of rounds, got 3"),
-        ('{"turns": "' + "x" * LONGEST_RECORD + '"}', f"longer than {LONGEST_RECORD:,} bytes"),
+        ('{"turns": "' + "x" * MAX_RECORD_BYTES + '"}', f"longer than {MAX_RECORD_BYTES:,} bytes"),
     ],
 )
 def test_records_that_are_none_have_their_reason(tmp_path, record, reason):
@@ -244,7 +244,7 @@ def test_bad_options_teach(tmp_path, capsys):
             "parsers must be some of think, regex, json, name, number, got 'tea'",
         ),
         (["--regex", "("], "regex must be a regular expression"),
-        (["--game", "no-such-game"], "no game is named"),
+        (["--game", "no-such-game"], "unknown game"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(["audit", str(path), *options])

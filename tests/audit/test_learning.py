@@ -156,7 +156,7 @@ def test_losses_that_grow_alike_are_no_learning():
 
 def test_too_few_rounds_are_said_to_be_too_few():
     losses = np.random.default_rng(0).random((1, 7, 2))
-    assert "8 rounds are needed, but there are 7" in verdict(uniform(losses), losses).words
+    assert "8 rounds are needed, got 7" in verdict(uniform(losses), losses).words
 
 
 def test_the_published_tests_by_hand():

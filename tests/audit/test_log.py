@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit._formats import LONGEST
+from regrax.audit._formats import MAX_LINE_BYTES
 from regrax.audit._log import read_log
 from regrax.cli import main
 
@@ -27,7 +27,7 @@ def write(folder, rows, name="log.jsonl"):
 
 
 def numbers(log, agent="agent", episode="0"):
-    return np.concatenate(list(log.spool.pieces((agent, episode), 100)))
+    return np.concatenate(list(log.buffer.pieces((agent, episode), 100)))
 
 
 BAD = [
@@ -36,18 +36,18 @@ BAD = [
     (b"\xff\xfe", "not UTF-8 text: byte 1 is 0xff"),
     (b'{"round": ' + b"1" * 5000 + b"}", "round: Integer value out of range"),
     (b'{"a": ' + b"[" * 100_000, "not JSON that can be read: maximum recursion depth"),
-    (b'{"a": "' + b"x" * LONGEST + b'"}', f"longer than {LONGEST:,} bytes"),
-    ({"policy": [0.5, 0.5]}, "one of losses, payoffs, loss and payoff, but gives none"),
-    ({**GOOD, "payoffs": [1, 2]}, "but gives losses and payoffs"),
+    (b'{"a": "' + b"x" * MAX_LINE_BYTES + b'"}', f"longer than {MAX_LINE_BYTES:,} bytes"),
+    ({"policy": [0.5, 0.5]}, "one of losses, payoffs, loss and payoff, got none"),
+    ({**GOOD, "payoffs": [1, 2]}, "got losses and payoffs"),
     ({"losses": [0, 1]}, "must give the action or the policy that was played"),
     (
         {"losses": [0, 1], "policy": [0.5, 0.6]},
-        "policy must sum to 1 along its last axis, but sums to 1.1",
+        "policy must sum to 1 along its last axis, got 1.1",
     ),
-    ({"losses": [0, 1], "policy": [1.5, -0.5]}, "policy must have no negative entry, but has -0.5"),
+    ({"losses": [0, 1], "policy": [1.5, -0.5]}, "policy must have no negative entry, got -0.5"),
     (
         {"losses": [0, 1], "policy": [1.0]},
-        "policy must have 2 entries as in this agent's first row, but has 1",
+        "policy must have 2 entries as in this agent's first row, got 1",
     ),
     ({"losses": [0, 1, 2], "policy": [1, 0, 0]}, "losses must have 2 entries"),
     ({"losses": [0, "1"], "policy": [1, 0]}, "losses[1] must be float, got str"),
@@ -74,29 +74,29 @@ BAD = [
         {"losses": {"a": 0, "b": 1}, "policy": [1, 0]},
         "losses must be a list as in this agent's first row",
     ),
-    ({"losses": [0, 1], "action": 2}, "action must be a whole number from 0 to 1, but is 2"),
-    ({"losses": [0, 1], "action": "up"}, "action must be a whole number from 0 to 1, but is 'up'"),
+    ({"losses": [0, 1], "action": 2}, "action must be an integer from 0 to 1, got 2"),
+    ({"losses": [0, 1], "action": "up"}, "action must be an integer from 0 to 1, got 'up'"),
     ({"losses": [0, 1], "action": True}, "action must be int | float | str, got bool"),
     (
         {"loss": 1.0, "action": 0, "propensity": 1},
         "earlier rows of this agent give losses of every action, but",
     ),
-    ({**GOOD, "round": -1}, "round must be a whole number of at least 0, but is -1"),
-    ({**GOOD, "round": 1.5}, "round must be a whole number of at least 0, but is 1.5"),
+    ({**GOOD, "round": -1}, "round must be an integer >= 0, got -1"),
+    ({**GOOD, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
     ({**GOOD, "round": "two"}, "round must be int | float, got str"),
-    ({**GOOD, "round": 10**30}, "round must be a whole number of at least 0"),
-    ({**GOOD, "round": 1}, "round must rise within an episode and agent, but 1 comes after 1"),
+    ({**GOOD, "round": 10**30}, "round must be an integer >= 0"),
+    ({**GOOD, "round": 1}, "round must rise within an episode and agent, got 1 after 1"),
     ({**GOOD, "agent": ["x"]}, "agent must be int | float | str, got array"),
-    ({**GOOD, "agent": ""}, "agent must be a name or a whole number, but is ''"),
+    ({**GOOD, "agent": ""}, "agent must be a name or an integer, got ''"),
     ({**GOOD, "episode": True}, "episode must be int | float | str, got bool"),
-    ({**GOOD, "episode": 0.5}, "episode must be a name or a whole number, but is 0.5"),
+    ({**GOOD, "episode": 0.5}, "episode must be a name or an integer, got 0.5"),
     (
         {**GOOD, "agent": "new", "losses": []},
-        "losses must be of 1 to 1000 actions, but has 0 entries",
+        "losses must be of 1 to 1000 actions, got 0 entries",
     ),
     (
         {**GOOD, "agent": "new", "losses": [0] * 1001},
-        "losses must be of 1 to 1000 actions, but has 1001",
+        "losses must be of 1 to 1000 actions, got 1001",
     ),
     (
         {**GOOD, "agent": "new", "losses": 3},
@@ -117,15 +117,15 @@ def test_every_class_of_bad_row_is_reported_with_line_and_reason(tmp_path, row, 
 BAD_BANDIT = [
     ({"loss": 1, "propensity": 0.5}, "must give the action that received it"),
     ({"loss": 1, "action": "a"}, "must give its propensity or policy"),
-    ({**BANDIT, "propensity": 0}, "propensity must be from 1e-09 to 1, but is 0"),
-    ({**BANDIT, "propensity": 1.5}, "propensity must be from 1e-09 to 1, but is 1.5"),
+    ({**BANDIT, "propensity": 0}, "propensity must be from 1e-09 to 1, got 0"),
+    ({**BANDIT, "propensity": 1.5}, "propensity must be from 1e-09 to 1, got 1.5"),
     ({**BANDIT, "loss": "x"}, "loss must be float, got str"),
     ({**BANDIT, "action": [1]}, "action must be int | float | str, got array"),
     (
         {**BANDIT, "policy": {"a": 1.0}},
         "either every row of a bandit agent gives its policy, or none",
     ),
-    ({**BANDIT, "losses": [1, 2]}, "but gives losses and loss"),
+    ({**BANDIT, "losses": [1, 2]}, "got losses and loss"),
     ({**GOOD}, "earlier rows of this agent give only the loss received, but this one gives losses"),
 ]
 
@@ -139,9 +139,7 @@ def test_bad_bandit_rows_too(tmp_path, row, reason):
 def test_a_propensity_must_be_the_policys(tmp_path):
     row = {"action": "b", "loss": 1, "policy": {"a": 0.25, "b": 0.75}}
     log = read_log(write(tmp_path, [row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
-    assert list(log.bad) == [
-        ("2", "propensity must be the policy's 0.75 of that action, but is 0.5")
-    ]
+    assert list(log.bad) == [("2", "propensity must be the policy's 0.75 of that action, got 0.5")]
     assert numbers(log)[:, 1:4].tolist() == [[1.0, 1.0, 0.75]] * 2
 
 
@@ -186,7 +184,7 @@ def test_csv_says_the_same_as_json_lines(tmp_path):
     assert numbers(log, "row", "1").tolist() == [[1, 0, 1, 0.001, 2]]
     reasons = dict(log.bad)
     assert "losses must have 2 entries" in reasons["3"]
-    assert "it has 4 cells, but the first line names 7 columns" in reasons["4"]
+    assert "a row must have 7 cells, one per column, got 4" in reasons["4"]
 
 
 def test_csv_cells_may_be_json_lists_and_may_be_broken(tmp_path):
@@ -208,13 +206,13 @@ def test_csv_cells_may_be_json_lists_and_may_be_broken(tmp_path):
         (
             "log.txt",
             b"",
-            "a log must end in .jsonl, .ndjson, .json, .csv, .parquet, but log.txt ends in .txt",
+            "a log must end in .jsonl, .ndjson, .json, .csv, .parquet, got log.txt",
         ),
-        ("log", b"", "ends in nothing"),
+        ("log", b"", "got log"),
         ("log.jsonl", b"", "has no usable row (0 bad); the file holds none"),
         ("log.jsonl", b"\n\nx\n", "has no usable row (1 bad); line 3: not JSON"),
-        ("log.csv", b"a,a\n1,2\n", "every column must have its own name, but a comes twice"),
-        ("log.csv", b'"a"b\n', "the first line must name the columns, but is not CSV"),
+        ("log.csv", b"a,a\n1,2\n", "every column must have its own name, got a twice"),
+        ("log.csv", b'"a"b\n', "the first line must name the columns in CSV"),
     ],
 )
 def test_files_that_are_no_logs(tmp_path, name, content, message):

@@ -131,10 +131,10 @@ def test_exactly_the_known_slips_fail_as_printed_and_hold_corrected():
             lambda: monte_carlo_steps(3, 20, key=KEY, estimator="best"),
             "estimator must be one of paper",
         ),
-        (lambda: monte_carlo_steps(1, 20, key=KEY), "actions must be a whole number of at least 2"),
+        (lambda: monte_carlo_steps(1, 20, key=KEY), "actions must be an integer >= 2"),
         (
             lambda: gradient_blocks(3, 20, key=KEY, sequences=10),
-            "sequences must be a whole number of at least",
+            "sequences must be an integer >=",
         ),
     ],
 )

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from regrax.llm import Task, scenario
 
-SMALL = {
+TINY_SIZES = {
     "hidden_size": 16,
     "intermediate_size": 32,
     "num_hidden_layers": 2,
@@ -21,15 +21,20 @@ SMALL = {
     "max_position_embeddings": 2048,
 }
 CONFIGS = {
-    "llama": ("LlamaConfig", SMALL),
-    "qwen3": ("Qwen3Config", {**SMALL, "tie_word_embeddings": True}),
+    "llama": ("LlamaConfig", TINY_SIZES),
+    "qwen3": ("Qwen3Config", {**TINY_SIZES, "tie_word_embeddings": True}),
     "gpt2": ("GPT2Config", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}),
-    "gemma": ("GemmaConfig", SMALL),
+    "gemma": ("GemmaConfig", TINY_SIZES),
     "gemma2": (
         "Gemma2Config",
-        {**SMALL, "sliding_window": 16, "final_logit_softcapping": 0.5, "query_pre_attn_scalar": 8},
+        {
+            **TINY_SIZES,
+            "sliding_window": 16,
+            "final_logit_softcapping": 0.5,
+            "query_pre_attn_scalar": 8,
+        },
     ),
-    "mistral": ("MistralConfig", {**SMALL, "sliding_window": 24}),
+    "mistral": ("MistralConfig", {**TINY_SIZES, "sliding_window": 24}),
 }
 CHAT = (
     "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"

@@ -50,7 +50,7 @@ def test_a_folder_is_one_training_of_one_model(tmp_path):
         ({"rounds": 200}, "has 599 tokens, but the model's context holds 512"),
         ({"feedback": "bandit"}, "need transcripts of losses only"),
         ({"actions": ("A", "left")}, "has no tokens for the action name 'left'"),
-        ({"losses": "gausian"}, "the nearest is gaussian"),
+        ({"losses": "gausian"}, "did you mean gaussian"),
     ],
 )
 def test_what_cannot_be_trained_leaves_no_folder(changes, message, tmp_path):

@@ -115,7 +115,7 @@ def test_a_folder_without_a_part_is_one_line(folder, tmp_path):
 
 
 def test_data_cannot_name_it(folder):
-    with pytest.raises(ValueError, match="no learner is named 'llm'"):
+    with pytest.raises(ValueError, match="unknown learner 'llm'"):
         parse_learner(f'llm("{folder}")')
 
 

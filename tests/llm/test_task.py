@@ -49,10 +49,10 @@ def test_opponents_react():
 
 
 BAD = [
-    ({"actions": 1, "rounds": 2}, "actions must be a whole number of at least 2"),
+    ({"actions": 1, "rounds": 2}, "actions must be an integer >= 2"),
     ({"actions": ("a", "a"), "rounds": 2}, "actions must be at least 2 different names"),
     ({"actions": "ab", "rounds": 2}, "actions must be names or how many"),
-    ({"actions": 2, "rounds": 0}, "rounds must be a whole number of at least 1"),
+    ({"actions": 2, "rounds": 0}, "rounds must be an integer >= 1"),
     ({"actions": 2, "rounds": 2, "feedback": "some"}, "feedback must be one of full, bandit"),
     ({"actions": 2, "rounds": 2, "ask": "{losses}"}, r"ask may hold \{round\}, got \{losses\}"),
     ({"actions": 2, "rounds": 2, "tell": "none"}, r"tell must hold \{losses\}"),

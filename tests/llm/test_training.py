@@ -219,7 +219,7 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["settings"][0] == printed["settings"][0]
     with pytest.raises(SystemExit):
         main([*command[:3], str(tmp_path / "new"), "--losses", "gausian"])
-    assert "the nearest is gaussian" in capsys.readouterr().err
+    assert "did you mean gaussian" in capsys.readouterr().err
     warned = [*command[:3], str(tmp_path / "warned"), *command[4:], "--losses", "laplace"]
     with pytest.warns(UserWarning, match="the hindsight loss is squared regret on average for"):
         main([*warned, "--method", "hindsight"])
@@ -232,10 +232,10 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
         ("--text missing.txt", "missing.txt: No such file"),
         ("--text words.txt", "the tokenizer does not know a word of 'no such words'"),
         ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
-        ("--sequences 1", "sequences must be a whole number of at least 2"),
+        ("--sequences 1", "sequences must be an integer >= 2"),
         ("--export missing/rows.jsonl", "must be in a folder that exists"),
-        ("--method grpo --iterations 0", "iterations must be a whole number of at least 1"),
-        ("--method rmft --group 1", "group must be a whole number of at least 2"),
+        ("--method grpo --iterations 0", "iterations must be an integer >= 1"),
+        ("--method rmft --group 1", "group must be an integer >= 2"),
         ("--rounds 500", "but the model's context holds 512"),
         ("--task nothing", "scenario must be one of ads, clinic,"),
     ],

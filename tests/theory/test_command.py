@@ -50,9 +50,9 @@ def test_the_table_shows_all_digits(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--actions", "1", "--horizon", "20"), "actions must be a whole number of at least 2"),
-        (("--actions", "3", "--horizon", "1"), "horizon must be a whole number of at least 2"),
-        (("--actions", "3", "--horizon", "many"), "horizon must be a whole number or inf"),
+        (("--actions", "1", "--horizon", "20"), "actions must be an integer >= 2"),
+        (("--actions", "3", "--horizon", "1"), "horizon must be an integer >= 2"),
+        (("--actions", "3", "--horizon", "many"), "horizon must be an integer or inf"),
         (
             ("--actions", "3", "--horizon", "20", "--radius", "2"),
             "radius belongs to operator='ball'",

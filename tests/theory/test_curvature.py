@@ -117,13 +117,13 @@ def test_along_the_family_it_is_the_second_derivative_of_the_loss(d, T, step):
     assert (d - 1) * found["step"] == pytest.approx((up - down) / (2 * bump), rel=1e-5)
 
 
-def dense(found):
+def dense(curvature):
     """The operator as a matrix, parameters in the order of a `LinearAttention`: V, a, v_c."""
-    d = found.actions
+    d = curvature.actions
     rows = []
     for unit in np.eye(d * d + 2 * d):
         V, a, v = unit[: d * d].reshape(d, d), unit[d * d : -d], unit[-d:]
-        out = hessian_product(found, Direction(V, v, a))
+        out = hessian_product(curvature, Direction(V, v, a))
         rows.append(np.concatenate([out.values.ravel(), out.scores, out.bias]))
     return np.array(rows)
 
@@ -140,11 +140,11 @@ def test_the_operator_is_symmetric_with_the_spectrum_and_its_inverse_undoes_it(d
     assert all(x == pytest.approx(y, abs=1e-11) for x, y in zip(again, gradient, strict=True))
 
 
-def monte_carlo_scores(found, batches):
+def monte_carlo_scores(curvature, batches):
     """For every eigenspace the mean trace of the sampled Hessians, less the exact one, in standard errors."""
-    values, vectors = np.linalg.eigh(dense(found))
+    values, vectors = np.linalg.eigh(dense(curvature))
     scores = []
-    for eigenvalue in found.eigenvalues:
+    for eigenvalue in curvature.eigenvalues:
         space = vectors[:, np.abs(values - eigenvalue.value) < 1e-9 * values[-1]]
         assert space.shape[1] == eigenvalue.multiplicity
         traces = np.einsum("in,bij,jn->b", space, batches, space) / eigenvalue.multiplicity

@@ -43,8 +43,14 @@ def outside_agent(
     """The agent behind `http://host:port`, `https://...`, `python:module:function` or `chat:module:function`.
 
     The first two are chat servers, the third is a function from past losses to an action or a distribution, the last a
-    function from chat messages to an answer. The other arguments are those of `ChatAgent`; `system` and `prompt` may be
-    `@FILE`, and `parsers` are names with commas between them.
+    function from chat messages to an answer.
+
+    Args:
+        target: as above.
+        model, api_key_env, timeout, retries, history, shown, temperature, max_tokens, regex: as in `ChatAgent`.
+        system: a message of the system before each question, or `@FILE`.
+        prompt: the template of a question, or `@FILE`.
+        parsers: names with commas between them, in order.
 
     >>> str(outside_agent("python:numpy:argmin"))
     'agent("python:numpy:argmin")'

@@ -1,4 +1,4 @@
-"""A chat model as a learner: asked once a round, its every exchange kept."""
+"""A chat model as a learner: asked once per round, its every exchange kept."""
 
 import dataclasses
 import json
@@ -65,6 +65,8 @@ class ChatAgent(HostLearner):
         parsers: which parsers read an answer, in order.
         regex: an expression whose last match is the answer, for the parser `regex`.
         game, player, names: what the questions call them; `seated` fills them in.
+        record, reader, endpoint: made from the above; `seated` passes them on.
+        prior: the policy of round 1; see `starting_at`.
 
     >>> import regrax as rx
     >>> agent = ChatAgent(lambda messages: "I think I will play heads.")

@@ -115,7 +115,7 @@ def _listed(parts: tuple) -> list[Any]:
 def _lines(
     game: Game, episode: int, number: int, played: list[Any], said: Sequence[Any] = ()
 ) -> Iterator[str]:
-    """A round's lines, one a player; `played` are policies, losses and actions."""
+    """A round's lines, one per player; `played` are policies, losses and actions."""
     policies, losses, actions = played
     for n, name in enumerate(game.players):
         row = {"episode": episode, "agent": name, "round": number, "policy": policies[n]}
@@ -125,7 +125,7 @@ def _lines(
         yield json.dumps(row) + "\n"
 
 
-def _exchange(kept: dict[str, Any]) -> dict[str, Any]:
-    parser = kept["tries"][-1].get("parser")
-    said = {name: kept[name] for name in ("question", "tries")}
-    return {"answered": kept["answered"], "parser": parser, "exchange": said}
+def _exchange(exchange: dict[str, Any]) -> dict[str, Any]:
+    parser = exchange["tries"][-1].get("parser")
+    said = {name: exchange[name] for name in ("question", "tries")}
+    return {"answered": exchange["answered"], "parser": parser, "exchange": said}

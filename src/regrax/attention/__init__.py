@@ -1,11 +1,11 @@
 """Attention models: linear self-attention, the swap architecture and deep transformers, all learners."""
 
-from regrax.attention._base import Model
+from regrax.attention._base import TrainableLearner
 from regrax.attention._linear import FullLinearAttention, LinearAttention
 from regrax.attention._swap import SwapAttention
 from regrax.attention._transformer import Transformer
 
-MODELS: dict[str, type[Model]] = {
+MODELS: dict[str, type[TrainableLearner]] = {
     model.name: model
     for model in (LinearAttention, FullLinearAttention, SwapAttention, Transformer)
 }
@@ -15,7 +15,7 @@ __all__ = [
     "MODELS",
     "FullLinearAttention",
     "LinearAttention",
-    "Model",
     "SwapAttention",
+    "TrainableLearner",
     "Transformer",
 ]

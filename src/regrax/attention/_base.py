@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 from regrax.learners import Learner
 
 
-class Model(Learner):
+class TrainableLearner(Learner):
     r"""A learner with parameters to train: besides playing round by round it answers whole batches at once.
 
     Batches keep the sequence axis last, where it is contiguous: `losses[t, j, n]` is the loss of action $j$ in
@@ -35,9 +35,7 @@ class Model(Learner):
     def check_actions(self, actions: int) -> None:
         """Raise unless the parameters are for this number of actions."""
         if actions != self.actions:
-            raise ValueError(
-                f"{self} plays {self.actions} actions, but was asked to play {actions}"
-            )
+            raise ValueError(f"{self} plays {self.actions} actions, got {actions}")
 
     def __str__(self) -> str:
         return f"{self.name}({self.actions})"

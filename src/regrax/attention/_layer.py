@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import Model
+from regrax.attention._base import TrainableLearner
 from regrax.domains import Ball, Domain, Simplex
 from regrax.learners import Scalar, Sum
 
@@ -42,7 +42,7 @@ class Layer(NamedTuple):
         return lax.scan(add, start, features)[1]
 
 
-class SingleLayer(Model):
+class SingleLayer(TrainableLearner):
     r"""$\pi_t = \mathrm{Operator}(z_t)$ with $z_t$ the logits of one `Layer` on the losses themselves.
 
     The recurrence has $z_t$ as its state. With the operator `"ball"` training sees $z_t$ itself and play sees its
@@ -99,7 +99,7 @@ class SingleLayer(Model):
 def check_operator(operator: str, radius: Scalar, projection: Projection | None) -> None:
     """Raise unless the operator is known and what comes with it fits."""
     if operator not in ("softmax", "ball"):
-        raise ValueError(f'operator must be "softmax" or "ball", but is {operator!r}')
+        raise ValueError(f'operator must be "softmax" or "ball", got {operator!r}')
     if operator == "softmax" and projection is not None:
-        raise ValueError('a projection belongs to operator "ball", but the operator is "softmax"')
+        raise ValueError('a projection belongs to operator "ball", got operator "softmax"')
     checks.positive("radius", radius)

@@ -27,9 +27,14 @@ from regrax.learners import Scalar
 class LinearAttention(SingleLayer):
     r"""$\pi_t = \mathrm{Operator}\left(\sum_{s<t} (V \ell_s + v_c)(1 + a^\top \ell_s)\right)$, the reduced form.
 
-    `operator` is `"softmax"`, or `"ball"`: the identity in training, projected onto the L2 ball of `radius` when
-    playing (or by `projection`, if given); a ball model takes no seat in a game. Parameters start Gaussian with
-    standard deviation `scale`.
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: of the Gaussian parameters that it starts with.
+        operator: `"softmax"` onto the simplex, or `"ball"`: the identity in training, projected onto the L2 ball when
+            playing; a ball model takes no seat in a game.
+        radius: of the ball.
+        projection: in place of that onto the ball, a function; by default none.
+        scale: standard deviation of the parameters before training.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -92,8 +97,17 @@ class LinearAttention(SingleLayer):
 class FullLinearAttention(SingleLayer):
     r"""$\pi_t = \mathrm{Operator}\left(\sum_{s<t} (V \ell_s + v_c)\,(K \ell_s + k_c)^\top (Q 1 + q_c)\right)$.
 
-    `reduced()` gives the `LinearAttention` that plays the same. Parameters start Gaussian with standard deviation
-    `scale`; $k_c$ and $q_c$ around $1/\sqrt d$, so that the bias score $k_c^\top (Q 1 + q_c)$ starts near 1.
+    `reduced()` gives the `LinearAttention` that plays the same. Of the Gaussian parameters it starts with,
+    $k_c$ and $q_c$ are around $1/\sqrt d$, so that the bias score $k_c^\top (Q 1 + q_c)$ starts near 1.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: of the Gaussian parameters that it starts with.
+        operator: `"softmax"` onto the simplex, or `"ball"`: the identity in training, projected onto the L2 ball when
+            playing; a ball model takes no seat in a game.
+        radius: of the ball.
+        projection: in place of that onto the ball, a function; by default none.
+        scale: standard deviation of the parameters before training.
 
     >>> import jax
     >>> str(FullLinearAttention(3, key=jax.random.key(0)).reduced())
@@ -140,7 +154,7 @@ class FullLinearAttention(SingleLayer):
         """
         values, bias, slope, offset = self.layer
         if checks.is_concrete(offset) and not offset:
-            raise ValueError("the bias score k_c^T (Q 1 + q_c) must not be 0, but is 0")
+            raise ValueError("the bias score k_c^T (Q 1 + q_c) must not be 0")
         blank = LinearAttention(
             self.actions,
             key=jax.random.key(0),

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import Model
+from regrax.attention._base import TrainableLearner
 from regrax.attention._layer import Layer
 from regrax.learners import Scalar, Sum, rollout
 from regrax.simplex import stationary
@@ -30,7 +30,7 @@ class Columns(NamedTuple):
     policy: Float[Array, "d"]
 
 
-class SwapAttention(Model):
+class SwapAttention(TrainableLearner):
     r"""$\pi_t = P_t \pi_t$, column $j$ of $P_t$ the softmax of head $j$ on $\mathrm{kron}(\pi_s, \ell_s)$, $s < t$.
 
     `columns` is the training form: what the heads answer to given block features. `policies` plays the recurrence

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import Model
+from regrax.attention._base import TrainableLearner
 
 
 class Block(eqx.Module):
@@ -52,11 +52,19 @@ class Cache(NamedTuple):
     policy: Float[Array, "d"]
 
 
-class Transformer(Model):
+class Transformer(TrainableLearner):
     r"""$L$ layers of causal softmax attention over a start token and the losses so far; the last output is the policy.
 
     It knows no positions: softmax attention averages, and the start token's share of an average tells how many
-    losses there were. `hidden` defaults to `2 * width`. To play it needs `rounds`, the size of its cache.
+    losses there were. To play it needs `rounds`, the size of its cache.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: of the parameters that it starts with.
+        layers: number of layers $L$, an integer >= 1.
+        heads: attention heads per layer, a divisor of `width`.
+        width: of the residual stream.
+        hidden: width of the feed-forward layers; by default `2 * width`.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -90,7 +98,7 @@ class Transformer(Model):
         for name, value in sizes.items():
             checks.at_least(name, value, 1)
         if width % heads:
-            raise ValueError(f"width must be a multiple of heads = {heads}, but is {width}")
+            raise ValueError(f"width must be a multiple of heads = {heads}, got {width}")
         drawn = _draw(key, actions, layers, width, hidden or 2 * width)
         self.start, self.embed, self.blocks, self.readout = drawn
         self.readout_bias = jnp.zeros(actions)
@@ -124,7 +132,7 @@ class Transformer(Model):
     ) -> Cache:
         self.check_actions(actions)
         if rounds is None:
-            raise ValueError("a transformer needs rounds, the size of its cache, but got None")
+            raise ValueError("a transformer needs rounds, the size of its cache, got None")
         checks.at_least("rounds", rounds, 1)
         # one token more than rounds: the update after the last round still reads its loss
         empty = jnp.zeros((len(self.blocks), self.start.size, rounds + 1))

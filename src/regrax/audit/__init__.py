@@ -1,4 +1,4 @@
-"""The audit room: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
+"""Audit: from a log of what agents did to their regret, their worst mistake, and whether they learn."""
 
 from regrax.audit._agent import AgentAudit, Measure, Swap
 from regrax.audit._audit import Audit, Gaps, audit_log, verdicts

@@ -1,16 +1,16 @@
-"""Episodes walked through in batches of equal length, of one agent or of many: sums, curves, bins and rivals."""
+"""Episodes walked through in batches of equal length, of one agent or of many: sums, curves, bins and baselines."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
 from regrax._exploration import Seen
 from regrax.audit._bandit import Received, Weighted
-from regrax.audit._baselines import NAMES, policies, rivals, scales
+from regrax.audit._baselines import NAMES, baselines, policies, scales
 from regrax.audit._bins import Bins, Scores, score
 from regrax.audit._log import Log
 from regrax.audit._running_regret import Sums, checkpoints, walk
@@ -18,22 +18,22 @@ from regrax.audit._spill_buffer import Group
 from regrax.audit._verdict import BINS
 from regrax.regret import gains_of
 
-BATCH = 1 << 18  # numbers of a piece held at once
+MAX_BATCH_NUMBERS = 1 << 18  # numbers of a piece held at once
 FINE = (
     1 << 17
-)  # rounds that rivals play one by one; of a longer episode sums of several, of more episodes some
-KEPT = 64  # episodes whose bins are kept for random orders
+)  # rounds that baselines play one by one; of a longer episode sums of several, of more episodes some
+MAX_BINNED_EPISODES = 64  # episodes whose bins are kept for random orders
 CURVE_NUMBERS = 1_000_000  # of all curves together
 
 
 class Episodes(NamedTuple):
-    """Numbers of `n` episodes; those from `plays` to `blind` are of bandit feedback, rivals of full feedback."""
+    """Numbers of `n` episodes; those from `plays` to `blind` are of bandit feedback, baselines of full feedback."""
 
     rounds: Float[np.ndarray, "n"]
     suffered: Float[np.ndarray, "n"]
     span: Float[np.ndarray, "n"]  # sum over rounds of the largest less the smallest loss
     regrets: Float[np.ndarray, "n 4"]
-    rivals: Float[np.ndarray, "k R 6"]  # rounds, suffered, and the regrets
+    baselines: Float[np.ndarray, "k R 6"]  # rounds, suffered, and the regrets
     plays: Float[np.ndarray, "n d"]
     against: Float[np.ndarray, "n d"]
     variance: Float[np.ndarray, "n d"]
@@ -57,24 +57,24 @@ class Tally:
     names: list[str] = field(default_factory=list)  # of the episodes
     episodes: list[Episodes] = field(default_factory=list)
     curves: list[np.ndarray] = field(default_factory=list)  # (n, stops, 4)
-    rival_curves: list[np.ndarray] = field(default_factory=list)  # (n, R, coarse stops)
+    baseline_curves: list[np.ndarray] = field(default_factory=list)  # (n, R, coarse stops)
     windows: list[list[Bins]] = field(default_factory=list)
     scores: list[list[Scores]] = field(default_factory=list)
 
     @property
     def grain(self) -> int:
-        """Rounds that rivals play as one."""
+        """Rounds that baselines play as one."""
         return -(-self.horizon // FINE)
 
     @property
     def coarse_stops(self) -> list[int]:
-        """The stops in rounds of the rivals."""
+        """The stops in rounds of the baselines."""
         return sorted({-(-stop // self.grain) for stop in self.stops})
 
 
 def new_tally(log: Log, agent: str) -> Tally:
     """Nothing yet; the horizon is the median length of the agent's episodes."""
-    lengths = sorted(log.spool.rows(group) for group in log.episodes[agent])
+    lengths = sorted(log.buffer.rows(group) for group in log.episodes[agent])
     horizon = lengths[(len(lengths) - 1) // 2]
     count = max(2, min(48, CURVE_NUMBERS // len(log.last)))
     return Tally(horizon, checkpoints(horizon, count))
@@ -82,7 +82,12 @@ def new_tally(log: Log, agent: str) -> Tally:
 
 def joined(tally: Tally) -> Episodes:
     """The numbers of all episodes."""
-    return Episodes(*map(np.concatenate, zip(*tally.episodes, strict=True)))
+    return Episodes(*map(concatenated, zip(*tally.episodes, strict=True)))
+
+
+def concatenated(parts: Sequence[Any]) -> np.ndarray:
+    """Along the first axis; of many agents most have one part."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:
@@ -98,11 +103,11 @@ def _batches(log: Log, tallies: dict[str, Tally]) -> Iterator[list[Group]]:
     def kind(group: Group) -> tuple[int, ...]:
         seat = log.seats[group[0]]
         full, horizon = seat.feedback == "full", tallies[group[0]].horizon
-        return -log.spool.rows(group), len(seat.actions), horizon, full, seat.mixed
+        return -log.buffer.rows(group), len(seat.actions), horizon, full, seat.mixed
 
     groups = [group for agent in tallies for group in log.episodes[agent]]
     for (rounds, d, *_), alike in groupby(sorted(groups, key=kind), key=kind):
-        episodes, many = list(alike), max(1, BATCH // (d * max(-rounds, d)))
+        episodes, many = list(alike), max(1, MAX_BATCH_NUMBERS // (d * max(-rounds, d)))
         for start in range(0, len(episodes), many):
             yield episodes[start : start + many]
 
@@ -113,7 +118,7 @@ class _Batch:
     def __init__(self, log: Log, groups: list[Group]) -> None:
         self.log, self.seat, self.groups = log, log.seats[groups[0][0]], groups
         self.n, self.d = len(groups), len(self.seat.actions)
-        self.rounds, self.full = log.spool.rows(groups[0]), self.seat.feedback == "full"
+        self.rounds, self.full = log.buffer.rows(groups[0]), self.seat.feedback == "full"
         self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
         self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
         self.seen, self.pure = Seen((self.n, self.rounds, self.d), not self.full), True
@@ -123,7 +128,7 @@ class _Batch:
         if self.whole is not None:
             yield self.whole
             return
-        pieces = [self.log.spool.pieces(group, step) for group in self.groups]
+        pieces = [self.log.buffer.pieces(group, step) for group in self.groups]
         for together in zip(*pieces, strict=True):
             piece = np.stack(together)[:, :, 1:]
             self.whole = piece if self.rounds <= step else None
@@ -152,7 +157,7 @@ class _Batch:
 def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> None:
     batch, tally = _Batch(log, groups), tallies[groups[0][0]]
     length = max(1, -(-tally.horizon // BINS))
-    step = length * max(-(-BINS // length), BATCH // (batch.n * batch.d * length))
+    step = length * max(-(-BINS // length), MAX_BATCH_NUMBERS // (batch.n * batch.d * length))
     sums, bins, first = Sums(batch.n, batch.d), [], []
 
     def pieces() -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -163,7 +168,7 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
             yield piece[1:]
 
     curves = walk(pieces(), _inside(tally.stops, batch.rounds), sums)
-    others, other_curves = _walk_rivals(batch, tally, sums.least)
+    others, other_curves = _walk_baselines(batch, tally, sums.least)
     w, none = batch.weighted, np.zeros((batch.n, 0))
     parts = (w.plays, w.against, w.variance, none if batch.full else batch.blind)
     episodes = Episodes(
@@ -184,9 +189,9 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
         one.episodes.append(episodes.part(at))
         if batch.rounds >= tally.horizon:
             one.curves.append(curves[at, : len(tally.stops)])
-            one.rival_curves.append(other_curves[at])
+            one.baseline_curves.append(other_curves[at])
             one.scores.append([s.part(at) for s in scores])
-            room = max(0, KEPT - sum(len(kept[0].suffered) for kept in one.windows))
+            room = max(0, MAX_BINNED_EPISODES - sum(len(kept[0].suffered) for kept in one.windows))
             kept = slice(at.start, min(at.stop, at.start + room))
             one.windows.append([w.part(kept) for w in windows])
 
@@ -220,21 +225,21 @@ def _cut(series: Float[np.ndarray, "n t ..."], length: int) -> Float[np.ndarray,
     return used.reshape(len(series), count, length, *series.shape[2:]).sum(2)
 
 
-def _walk_rivals(
+def _walk_baselines(
     batch: _Batch, tally: Tally, least: Float[np.ndarray, "n"]
 ) -> tuple[Float[np.ndarray, "k R 6"], Float[np.ndarray, "k R s"]]:
-    """What the rivals suffer and regret, and their external regret at the coarse stops."""
-    done = sum(part.rivals[:, :1, 0].sum() for part in tally.episodes)
+    """What the baselines suffer and regret, and their external regret at the coarse stops."""
+    done = sum(part.baselines[:, :1, 0].sum() for part in tally.episodes)
     if not batch.full or (done >= FINE and batch.groups[0][0] == batch.groups[-1][0]):
         return np.zeros((0, len(NAMES), 6)), np.zeros((0, len(NAMES), len(tally.coarse_stops)))
     grain, rounds = tally.grain, -(-batch.rounds // tally.grain)
-    step = grain * max(1, BATCH // (batch.n * batch.d * grain))
+    step = grain * max(1, MAX_BATCH_NUMBERS // (batch.n * batch.d * grain))
 
     def losses() -> Iterator[np.ndarray]:
         return (_coarse(piece[..., batch.d :], grain) for piece in batch.raw(step))
 
     stops, scale, totals, curves = tally.coarse_stops, scales(losses), [], []
-    for name, learner in rivals(batch.d, rounds).items():
+    for name, learner in baselines(batch.d, rounds).items():
         sums = Sums(batch.n, batch.d)
         found = walk(policies(learner, losses, scale[name]), _inside(stops, rounds), sums)
         found[:, -1, 3] = sums.suffered - least

@@ -16,7 +16,7 @@ from regrax.audit._log import Callback, Log, read_log
 from regrax.audit._received import audit_received
 from regrax.games import Game
 
-AGENTS = 4096  # audited together
+AGENTS_PER_BATCH = 4096  # audited together
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,19 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Audit:
-    """What a log says: its agents, the gaps of their joint play if they share their rounds, and the rows left out."""
+    """What a log says: its agents, the gaps of their joint play if they share their rounds, and the rows left out.
+
+    Attributes:
+        rows: good ones.
+        bad_rows: left out.
+        bad: their lines, by reason.
+        agents: an `AgentAudit` each.
+        gaps: of joint play, if the agents share their rounds.
+    """
 
     rows: int
     bad_rows: int
-    bad: list[dict[str, str]]  # lines and reason
+    bad: list[dict[str, str]]
     agents: list[AgentAudit]
     gaps: Gaps | None
 
@@ -79,19 +87,19 @@ def audit_log(
     >>> audit.columns()["external_regret"]
     [1.0]
     """
-    told = callback or (lambda *_: None)
-    log = read_log(Path(path), told, layout, game)
+    report = callback or (lambda *_: None)
+    log = read_log(Path(path), report, layout, game)
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     if not log.rows:
         first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
         raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
     agents, done, names = [], 0, list(log.seats)
     with jax.enable_x64(True):
-        for start in range(0, len(names), AGENTS):
-            some = names[start : start + AGENTS]
+        for start in range(0, len(names), AGENTS_PER_BATCH):
+            some = names[start : start + AGENTS_PER_BATCH]
             tallies = {n: new_tally(log, n) for n in some if log.seats[n].feedback != "received"}
             for count in walk_agents(log, tallies):
-                told("episodes audited", done := done + count, len(log.last))
+                report("episodes audited", done := done + count, len(log.last))
             agents += [
                 audit_agent(log, n, tallies[n]) if n in tallies else audit_received(log, n)
                 for n in some
@@ -110,7 +118,7 @@ def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
     shapes = {
-        tuple(sorted((group[1], log.spool.rows(group)) for group in groups))
+        tuple(sorted((group[1], log.buffer.rows(group)) for group in groups))
         for groups in log.episodes.values()
     }
     if len(shapes) > 1:

@@ -27,7 +27,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 LEVEL = 0.95
-FEW = 30  # plays of an action below which its interval is not to be trusted
+MIN_PLAYS = 30  # of an action: below, its interval is not to be trusted
 
 
 class Received(NamedTuple):

@@ -29,10 +29,10 @@ Pieces = Callable[[], Iterator[Float[np.ndarray, "n t d"]]]
 NAMES = ("hedge", "blum_mansour", "best possible", "uniform")
 
 
-def rivals(actions: int, rounds: int) -> dict[str, Learner]:
+def baselines(actions: int, rounds: int) -> dict[str, Learner]:
     """The learners, tuned to losses of unit range (of unit variance for the best possible policy).
 
-    >>> str(rivals(3, 20)["hedge"])
+    >>> str(baselines(3, 20)["hedge"])
     'hedge(0.6629...)'
     """
     root = max(np.log(actions), 1e-9) / rounds
@@ -45,7 +45,7 @@ def rivals(actions: int, rounds: int) -> dict[str, Learner]:
 
 
 def scales(pieces: Pieces) -> dict[str, tuple[Float[np.ndarray, "n"], Float[np.ndarray, "n"]]]:
-    """For every rival the shift and the factor that bring each episode's losses to the scale it expects."""
+    """For every baseline the shift and the factor that bring each episode's losses to the scale it expects."""
     low, high, variance, rounds = np.inf, -np.inf, 0.0, 0
     for losses in pieces():
         low = np.minimum(low, losses.min((1, 2)))

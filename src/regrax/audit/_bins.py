@@ -47,7 +47,7 @@ class Bins(NamedTuple):
         return self.suffered - best, np.einsum("nmd,nmd->nm", self.played, average) / self.length
 
     def rates(self) -> Float[np.ndarray, "n k d"]:
-        """Regret a round against every action in the bins of the later half."""
+        """Regret per round against every action in the bins of the later half."""
         late = slice(self.losses.shape[1] // 2, None)
         return (self.suffered[:, late, None] - self.losses[:, late]) / self.length
 
@@ -71,7 +71,7 @@ class Scores(NamedTuple):
     quality: Float[np.ndarray, "n"]  # W(q)
     low: Float[
         np.ndarray, "n d+1"
-    ]  # late regret a round against every action, and against the early leader
+    ]  # late regret per round against every action, and against the early leader
     high: Float[np.ndarray, "n"]  # the largest against any action
     regrets: Float[np.ndarray, "k m"]  # r
     qualities: Float[np.ndarray, "k m"]  # q

@@ -14,9 +14,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
-FEWEST = 5  # episodes: below this resamples are too often all of one episode
+MIN_EPISODES = 5  # below, resamples are too often all of one episode
 DRAWS = 1000
-LARGE = 2000  # episodes beyond which quantiles are those of the normal distribution
+MAX_RESAMPLED_EPISODES = 2000  # beyond, quantiles are those of the normal distribution
 
 
 def interval(
@@ -28,11 +28,11 @@ def interval(
     >>> bool(low[0] < 9.5 < high[0]), interval(np.ones((3, 1)))
     (True, None)
     """
-    if len(values) < FEWEST:
+    if len(values) < MIN_EPISODES:
         return None
     mean, error = values.mean(0), _error(values.mean(0), (values**2).mean(0), len(values))
     tail = (1 - level) / 2
-    if len(values) > LARGE:
+    if len(values) > MAX_RESAMPLED_EPISODES:
         low, high = ndtri(tail), ndtri(1 - tail)
     else:
         low, high = np.quantile(draws(values, seed), [tail, 1 - tail], axis=0)
@@ -50,7 +50,7 @@ def p_value(values: Float[np.ndarray, "E"], seed: int = 0) -> float:
     mean, error = values.mean(), _error(values.mean(), (values**2).mean(), len(values))
     if error <= 1e-12 * np.abs(values).max(initial=0.0):
         return 0.0
-    if len(values) > LARGE:
+    if len(values) > MAX_RESAMPLED_EPISODES:
         return float(ndtr(-mean / error))
     found = draws(values[:, None], seed)
     return float((1 + np.sum(found >= mean / error)) / (1 + len(found)))

@@ -29,24 +29,47 @@ BLIND = {"bandit": "the largest of estimated regrets is biased", "received": REA
 
 @dataclass(frozen=True)
 class Contestant:
-    """An agent in a log."""
+    """An agent in a log.
+
+    Attributes:
+        name: unique among the contestants.
+        log: the file.
+        agent: its name in the log.
+        episodes: how many.
+        rounds: of all episodes.
+        value: what is compared, with its interval.
+        audit: everything else.
+    """
 
     name: str
     log: str
     agent: str
     episodes: int
     rounds: int
-    value: Measure  # what is compared: mean over episodes, the same a round, interval
+    value: Measure
     audit: AgentAudit
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The second less the first: above 0 the second is worse; `adjusted` is Holm's p-value for all pairs together."""
+    """The second less the first: above 0 the second is worse.
+
+    Attributes:
+        first: name of a contestant.
+        second: name of the other.
+        paired: by episode, where both met the same losses.
+        difference: mean over episodes of the second less that of the first.
+        low: lower end of its 95 % interval.
+        high: its upper end.
+        p_value: two-sided, by permutation.
+        adjusted: Holm's p-value for all pairs together.
+        effect_size: the difference in standard deviations; None below five episodes, as are interval and test.
+        words: the same as a sentence.
+    """
 
     first: str
     second: str
-    paired: bool  # by episode, where both met the same losses
+    paired: bool
     difference: float
     low: float | None
     high: float | None
@@ -58,7 +81,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Agents compared by a measure, each with each."""
+    """Agents compared by a measure, each with each.
+
+    Attributes:
+        measure: what is compared.
+        contestants: the agents, in the order of the logs.
+        pairs: each with each.
+        notes: what to know when reading these numbers.
+    """
 
     measure: str
     contestants: list[Contestant]
@@ -73,7 +103,7 @@ class Comparison:
         return found
 
     def above(self, limit: float) -> list[str]:
-        """Agents whose measure a round is above a limit."""
+        """Agents whose measure per round is above a limit."""
         return [one.name for one in self.contestants if one.value.per_round > limit]
 
     def worse(self) -> list[str]:
@@ -204,7 +234,7 @@ def _contestant(one: _Read, name: str, measure: str) -> Contestant:
 def _digest(log: Log, group: tuple[str, str]) -> bytes:
     """Of the losses of an episode."""
     found, d = hashlib.blake2b(digest_size=16), len(log.seats[group[0]].actions)
-    for piece in log.spool.pieces(group, 1 << 12):
+    for piece in log.buffer.pieces(group, 1 << 12):
         found.update(np.ascontiguousarray(piece[:, 1 + d :]).data)
     return found.digest()
 

@@ -19,10 +19,10 @@ from regrax.audit._layout import Layout
 from regrax.audit._rows import VECTORS, Row, reason, typed
 from regrax.audit._text import short
 
-CHUNK = 4096  # rows held as Python objects at once
-LONGEST = 1 << 20  # bytes of a line
+ROWS_PER_CHUNK = 4096  # held as Python objects at once
+MAX_LINE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 1 << 26
-LONGEST_RECORD = 1 << 24  # of a line that holds a whole episode
+MAX_RECORD_BYTES = 1 << 24  # of a line that holds a whole episode
 
 DECODER = msgspec.json.Decoder(Row)
 Numbered = tuple[int, Row | str]
@@ -44,7 +44,7 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     kind = path.suffix.lower()
     if kind not in READERS:
         known = ", ".join(READERS)
-        raise ValueError(f"a log must end in {known}, but {path.name} ends in {kind or 'nothing'}")
+        raise ValueError(f"a log must end in {known}, got {path.name}")
     with path.open("rb") as file:
         reader, size = READERS[kind], path.stat().st_size or 1
         if layout is not None and reader is _json_rows:
@@ -58,7 +58,7 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
 def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> Iterator[Numbered]:
     """The next rows: as many as are held at once, fewer if their lines are long."""
     start = file.tell()
-    for number, row in enumerate(islice(rows, CHUNK), 1):
+    for number, row in enumerate(islice(rows, ROWS_PER_CHUNK), 1):
         yield row
         if number % 16 == 0 and file.tell() - start > MAX_CHUNK_BYTES:
             return
@@ -77,7 +77,7 @@ def _unfolded(records: Iterator[Record], layout: Layout) -> Iterator[Numbered]:
             yield number, row if isinstance(row, str) else typed(row)
 
 
-def _lines(file: IO[bytes], longest: int = LONGEST) -> Iterator[tuple[int, bytes]]:
+def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers; of one that is too long only as much as shows that it is."""
     mark = b"\xef\xbb\xbf"
     for number in count(1):
@@ -96,10 +96,10 @@ def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
 
 
 def _json_records(file: IO[bytes]) -> Iterator[Record]:
-    for number, line in _lines(file, LONGEST_RECORD):
+    for number, line in _lines(file, MAX_RECORD_BYTES):
         if line.strip():
-            too_long = len(line) > LONGEST_RECORD
-            yield number, f"longer than {LONGEST_RECORD:,} bytes" if too_long else _parsed(line)
+            too_long = len(line) > MAX_RECORD_BYTES
+            yield number, f"longer than {MAX_RECORD_BYTES:,} bytes" if too_long else _parsed(line)
 
 
 def _parsed(line: bytes) -> Any:
@@ -112,8 +112,8 @@ def _parsed(line: bytes) -> Any:
 
 def json_row(line: bytes) -> Row | str:
     """The row that a line of JSON holds, or why it holds none."""
-    if len(line) > LONGEST:
-        return f"longer than {LONGEST:,} bytes"
+    if len(line) > MAX_LINE_BYTES:
+        return f"longer than {MAX_LINE_BYTES:,} bytes"
     try:
         return DECODER.decode(line)
     except msgspec.ValidationError as error:
@@ -154,7 +154,7 @@ def _csv_rows(file: IO[bytes]) -> Iterator[Record]:
 def _text(file: IO[bytes]) -> Iterator[str]:
     """Lines as text; what is not UTF-8 is kept in a form that `_csv_row` refuses."""
     for _, line in _lines(file):
-        text = "\udcff" if len(line) > LONGEST else line.decode(errors="surrogateescape")
+        text = "\udcff" if len(line) > MAX_LINE_BYTES else line.decode(errors="surrogateescape")
         yield text.replace("\0", "\udcff")
 
 
@@ -162,16 +162,16 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
-        raise ValueError(f"the first line must name the columns, but is not CSV: {error}") from None
+        raise ValueError(f"the first line must name the columns in CSV: {error}") from None
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
-        raise ValueError(f"every column must have its own name, but {twice[0][:60]} comes twice")
+        raise ValueError(f"every column must have its own name, got {twice[0][:60]} twice")
     return header
 
 
 def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
-        return f"it has {len(cells)} cells, but the first line names {len(header)} columns"
+        return f"a row must have {len(header)} cells, one per column, got {len(cells)}"
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
         return "not UTF-8 text"
     row: dict[str, Any] = {}
@@ -214,7 +214,7 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Record]:
         ) from None
     number = 0
     try:
-        for batch in ParquetFile(file).iter_batches(batch_size=CHUNK):
+        for batch in ParquetFile(file).iter_batches(batch_size=ROWS_PER_CHUNK):
             for row in batch.to_pylist():
                 number += 1
                 yield number, row

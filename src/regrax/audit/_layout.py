@@ -9,7 +9,7 @@ from typing import Any
 
 from regrax._files import read_limited
 from regrax.agents import PARSERS
-from regrax.audit._rows import ACTIONS, VECTORS, Row
+from regrax.audit._rows import MAX_ACTIONS, VECTORS, Row
 from regrax.audit._text import short
 
 KNOWN = Row.__struct_fields__
@@ -187,7 +187,7 @@ def _is_column(name: str, value: Any, rounds: int) -> bool:
 
 def _small(row: dict[str, Any]) -> dict[str, Any]:
     """What holds for all rounds of an episode; what is too large for that would be looked through in every round."""
-    return {n: v for n, v in row.items() if not isinstance(v, list | dict) or len(v) <= ACTIONS}
+    return {n: v for n, v in row.items() if not isinstance(v, list | dict) or len(v) <= MAX_ACTIONS}
 
 
 def _spoken(messages: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""A log read once: good rows into the spool by agent and episode, bad rows with line and reason."""
+"""A log read once: good rows into the buffer by agent and episode, bad rows with line and reason."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +11,7 @@ from regrax.audit._formats import Numbered, read_rows
 from regrax.audit._layout import Layout
 from regrax.audit._resolve import Resolver
 from regrax.audit._rows import Name, Row, Seat, read_block, read_round
-from regrax.audit._spill_buffer import Group, Spool
+from regrax.audit._spill_buffer import Group, SpillBuffer
 from regrax.audit._text import short
 from regrax.games import Game
 
@@ -54,7 +54,7 @@ class Log:
 
     rows: int = 0  # good ones
     bad: BadRows = field(default_factory=BadRows)
-    spool: Spool = field(default_factory=Spool)
+    buffer: SpillBuffer = field(default_factory=SpillBuffer)
     seats: dict[str, Seat] = field(default_factory=dict)
     unanswered: dict[str, int] = field(
         default_factory=dict
@@ -84,7 +84,7 @@ def read_log(
     >>> _ = path.write_text('{"policy": [0.5, 0.5], "losses": [0, 1]}\\n{"policy": [0.5, 0.7], "losses": [0, 1]}\\n')
     >>> log = read_log(path)
     >>> log.rows, list(log.bad)
-    (1, [('2', 'policy must sum to 1 along its last axis, but sums to 1.2')])
+    (1, [('2', 'policy must sum to 1 along its last axis, got 1.2')])
     """
     log = Log()
     resolver = Resolver(layout or Layout(), game) if layout or game else None
@@ -125,7 +125,7 @@ def _group(agent: Name | None, episode: Name | None) -> Group | str:
         whole = int(value) if type(value) is float and value.is_integer() else value
         text = default if whole is None else str(whole)
         if type(whole) is float or not 1 <= len(text) <= 200:
-            return f"{kind} must be a name or a whole number, but is {short(value)}"
+            return f"{kind} must be a name or an integer, got {short(value)}"
         names.append(text)
     return names[0], names[1]
 
@@ -159,7 +159,7 @@ def _take(log: Log, agent: str, rows: list[Placed]) -> None:
 
 
 def _keep(log: Log, rows: list[Placed], block: np.ndarray, groups: list[Group]) -> None:
-    """Spool the rows of every group, and note groups that are new."""
+    """SpillBuffer the rows of every group, and note groups that are new."""
     place = {group: at for at, group in enumerate(groups)}
     which = np.array([place[group] for _, group, _ in rows])
     block = block[np.argsort(which, kind="stable")]
@@ -167,4 +167,4 @@ def _keep(log: Log, rows: list[Placed], block: np.ndarray, groups: list[Group]) 
     for group, part in zip(groups, parts, strict=True):
         if group not in log.last:
             log.episodes.setdefault(group[0], []).append(group)
-        log.spool.add(group, part)
+        log.buffer.add(group, part)

@@ -17,7 +17,7 @@ from regrax.audit._log import Log
 from regrax.audit._spill_buffer import Group
 from regrax.audit._verdict import Learning
 
-NUMBERS = 1 << 18  # of a piece held at once
+MAX_BATCH_NUMBERS = 1 << 18  # of a piece held at once
 REASON = (
     "regret needs what other actions would have lost, which this log does not say: give the losses of every action, "
     "the propensity of the action played, or the game"
@@ -36,12 +36,12 @@ class Received(NamedTuple):
 
 def received(log: Log, agent: str) -> Received:
     """What an agent's episodes say."""
-    groups = sorted(log.episodes[agent], key=log.spool.rows)
+    groups = sorted(log.episodes[agent], key=log.buffer.rows)
     parts = [
         _batch(log, same[start : start + many])
-        for rounds, alike in groupby(groups, key=log.spool.rows)
+        for rounds, alike in groupby(groups, key=log.buffer.rows)
         for same in [list(alike)]
-        for many in [max(1, NUMBERS // (rounds * len(log.seats[agent].actions)))]
+        for many in [max(1, MAX_BATCH_NUMBERS // (rounds * len(log.seats[agent].actions)))]
         for start in range(0, len(same), many)
     ]
     numbers = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -68,8 +68,8 @@ def audit_received(log: Log, agent: str) -> AgentAudit:
         curve={},
         against={},
         worst_swap=None,
-        rivals={},
-        rival_curves={},
+        baselines={},
+        baseline_curves={},
         learning=Learning("cannot tell", f"cannot tell: {REASON}"),
         exploration=None if np.isnan(means).any() else Exploration(*means.tolist())._asdict(),
         notes=[REASON]
@@ -80,10 +80,10 @@ def audit_received(log: Log, agent: str) -> AgentAudit:
 
 def _batch(log: Log, groups: list[Group]) -> tuple[np.ndarray, ...]:
     """Rounds, losses, plays of every action and measures of episodes of equal length; no measures of equal losses."""
-    n, rounds, d = len(groups), log.spool.rows(groups[0]), len(log.seats[groups[0][0]].actions)
+    n, rounds, d = len(groups), log.buffer.rows(groups[0]), len(log.seats[groups[0][0]].actions)
     seen, low, high = Seen((n, rounds, d), True), np.full(n, np.inf), np.full(n, -np.inf)
-    step = max(1, NUMBERS // (n * d))
-    pieces = [log.spool.pieces(group, step) for group in groups]
+    step = max(1, MAX_BATCH_NUMBERS // (n * d))
+    pieces = [log.buffer.pieces(group, step) for group in groups]
     for together in zip(*pieces, strict=True):
         piece = np.stack(together)
         action, loss = piece[..., 1].astype(int), piece[..., 2]

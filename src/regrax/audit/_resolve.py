@@ -12,7 +12,7 @@ import numpy as np
 from regrax.agents import AnswerReader
 from regrax.audit._formats import Numbered
 from regrax.audit._layout import Layout
-from regrax.audit._rows import LAST, VECTORS, Row
+from regrax.audit._rows import MAX_ROUND, VECTORS, Row
 from regrax.audit._text import short
 from regrax.games import Game
 from regrax.specs import as_game
@@ -124,7 +124,7 @@ class Resolver:
     def _round(self, row: Row, seat: int) -> int:
         place = row.episode, seat
         number = self.rounds.get(place, 0) + 1 if row.round is None else row.round
-        if not 0 <= number < LAST or number != int(number):
+        if not 0 <= number < MAX_ROUND or number != int(number):
             raise ValueError(f"round must be an integer >= 0, got {short(row.round)}")
         self.rounds[place] = row.round = int(number)
         return row.round

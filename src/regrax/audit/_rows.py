@@ -24,10 +24,10 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax.audit._text import short
 
-ACTIONS = 1000  # of one agent
-LARGEST = 1e50  # size of a loss: sums and squares of many stay finite
-RAREST = 1e-9  # propensity
-LAST = 1 << 53  # round
+MAX_ACTIONS = 1000  # of one agent
+MAX_LOSS = 1e50  # size of a loss: sums and squares of many stay finite
+MIN_PROPENSITY = 1e-9
+MAX_ROUND = 1 << 53  # beyond, a double cannot count
 
 VECTORS = ("policy", "losses", "payoffs")
 Name = str | int | float
@@ -95,10 +95,8 @@ def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarr
     """
     given = [n for n in ("losses", "payoffs", "loss", "payoff") if _column(rows, n) is not None]
     if len(given) != 1:
-        came = " and ".join(given) or "none"
-        raise ValueError(
-            f"a row must give one of losses, payoffs, loss and payoff, but gives {came}"
-        )
+        kinds = " and ".join(given) or "none"
+        raise ValueError(f"a row must give one of losses, payoffs, loss and payoff, got {kinds}")
     full = given[0] in ("losses", "payoffs")
     if seat is not None and (seat.feedback == "full") != full:
         was = "losses of every action" if seat.feedback == "full" else "only the loss received"
@@ -112,11 +110,11 @@ def read_round(row: Row, last: int) -> int:
     """The round of a row that comes after round `last` of its episode, which is -1 before the first."""
     if row.round is None:
         return max(last, 0) + 1
-    if not 0 <= row.round < LAST or row.round != int(row.round):
-        raise ValueError(f"round must be a whole number of at least 0, but is {short(row.round)}")
+    if not 0 <= row.round < MAX_ROUND or row.round != int(row.round):
+        raise ValueError(f"round must be an integer >= 0, got {short(row.round)}")
     if row.round <= last:
         raise ValueError(
-            f"round must rise within an episode and agent, but {row.round:.0f} comes after {last}"
+            f"round must rise within an episode and agent, got {row.round:.0f} after {last}"
         )
     return int(row.round)
 
@@ -128,7 +126,7 @@ def _full(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[S
     losses = sign * _vectors(name, column, seat)
     policy, action = _column(rows, "policy"), _column(rows, "action")
     if policy is None and action is None:
-        raise ValueError("a row must give the action or the policy that was played, but has none")
+        raise ValueError("a row must give the action or the policy that was played, got neither")
     mixed = np.zeros((0, 0)) if policy is None else _policies(policy, seat)
     # an action that was drawn is what was played, and what regret counts
     played = mixed if action is None else np.eye(len(actions))[_indices(action, seat)]
@@ -138,7 +136,7 @@ def _full(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[S
 def _bandit(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
     policy, action = _column(rows, "policy"), _column(rows, "action")
     if action is None:
-        raise ValueError(f"a row with {name} alone must give the action that received it, but none")
+        raise ValueError(f"a row with {name} alone must give the action that received it")
     loss, chance = sign * _finite(name, _column(rows, name)), _column(rows, "propensity")
     if policy is None and chance is None and (seat is None or seat.feedback == "received"):
         seat, played = _discovered(action, seat, "received")
@@ -172,8 +170,8 @@ def _names(name: str, column: list[Any], seat: Seat | None) -> tuple[bool, tuple
     if seat is not None:
         return seat.named, seat.actions
     first, named = column[0], isinstance(column[0], dict)
-    if not 1 <= len(first) <= ACTIONS:
-        raise ValueError(f"{name} must be of 1 to {ACTIONS} actions, but has {len(first)} entries")
+    if not 1 <= len(first) <= MAX_ACTIONS:
+        raise ValueError(f"{name} must be of 1 to {MAX_ACTIONS} actions, got {len(first)} entries")
     return named, tuple(first) if named else tuple(map(str, range(len(first))))
 
 
@@ -184,7 +182,7 @@ def _vectors(name: str, column: list[Any], seat: Seat) -> np.ndarray:
         raise ValueError(f"{name} must be {form} as in this agent's first row")
     if set(map(len, column)) != {d}:
         raise ValueError(
-            f"{name} must have {d} entries as in this agent's first row, but has {len(column[0])}"
+            f"{name} must have {d} entries as in this agent's first row, got {len(column[0])}"
         )
     rows = [_by_name(name, value, seat) for value in column] if seat.named else column
     return _finite(name, list(chain.from_iterable(rows))).reshape(-1, d)
@@ -195,7 +193,7 @@ def _by_name(name: str, value: Any, seat: Seat) -> list[float]:
         return [value[action] for action in seat.actions]
     except KeyError as missing:
         raise ValueError(
-            f"{name} must name action {short(missing.args[0])}, but does not"
+            f"{name} must have an entry for every action, got none for {short(missing.args[0])}"
         ) from None
 
 
@@ -207,9 +205,9 @@ def _policies(column: list[Any], seat: Seat) -> np.ndarray:
 
 def _finite(name: str, values: list[Any]) -> np.ndarray:
     numbers = np.array(values, float)
-    if not np.all(np.abs(numbers) <= LARGEST):  # also false for nan
+    if not np.all(np.abs(numbers) <= MAX_LOSS):  # also false for nan
         raise ValueError(
-            f"{name} must be finite numbers of size at most {LARGEST:g}, but one is not"
+            f"{name} must be finite numbers of size at most {MAX_LOSS:g}, got one that is not"
         )
     return numbers
 
@@ -221,10 +219,10 @@ def _indices(column: list[Any], seat: Seat) -> np.ndarray:
         fits = all(isinstance(value, str) and value in places for value in column)
         found = np.array([places[v] for v in column]) if fits else None
     else:
-        known = f"a whole number from 0 to {len(seat.actions) - 1}"
+        known = f"an integer from 0 to {len(seat.actions) - 1}"
         found = _whole(column, len(seat.actions))
     if found is None:
-        raise ValueError(f"action must be {known}, but is {short(column[0])}")
+        raise ValueError(f"action must be {known}, got {short(column[0])}")
     return found.astype(int)
 
 
@@ -235,12 +233,12 @@ def _discovered(
     places = {name: place for place, name in enumerate(seat.actions if seat else ())}
     for value in column:
         if isinstance(value, float) and not value.is_integer():
-            raise ValueError(f"action must be a name or a whole number, but is {short(value)}")
+            raise ValueError(f"action must be a name or an integer, got {short(value)}")
     names = [value if isinstance(value, str) else str(int(value)) for value in column]
     played = [places.setdefault(name, len(places)) for name in names]
-    if len(places) > ACTIONS:
+    if len(places) > MAX_ACTIONS:
         raise ValueError(
-            f"an agent must have at most {ACTIONS} actions, but {short(names[0])} is one more"
+            f"an agent must have at most {MAX_ACTIONS} actions, got one more: {short(names[0])}"
         )
     found = Seat(feedback, tuple(places), True, False) if seat is None else seat
     return replace(found, actions=tuple(places)), np.array(played)
@@ -251,16 +249,16 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
     mixed = policies.shape[1] > 0
     if column is None and not mixed:
         raise ValueError(
-            "a row with one action's loss must give its propensity or policy, but has none"
+            "a row with one action's loss must give its propensity or policy, got neither"
         )
     of_policy = policies[np.arange(len(played)), played] if mixed else None
     chance = of_policy if column is None else _finite("propensity", column)
     assert chance is not None
-    if not np.all((chance >= RAREST) & (chance <= 1 + checks.TOLERANCE)):
-        raise ValueError(f"propensity must be from {RAREST:g} to 1, but is {chance[0]:g}")
+    if not np.all((chance >= MIN_PROPENSITY) & (chance <= 1 + checks.TOLERANCE)):
+        raise ValueError(f"propensity must be from {MIN_PROPENSITY:g} to 1, got {chance[0]:g}")
     if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
         raise ValueError(
-            f"propensity must be the policy's {of_policy[0]:g} of that action, but is {chance[0]:g}"
+            f"propensity must be the policy's {of_policy[0]:g} of that action, got {chance[0]:g}"
         )
     return np.minimum(chance, 1.0)
 

@@ -8,23 +8,23 @@ from typing import IO
 import numpy as np
 from jaxtyping import Float
 
-HELD = 1 << 23  # bytes in memory before they are written out
-MANY = 64  # small pieces of one group before they are joined
+MAX_MEMORY_BYTES = 1 << 23  # bytes in memory before they are written out
+MAX_PIECES = 64  # small pieces of one group before they are joined
 
 Group = tuple[str, str]  # agent, episode
 
 
-class Spool:
+class SpillBuffer:
     """Rows of numbers by group, in the order they were added.
 
-    >>> spool = Spool(held=64)
+    >>> buffer = SpillBuffer(held=64)
     >>> for row in range(5):
-    ...     spool.add(("a", "0"), np.full((1, 4), float(row)))
-    >>> spool.rows(("a", "0")), [piece[:, 0].tolist() for piece in spool.pieces(("a", "0"), 2)]
+    ...     buffer.add(("a", "0"), np.full((1, 4), float(row)))
+    >>> buffer.rows(("a", "0")), [piece[:, 0].tolist() for piece in buffer.pieces(("a", "0"), 2)]
     (5, [[0.0, 1.0], [2.0, 3.0], [4.0]])
     """
 
-    def __init__(self, held: int = HELD) -> None:
+    def __init__(self, held: int = MAX_MEMORY_BYTES) -> None:
         self._limit, self._bytes = held, 0
         self._held: dict[Group, list[np.ndarray]] = {}
         self._written: dict[Group, list[tuple[int, int]]] = {}  # where, how many rows
@@ -45,7 +45,7 @@ class Spool:
         """Append rows to a group."""
         pieces = self._held.setdefault(group, [])
         pieces.append(block)
-        if len(pieces) > MANY:
+        if len(pieces) > MAX_PIECES:
             pieces[:] = [np.concatenate(pieces)]
         self._rows[group] = self._rows.get(group, 0) + len(block)
         self._width[group] = block.shape[1]
@@ -80,7 +80,7 @@ class Spool:
 
     def _spill(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the spool
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the buffer
             weakref.finalize(self, self._file.close)
         place = self._file.seek(0, 2)
         for group, blocks in self._held.items():

@@ -1,4 +1,4 @@
-"""Words of the audit; text that came from a log is made fit to print, for names may hold anything."""
+"""Words of the audit; text from a log is made fit to print, for names may hold anything."""
 
 from typing import Any
 

@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, stdtrit
 
-from regrax.audit._bootstrap import FEWEST
+from regrax.audit._bootstrap import MIN_EPISODES
 
 DRAWS = 1999
-LARGE = 2000  # episodes beyond which the test's distribution is normal
+MAX_PERMUTED_EPISODES = 2000  # beyond, the statistic is taken as normal
 LEVEL = 0.95
 Values = Float[np.ndarray, "E"]
 
@@ -45,7 +45,7 @@ def difference(first: Values, second: Values, paired: bool, seed: int = 0) -> Di
     """
     samples = [second - first] if paired else [second, first]
     value = _gap(samples)
-    if min(map(len, samples)) < FEWEST:
+    if min(map(len, samples)) < MIN_EPISODES:
         return Difference(value)
     error = _error(samples)
     if error <= 1e-12 * max(np.abs(part).max() for part in (first, second)):
@@ -90,13 +90,13 @@ def _flips(samples: list[Values], seed: int) -> float:
     rng, count = np.random.default_rng(seed), sum(map(len, samples))
     if len(samples) == 1:
         found = abs(_statistic(samples[0][None])[0])
-        if count > LARGE:
+        if count > MAX_PERMUTED_EPISODES:
             return float(2 * ndtr(-found))
         null = _statistic(rng.choice([-1.0, 1.0], (DRAWS, count)) * samples[0])
     else:
         pooled, mask = np.concatenate(samples), np.arange(count) < len(samples[0])
         found = abs(_welch(pooled, mask[None])[0])
-        if count > LARGE:
+        if count > MAX_PERMUTED_EPISODES:
             return float(2 * ndtr(-found))
         null = _welch(pooled, rng.permuted(np.tile(mask, (DRAWS, 1)), axis=1))
     return float((1 + np.sum(np.abs(null) >= found * (1 - 1e-9))) / (1 + DRAWS))

@@ -5,9 +5,9 @@ differ between episodes. With $r_t$ the regret of round $t$ and $q_t$ the qualit
 regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of $\theta > 0$ in white
 noise is $W(r) = \sum_t w_t r_t$. "Learning" needs
 
-- both $W(r)$ (regret a round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
+- both $W(r)$ (regret per round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
   other) to be larger than chance makes them; the larger p-value counts, which holds its level if either does;
-- regret a round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
+- regret per round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
   bad in its first round only has linear regret all the same.
 
 Chance is
@@ -21,7 +21,7 @@ Chance is
 An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums of equal length, and its first `BINS`
 rounds alone; the smaller p-value counts twofold.
 
-Without that claim, let $\rho_{e,j}$ be the regret a round against $j$ in the later half of episode $e$:
+Without that claim, let $\rho_{e,j}$ be the regret per round against $j$ in the later half of episode $e$:
 
     no regret      mean_e max_j rho_ej + q s < a fiftieth of the losses' spread
     not learning   mean_e rho_{e,b(e)} - q_j s_j > 0 for some b, and play does not move
@@ -46,8 +46,10 @@ from regrax.audit._bins import Bins, Scores, weights
 from regrax.audit._published_tests import TESTS, all_tests, regression
 
 BINS = 512
-MANY = 10  # episodes from which they, and not the order of rounds, are the source of chance
-LEAST_ROUNDS = 8
+MIN_INDEPENDENT_EPISODES = (
+    10  # from here episodes, not the order of rounds, are the source of chance
+)
+MIN_ROUNDS = 8
 DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
 BLOCKS = 24  # blocks that a random order keeps at least
@@ -59,7 +61,7 @@ FALL = 0.25  # of the earlier half's regret
 Word = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Published:
     """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
 
@@ -67,19 +69,33 @@ class Published:
     false_alarms: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Learning:
-    """The verdict with what it rests on."""
+    """The verdict with what it rests on.
+
+    Attributes:
+        verdict: one word.
+        words: the same as a sentence.
+        p_value: of the verdict "learning".
+        regret_falls: p-value that regret per round falls.
+        play_moves: p-value that play changes over the rounds.
+        early: regret per round in the earlier half of the episodes.
+        late: in the later half.
+        exponent: $b_0$ of the regression of Park et al.
+        left_out: rounds without positive regret, which the regression cannot use.
+        tests: the published tests by name.
+        null: what chance is taken to be: a bootstrap over episodes, or rounds in random order.
+    """
 
     verdict: Word
     words: str
-    p_value: float | None = None  # of the verdict "learning"
-    regret_falls: float | None = None  # p-value
-    play_moves: float | None = None  # p-value
-    early: float | None = None  # regret a round in the earlier half of the episodes
+    p_value: float | None = None
+    regret_falls: float | None = None
+    play_moves: float | None = None
+    early: float | None = None
     late: float | None = None
-    exponent: float | None = None  # b0 of the regression
-    left_out: int = 0  # rounds without positive regret, which the regression cannot use
+    exponent: float | None = None
+    left_out: int = 0
     tests: dict[str, Published] = field(default_factory=dict)
     null: str = "none"
 
@@ -98,10 +114,10 @@ def judge(
     """
     whole = windows[0]
     m = whole.suffered.shape[1]
-    if m < LEAST_ROUNDS:
-        few = f"cannot tell: at least {LEAST_ROUNDS} rounds are needed, but there are {m}"
+    if m < MIN_ROUNDS:
+        few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    many = len(scores[0].regret) >= MANY
+    many = len(scores[0].regret) >= MIN_INDEPENDENT_EPISODES
     pairs = [_p_values(b, s, many, seed) for b, s in zip(windows, scores, strict=True)]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
     early, late = _halves(scores[0], whole.length)
@@ -139,7 +155,7 @@ def _p_values(bins: Bins, scores: Scores, many: bool, seed: int) -> tuple[float,
 
 
 def _shuffled(series: Float[np.ndarray, "n m"], seed: int) -> float:
-    """How often rounds in random order have a statistic as large as in the order they came."""
+    """How often rounds in random order have a statistic as large as in the order they were played."""
     n, m = series.shape
     drawn = _shuffled_weights(n, m, block_length(series), seed) @ series.ravel()
     tie = 1e-9 * np.abs(series).max(initial=0.0)  # equal up to rounding counts as equal
@@ -185,7 +201,7 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
 
 
 def _late_interval(bins: Bins, scores: Scores, many: bool) -> tuple[float, float]:
-    """Bounds of the later half's regret a round: below and above, each at 95 %; samples are episodes, or batches."""
+    """Bounds of the later half's regret per round: below and above, each at 95 %; samples are episodes, or batches."""
     low, high = scores.low, scores.high[:, None, None]
     if not many:
         rates = bins.rates()

@@ -24,15 +24,25 @@ HALVINGS = 20
 
 
 class Descent(NamedTuple):
-    """Predictions from the exact curvature beside what descent on sampled sequences does."""
+    """Predictions from the exact curvature beside what descent on sampled sequences does.
+
+    Attributes:
+        curvature: exact, with the rates it predicts.
+        contraction: measured per step of gradient descent at the best rate.
+        below: growth per step of the gradient at 0.95 of the largest rate, after a while.
+        above: the same at 1.05 of it.
+        gradient_steps: from uniform play to a loss within the tolerance of the least; None if not reached.
+        preconditioned_steps: the same, halving a step while the loss does not fall.
+        nearby_steps: full preconditioned steps from half the stationary step.
+    """
 
     curvature: theory.Curvature
-    contraction: float  # measured per step of gradient descent at the best rate
-    below: float  # growth per step of the gradient at 0.95 of the largest rate, after a while
-    above: float  # the same at 1.05 of it
-    gradient_steps: int | None  # from uniform play to a loss within the tolerance of the least
-    preconditioned_steps: int | None  # the same, halving a step while the loss does not fall
-    nearby_steps: int | None  # full preconditioned steps from half the stationary step
+    contraction: float
+    below: float
+    above: float
+    gradient_steps: int | None
+    preconditioned_steps: int | None
+    nearby_steps: int | None
 
 
 def descent(

@@ -18,7 +18,14 @@ DOUBT = 4.0  # standard errors
 
 
 class Identity(NamedTuple):
-    """An identity, the mean difference of its sides, and the standard error of that mean."""
+    """An identity of the paper, tested on drawn sequences.
+
+    Attributes:
+        name: short.
+        statement: the formula.
+        difference: mean of left side less right side.
+        error: standard error of that mean.
+    """
 
     name: str
     statement: str
@@ -56,7 +63,12 @@ def check_expectations(
 ) -> list[Identity]:
     r"""Test every identity at half the stationary step, where none of its sides vanishes.
 
-    `devices` share the sequences.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> [i.holds for i in check_expectations(3, 8, key=jax.random.key(0), sequences=20_000)]

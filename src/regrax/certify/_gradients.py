@@ -20,12 +20,19 @@ from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
-CHUNK = 250  # sequences whose gradients are held at once
+SEQUENCES_PER_CHUNK = 250  # sequences whose gradients are held at once
 DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than this
 
 
 class Block(NamedTuple):
-    """A block of parameters: measured and expected gradient, and how surprising the difference is."""
+    """A block of parameters: measured and expected gradient, and how surprising the difference is.
+
+    Attributes:
+        name: of the parameters, as in `V`.
+        gradient: measured.
+        error: its standard errors.
+        expected: by theory.
+    """
 
     name: str
     gradient: Float[np.ndarray, "n"]
@@ -64,14 +71,21 @@ def gradient_blocks(
 ) -> list[Block]:
     r"""The gradient of $E[R^2]$ at the configuration with step $k$ (by default $k^\star$), beside what theory expects.
 
-    `devices` share the sequences.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        architecture: `"single"` layer, or `"swap"`.
+        step: $k$ of the configuration; by default $k^\star$.
+        sequences: how many, at least 4,000.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> blocks = gradient_blocks(2, 5, key=jax.random.key(0), sequences=4000)
     >>> [(block.name, block.holds) for block in blocks]
     [('V', True), ('a', True), ('v_c', True)]
     """
-    checks.at_least("sequences", sequences, 16 * CHUNK)
+    checks.at_least("sequences", sequences, 16 * SEQUENCES_PER_CHUNK)
     step = theory.step_size(actions, horizon) if step is None else step
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
@@ -79,7 +93,7 @@ def gradient_blocks(
         mesh = mesh_of(devices)
         model, objective = _configuration(architecture, actions, horizon, step)
         placed = everywhere((model, objective, key), mesh)
-        mean, error = _moments(*placed, sequences // CHUNK, mesh)
+        mean, error = _moments(*placed, sequences // SEQUENCES_PER_CHUNK, mesh)
     if architecture == "single":
         return _single_blocks(mean, error, target)
     return _swap_blocks(mean, error, target)
@@ -103,7 +117,7 @@ def _moments(
 
     def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
         model, objective, key = shared
-        data = objective.draw(CHUNK, key=jax.random.fold_in(key, index))
+        data = objective.draw(SEQUENCES_PER_CHUNK, key=jax.random.fold_in(key, index))
         return jax.grad(objective.loss)(model, data)
 
     every = each(gradient, (model, objective, key), chunks, mesh)

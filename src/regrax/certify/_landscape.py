@@ -24,17 +24,32 @@ FLAT = 1e-8  # an eigenvalue below this share of the largest is a flat direction
 
 
 class Family(NamedTuple):
-    """The derivative of the loss in the step, over a wide range of steps."""
+    r"""The derivative of the loss in the step, over a wide range of steps.
+
+    Attributes:
+        step: the stationary step $k^\star$.
+        slopes: $L'$ at half, once and twice the step.
+        curvature: $L''$ at the step, by differences.
+        roots: sign changes of $L'$ that were found.
+        scanned: from, to, and how many points.
+    """
 
     step: float
-    slopes: dict[str, float]  # at half, once and twice the step
-    curvature: float  # L'' at the step, by differences
-    roots: int  # sign changes found
-    scanned: tuple[float, float, int]  # from, to, how many points
+    slopes: dict[str, float]
+    curvature: float
+    roots: int
+    scanned: tuple[float, float, int]
 
 
 class Curvature(NamedTuple):
-    """Eigenvalues of the Hessian over all parameters, ascending, with standard errors."""
+    """Eigenvalues of the Hessian over all parameters, ascending, with standard errors.
+
+    Attributes:
+        eigenvalues: ascending.
+        errors: their standard errors.
+        flat: how many are zero.
+        expected_flat: how many should be, $d + 1$.
+    """
 
     eigenvalues: Float[np.ndarray, "n"]
     errors: Float[np.ndarray, "n"]
@@ -86,8 +101,14 @@ def curvature(
 ) -> Curvature:
     r"""The spectrum of the Hessian of the regret loss over $(V, a, v_c)$ at $k^\star$.
 
-    $V \to V + 1c^\top$ and $v_c \to v_c + \alpha 1$ change no policy: $d + 1$ directions must be flat. `devices` share
-    the ten batches of sequences.
+    $V \to V + 1c^\top$ and $v_c \to v_c + \alpha 1$ change no policy: $d + 1$ directions must be flat.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many, over ten independent batches.
+        devices: that share the ten batches; by default one.
 
     >>> import jax
     >>> curvature(2, 5, key=jax.random.key(0), sequences=2000).is_minimum

@@ -23,11 +23,18 @@ Ratio = Callable[[Vector, Vector, Vector, Float[Array, ""]], Float[Array, ""]]
 
 
 class Lemma(NamedTuple):
-    """A statement of the paper, as printed or corrected, and the ratio that must not exceed 1."""
+    """A statement of the paper, as printed or corrected, and the ratio that must not exceed 1.
+
+    Attributes:
+        name: as in the paper.
+        statement: the formula.
+        form: `"as printed"` or `"corrected"`.
+        ratio: of drawn points, the two sides' ratio, at most 1 where the statement holds.
+    """
 
     name: str
     statement: str
-    form: str  # "as printed" or "corrected"
+    form: str
     ratio: Ratio
 
 

@@ -30,9 +30,9 @@ from regrax.theory import optimal_policy
 Architecture = Literal["single", "swap"]
 Estimator = Literal["paper", "hindsight", "conditional", "antithetic", "quasi"]
 ESTIMATORS: tuple[Estimator, ...] = ("paper", "hindsight", "conditional", "antithetic", "quasi")
-WIDEST = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
-GRID = 9
-LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
+GRID_FACTOR = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
+GRID_POINTS = 9
+GRID_LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
 
 
 def monte_carlo_steps(
@@ -48,7 +48,15 @@ def monte_carlo_steps(
 ) -> Float[Array, "runs"]:
     r"""The minimiser over $k$ of the estimator's mean over `samples` sequences, once for every run.
 
-    `devices` share the sequences of a run.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: of the random numbers; the same key gives the same sequences.
+        architecture: `"single"` layer, or `"swap"`.
+        estimator: of $L(k)$, one of `ESTIMATORS`.
+        samples: sequences per run.
+        runs: how many minimisers to return.
+        devices: that share the sequences of a run; by default one.
 
     >>> import jax
     >>> steps = monte_carlo_steps(3, 20, key=jax.random.key(0), runs=4)
@@ -60,9 +68,9 @@ def monte_carlo_steps(
     checks.at_least("samples", samples, 2)
     checks.at_least("runs", runs, 1)
     if architecture not in ("single", "swap"):
-        raise ValueError(f'architecture must be "single" or "swap", but is {architecture!r}')
+        raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
     if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, but is {estimator!r}")
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     heads = actions if architecture == "swap" else 1
     draw = _draws(estimator, (horizon, actions, heads * samples))
     mesh = mesh_of(devices, pieces=1)
@@ -131,11 +139,13 @@ def _step(
     objective = _objective(split(losses, mesh), heads, estimator)
 
     def refine(centre: Float[Array, ""], width: Float[Array, ""]) -> tuple[Float[Array, ""], None]:
-        offsets = width * jnp.linspace(-1, 1, GRID)
+        offsets = width * jnp.linspace(-1, 1, GRID_POINTS)
         return centre + offsets[jnp.argmin(lax.map(objective, jnp.exp(centre + offsets)))], None
 
     start = jnp.log(jnp.asarray(2 / losses.shape[0] ** 0.5))
-    widths = jnp.array([math.log(WIDEST) * (2 / (GRID - 1)) ** level for level in range(LEVELS)])
+    widths = jnp.array(
+        [math.log(GRID_FACTOR) * (2 / (GRID_POINTS - 1)) ** level for level in range(GRID_LEVELS)]
+    )
     return together(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
 
 

@@ -23,13 +23,21 @@ NEWTON = 12
 
 
 class StepInterval(NamedTuple):
-    """A step with its 95 % interval, and what the Gaussian step would cost on these losses."""
+    """A step with its 95 % interval, and what the Gaussian step would cost on these losses.
+
+    Attributes:
+        step: estimate.
+        low: lower end of its 95 % interval.
+        high: its upper end.
+        gaussian: the exact step for Gaussian losses of the same (mean) horizon.
+        excess: loss at the Gaussian step over the loss at the best one, minus 1.
+    """
 
     step: float
     low: float
     high: float
-    gaussian: float  # the exact step for Gaussian losses of the same (mean) horizon
-    excess: float  # loss at the Gaussian step over the loss at the best one, minus 1
+    gaussian: float
+    excess: float
 
 
 def numerical_step(
@@ -43,8 +51,13 @@ def numerical_step(
 ) -> StepInterval:
     r"""The step that minimises $E[R(k)^2]$ on any i.i.d. losses with a common mean.
 
-    With `RandomHorizon` the horizon is that of the mean: sequences are drawn twice as long, less one round.
-    `devices` share the sequences.
+    Args:
+        distribution: of the losses, i.i.d. with a common mean for all actions.
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$; with `RandomHorizon` their mean, and sequences are drawn twice as long, less one.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many, at least 100.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> from regrax.training import Gaussian

@@ -55,14 +55,23 @@ class Enclosure(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    """What is proved for two actions and one horizon."""
+    r"""What is proved for two actions and one horizon.
+
+    Attributes:
+        horizon: $T$.
+        step: encloses $k^\star$.
+        only_root_on: the interval on which $L'$ has no other root.
+        loss: encloses $L(k^\star)$.
+        optimal_loss: encloses $L^*$.
+        eigenvalues: five of the Hessian, each with its direction; three more directions are flat.
+    """
 
     horizon: int
     step: Enclosure
     only_root_on: tuple[float, float]
     loss: Enclosure
     optimal_loss: Enclosure
-    eigenvalues: tuple[tuple[str, Enclosure], ...]  # five; three more directions are flat
+    eigenvalues: tuple[tuple[str, Enclosure], ...]
 
     @property
     def is_minimum(self) -> bool:

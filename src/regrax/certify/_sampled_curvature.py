@@ -56,7 +56,7 @@ class SampledCurvature(NamedTuple):
 
 
 def sampled_curvature(
-    found: theory.Curvature,
+    exact: theory.Curvature,
     *,
     key: PRNGKeyArray,
     sequences: int = 20_000,
@@ -65,7 +65,7 @@ def sampled_curvature(
     r"""The eigenvalues of an exact curvature beside those of Hessians averaged over random sequences.
 
     Args:
-        found: `theory.curvature` of one softmax layer.
+        exact: `theory.curvature` of one softmax layer.
         key: of the sequences.
         sequences: how many, shared by ten batches.
         devices: what shares the batches.
@@ -76,17 +76,17 @@ def sampled_curvature(
     True
     """
     checks.at_least("sequences", sequences, BATCHES)
-    d, T = found.actions, int(found.horizon)
+    d, T = exact.actions, int(exact.horizon)
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
-        placed = everywhere((LinearAttention.hedge(d, found.step), key), mesh)
+        placed = everywhere((LinearAttention.hedge(d, exact.step), key), mesh)
         every = np.asarray(_hessians(*placed, d, T, sequences // BATCHES, mesh))
-    _, vectors = np.linalg.eigh(hessian_matrix(found))
+    _, vectors = np.linalg.eigh(hessian_matrix(exact))
     # exact eigenvalues may come close to each other: a space is told by its place in the spectrum
-    ends = found.flat + np.cumsum([e.multiplicity for e in found.eigenvalues])
-    spaces = np.split(vectors, [found.flat, *ends], axis=1)[1:-1]
-    pairs = zip(found.eigenvalues, spaces, strict=True)
-    return SampledCurvature(tuple(_sampled(exact, space, every) for exact, space in pairs))
+    ends = exact.flat + np.cumsum([e.multiplicity for e in exact.eigenvalues])
+    spaces = np.split(vectors, [exact.flat, *ends], axis=1)[1:-1]
+    pairs = zip(exact.eigenvalues, spaces, strict=True)
+    return SampledCurvature(tuple(_sampled(one, space, every) for one, space in pairs))
 
 
 def _sampled(
@@ -97,17 +97,17 @@ def _sampled(
     return SampledEigenvalue(exact, float(traces.mean()), error)
 
 
-def hessian_matrix(found: theory.Curvature) -> Float[np.ndarray, "n n"]:
+def hessian_matrix(exact: theory.Curvature) -> Float[np.ndarray, "n n"]:
     r"""The exact Hessian over all $d^2 + 2d$ parameters, in the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
 
     >>> from regrax import theory
     >>> hessian_matrix(theory.curvature(2, 5)).shape
     (8, 8)
     """
-    d = found.actions
+    d = exact.actions
     rows = []
     for unit in np.eye(d * d + 2 * d):
         V, a, v = np.split(unit, [d * d, d * d + d])
-        moved = theory.hessian_product(found, theory.Direction(V.reshape(d, d), v, a))
+        moved = theory.hessian_product(exact, theory.Direction(V.reshape(d, d), v, a))
         rows.append(np.concatenate([moved.values.ravel(), moved.scores, moved.bias]))
     return np.array(rows)

@@ -8,7 +8,7 @@ from regrax._settings import Output, Positional
 from regrax.cli._logs import LogOptions
 from regrax.cli._text import number, print_json, print_table
 
-SHOWN_AGENTS = 20  # in text; --json has all
+MAX_PRINTED_AGENTS = 20  # in text; --json has all
 
 if TYPE_CHECKING:
     from regrax.audit import AgentAudit, Audit, Measure
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """Audit a log of what agents played and lost, a row a round.
+    """Audit a log of what agents played and lost, a row per round.
+
+    Args:
+        log: JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one.
+        json: Print one JSON object.
+        html: Write a report into this file.
 
     regrax audit log.jsonl --html report.html
     """
 
     log: Positional[Path]
-    """JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; `regrax play --log` writes one."""
     json: bool = False
-    """Print one JSON object."""
     html: Output | None = None
-    """Write a report into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:
@@ -40,8 +42,8 @@ class AuditLog:
         with Bars(
             hidden=self.json, after=1.0
         ) as bars:  # of what is quickly done it would only flicker
-            told = self.form.read()
-            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **told)
+            options = self.form.read()
+            audit = audit_log(self.log, lambda *at: bars.show(Progress(*at)), **options)
         if self.html:
             write_output(self.html, audit_page(audit, self.log.name).encode("utf-8", "replace"))
         print_json({"log": str(self.log), **audit.to_dict()}) if self.json else _print(audit)
@@ -50,11 +52,11 @@ class AuditLog:
 def _print(audit: "Audit") -> None:
     from regrax.audit import counted, verdicts
 
-    for agent in audit.agents[:SHOWN_AGENTS]:
+    for agent in audit.agents[:MAX_PRINTED_AGENTS]:
         _print_agent(agent)
-    if len(audit.agents) > SHOWN_AGENTS:
+    if len(audit.agents) > MAX_PRINTED_AGENTS:
         print(
-            f"{SHOWN_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
+            f"{MAX_PRINTED_AGENTS} of {counted(len(audit.agents), 'agent')} are shown: {verdicts(audit)}"
         )
     if audit.gaps is not None:
         gaps = audit.gaps
@@ -64,7 +66,7 @@ def _print(audit: "Audit") -> None:
             ["swap", number(gaps.swap_gap)],
         ]
         print_table(
-            ("gap", "a round"), rows, "If they are the players of one game, their joint play"
+            ("gap", "per round"), rows, "If they are the players of one game, their joint play"
         )
     print(f"{counted(audit.rows, 'row')} read, {counted(audit.bad_rows, 'bad row')} left out")
     if audit.bad:
@@ -80,7 +82,7 @@ def _print_agent(agent: "AgentAudit") -> None:
     rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
     rows.append(["loss", *_cells(agent.loss)])
-    print_table(("measure", "an episode", "a round", "95 % interval"), rows, title)
+    print_table(("measure", "per episode", "per round", "95 % interval"), rows, title)
     print(agent.learning.words)
     if agent.fractions:
         print(f"played: {_shares(agent.fractions)}")
@@ -90,11 +92,11 @@ def _print_agent(agent: "AgentAudit") -> None:
         print(explored(agent.exploration))
     if agent.worst_swap is not None:
         print(f"worst swap: {shown(agent.worst_swap.words)}")
-    if agent.rivals:
-        columns = ("on the same losses", "loss a round", "external", "swap")
+    if agent.baselines:
+        columns = ("on the same losses", "loss per round", "external", "swap")
         kinds = ("loss_per_round", "external", "swap")
         own = [number(agent.loss_per_round), *(number(agent.regret[k].total) for k in kinds[1:])]
-        others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.rivals.items()]
+        others = [[n, *(number(found[k]) for k in kinds)] for n, found in agent.baselines.items()]
         print_table(columns, [["this agent", *own], *others])
     if agent.learning.tests:
         tests = agent.learning.tests.items()
@@ -109,7 +111,7 @@ def _print_agent(agent: "AgentAudit") -> None:
 def _shares(fractions: dict[str, float]) -> str:
     from regrax.audit import shown
 
-    ranked = sorted(fractions.items(), key=lambda item: -item[1])[:SHOWN_AGENTS]
+    ranked = sorted(fractions.items(), key=lambda item: -item[1])[:MAX_PRINTED_AGENTS]
     return ", ".join(f"{shown(name)} {share:.1%}" for name, share in ranked)
 
 

@@ -14,28 +14,31 @@ MAX_ACTIONS, MAX_HORIZON = 1000, 100_000
 
 @dataclass(frozen=True)
 class Certify:
-    """Check the theorems by Monte Carlo and exact integrals: gradients block by block, signs, curvature, identities."""
+    """Check the theorems by Monte Carlo and exact integrals: gradients block by block, signs, curvature, identities.
+
+    Args:
+        actions: The number of actions d.
+        horizon: The number of rounds T.
+        architecture: One softmax head, or the multi-head swap architecture.
+        step: Certify the gradients at this step instead of the stationary one.
+        sequences: Random sequences for the gradients.
+        lemmas: Also try to break the paper's lemmas, one by one.
+        rigorous: For two or three actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`).
+        claim: With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved.
+        seed: Seed of the random sequences.
+        json: Print one JSON object.
+    """
 
     actions: int
-    """The number of actions d."""
     horizon: int
-    """The number of rounds T."""
     architecture: Literal["single", "swap"] = "single"
-    """One softmax head, or the multi-head swap architecture."""
     step: float | None = None
-    """Certify the gradients at this step instead of the stationary one."""
     sequences: int = 100_000
-    """Random sequences for the gradients."""
     lemmas: bool = False
-    """Also try to break the paper's lemmas, one by one."""
     rigorous: bool = False
-    """For two or three actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`)."""
     claim: str | None = None
-    """With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved."""
     seed: int = 0
-    """Seed of the random sequences."""
     json: bool = False
-    """Print one JSON object."""
     cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:

@@ -19,23 +19,25 @@ FAILED = 1
 class CompareLogs:
     """Compare the agents of several logs, or of one, by their regret.
 
+    Args:
+        logs: The logs, one per agent, the first that which others are held against; or one log of several agents.
+        agent: Which agent of each log.
+        measure: The regret that is compared, or loss.
+        fail_above: End with exit code 1 if an agent's measure per round is above this.
+        fail_if_worse: End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together).
+        json: Print one JSON object.
+        html: Write a page into this file.
+
     regrax compare before.jsonl after.jsonl --fail-if-worse
     """
 
     logs: Positional[tuple[Path, ...]]
-    """The logs, one per agent, the first that which others are held against; or one log of several agents."""
     agent: str | None = None
-    """Which agent of each log."""
     measure: Literal["external", "internal", "swap", "dynamic", "loss"] = "external"
-    """The regret that is compared, or loss."""
     fail_above: float | None = None
-    """End with exit code 1 if an agent's measure a round is above this."""
     fail_if_worse: bool = False
-    """End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together)."""
     json: bool = False
-    """Print one JSON object."""
     html: Output | None = None
-    """Write a page into this file."""
     form: LogOptions = field(default_factory=LogOptions)
 
     def run(self) -> None:
@@ -58,31 +60,31 @@ class CompareLogs:
             sys.stdout.flush()
             sys.exit(FAILED)
 
-    def _failures(self, found: "Comparison") -> list[str]:
+    def _failures(self, comparison: "Comparison") -> list[str]:
         failed = []
         if self.fail_above is not None:
-            over = found.above(self.fail_above)
-            failed += [f"{name} has more than {self.fail_above:g} a round" for name in over]
+            over = comparison.above(self.fail_above)
+            failed += [f"{name} has more than {self.fail_above:g} per round" for name in over]
         if self.fail_if_worse:
-            first = found.contestants[0].name
-            failed += [f"{name} is worse than {first}" for name in found.worse()]
+            first = comparison.contestants[0].name
+            failed += [f"{name} is worse than {first}" for name in comparison.worse()]
         return failed
 
 
-def _print(found: "Comparison") -> None:
+def _print(comparison: "Comparison") -> None:
     from regrax.audit import counted, shown
 
-    what = "loss" if found.measure == "loss" else f"{found.measure} regret"
+    what = "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
     rows = []
-    for one in found.contestants:
+    for one in comparison.contestants:
         value, verdict = one.value, one.audit.learning.verdict
         numbers = number(value.total), number(value.per_round), _ends(value.low, value.high)
         rows.append([shown(one.name), f"{one.episodes:,}", *numbers, verdict])
-    columns = ("agent", "episodes", "an episode", "a round", "95 % interval", "verdict")
+    columns = ("agent", "episodes", "per episode", "per round", "95 % interval", "verdict")
     print_table(columns, rows, f"{what}, {counted(len(rows), 'agent')}")
-    if found.pairs:
+    if comparison.pairs:
         rows = []
-        for p in found.pairs:
+        for p in comparison.pairs:
             name, how = (
                 f"{shown(p.second)} - {shown(p.first)}",
                 "paired" if p.paired else "independent",
@@ -99,9 +101,9 @@ def _print(found: "Comparison") -> None:
             "episodes",
         )
         print_table(columns, rows)
-    for pair in found.pairs:
+    for pair in comparison.pairs:
         print(shown(pair.words))
-    for note in found.notes:
+    for note in comparison.notes:
         print(f"note: {shown(note)}")
 
 

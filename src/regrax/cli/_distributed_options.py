@@ -21,16 +21,20 @@ LOST = 3  # exit code
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a command runs."""
+    """Where a command runs.
+
+    Args:
+        devices: Share the work among all devices, or among this many of each process: all, 1, 2, ...
+        coordinator: On several hosts: HOST:PORT of process 0, or auto where SLURM, Open MPI, Kubernetes or a TPU pod
+            tell.
+        processes: With a coordinator: how many processes there are; start this command once for each.
+        process_id: With a coordinator: which of them this is, from 0; process 0 writes files and prints.
+    """
 
     devices: str | None = None
-    """Share the work among all devices, or among this many of each process: all, 1, 2, ..."""
     coordinator: str | None = None
-    """On several hosts: HOST:PORT of process 0, or auto where SLURM, Open MPI, Kubernetes or a TPU pod tell."""
     processes: int | None = None
-    """With a coordinator: how many processes there are; start this command once for each."""
     process_id: int | None = None
-    """With a coordinator: which of them this is, from 0; process 0 writes files and prints."""
 
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":
@@ -65,7 +69,7 @@ class Cluster:
         if self.devices in (None, "all"):
             return None
         if not self.devices.isdigit() or not int(self.devices):
-            raise ValueError(f"--devices must be all or a number above 0, but is {self.devices}")
+            raise ValueError(f"--devices must be all or a number above 0, got {self.devices}")
         return int(self.devices)
 
     def _chosen(self) -> "Devices | None":
@@ -101,7 +105,7 @@ def _watched() -> Iterator[Callable[[], None]]:
 
 def _end_with(parent: socket.socket) -> None:
     with contextlib.suppress(OSError):
-        parent.recv(1)  # nothing ever comes but the end
+        parent.recv(1)  # nothing is ever sent: it returns when the pipe closes
     os._exit(LOST)
 
 

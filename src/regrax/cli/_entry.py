@@ -11,6 +11,7 @@ JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
 
 import contextlib
 import difflib
+import gc
 import hashlib
 import inspect
 import os
@@ -25,6 +26,7 @@ from typing import Any, NoReturn
 
 from regrax import __version__
 from regrax._settings import parse
+from regrax.cli._interrupt import HEARD
 
 COMMANDS = {
     "play": "_play:Play",
@@ -43,8 +45,8 @@ COMMANDS = {
     "reproduce": "_reproduce:Reproduce",
 }
 """Where each command lives: only the one that is asked for is imported."""
-BAD_INPUT, DEFECT, INTERRUPTED = 2, 70, 130
-SURROUNDINGS = {
+BAD_INPUT, DEFECT = 2, 70
+ENVIRONMENT = {
     "MemoryError": "there is not enough memory for these sizes",
     "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
     "Unable to initialize backend": "jax cannot use the devices that JAX_PLATFORMS names",
@@ -52,8 +54,8 @@ SURROUNDINGS = {
 """What errors that are neither bad input nor a defect say, and what they mean."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; the console script `regrax`."""
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run one command, and end with its exit code and one line if it fails."""
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         if sys.stdout is None:  # closed by who started us
@@ -67,15 +69,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except ValueError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except Exception as error:
         if os.environ.get("REGRAX_DEBUG"):
             raise
         if isinstance(error, AssertionError) and not _has_devices():  # as jax says it
             error = RuntimeError("Unable to initialize backend")
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        for sign, meaning in SURROUNDINGS.items():
+        for sign, meaning in ENVIRONMENT.items():
             if sign in what:
                 _fail(f"{meaning} ({what})")
         _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
@@ -95,9 +95,9 @@ def _run(arguments: Sequence[str]) -> None:
         return print(f"regrax {__version__}" if arguments[0] == "--version" else _overview())
     name, *rest = arguments or ("",)
     if name not in COMMANDS:
-        nearest = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        got = f"no command is named {name!r}{hint}" if name else "a command must be given"
+        close = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        got = f"unknown command {name!r}{hint}" if name else "a command must be given"
         raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
     command = parse(_command(name), name, rest)
     if getattr(getattr(command, "cluster", None), "wants_a_child", False):
@@ -122,6 +122,8 @@ def _overview() -> str:
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
+    if HEARD.is_set():
+        raise KeyboardInterrupt from None
     from regrax.cli._text import printable
 
     short = re.sub(r"\S{300,}", lambda word: f"{word[0][:80]}...", message)
@@ -130,8 +132,10 @@ def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
 
 
 LEVEL = "--xla_backend_optimization_level"
-WORTH_KEEPING = "0.1"  # seconds of compilation
+MIN_CACHED_SECONDS = "0.1"  # of compilation
 MAX_CACHE_BYTES = 2**29
+NEW_OBJECTS = 100_000
+"""Between looks for cycles: of Python's 700, a fifth of the audit of many agents is spent in such looks."""
 
 
 @contextlib.contextmanager
@@ -141,6 +145,7 @@ def prepared() -> Iterator[None]:
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
+    gc.set_threshold(NEW_OBJECTS)
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()
@@ -149,7 +154,7 @@ def prepared() -> Iterator[None]:
             _drop_oldest(folder)
             stack.enter_context(_marked(folder))
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", WORTH_KEEPING)
+            os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", MIN_CACHED_SECONDS)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")
         stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)

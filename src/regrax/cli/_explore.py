@@ -9,17 +9,19 @@ from regrax._settings import Output, Positional
 class Explore:
     """Open the explorer in a browser: learning in games, moved by hand.
 
+    Args:
+        game: The game to open with: a spec, as in weighted-rps, or a .json, .npz or .nfg file.
+        port: Where to listen on 127.0.0.1; 0 takes any free port.
+        browser: Only serve the page, open no browser.
+        out: Write the page to this file instead; it works from disk, with no server and no network.
+
     regrax explore weighted-rps
     """
 
     game: Positional[str | None] = None
-    """The game to open with: a spec, as in weighted-rps, or a .json, .npz or .nfg file."""
     port: int = 8421
-    """Where to listen on 127.0.0.1; 0 takes any free port."""
     browser: bool = True
-    """Only serve the page, open no browser."""
     out: Output | None = None
-    """Write the page to this file instead; it works from disk, with no server and no network."""
 
     def run(self) -> None:
         """Write the page, or serve it until Ctrl-C."""

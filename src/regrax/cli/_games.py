@@ -11,7 +11,7 @@ from regrax.cli._text import print_json, print_table, printable
 if TYPE_CHECKING:
     from regrax.games import Game, Known
 
-SHOWN = 200  # joint actions printed in full
+MAX_PRINTED_ACTIONS = 200  # joint actions printed in full
 NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 
 
@@ -19,15 +19,17 @@ NAMES = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 class Games:
     """List the games, or show one with its payoffs, known equilibria and source.
 
+    Args:
+        game: A game's spec or file, to see its payoffs.
+        save: Write the game to this .json, .npz or .nfg file.
+        json: Print one JSON object.
+
     regrax games kuhn-poker --save kuhn.nfg
     """
 
     game: Positional[str | None] = None
-    """A game's spec or file, to see its payoffs."""
     save: Output | None = None
-    """Write the game to this .json, .npz or .nfg file."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Print the zoo or the one game."""
@@ -63,7 +65,7 @@ def _show(text: str, save: Path | None, as_json: bool) -> None:
     _print(game, told)
 
 
-def _described(game: "Game", told: Any) -> dict[str, Any]:
+def _described(game: "Game", about: Any) -> dict[str, Any]:
     import numpy as np
 
     labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
@@ -76,28 +78,28 @@ def _described(game: "Game", told: Any) -> dict[str, Any]:
         for one in game.equilibria
     ]
     payoffs = np.asarray(game.payoffs).tolist()
-    described = told._asdict() | labels
+    described = about._asdict() | labels
     return {**described, "payoffs": payoffs, "equilibria": known}
 
 
-def _print(game: "Game", told: Any) -> None:
+def _print(game: "Game", about: Any) -> None:
     rows = _rows(game)
-    print_table((*game.players, "payoffs"), rows[:SHOWN], str(game))
-    if len(rows) > SHOWN:
-        print(f"{len(rows) - SHOWN} more joint actions; --json prints all")
-    for text in (told.summary, told.rule, game.comment):
+    print_table((*game.players, "payoffs"), rows[:MAX_PRINTED_ACTIONS], str(game))
+    if len(rows) > MAX_PRINTED_ACTIONS:
+        print(f"{len(rows) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
+    for text in (about.summary, about.rule, game.comment):
         if text:
             print(printable(text))
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
-    if told.reference:
-        print(f"Reference: {told.reference}")
+    if about.reference:
+        print(f"Reference: {about.reference}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:
     """Each player's mixed strategy for Nash; the joint actions for the others."""
-    from regrax.games import Correlated
+    from regrax.games import CorrelatedProfile
 
     if known.concept != "nash":
         return ", ".join(
@@ -106,7 +108,7 @@ def _strategies(game: "Game", known: "Known") -> str:
         )
     sides = []
     for labels, strategy in zip(
-        game.actions, Correlated(known.joint(game.sizes), game).marginals, strict=True
+        game.actions, CorrelatedProfile(known.joint(game.sizes), game).marginals, strict=True
     ):
         played = [(label, float(p)) for label, p in zip(labels, strategy, strict=True) if p > 0]
         sides.append(

@@ -8,10 +8,13 @@ from regrax.cli._text import print_json, print_table
 
 @dataclass(frozen=True)
 class Learners:
-    """List the learners with examples of their specs."""
+    """List the learners with examples of their specs.
+
+    Args:
+        json: Print one JSON object.
+    """
 
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Print the registry."""

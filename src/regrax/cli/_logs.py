@@ -7,26 +7,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class LogOptions:
-    """How to read a log that is not in regrax's own form."""
+    """How to read a log that is not in regrax's own form.
+
+    Args:
+        game: The game that was played, a spec or a file: its payoffs tell every action's loss from what the players
+            did.
+        layout: A TOML file that says where records keep what a row is made of.
+        fields: The same for single fields, as in episode=game_id payoff=info.reward.
+        format: Records of a known harness: verifiers or textarena.
+        rows: The field that lists an episode's rounds.
+        messages: The field that holds chat messages, of which each of the assistant is an answer.
+        actions: The names of the actions, which answers in words are searched for.
+        parsers: Which parsers read answers, of think, regex, json, name and number.
+        regex: An expression whose last match is the answer.
+    """
 
     game: str | None = None
-    """The game that was played, a spec or a file: its payoffs tell every action's loss from what the players did."""
     layout: Path | None = None
-    """A TOML file that says where records keep what a row is made of."""
     fields: tuple[str, ...] = ()
-    """The same for single fields, as in episode=game_id payoff=info.reward."""
     format: str = ""
-    """Records of a known harness: verifiers or textarena."""
     rows: str = ""
-    """The field that lists an episode's rounds."""
     messages: str = ""
-    """The field that holds chat messages, of which each of the assistant is an answer."""
     actions: tuple[str, ...] = ()
-    """The names of the actions, which answers in words are searched for."""
     parsers: tuple[str, ...] = ()
-    """Which parsers read answers, of think, regex, json, name and number."""
     regex: str | None = None
-    """An expression whose last match is the answer."""
 
     def read(self) -> dict[str, Any]:
         """The layout and the game, as `audit_log` takes them."""

@@ -19,59 +19,61 @@ Method = Literal["regret", "swap", "hindsight", "rmft", "grpo"]
 class PostTrain:
     """Post-train a causal language model on a decision problem in words.
 
+    Args:
+        model: A folder that transformers wrote, or the name of a model on the hub.
+        out: Where settings, metrics, the trained model and report.html go.
+        method: Descent on squared regret, swap regret or the hindsight loss; or rmft, or grpo.
+        task: A scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own.
+        rounds: How many rounds, if other than the task's.
+        losses: A distribution's spec, if other than the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
+        feedback: What is told after a round, if other than the task's; rmft and grpo can learn from bandit feedback.
+        chat: Ask through the tokenizer's chat template.
+        steps: Steps of the gradient; of grpo all iterations together.
+        iterations: Of rmft and grpo; the model is saved after each.
+        batch: Transcripts per step; of rmft scenarios per iteration, of grpo groups per step.
+        accumulate: Parts that a batch is read in, to need less memory.
+        group: Of rmft and grpo: rollouts per group.
+        by: Of rmft: what is low in the rollouts that are kept; of grpo, squared regret is the reward if it is squared.
+        rate: The highest learning rate.
+        kl: Weight of the KL term to the model before training.
+        lora: Rank of LoRA; 0 trains every parameter.
+        dtype: Of the model's numbers.
+        device: Where it runs.
+        seed: Of everything that is drawn.
+        resume: Go on with the training in the folder, where it stopped.
+        sequences: Of losses in every setting of the report.
+        text: Held-out text to see lost language on.
+        export: Write rollouts of the trained model as JSON lines for other trainers.
+        json: Print one JSON object.
+
     regrax posttrain MODEL --method regret --task routes --rounds 10 --out runs/routes
     """
 
     model: Positional[str]
-    """A folder that transformers wrote, or the name of a model on the hub."""
     out: Path
-    """Where settings, metrics, the trained model and report.html go."""
     method: Method = "regret"
-    """Descent on squared regret, swap regret or the hindsight loss; or rmft, or grpo."""
     task: str | None = None
-    """A scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own."""
     rounds: int | None = None
-    """How many rounds, if other than the task's."""
     losses: str | None = None
-    """A distribution's spec, if other than the task's: gaussian, biased-gaussian(1.0), in-game(...), ..."""
     feedback: Literal["full", "bandit"] | None = None
-    """What is told after a round, if other than the task's; rmft and grpo can learn from bandit feedback."""
     chat: bool = False
-    """Ask through the tokenizer's chat template."""
     steps: int = 100
-    """Steps of the gradient; of grpo all iterations together."""
     iterations: int = 4
-    """Of rmft and grpo; the model is saved after each."""
     batch: int = 32
-    """Transcripts per step; of rmft scenarios per iteration, of grpo groups per step."""
     accumulate: int = 1
-    """Parts that a batch is read in, to need less memory."""
     group: int = 8
-    """Of rmft and grpo: rollouts per group."""
     by: Literal["policy", "action", "excess", "squared"] = "policy"
-    """Of rmft: what is low in the rollouts that are kept; of grpo, squared regret is the reward if it is squared."""
     rate: float = 1e-4
-    """The highest learning rate."""
     kl: float = 0.0
-    """Weight of the KL term to the model before training."""
     lora: int = 0
-    """Rank of LoRA; 0 trains every parameter."""
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
-    """Of the model's numbers."""
     device: str = "cpu"
-    """Where it runs."""
     seed: int = 0
-    """Of everything that is drawn."""
     resume: bool = False
-    """Go on with the training in the folder, where it stopped."""
     sequences: int = 300
-    """Of losses in every setting of the report."""
     text: Path | None = None
-    """Held-out text to see lost language on."""
     export: Output | None = None
-    """Write rollouts of the trained model as JSON lines for other trainers."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Train, compare, write, print."""
@@ -197,15 +199,16 @@ class PostTrain:
         lines = "".join(line + "\n" for line in transcript_lines(task, played))
         write_output(self.export, lines.encode())
 
-    def _print(self, found: "Comparison") -> None:
+    def _print(self, comparison: "Comparison") -> None:
         if self.json:
-            return print_json(_plain(found, str(self.out)))
-        title = f"{found.task.name}, {found.task.d} actions, {found.task.rounds} rounds, {found.sequences} sequences"
+            return print_json(_plain(comparison, str(self.out)))
+        task, count = comparison.task, comparison.sequences
+        title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {count} sequences"
         columns = ("player", "regret", "+-", "squared regret", "+-")
-        print_table(columns, [_cells(one) for one in found.trained_on.players], title)
-        language = found.language
+        print_table(columns, [_cells(one) for one in comparison.trained_on.players], title)
+        language = comparison.language
         rows = [
-            ["answers that name an action", *(f"{value:.1%}" for value in found.valid)],
+            ["answers that name an action", *(f"{value:.1%}" for value in comparison.valid)],
             [f"perplexity on {language.text}", f"{language.before:.4g}", f"{language.after:.4g}"],
         ]
         print_table(("language", "before", "after"), rows)
@@ -225,13 +228,13 @@ def _cells(one: "Player") -> list[str]:
     return [one.name, *(number(value) for value in values)]
 
 
-def _plain(found: "Comparison", out: str) -> dict[str, Any]:
-    settings = [found.trained_on, *found.elsewhere]
+def _plain(comparison: "Comparison", out: str) -> dict[str, Any]:
+    settings = [comparison.trained_on, *comparison.elsewhere]
     return {
         "out": out,
-        "sequences": found.sequences,
+        "sequences": comparison.sequences,
         "settings": [dataclasses.asdict(one) for one in settings],
-        "language": found.language._asdict(),
-        "valid": list(found.valid),
-        "exploration": [one._asdict() for one in found.exploration],
+        "language": comparison.language._asdict(),
+        "valid": list(comparison.valid),
+        "exploration": [one._asdict() for one in comparison.exploration],
     }

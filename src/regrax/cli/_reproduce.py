@@ -12,13 +12,15 @@ class Reproduce:
     """Reproduce the paper: train, measure, compare with the reported and the exact numbers, write a report.
 
     An interrupted run goes on where it stopped; only what is missing or has other settings is done again.
+
+    Args:
+        out: Where results.json, report.html and the finished pieces go.
+        json: Print one JSON object.
     """
 
     config: ReproduceConfig = field(default_factory=ReproduceConfig)
     out: Path = Path("out/reproduction")
-    """Where results.json, report.html and the finished pieces go."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Reproduce with bars on the terminal, write numbers and page, then print the comparison."""

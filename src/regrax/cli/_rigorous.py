@@ -56,30 +56,30 @@ def _three(horizon: int) -> tuple["Enclosure", list[list[str]], dict[str, Any]]:
     return step, rows, {"actions": 3, "horizon": horizon, "step": step.text}
 
 
-def _rows(found: "Certificate") -> list[list[str]]:
-    low, high = found.only_root_on
+def _rows(certificate: "Certificate") -> list[list[str]]:
+    low, high = certificate.only_root_on
     rows = [
-        ["k*", found.step.text, "encloses"],
+        ["k*", certificate.step.text, "encloses"],
         ["roots of L'", f"k* is the only one from {low:.6g} to {high:.6g}", "proved"],
-        ["L(k*)", found.loss.text, "encloses"],
-        ["L*", found.optimal_loss.text, "encloses"],
+        ["L(k*)", certificate.loss.text, "encloses"],
+        ["L*", certificate.optimal_loss.text, "encloses"],
     ]
-    rows += [[f"eigenvalue ({name})", e.text, "encloses"] for name, e in found.eigenvalues]
-    verdict = "proved" if found.is_minimum else "not proved"
+    rows += [[f"eigenvalue ({name})", e.text, "encloses"] for name, e in certificate.eigenvalues]
+    verdict = "proved" if certificate.is_minimum else "not proved"
     return [
         *rows,
         ["k* is a strict local minimum up to symmetry", "5 eigenvalues above 0, 3 flat", verdict],
     ]
 
 
-def _as_json(found: "Certificate") -> dict[str, Any]:
+def _as_json(certificate: "Certificate") -> dict[str, Any]:
     return {
         "actions": 2,
-        "horizon": found.horizon,
-        "step": found.step.text,
-        "only_root_on": list(found.only_root_on),
-        "loss": found.loss.text,
-        "optimal_loss": found.optimal_loss.text,
-        "eigenvalues": [[name, e.text] for name, e in found.eigenvalues],
-        "is_minimum": found.is_minimum,
+        "horizon": certificate.horizon,
+        "step": certificate.step.text,
+        "only_root_on": list(certificate.only_root_on),
+        "loss": certificate.loss.text,
+        "optimal_loss": certificate.optimal_loss.text,
+        "eigenvalues": [[name, e.text] for name, e in certificate.eigenvalues],
+        "is_minimum": certificate.is_minimum,
     }

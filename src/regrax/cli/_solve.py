@@ -7,9 +7,9 @@ from regrax._settings import Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.games import Correlated, Game
+    from regrax.games import CorrelatedProfile, Game
 
-SHOWN = 20  # joint actions printed, the likeliest first
+MAX_PRINTED_ACTIONS = 20  # joint actions printed, the likeliest first
 NAMES = {
     "nash": "Nash equilibrium",
     "ce": "correlated equilibrium",
@@ -21,23 +21,26 @@ NAMES = {
 class Solve:
     """Find an equilibrium and print what the worst deviation from it would gain.
 
+    Args:
+        game: A game's spec or file.
+        concept: Nash, correlated or coarse correlated equilibrium.
+        objective: Which one: any, the largest sum of payoffs, the largest payoff of whoever gets least, or most
+            entropy.
+        by: Approach it by dynamics: the spec of a learner to put in every seat.
+        rounds: How many rounds the dynamics play.
+        seed: Draw the actions of the dynamics with this seed; without it every player sees expected losses.
+        json: Print one JSON object.
+
     regrax solve chicken --concept ce --objective welfare
     """
 
     game: Positional[str]
-    """A game's spec or file."""
     concept: Literal["nash", "ce", "cce"] = "ce"
-    """Nash, correlated or coarse correlated equilibrium."""
     objective: Literal["any", "welfare", "minimum", "entropy"] = "any"
-    """Which one: any, the largest sum of payoffs, the largest payoff of whoever gets least, or most entropy."""
     by: str | None = None
-    """Approach it by dynamics: the spec of a learner to put in every seat."""
     rounds: int | None = None
-    """How many rounds the dynamics play."""
     seed: int | None = None
-    """Draw the actions of the dynamics with this seed; without it every player sees expected losses."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Solve in float64 and print."""
@@ -49,7 +52,7 @@ class Solve:
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
         if self.by is not None and self.objective != "any":
-            raise ValueError(f"dynamics have no objective, but --objective is {self.objective}")
+            raise ValueError(f"dynamics have no objective, got --objective {self.objective}")
         if self.seed is not None:
             checks.at_least("seed", self.seed, 0)
             if self.by is None:
@@ -62,24 +65,24 @@ class Solve:
             result = self._result(profile)
         print_json(result) if self.json else _print(result, profile, self.concept)
 
-    def _exact(self, game: "Game") -> "Correlated":
+    def _exact(self, game: "Game") -> "CorrelatedProfile":
         from regrax.games import solve
 
         return solve(game, self.concept, self.objective)
 
-    def _played(self, game: "Game") -> "Correlated":
+    def _played(self, game: "Game") -> "CorrelatedProfile":
         """Joint play; for Nash the product of its marginals."""
         import jax
 
         from regrax.cli._text import read_learner
-        from regrax.games import Correlated, play
+        from regrax.games import CorrelatedProfile, play
 
         key = None if self.seed is None else jax.random.key(self.seed)
         trajectory = play(game, read_learner(self.by or ""), self.rounds or 0, key=key)
-        profile = Correlated(trajectory.joint, game)
+        profile = CorrelatedProfile(trajectory.joint, game)
         return profile.product if self.concept == "nash" else profile
 
-    def _result(self, profile: "Correlated") -> dict[str, Any]:
+    def _result(self, profile: "CorrelatedProfile") -> dict[str, Any]:
         worst = profile.worst_deviation(self.concept)
         players, actions = profile.game.players, profile.game.actions
         return {
@@ -95,7 +98,9 @@ class Solve:
             "gap": worst.gain,
             "deviation": {
                 "player": players[worst.player],
-                "told": None if worst.told is None else actions[worst.player][worst.told],
+                "recommended": None
+                if worst.recommended is None
+                else actions[worst.player][worst.recommended],
                 "instead": actions[worst.player][worst.instead],
                 "gain": worst.gain,
             },
@@ -103,7 +108,7 @@ class Solve:
 
 
 def _print(
-    result: dict[str, Any], profile: "Correlated", concept: Literal["nash", "ce", "cce"]
+    result: dict[str, Any], profile: "CorrelatedProfile", concept: Literal["nash", "ce", "cce"]
 ) -> None:
     how = (
         f"exact, objective {result['objective']}"
@@ -124,7 +129,7 @@ def _print(
     print(f"gap {worst.gain:.3g}: {profile.explain(worst) if worst.gain > 0 else 'nobody gains'}")
 
 
-def _print_joint(profile: "Correlated", title: str) -> None:
+def _print_joint(profile: "CorrelatedProfile", title: str) -> None:
     import numpy as np
 
     game, flat = profile.game, np.ravel(profile.joint)
@@ -132,14 +137,14 @@ def _print_joint(profile: "Correlated", title: str) -> None:
     rows = [
         [labels[a] for labels, a in zip(game.actions, np.unravel_index(i, game.sizes), strict=True)]
         + [f"{flat[i]:.6f}"]
-        for i in likeliest[:SHOWN]
+        for i in likeliest[:MAX_PRINTED_ACTIONS]
     ]
     print_table((*game.players, "probability"), rows, title)
-    if len(likeliest) > SHOWN:
-        print(f"{len(likeliest) - SHOWN} more joint actions; --json prints all")
+    if len(likeliest) > MAX_PRINTED_ACTIONS:
+        print(f"{len(likeliest) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
 
 
-def _print_strategies(profile: "Correlated", title: str) -> None:
+def _print_strategies(profile: "CorrelatedProfile", title: str) -> None:
     rows = []
     for name, labels, mixed in zip(
         profile.game.players, profile.game.actions, profile.marginals, strict=True
@@ -147,6 +152,10 @@ def _print_strategies(profile: "Correlated", title: str) -> None:
         played = sorted(
             (a for a in range(len(labels)) if mixed[a] > 5e-7), key=lambda a: -float(mixed[a])
         )
-        rows += [[name, labels[a], f"{mixed[a]:.6f}"] for a in played[:SHOWN]]
-        rows += [[name, f"{len(played) - SHOWN} more", ""]] if len(played) > SHOWN else []
+        rows += [[name, labels[a], f"{mixed[a]:.6f}"] for a in played[:MAX_PRINTED_ACTIONS]]
+        rows += (
+            [[name, f"{len(played) - MAX_PRINTED_ACTIONS} more", ""]]
+            if len(played) > MAX_PRINTED_ACTIONS
+            else []
+        )
     print_table(("player", "action", "probability"), rows, title)

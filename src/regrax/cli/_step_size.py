@@ -11,19 +11,21 @@ from regrax.cli._text import print_json, print_table
 class StepSize:
     """Compute the step at which training on squared regret comes to rest, and the losses around it.
 
+    Args:
+        actions: How many actions, 2 to 1000000.
+        horizon: How many rounds, 2 or more, or inf for the limit of the step times the root of the rounds.
+        operator: What turns cumulative losses into play: softmax, or the identity on the L2 ball.
+        radius: The radius of the ball.
+        json: Print one JSON object.
+
     regrax step-size --actions 3 --horizon 20
     """
 
     actions: int
-    """How many actions, 2 to 1000000."""
     horizon: str
-    """How many rounds, 2 or more, or inf for the limit of the step times the root of the rounds."""
     operator: Literal["softmax", "ball"] = "softmax"
-    """What turns cumulative losses into play: softmax, or the identity on the L2 ball."""
     radius: float = 1.0
-    """The radius of the ball."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Compute and print."""
@@ -35,7 +37,7 @@ def _horizon(text: str) -> int | float:
     try:
         return math.inf if text == "inf" else int(text)
     except ValueError:
-        raise ValueError(f"horizon must be a whole number or inf, but is {text!r}") from None
+        raise ValueError(f"horizon must be an integer or inf, got {text!r}") from None
 
 
 def _compute(actions: int, horizon: int | float, operator: str, radius: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from regrax.experiments.runs import TrainConfig
     from regrax.experiments.sweep import Finished, Row
 
-SHOWN = 40  # rows of the table that is printed
+MAX_PRINTED_ROWS = 40  # rows of the table that is printed
 WIDE = ("k* above, %", "operations")  # columns that the report has and a terminal has no room for
 
 
@@ -20,23 +20,26 @@ WIDE = ("k* above, %", "operations")  # columns that the report has and a termin
 class Sweep:
     """Train every combination of settings in a file, keep each as it is finished, and tabulate the results.
 
+    Args:
+        file: TOML: settings of `regrax train`, each a value or a list, and [[cells]] tables that are grids of their
+            own.
+        out: Where cells, results.csv (and .parquet) and report.html go; by default out/ and the file's name.
+        dask: Run on the Dask cluster whose scheduler has this address, as in tcp://127.0.0.1:8786.
+        retries: How often a failing cell is tried again.
+        report: Write report.html: the learned steps beside the exact ones, and losses above the least possible.
+        json: Print one JSON object.
+
     regrax sweep examples/architectures.toml --report
 
     The same command again does only what is missing. The exit code is 1 if a cell failed for good.
     """
 
     file: Positional[Path]
-    """TOML: settings of `regrax train`, each a value or a list, and [[cells]] tables that are grids of their own."""
     out: Path | None = None
-    """Where cells, results.csv (and .parquet) and report.html go; by default out/ and the file's name."""
     dask: str | None = None
-    """Run on the Dask cluster whose scheduler has this address, as in tcp://127.0.0.1:8786."""
     retries: int = 2
-    """How often a failing cell is tried again."""
     report: bool = False
-    """Write report.html: the learned steps beside the exact ones, and losses above the least possible."""
     json: bool = False
-    """Print one JSON object."""
 
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""
@@ -88,7 +91,9 @@ def _print_rows(rows: "list[Row]") -> None:
     columns, lines = summary(rows, number)
     fitting = [place for place, name in enumerate(columns) if name not in WIDE]
     if lines:
-        shown = [[line[place] for place in fitting] for line in lines[:SHOWN]]
+        shown = [[line[place] for place in fitting] for line in lines[:MAX_PRINTED_ROWS]]
         print_table([columns[place] for place in fitting], shown)
-    if len(lines) > SHOWN:
-        print(f"... and {len(lines) - SHOWN} rows more, all of them in the results and the report")
+    if len(lines) > MAX_PRINTED_ROWS:
+        print(
+            f"... and {len(lines) - MAX_PRINTED_ROWS} rows more, all of them in the results and the report"
+        )

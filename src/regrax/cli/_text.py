@@ -56,13 +56,13 @@ def _read(path: Path) -> "Game | None":
 
         return load(path)
     if len(path.name) < MAX_NAME and path.is_file():
-        known, ends = ", ".join(GAME_FILES), path.suffix or "nothing"
-        raise ValueError(f"a game file must end in {known}, but {path} ends in {ends}")
+        known = ", ".join(GAME_FILES)
+        raise ValueError(f"a game file must end in {known}, got {path}")
     return None
 
 
-PIPED = 120  # columns where no terminal says how many there are
-SHORT = 19  # characters that are kept on one line
+PIPED_COLUMNS = 120  # columns where no terminal says how many there are
+MAX_INLINE_CHARACTERS = 19  # characters that are kept on one line
 
 
 def print_json(result: Any) -> None:
@@ -89,12 +89,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: st
     table = Table(box=SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = all(_is_number(row[index]) for row in rows)
-        short = all(len(row[index]) <= SHORT for row in rows)
+        short = all(len(row[index]) <= MAX_INLINE_CHARACTERS for row in rows)
         justify = "right" if numeric else "left"
         table.add_column(column, justify=justify, overflow="fold", no_wrap=short)
     for row in rows:
         table.add_row(*(Text("\n".join(map(printable, cell.split("\n")))) for cell in row))
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_COLUMNS)
     if title:
         console.print(
             Text(printable(title), "bold")
@@ -121,9 +121,10 @@ def _is_number(cell: str) -> bool:
 
 
 class Bars:
-    """One bar a task, made when it is first heard of, with the time left."""
+    """One bar per task, made at its first report, with the time left; where no terminal is, none."""
 
     def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
+        hidden = hidden or not sys.stderr.isatty()
         self.begin = math.inf if hidden else monotonic() + after  # before it nothing is shown
         self.bars: "RichProgress | None" = None
         self.tasks: "dict[str, TaskID]" = {}

@@ -32,7 +32,7 @@ GAMES = (
     "random-zero-sum(5, 5)",
 )
 MAX_ROUNDS, MAX_SEEDS = 10**7, 10**5
-ACROSS = 9  # learners whose pairings fit on a terminal
+MAX_PRINTED_COLUMNS = 9  # learners whose pairings fit on a terminal
 COLUMNS = {
     "regret": "regret",
     "swap_regret": "swap regret",
@@ -50,27 +50,29 @@ class Tournament:
     round 1 is drawn, the same for all who take the seat. Intervals are at 95 %, over seeds: those of starts, of random
     games, such as random(5, 5), and of sampled actions.
 
+    Args:
+        learners: Specs of the learners.
+        games: Specs or files of the games; a random family without a seed is drawn anew for every seed.
+        rounds: How many rounds every match lasts.
+        seeds: How many times what is random is drawn.
+        start: Where everyone starts: at a random policy for every seed and seat, or where each learner chooses.
+        sampled: Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback.
+        rank: What learners are ranked by.
+        plot: Draw heat maps of all pairings into this .png, .svg or .pdf file.
+        json: Print one JSON object.
+
     regrax tournament --learners 'hedge(0.3)' 'regret_matching()' --games chicken 'random(4, 4)' --rounds 500
     """
 
     learners: tuple[str, ...] = LEARNERS
-    """Specs of the learners."""
     games: tuple[str, ...] = GAMES
-    """Specs or files of the games; a random family without a seed is drawn anew for every seed."""
     rounds: int = 1000
-    """How many rounds every match lasts."""
     seeds: int = 5
-    """How many times what is random is drawn."""
     start: Literal["random", "own"] = "random"
-    """Where everyone starts: at a random policy for every seed and seat, or where each learner chooses."""
     sampled: bool = False
-    """Draw actions instead of showing expected losses; done anyway if a learner has bandit feedback."""
     rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret"
-    """What learners are ranked by."""
     plot: Output | None = None
-    """Draw heat maps of all pairings into this .png, .svg or .pdf file."""
     json: bool = False
-    """Print one JSON object."""
     cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:
@@ -90,12 +92,12 @@ class Tournament:
             if is_first():
                 self._show(found)
 
-    def _show(self, found: "Results") -> None:
+    def _show(self, results: "Results") -> None:
         if self.plot:
             from regrax.show.plots import plot_tournament
 
-            save_figure(plot_tournament(found, self.rank), self.plot)
-        print_json(_result(found, self.rank)) if self.json else _print(found, self.rank)
+            save_figure(plot_tournament(results, self.rank), self.plot)
+        print_json(_result(results, self.rank)) if self.json else _print(results, self.rank)
 
     def _played(self, devices: "Devices | None") -> "Results":
         import jax
@@ -122,62 +124,62 @@ class Tournament:
             )
 
 
-def _result(found: "Results", rank: str) -> dict[str, Any]:
+def _result(results: "Results", rank: str) -> dict[str, Any]:
     def means(game: str | None) -> dict[str, Any]:
         return {
-            "overall": {m: [_plain(one) for one in found.overall(m, game)] for m in COLUMNS},
+            "overall": {m: [_plain(one) for one in results.overall(m, game)] for m in COLUMNS},
             "pairings": {
-                m: [[_plain(one) for one in row] for row in found.pairings(m, game)]
+                m: [[_plain(one) for one in row] for row in results.pairings(m, game)]
                 for m in COLUMNS
             },
         }
 
     return {
-        "learners": list(found.learners),
-        "games": list(found.games),
-        "rounds": found.rounds,
-        "seeds": found.seeds,
-        "start": found.start,
-        "sampled": found.sampled,
+        "learners": list(results.learners),
+        "games": list(results.games),
+        "rounds": results.rounds,
+        "seeds": results.seeds,
+        "start": results.start,
+        "sampled": results.sampled,
         "ranked_by": rank,
-        "ranking": [found.learners[i] for i in found.ranking(rank)],
+        "ranking": [results.learners[i] for i in results.ranking(rank)],
         **means(None),
-        "by_game": {game: means(game) for game in found.games},
-        "failures": [failure._asdict() for failure in found.failures],
+        "by_game": {game: means(game) for game in results.games},
+        "failures": [failure._asdict() for failure in results.failures],
     }
 
 
-def _plain(found: "Interval") -> dict[str, float | None]:
+def _plain(interval: "Interval") -> dict[str, float | None]:
     """What could not be measured is null."""
     return {
-        name: value if math.isfinite(value) else None for name, value in found._asdict().items()
+        name: value if math.isfinite(value) else None for name, value in interval._asdict().items()
     }
 
 
-def _print(found: "Results", rank: str) -> None:
-    feedback = "sampled actions" if found.sampled else "expected losses"
-    games, seeds = len(found.games), found.seeds
+def _print(results: "Results", rank: str) -> None:
+    feedback = "sampled actions" if results.sampled else "expected losses"
+    games, seeds = len(results.games), results.seeds
     title = (
-        f"{len(found.learners)} learners, {games} game{'s' * (games > 1)}, {found.rounds} rounds, "
-        f"{seeds} seed{'s' * (seeds > 1)}, {found.start} starts, {feedback}; by {COLUMNS[rank]}"
+        f"{len(results.learners)} learners, {games} game{'s' * (games > 1)}, {results.rounds} rounds, "
+        f"{seeds} seed{'s' * (seeds > 1)}, {results.start} starts, {feedback}; by {COLUMNS[rank]}"
     )
-    measured = {m: found.overall(m) for m in COLUMNS}
+    measured = {m: results.overall(m) for m in COLUMNS}
     rows = [
-        [str(place + 1), found.learners[i], *(_text(measured[m][i]) for m in COLUMNS)]
-        for place, i in enumerate(found.ranking(rank))
+        [str(place + 1), results.learners[i], *(_text(measured[m][i]) for m in COLUMNS)]
+        for place, i in enumerate(results.ranking(rank))
     ]
     print_table(("", "learner", *COLUMNS.values()), rows, title)
-    _print_pairings(found, rank)
-    for failure in found.failures:
+    _print_pairings(results, rank)
+    for failure in results.failures:
         print(f"failed: {' against '.join(failure.learners)} in {failure.game}: {failure.reason}")
 
 
-def _print_pairings(found: "Results", rank: str) -> None:
+def _print_pairings(results: "Results", rank: str) -> None:
     """The mean of every pairing, opponents by their place in the ranking."""
-    if len(found.learners) > ACROSS:
+    if len(results.learners) > MAX_PRINTED_COLUMNS:
         print(f"every pairing {COLUMNS[rank]}: --json and --plot")
         return
-    order, cells = found.ranking(rank), found.pairings(rank)
+    order, cells = results.ranking(rank), results.pairings(rank)
     rows = [
         [str(place + 1), *(_mean(cells[i][j], 3) for j in order)] for place, i in enumerate(order)
     ]
@@ -185,11 +187,11 @@ def _print_pairings(found: "Results", rank: str) -> None:
     print_table(columns, rows, f"{COLUMNS[rank]} against each")
 
 
-def _mean(found: "Interval", digits: int = 4) -> str:
-    return "-" if math.isnan(found.mean) else f"{round(found.mean, digits) + 0.0:.{digits}f}"
+def _mean(interval: "Interval", digits: int = 4) -> str:
+    return "-" if math.isnan(interval.mean) else f"{round(interval.mean, digits) + 0.0:.{digits}f}"
 
 
-def _text(found: "Interval") -> str:
+def _text(interval: "Interval") -> str:
     """The mean, and its interval where there is one."""
-    width = "" if math.isnan(found.half) else f"\n±{found.half:.4f}"
-    return _mean(found) + width
+    width = "" if math.isnan(interval.half) else f"\n±{interval.half:.4f}"
+    return _mean(interval) + width

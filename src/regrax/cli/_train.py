@@ -15,18 +15,20 @@ MEASURED = ("loss", "optimal_loss", "step_size", "total_variation")
 class Train:
     """Train attention models from random parameters with a regret objective.
 
+    Args:
+        out: Where seed-I.safetensors go, metrics.jsonl, and the state to resume from.
+        resume: Go on with the run in the folder, where it stopped.
+        save_every: Seconds from one saved state to the next, at least.
+        json: Print one JSON object.
+
     regrax train --model linear --actions 3 --horizon 20 --seeds 3 --out runs/linear
     """
 
     config: TrainConfig
     out: Path
-    """Where seed-I.safetensors go, metrics.jsonl, and the state to resume from."""
     resume: bool = False
-    """Go on with the run in the folder, where it stopped."""
     save_every: float = 10.0
-    """Seconds from one saved state to the next, at least."""
     json: bool = False
-    """Print one JSON object."""
     cluster: Cluster = field(default_factory=Cluster)
 
     def run(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from regrax import __version__
 
-AT_ONCE = min(2, os.cpu_count() or 1)  # while one compiles, on one core, another computes
+MAX_WORKERS = min(2, os.cpu_count() or 1)  # while one compiles, on one core, another computes
 LOOK_SECONDS = 0.05  # from one look at what is running to the next
 PATIENCE_SECONDS = 15.0  # that a scheduler may be out of reach before it counts as lost
 
@@ -28,7 +28,7 @@ class Threads:
     """Tasks in threads of this process."""
 
     def __init__(self) -> None:
-        self.stopped, self.threads = Event(), ThreadPoolExecutor(AT_ONCE)
+        self.stopped, self.threads = Event(), ThreadPoolExecutor(MAX_WORKERS)
 
     def submit(self, function: Callable[..., Any], argument: Any, tell: Tell) -> Any:
         """Begin `function(argument, tell)`; what comes back has `done()` and `result()`."""
@@ -108,7 +108,7 @@ def run_checked(function: Callable[..., Any], argument: Any, version: str) -> An
     """Run a task on a worker, which must have the regrax of whoever asks."""
     if version != __version__:
         raise RuntimeError(
-            f"a worker must have the regrax of the command, {version}, but has {__version__}"
+            f"a worker must have the regrax of the command, {version}, got {__version__}"
         )
     return function(argument)
 

@@ -5,7 +5,13 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """A piece of work by its name, how much of it is done, and a note on how it goes.
+    """How far a piece of work is.
+
+    Args:
+        task: name of the piece of work.
+        done: how much of it is done, in the unit of `total`.
+        total: how much there is.
+        note: how it goes.
 
     >>> Progress("train linear", 5, 20).done
     5

@@ -6,7 +6,7 @@ from ._batched_play import (
     swap_matrices as swap_matrices,
 )
 from ._correlated_profile import (
-    Correlated as Correlated,
+    CorrelatedProfile as CorrelatedProfile,
     Deviation as Deviation,
 )
 from ._environment import (
@@ -56,8 +56,8 @@ from ._play import (
     seated_learners as seated_learners,
 )
 from ._solve import (
-    Nearest as Nearest,
-    nearest as nearest,
+    NearestEquilibrium as NearestEquilibrium,
+    nearest_equilibrium as nearest_equilibrium,
     solve as solve,
 )
 from .formats import (

@@ -54,10 +54,16 @@ def swap_matrices(
     mesh: Mesh | None = None,
     starts: tuple[Float[Array, "J _"], ...] | None = None,
 ) -> tuple[Float[Array, "J M _ _"], ...]:
-    r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat.
+    r"""$\sum_t \pi_t \ell_t^\top$ for every game, seating and seat; one match per game and seating.
 
-    With a key per game, actions are drawn as in `play`. With `starts` every learner begins with the policy given
-    for the seat, the same in every seating. On a mesh every device plays its share of the games.
+    Args:
+        payoffs: of $J$ games of one shape.
+        learners: to seat.
+        seatings: for each of $M$ matches per game, the index of the learner at every seat.
+        rounds: per match.
+        keys: one per game, to draw actions as `play` does; by default losses are expected.
+        mesh: of devices that share the games.
+        starts: for every seat the policy of round 1 per game, the same in every seating.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -146,9 +152,9 @@ def _matches(
     def play_block(seats: Seats, first: Int[Array, ""]) -> tuple[Seats, Round]:
         return scan_rounds(seated, partial(_suffered, tables, alike), seats, size, first=first)
 
-    def fold(kept: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
+    def fold(sums: tuple[Sum, ...], first: Int[Array, ""], rows: Round) -> tuple[Sum, ...]:
         counts = (first + jnp.arange(size) < rounds).astype(payoffs.dtype)[:, None, None, None]
-        pairs = zip(kept, rows.played, rows.losses, strict=True)
+        pairs = zip(sums, rows.played, rows.losses, strict=True)
         added = [total.add(jnp.einsum("tbni,tbnj->bnij", counts * p, l)) for total, p, l in pairs]
         return settle(tuple(added))
 

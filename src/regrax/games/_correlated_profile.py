@@ -24,23 +24,30 @@ from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
 CONCEPTS = ("nash", "ce", "cce")
-SHOWN = 6  # joint actions that `repr` prints
+MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
 class Deviation(NamedTuple):
-    """What a player gains by playing `instead` whenever told `told`, or always if `told` is None."""
+    """What a player gains by playing `instead` whenever `recommended` is recommended, or always if that is None.
+
+    Attributes:
+        player: index.
+        recommended: index of an action, or None for whatever is recommended.
+        instead: index of the action played in its place.
+        gain: in expected payoff.
+    """
 
     player: int
-    told: int | None
+    recommended: int | None
     instead: int
     gain: float
 
 
-class Correlated(eqx.Module):
+class CorrelatedProfile(eqx.Module):
     r"""A distribution $\mu$ over the joint actions of a game.
 
     >>> from regrax.games import chicken
-    >>> third = Correlated([[1 / 3, 1 / 3], [1 / 3, 0]], chicken())
+    >>> third = CorrelatedProfile([[1 / 3, 1 / 3], [1 / 3, 0]], chicken())
     >>> third
     chicken: 0.3333 (swerve, swerve), 0.3333 (swerve, dare), 0.3333 (dare, swerve)
     >>> third.payoffs.tolist(), third.check("ce", 1e-12), third.check("nash", 1e-12)
@@ -82,16 +89,16 @@ class Correlated(eqx.Module):
         )
 
     @property
-    def product(self) -> "Correlated":
+    def product(self) -> "CorrelatedProfile":
         """The profile in which every player draws from its marginal on its own."""
-        return Correlated(reduce(np.multiply.outer, self.marginals), self.game)
+        return CorrelatedProfile(reduce(np.multiply.outer, self.marginals), self.game)
 
     def worst_deviation(self, concept: Concept = "ce") -> Deviation:
         """The deviation that gains most: from one action for `"ce"`, from all for `"cce"` and `"nash"`.
 
         >>> from regrax.games import chicken
-        >>> Correlated([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
-        Deviation(player=0, told=0, instead=1, gain=1.0)
+        >>> CorrelatedProfile([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
+        Deviation(player=0, recommended=0, instead=1, gain=1.0)
         """
         check_concept(concept)
         profile = self.product if concept == "nash" else self
@@ -102,7 +109,7 @@ class Correlated(eqx.Module):
         """What the worst deviation gains: `ce_gap`, `cce_gap` or `nash_gap` in double precision.
 
         >>> from regrax.games import weighted_rps
-        >>> Correlated([[1 / 9] * 3] * 3, weighted_rps()).gap("cce")
+        >>> CorrelatedProfile([[1 / 9] * 3] * 3, weighted_rps()).gap("cce")
         0.1111
         """
         return self.worst_deviation(concept).gain
@@ -119,16 +126,16 @@ class Correlated(eqx.Module):
         """A deviation in words, with the game's labels.
 
         >>> from regrax.games import chicken
-        >>> certain = Correlated([[1, 0], [0, 0]], chicken())
+        >>> certain = CorrelatedProfile([[1, 0], [0, 0]], chicken())
         >>> certain.explain(certain.worst_deviation("cce"))
         'player 1 gains 1 by always playing dare'
         """
-        player, told, instead, gain = deviation
+        player, recommended, instead, gain = deviation
         labels = self.game.actions[player]
         how = (
             f"always playing {labels[instead]}"
-            if told is None
-            else f"playing {labels[instead]} whenever told {labels[told]}"
+            if recommended is None
+            else f"playing {labels[instead]} whenever told {labels[recommended]}"
         )
         return f"{self.game.players[player]} gains {gain:.6g} by {how}"
 
@@ -150,8 +157,12 @@ class Correlated(eqx.Module):
     def __repr__(self) -> str:
         flat = np.ravel(self.joint)
         played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
-        shown = [f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:SHOWN]]
-        return f"{self.game}: {', '.join(shown)}{', ...' if len(played) > SHOWN else ''}"
+        shown = [
+            f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:MAX_SHOWN_ACTIONS]
+        ]
+        return (
+            f"{self.game}: {', '.join(shown)}{', ...' if len(played) > MAX_SHOWN_ACTIONS else ''}"
+        )
 
     def _labels(self, flat: int) -> list[str]:
         actions = np.unravel_index(flat, self.game.sizes)
@@ -161,23 +172,23 @@ class Correlated(eqx.Module):
 def check_concept(concept: str) -> None:
     """Raise unless `concept` names an equilibrium."""
     if concept not in CONCEPTS:
-        raise ValueError(f'concept must be "nash", "ce" or "cce", but is {concept!r}')
+        raise ValueError(f'concept must be "nash", "ce" or "cce", got {concept!r}')
 
 
-def _worst(profile: Correlated, player: int, concept: Concept) -> Deviation:
+def _worst(profile: CorrelatedProfile, player: int, concept: Concept) -> Deviation:
     gains = _gains(profile, player)
     if concept == "ce":
-        told, instead = divmod(int(gains.argmax()), gains.shape[1])
-        return Deviation(player, told, instead, float(gains[told, instead]))
+        recommended, instead = divmod(int(gains.argmax()), gains.shape[1])
+        return Deviation(player, recommended, instead, float(gains[recommended, instead]))
     always = gains.sum(0)
     return Deviation(player, None, int(always.argmax()), float(always.max()))
 
 
-def _gains(profile: Correlated, player: int) -> Float[np.ndarray, "d d"]:
+def _gains(profile: CorrelatedProfile, player: int) -> Float[np.ndarray, "d d"]:
     """`deviation_gains` in NumPy: nothing to compile for each new size of game."""
     own, rows = (
         np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)
         for table in (profile.game.payoffs[player], profile.joint)
     )
-    told = rows @ own.T
-    return told - np.diag(told)[:, None]
+    payoffs = rows @ own.T
+    return payoffs - np.diag(payoffs)[:, None]

@@ -113,6 +113,12 @@ def _traced_sum(played: Sequence[Float[Array, "T _"]]) -> Float[Array, "*d"]:
 class Summary(eqx.Module):
     r"""The sums of a play, one entry per player: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies, joint play.
 
+    Attributes:
+        rounds: how many were played, $T$.
+        matrices: $M_n$, of shape `(d_n, d_n)`, per player.
+        averages: the mean policy, of shape `(d_n,)`, per player.
+        joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
+
     >>> from regrax.games import matching_pennies, play
     >>> from regrax.learners import Uniform
     >>> found = play(matching_pennies(), Uniform(), 1000, keep="summary")
@@ -138,7 +144,7 @@ class Summary(eqx.Module):
             "swap": regret.swap_of,
         }
         if kind not in of:
-            raise ValueError(f"kind must be one of {', '.join(of)}, but is {kind!r}")
+            raise ValueError(f"kind must be one of {', '.join(of)}, got {kind!r}")
         return np.array([of[kind](regret.gains_of(matrix)) for matrix in self.matrices])
 
 
@@ -166,10 +172,10 @@ def fold_sums(
 ) -> tuple[Seats, Sums]:
     """The sums of `count` rounds, played and added `size` at a time."""
 
-    def fold(kept: Any, here: Any, rows: Round) -> Any:
+    def fold(sums: Any, here: Any, rows: Round) -> Any:
         weights = (here + jnp.arange(size) < count).astype(rows.policies[0].dtype)
         added = sums_of(rows, weights)
-        return jax.tree.map(lambda x, y: x.add(y).settle(), kept, added, is_leaf=_is_sum)
+        return jax.tree.map(lambda x, y: x.add(y).settle(), sums, added, is_leaf=_is_sum)
 
     shapes = jax.eval_shape(lambda seats: sums_of(play(seats, jnp.zeros((), int))[1]), seats)
     empty = jax.tree.map(lambda x: Sum.zeros(*x.shape, dtype=x.dtype), shapes)
@@ -200,6 +206,12 @@ class Trajectory(NamedTuple):
 
     `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
     `played` on `losses` divided by `T` is the gap of `joint`, player by player.
+
+    Attributes:
+        policies: of shape `(T, d_n)`, per player.
+        losses: of every action, of shape `(T, d_n)`, per player.
+        actions: drawn, of shape `(T,)`, per player; None when losses are expected.
+        joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
     """
 
     policies: tuple[Rows, ...]

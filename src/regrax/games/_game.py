@@ -93,24 +93,24 @@ def check_labels(labels: Labels, sizes: tuple[int, ...]) -> None:
         _check_text("actions of a player", names)
     counts = tuple(map(len, labels.actions))
     if labels.players and len(labels.players) != len(sizes):
-        raise ValueError(f"players must name {len(sizes)} players, but names {len(labels.players)}")
+        raise ValueError(f"players must name {len(sizes)} players, got {len(labels.players)}")
     if counts and counts != sizes:
-        raise ValueError(f"actions must name {sizes} actions per player, but names {counts}")
+        raise ValueError(f"actions must name {sizes} actions per player, got {counts}")
 
 
 def _listed(what: str, value: Any) -> Any:
     if not isinstance(value, list | tuple):
-        raise ValueError(f"{what} must be a list, but is {value!r}")
+        raise ValueError(f"{what} must be a list, got {value!r}")
     return value
 
 
 def _check_text(what: str, value: Any) -> None:
     for label in _listed(what, value):
         if not isinstance(label, str):
-            raise ValueError(f"{what} must be text, but one is {label!r}")
+            raise ValueError(f"{what} must be text, got {label!r}")
     label, count = Counter(value).most_common(1)[0] if value else ("", 0)
     if count > 1:
-        raise ValueError(f"{what} must have different names, but {label!r} is there {count} times")
+        raise ValueError(f"{what} must have different names, got {label!r} {count} times")
 
 
 Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
@@ -305,7 +305,7 @@ def _fraction(value: Any) -> Fraction:
     return Fraction(value if isinstance(value, Fraction | int) else float(value))
 
 
-def _check_payoffs(payoffs: Payoffs) -> None:
+def _check_payoffs(payoffs: Any) -> None:
     players = payoffs.shape[0] if payoffs.ndim else 0
     fits = players >= 1 and payoffs.ndim == players + 1 and min(payoffs.shape) >= 1
     checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor a player", fits)

@@ -171,7 +171,7 @@ def _reduced(
     kind: Callable[[Any, Game], list[Any]], joint: Any, game: Game | str, reduce: Reduce
 ) -> Gaps:
     if reduce not in _REDUCE:
-        raise ValueError(f'reduce must be "max", "sum" or "none", but is {reduce!r}')
+        raise ValueError(f'reduce must be "max", "sum" or "none", got {reduce!r}')
     game = as_game(game)
     return _REDUCE[reduce](kind(_checked(joint, game), game))
 

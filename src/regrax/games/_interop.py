@@ -35,7 +35,7 @@ def from_openspiel(game: Any) -> Game:
         sizes, label = tuple(game.shape()), lambda game, n, a: game.action_name(n, a)
     else:
         raise ValueError(
-            f"an OpenSpiel matrix or tensor game was expected, but a {type(game).__name__} came; "
+            f"an OpenSpiel matrix or tensor game was expected, got a {type(game).__name__}; "
             "pyspiel.extensive_to_matrix_game and extensive_to_tensor_game make one of it"
         )
     payoffs = np.stack([game.player_utilities(n) for n in range(len(sizes))])
@@ -58,7 +58,7 @@ def from_gambit(game: Any) -> Game:
     """The strategic form of a Gambit game: names kept, rational payoffs exact."""
     _optional("pygambit", "'regrax[gambit]'")
     if not hasattr(game, "to_nfg"):
-        raise ValueError(f"a Gambit game was expected, but a {type(game).__name__} came")
+        raise ValueError(f"a Gambit game was expected, got a {type(game).__name__}")
     return game_from_nfg(game.to_nfg().encode())
 
 

@@ -16,10 +16,10 @@ from jaxtyping import Float
 from regrax.games._correlated_profile import Concept
 from regrax.games._game import Game
 
-LARGEST = 30_000_000
+MAX_LP_ENTRIES = 30_000_000
 """Entries of the largest matrix of constraints that is built: about half a gigabyte."""
 
-SECONDS = 300.0
+MAX_LP_SECONDS = 300.0
 """How long one program may take."""
 
 # 1e-10 is the smallest tolerance that HiGHS takes; degenerate programs can need a larger one, or interior points
@@ -41,9 +41,9 @@ def incentives(game: Game, concept: Concept) -> Any:
     from scipy import sparse
 
     entries = sum(game.sizes) * int(np.prod(game.sizes))
-    if entries > LARGEST:
+    if entries > MAX_LP_ENTRIES:
         raise ValueError(
-            f"a program of {entries:,} entries is beyond the {LARGEST:,} that are solved exactly; "
+            f"a program of {entries:,} entries is beyond the {MAX_LP_ENTRIES:,} that are solved exactly; "
             f"approach the equilibrium by dynamics instead (play {game}, or regrax solve --by)"
         )
     rows = _told if concept == "ce" else _always
@@ -91,13 +91,13 @@ def minimise(cost: Float[np.ndarray, "n"], **program: Any) -> Any:
     reasons = []
     for method, tolerance in ATTEMPTS:
         tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-        options = {**dict.fromkeys(tolerances, tolerance), "time_limit": SECONDS}
+        options = {**dict.fromkeys(tolerances, tolerance), "time_limit": MAX_LP_SECONDS}
         found = linprog(cost, method=method, options=options, **program)
         if found.status == 0:
             return found
         if found.status == OUT_OF_TIME:
             raise SolverError(
-                f"the linear program was not solved in {SECONDS:g} seconds; "
+                f"the linear program was not solved in {MAX_LP_SECONDS:g} seconds; "
                 "approach the equilibrium by dynamics instead (regrax solve --by)"
             )
         reasons.append(f"{method} at {tolerance:g}: {' '.join(str(found.message).split())}")

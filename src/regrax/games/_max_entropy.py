@@ -27,10 +27,10 @@ from regrax.games._linear_programs import SolverError, minimise
 
 Rows = Float[np.ndarray, "K"]
 
-LARGEST = 4096  # unknowns of a Newton system
-STEPS = 100  # of Newton
+MAX_NEWTON_UNKNOWNS = 4096
+MAX_NEWTON_STEPS = 100
 RIDGE = 1e-10  # on tight rows, which may repeat each other
-RISE = 2.0  # the most that an exponent may rise in a step: Newton trusts its quadratic no further
+MAX_EXPONENT_RISE = 2.0  # per step: Newton trusts its quadratic no further
 
 
 class Face(NamedTuple):
@@ -57,9 +57,9 @@ def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]
     >>> most_entropic(csr_array([[0.0, 2.0, -1.0]])).tolist()
     [0.3460, 0.2180, 0.4360]
     """
-    if min(gains.shape) > LARGEST:
+    if min(gains.shape) > MAX_NEWTON_UNKNOWNS:
         raise ValueError(
-            f"maximum entropy takes up to {LARGEST:,} joint actions or deviations, but here are {min(gains.shape):,}"
+            f"maximum entropy takes up to {MAX_NEWTON_UNKNOWNS:,} joint actions or deviations, got {min(gains.shape):,}"
         )
     even = np.full(gains.shape[1], 1 / gains.shape[1])
     if (gains @ even).max(initial=0.0) <= 0:
@@ -71,7 +71,7 @@ def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]
     violation, excess = _certificate(gains, face, point.weights, joint)
     if not max(violation, excess) <= tolerance:
         raise SolverError(
-            f"maximum entropy was not certified to {tolerance:g} in {STEPS} steps: deviations still gain "
+            f"maximum entropy was not certified to {tolerance:g} in {MAX_NEWTON_STEPS} steps: deviations still gain "
             f"{violation:.3g} and entropy may be {excess:.3g} short"
         )
     return joint
@@ -120,7 +120,7 @@ def _follow(gains: Any, loose: Bool[np.ndarray, "K"], tolerance: float) -> _Poin
     """Newton steps from even weights until the equations hold well within the tolerance."""
     start = loose.astype(float)
     point = _point(gains, start, start)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         residual = np.where(loose, point.gains, np.abs(point.gains)).max(initial=0.0)
         if max(residual, abs(float(point.weights @ point.gains))) <= 0.1 * tolerance:
             break
@@ -173,7 +173,7 @@ def _trust(gains: Any, point: _Point, move: Rows) -> float:
     exponents = -(gains.T @ move)
     centred = exponents - exponents @ point.joint
     spread = np.sqrt(point.joint @ centred**2)
-    return float(min(1 / max(spread, 1e-300), RISE / max(centred.max(), 1e-300)))
+    return float(min(1 / max(spread, 1e-300), MAX_EXPONENT_RISE / max(centred.max(), 1e-300)))
 
 
 def _hessian_solver(gains: Any, point: _Point, w: Rows) -> Callable[[Rows], Rows]:

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from regrax.games._correlated_profile import Correlated
+from regrax.games._correlated_profile import CorrelatedProfile
 from regrax.games._game import Game, exact_payoffs
 from regrax.games._linear_programs import minimise, scaled
 from regrax.specs import as_game
 
-PAIRS = 200_000
+MAX_SUPPORT_PAIRS = 200_000
 """Pairs of supports that are tried: a game of 10 x 10 has 184,755."""
 
 ROUNDING = 1e-13
@@ -53,7 +53,7 @@ def is_zero_sum(game: Game) -> bool:
     return bool(np.ptp(total) <= 1e-12 * np.abs(payoffs).max())
 
 
-def zero_sum_equilibrium(game: Game | str) -> Correlated:
+def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
     r"""$\max_x \min_j (A^\top x)_j$ as a linear program; its dual variables are the other player's strategy.
 
     >>> from regrax.games import weighted_rps
@@ -78,7 +78,7 @@ def zero_sum_equilibrium(game: Game | str) -> Correlated:
     return _product(game, found.x[:-1], -found.ineqlin.marginals)
 
 
-def nash_equilibria(game: Game | str) -> list[Correlated]:
+def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
     """All extreme equilibria of a two-player game, small supports first; for a nondegenerate game, all equilibria.
 
     >>> from regrax.games import battle_of_the_sexes
@@ -96,9 +96,9 @@ def nash_equilibria(game: Game | str) -> list[Correlated]:
             f"supports are enumerated for two players, but {game} has {len(game.sizes)}"
         )
     pairs = comb(sum(game.sizes), game.sizes[0]) - 1
-    if pairs > PAIRS:
+    if pairs > MAX_SUPPORT_PAIRS:
         raise ValueError(
-            f"{game} has {pairs:,} pairs of supports, more than the {PAIRS:,} that are tried; "
+            f"{game} has {pairs:,} pairs of supports, more than the {MAX_SUPPORT_PAIRS:,} that are tried; "
             "approach an equilibrium by dynamics instead (regrax solve --by)"
         )
     # each player's vertices make the other's actions indifferent; the payer's own action comes first
@@ -232,6 +232,6 @@ def _integers(payoffs: np.ndarray) -> np.ndarray:
     )
 
 
-def _product(game: Game, first: Any, second: Any) -> Correlated:
+def _product(game: Game, first: Any, second: Any) -> CorrelatedProfile:
     x, y = (np.maximum(side / side.sum(), 0.0).astype(float) for side in (first, second))
-    return Correlated(np.outer(x / x.sum(), y / y.sum()), game)
+    return CorrelatedProfile(np.outer(x / x.sum(), y / y.sum()), game)

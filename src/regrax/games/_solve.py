@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.games import _nash as nash
-from regrax.games._correlated_profile import Concept, Correlated, check_concept
+from regrax.games._correlated_profile import Concept, CorrelatedProfile, check_concept
 from regrax.games._game import Game
 from regrax.games._linear_programs import incentives, minimise
 from regrax.games._max_entropy import most_entropic
@@ -17,16 +17,16 @@ Objective = Literal["any", "welfare", "minimum", "entropy"]
 OBJECTIVES = ("any", "welfare", "minimum", "entropy")
 
 
-class Nearest(NamedTuple):
+class NearestEquilibrium(NamedTuple):
     """The equilibrium nearest to a joint distribution, and how far it is in total variation."""
 
-    profile: Correlated
+    profile: CorrelatedProfile
     distance: float
 
 
 def solve(
     game: Game | str, concept: Concept = "ce", objective: Objective | Any = "any"
-) -> Correlated:
+) -> CorrelatedProfile:
     r"""An equilibrium of `game`, or of the game of a spec, that is best by an objective.
 
     `objective` is `"any"`, a pure equilibrium wherever there is one; `"welfare"`, the largest sum of payoffs;
@@ -49,7 +49,7 @@ def solve(
         return _best(game, concept, _weights(objective, game))
     if objective not in OBJECTIVES:
         raise ValueError(
-            f'objective must be "any", "welfare", "minimum", "entropy" or an array, but is {objective!r}'
+            f'objective must be "any", "welfare", "minimum", "entropy" or an array, got {objective!r}'
         )
     if objective == "any" and (pure := nash.pure_equilibria(game)):
         return _certain(game, pure[0])  # an equilibrium by every concept, and nothing to solve
@@ -66,21 +66,21 @@ def solve(
     return _profile(_LINEAR[objective](game, gains), game)
 
 
-def nearest(joint: Any, game: Game | str, concept: Concept = "ce") -> Nearest:
+def nearest_equilibrium(
+    joint: Any, game: Game | str, concept: Concept = "ce"
+) -> NearestEquilibrium:
     r"""$\min_\mu \frac12 \|\mu - p\|_1$ over correlated (or coarse) equilibria $\mu$, and the $\mu$ that attains it.
 
     >>> from regrax.games import prisoners_dilemma
-    >>> nearest([[0.5, 0], [0, 0.5]], prisoners_dilemma(), "ce").distance
+    >>> nearest_equilibrium([[0.5, 0], [0, 0.5]], prisoners_dilemma(), "ce").distance
     0.5
     """
     if concept not in ("ce", "cce"):
-        raise ValueError(
-            f'distance is measured to the "ce" or "cce" set, but concept is {concept!r}'
-        )
+        raise ValueError(f'distance is measured to the "ce" or "cce" set, got concept {concept!r}')
     from scipy import sparse
 
     game = as_game(game)
-    flat = np.ravel(Correlated(joint, game).joint)
+    flat = np.ravel(CorrelatedProfile(joint, game).joint)
     gains, one = incentives(game, concept), sparse.eye_array(flat.size, format="csr")
     # variables mu and r >= p - mu; half the L1 distance of distributions is sum_a max(p - mu, 0)
     found = minimise(
@@ -91,7 +91,7 @@ def nearest(joint: Any, game: Game | str, concept: Concept = "ce") -> Nearest:
         b_eq=[1.0],
     )
     profile = _profile(found.x[: flat.size], game)
-    return Nearest(profile, 0.5 * float(np.abs(np.ravel(profile.joint) - flat).sum()))
+    return NearestEquilibrium(profile, 0.5 * float(np.abs(np.ravel(profile.joint) - flat).sum()))
 
 
 def _weights(objective: Any, game: Game) -> Float[np.ndarray, "*d"]:
@@ -102,7 +102,7 @@ def _weights(objective: Any, game: Game) -> Float[np.ndarray, "*d"]:
     return weights / (np.abs(weights).max() or 1.0)
 
 
-def _best(game: Game, concept: Concept, weights: Float[np.ndarray, "*d"]) -> Correlated:
+def _best(game: Game, concept: Concept, weights: Float[np.ndarray, "*d"]) -> CorrelatedProfile:
     """The equilibrium of the largest mean weight."""
     if concept != "nash" or len(game.sizes) == 1:
         return _profile(_largest(weights.ravel(), incentives(game, concept)), game)
@@ -149,16 +149,14 @@ def _scaled_payoffs(game: Game) -> Float[np.ndarray, "N A"]:
     return payoffs / (np.abs(payoffs).max() or 1.0)
 
 
-def _profile(flat: Any, game: Game) -> Correlated:
+def _profile(flat: Any, game: Game) -> CorrelatedProfile:
     flat = np.maximum(flat, 0)
-    return Correlated((flat / flat.sum()).reshape(game.sizes), game)
+    return CorrelatedProfile((flat / flat.sum()).reshape(game.sizes), game)
 
 
-def _nash(game: Game, objective: Objective) -> Correlated:
+def _nash(game: Game, objective: Objective) -> CorrelatedProfile:
     if objective == "entropy":
-        raise ValueError(
-            'objective "entropy" is for concepts "ce" and "cce", but concept is "nash"'
-        )
+        raise ValueError('objective "entropy" is for concepts "ce" and "cce", got concept "nash"')
     if nash.is_zero_sum(game):
         return nash.zero_sum_equilibrium(game)  # all are worth the same
     if len(game.sizes) == 2:
@@ -170,10 +168,10 @@ def _nash(game: Game, objective: Objective) -> Correlated:
     )
 
 
-def _certain(game: Game, actions: tuple[int, ...]) -> Correlated:
+def _certain(game: Game, actions: tuple[int, ...]) -> CorrelatedProfile:
     joint = np.zeros(game.sizes)
     joint[actions] = 1
-    return Correlated(joint, game)
+    return CorrelatedProfile(joint, game)
 
 
 # on a set of mixtures of extreme equilibria each payoff is linear in the other's strategy: the best is extreme

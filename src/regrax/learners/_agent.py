@@ -16,7 +16,7 @@ from regrax.learners._engine import on_host
 class Agent(HostLearner):
     r"""$\pi_t = f(\ell_1, \dots, \ell_{t-1})$ for any Python function $f$.
 
-    It may ask a model behind an API, a person or another library. `function` is called once a round with the past
+    It may ask a model behind an API, a person or another library. `function` is called once per round with the past
     losses, an array of shape `(t - 1, d)` in double precision, and gives $d$ probabilities back; what it gives is
     checked. It runs in Python and not in jax: `rollout` and `play` loop over the rounds, and `jit`, `vmap` and `grad`
     cannot pass through it.
@@ -34,9 +34,7 @@ class Agent(HostLearner):
 
     def __check_init__(self) -> None:
         if not callable(self.function):
-            raise ValueError(
-                f"function must be callable with past losses, but is {self.function!r}"
-            )
+            raise ValueError(f"function must be callable with past losses, got {self.function!r}")
 
     def init(
         self, actions: int, rounds: int | None = None, *, key: Key = None
@@ -69,4 +67,4 @@ def _numbers(name: str, answer: Any) -> np.ndarray:
     try:
         return np.asarray(answer, float)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, but is {answer!r}") from None
+        raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None

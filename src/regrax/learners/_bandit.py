@@ -48,7 +48,7 @@ def check_share(name: str, share: Scalar) -> None:
     """Raise unless `share` is between 0 and 1."""
     checks.finite(name, share)
     if checks.is_concrete(share) and not 0 <= float(share) <= 1:
-        raise ValueError(f"{name} must be between 0 and 1, but is {share}")
+        raise ValueError(f"{name} must be between 0 and 1, got {share}")
 
 
 def unexplored(start: Any, exploration: Scalar) -> Float[Array | np.ndarray, "d"]:
@@ -63,7 +63,7 @@ def unexplored(start: Any, exploration: Scalar) -> Float[Array | np.ndarray, "d"
     elif rest.min() < 0 or float(exploration) >= 1:
         least = float(exploration) / start.size
         raise ValueError(
-            f"start must play every action at least as exploration does, {least:.4g}, but has {start.min():.4g}"
+            f"start must play every action at least as exploration does, {least:.4g}, got {start.min():.4g}"
         )
     return rest / rest.sum()
 

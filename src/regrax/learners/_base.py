@@ -160,7 +160,7 @@ def as_base(base: Any) -> Any:
 def check_on_simplex(base: Any) -> None:
     """Raise unless `base` is a learner whose policies are distributions."""
     if not isinstance(base, Learner):
-        raise ValueError(f"base must be a learner, but is {base!r}")
+        raise ValueError(f"base must be a learner, got {base!r}")
     if not isinstance(base.domain, Simplex):
         raise ValueError(
             f"base must play on the simplex, but {base} plays on the {base.domain.name}"

@@ -61,7 +61,14 @@ class Seats(NamedTuple):
 def init_seats(
     learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Keys | None
 ) -> Seats:
-    """The seats before the first round."""
+    """The seats before the first round.
+
+    Args:
+        learners: one per seat.
+        sizes: number of actions per seat.
+        rounds: that will be played, for learners that need a horizon or a buffer.
+        key: split among initial states and draws; None where nothing is drawn.
+    """
     begin, draws = (None, None) if key is None else _split(key, 2)
     keys = [None] * len(sizes) if begin is None else _split(begin, len(sizes))
     seats = zip(learners, sizes, keys, strict=True)
@@ -75,7 +82,15 @@ def play_round(
     given: Any = None,
     key: Keys | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """One round: the states after it, and what happened."""
+    """One round: the states after it, and what happened.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        states: before the round, one per seat.
+        given: this round's row for the environment.
+        key: to draw actions; None plays the policies themselves.
+    """
     policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
     actions = None if key is None else _draw_all(key, policies)
     shown = policies if actions is None else one_hots(actions, policies)
@@ -99,6 +114,14 @@ def scan_rounds(
     The rows of all rounds are large buffers, and when a loop body writes one, XLA schedules the parts of that body anew
     every round, which takes as long as playing a small game does: small games are played in blocks whose buffers are
     small, by a loop over rounds inside a loop over blocks, twice as fast.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: before round `first`.
+        rounds: how many, static.
+        given: rows for the environment, one per round.
+        first: index of the first round; keys are folded with it.
     """
     states, draws = seats
     block = _divisor(rounds, block_of(states))
@@ -124,25 +147,33 @@ def fold_rounds(
     count: int | Int[Array, ""],
     size: int,
     fold: Callable[[Any, Int[Array, ""], Round], Any],
-    kept: Any,
+    initial: Any,
 ) -> tuple[Seats, Any]:
-    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` adds to what is kept.
+    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` accumulates.
 
     Whole blocks are played: rows past `count` mean nothing, and nor do the seats unless `count` ends a block.
+
+    Args:
+        play: from the seats and the index of the first round to the seats after a block, and its rows.
+        seats: before the first round.
+        count: rounds in all, may be traced.
+        size: rounds per block.
+        fold: from the accumulator, the index of the first round and the rows to the next accumulator.
+        initial: the accumulator before the first block.
     """
 
     def play_block(index: Int[Array, ""], carry: tuple) -> tuple:
-        seats, kept = carry
+        seats, accumulator = carry
         seats, rows = play(seats, index * size)
-        return seats, fold(kept, index * size, rows)
+        return seats, fold(accumulator, index * size, rows)
 
     def play_blocks(index: Int[Array, ""], carry: tuple) -> tuple:
         end = jnp.minimum((index + 1) * group, blocks)
-        seats, kept = lax.fori_loop(index * group, end, play_block, carry)
-        return Seats(settle(seats.states), seats.draws), kept
+        seats, accumulator = lax.fori_loop(index * group, end, play_block, carry)
+        return Seats(settle(seats.states), seats.draws), accumulator
 
     blocks, group = -(-count // size), max(ROUNDS_PER_SETTLEMENT // size, 1)
-    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, kept))
+    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, initial))
 
 
 def fill_rounds(
@@ -152,7 +183,15 @@ def fill_rounds(
     span: tuple[Any, Any, int],
     given: Any = None,
 ) -> tuple[Seats, Round]:
-    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows; `span` is these three."""
+    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: states before round `first`.
+        span: first round, `count`, and `capacity`.
+        given: rows for the environment, one per round of the capacity.
+    """
     first, count, capacity = span
     size = min(block_of(seats.states), capacity)
     padded = -(-capacity // size) * size
@@ -162,12 +201,14 @@ def fill_rounds(
         part = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, here, size), given)
         return scan_rounds(learners, environment, seats, size, part, first + here)
 
-    def write(kept: Round, here: Int[Array, ""], rows: Round) -> Round:
-        return jax.tree.map(lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), kept, rows)
+    def write(buffers: Round, here: Int[Array, ""], rows: Round) -> Round:
+        return jax.tree.map(
+            lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), buffers, rows
+        )
 
     shapes = jax.eval_shape(lambda seats: play(seats, jnp.zeros((), int))[1], seats)
-    kept = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
-    return fold_rounds(play, seats, count, size, write, kept)
+    buffers = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
+    return fold_rounds(play, seats, count, size, write, buffers)
 
 
 def block_of(states: tuple[State, ...]) -> int:
@@ -186,7 +227,7 @@ def _divisor(rounds: int, most: int) -> int:
 
 
 def _unroll(states: tuple[State, ...], block: int) -> int:
-    """Entering a loop body costs as well: two rounds an entry, unless it is slow to compile (heads of Blum-Mansour)."""
+    """Entering a loop body costs as well: two rounds per entry, unless it is slow to compile (Blum-Mansour)."""
     light = fast_paths.ENABLED and all(jnp.ndim(leaf) < 2 for leaf in jax.tree.leaves(states))
     return 2 if light and block % 2 == 0 else 1
 
@@ -222,7 +263,15 @@ def play_on_host(
     given: Sequence[Any],
     on_round: Callable[[Round], None] | None = None,
 ) -> Round:
-    """The same rounds in a plain loop, for learners that jax cannot trace; `on_round` is called after each."""
+    """The same rounds in a plain loop, for learners that jax cannot trace.
+
+    Args:
+        learners: who sits at each seat.
+        environment: from what was played and the row of `given` to the losses of every seat.
+        seats: before the first round.
+        given: a row for the environment per round.
+        on_round: called after each.
+    """
     seated: Any = [l if isinstance(l, HostLearner) else _Compiled(l) for l in learners]
     (states, draws), rows = seats, []
     for number, row in enumerate(given):
@@ -302,7 +351,7 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
     for learner in learners:
         if isinstance(learner, BanditLearner) and key is None:
             raise ValueError(
-                f"{learner} sees only the loss of an action it draws, so it needs a key (a seed), but none came"
+                f"{learner} sees only the loss of an action it draws, so it needs a key (a seed), got none"
             )
 
 

@@ -55,7 +55,7 @@ class EuclideanFTRL(SumLearner):
     def __check_init__(self) -> None:
         check_step(self.step_size)
         if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be Simplex() or Ball(radius), but is {self.domain!r}")
+            raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
         point = -step_at(self.step_size, state.round) * state.total

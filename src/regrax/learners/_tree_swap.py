@@ -12,13 +12,13 @@ from regrax import _checks as checks
 from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
 from regrax.learners._ftrl import stacked_policies
 
-LONGEST = 2**30  # rounds, so that they can be counted in 32 bits
+MAX_ROUNDS = 2**30  # they are counted in 32 bits
 
 
 class Levels(NamedTuple):
     """State of TreeSwap: a copy of the base a level, all alike at the start."""
 
-    fresh: State  # a base state before its first round
+    initial: State  # a base state before its first round
     levels: State  # L base states, stacked
     sums: Float[Array, "L d"]  # losses of each level's block so far
     round: Int[Array, ""]  # t - 1
@@ -30,8 +30,8 @@ class TreeSwap(Learner):
     Level $h$ holds its policy through a block, and starts afresh after $M$ blocks; $L$ is `depth`, $M$ `branching`.
     The best replacement of what a level plays during a block is at best the best action of that block, which is what
     the level below competes with: the levels' comparators telescope, and swap regret is at most
-    $T (\epsilon + w / L)$ with $\epsilon$ the base's regret a round over $M$ rounds. Unlike Blum-Mansour's bound, this
-    one has no factor of $d$ beyond the base's own.
+    $T (\epsilon + w / L)$ with $\epsilon$ the base's regret per round over $M$ rounds. Unlike Blum-Mansour's bound, it
+    has no factor of $d$ beyond the base's own.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -54,9 +54,9 @@ class TreeSwap(Learner):
         checks.at_least("branching", self.branching, 2)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Levels:
-        fresh = self.base.init(actions, self.branching, key=key)
+        initial = self.base.init(actions, self.branching, key=key)
         return Levels(
-            fresh, self._stacked(fresh), jnp.zeros((self.depth, actions)), jnp.zeros((), int)
+            initial, self._stacked(initial), jnp.zeros((self.depth, actions)), jnp.zeros((), int)
         )
 
     def policy(self, state: Levels) -> Float[Array, "d"]:
@@ -68,8 +68,8 @@ class TreeSwap(Learner):
         means = sums / lengths[:-1, None].astype(sums.dtype)
         ended = round_ % lengths == 0
         levels = _where(ended[:-1], jax.vmap(self.base.update)(state.levels, means), state.levels)
-        levels = _where(ended[1:], self._stacked(state.fresh), levels)
-        return Levels(state.fresh, levels, jnp.where(ended[:-1, None], 0, sums), round_)
+        levels = _where(ended[1:], self._stacked(state.initial), levels)
+        return Levels(state.initial, levels, jnp.where(ended[:-1, None], 0, sums), round_)
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
@@ -98,7 +98,7 @@ class TreeSwap(Learner):
 
     def _lengths(self) -> list[int]:
         r"""$M^0, \dots, M^L$: the rounds of each level's block, and of the next level's."""
-        return [min(self.branching**h, LONGEST) for h in range(self.depth + 1)]
+        return [min(self.branching**h, MAX_ROUNDS) for h in range(self.depth + 1)]
 
 
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:

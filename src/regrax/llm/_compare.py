@@ -23,7 +23,7 @@ from regrax.llm._template import letters
 from regrax.theory import optimal_policy
 from regrax.training import Gaussian
 
-BATCH = 250
+SEQUENCES_PER_BATCH = 250
 ELSEWHERE = (
     "gaussian",
     "uniform(-1.7, 1.7)",
@@ -37,7 +37,17 @@ ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Player:
-    """Regret of one player over many sequences: means and standard errors, and the means after every round."""
+    """Regret of one player over many sequences.
+
+    Attributes:
+        name: model before or after, or baseline.
+        regret: mean over sequences.
+        regret_error: its standard error.
+        squared: mean of squared regret.
+        squared_error: its standard error.
+        curve: mean regret after every round.
+        squared_curve: mean squared regret after every round.
+    """
 
     name: str
     regret: float
@@ -59,16 +69,27 @@ class Setting:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What training changed."""
+    """What training changed.
+
+    Attributes:
+        task: that was trained on.
+        reactive: whether losses answer to what is played.
+        sequences: per setting.
+        trained_on: regret in the setting of the task.
+        elsewhere: in other settings.
+        language: perplexity on held-out text.
+        valid: share of answers that could be read, before and after.
+        exploration: measures before and after.
+    """
 
     task: Task
-    reactive: bool  # whether losses answer to what is played
+    reactive: bool
     sequences: int
     trained_on: Setting
     elsewhere: tuple[Setting, ...]
     language: Language
-    valid: tuple[float, ...]  # before and after
-    exploration: tuple[Exploration, ...]  # before and after
+    valid: tuple[float, ...]
+    exploration: tuple[Exploration, ...]
 
     def player(self, name: str) -> Player:
         """One of the players in the setting that was trained on."""
@@ -208,12 +229,19 @@ def squared_regret_share(
 
     `share` is the part of the way from uniform play to Hedge that the model has come,
     $(E[R_u^2] - E[R^2]) / (E[R_u^2] - E[R_h^2])$; its error is that of a ratio of means over the same sequences.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        task: to be played.
+        sequences: how many.
+        seed: of the losses.
     """
     losses = draw_losses(task, sequences, seed=seed)
     with torch.no_grad():
         parts = [
-            policies(model, tokenizer, task, losses[i : i + BATCH])
-            for i in range(0, sequences, BATCH)
+            policies(model, tokenizer, task, losses[i : i + SEQUENCES_PER_BATCH])
+            for i in range(0, sequences, SEQUENCES_PER_BATCH)
         ]
     played = {"model": torch.cat(parts).double().cpu().numpy(), **baselines(losses, task)}
     squares = {name: running_regret(pi, losses)[:, -1] ** 2 for name, pi in played.items()}

@@ -8,13 +8,13 @@ from regrax.llm._losses import draw_losses
 from regrax.llm._task import Task
 from regrax.llm._transcript import Pieces, Sequence, pieces_of, sequences_of
 
-UNLIMITED = 2**31  # tokens
+UNLIMITED_TOKENS = 2**31
 
 
 def context_of(model: Any) -> int:
     """How many tokens a model can read; a great many where its config does not say."""
     config = model.config.get_text_config()
-    return getattr(config, "max_position_embeddings", None) or UNLIMITED
+    return getattr(config, "max_position_embeddings", None) or UNLIMITED_TOKENS
 
 
 def check_task(model: Any, tokenizer: Any, task: Task) -> None:

@@ -81,7 +81,12 @@ class _Environment:
 def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: Any) -> list[float]:
     """Minus the regret of answers given all at once, one per line: a plain reward function.
 
-    `losses` are a column of the data set, `(T, d)` per row. A line that names no action counts as the worst action.
+    A line that names no action counts as the worst action.
+
+    Args:
+        completions: texts, or messages whose last is the text.
+        losses: a column of the data set, `(T, d)` per row.
+        task: that was asked.
 
     >>> regret_reward(["A\\nB", "?\\nA"], [[[0.0, 1.0], [1.0, 0.0]]] * 2, Task(2, 2))
     [1.0, -1.0]

@@ -108,6 +108,12 @@ def rollout_function(
     the regret is the episode's. Otherwise what comes next does not depend on what is played, and every group is one
     round of one sequence, drawn at random, with the regret of that round: the same gradient on average, without the
     noise of the other rounds.
+
+    Args:
+        tokenizer: of the model.
+        task: to be played.
+        seed: of losses and answers.
+        group_size: completions per group.
     """
     whole = task.answers or is_reactive(task)
 

@@ -66,15 +66,15 @@ def iterate(
 
 
 def _iteration(
-    model: Any, number: int, improve: Improve, kept: RunFolder, told: tuple[Any, Task]
+    model: Any, number: int, improve: Improve, folder: RunFolder, prompted: tuple[Any, Task]
 ) -> tuple[Any, str]:
     """One iteration: its line of metrics, then its model, in the place of the one before."""
     began = time.monotonic()
     model, measured = improve(model, number)
     seconds = round(time.monotonic() - began, 3)
-    kept.log({"iteration": number + 1, **measured, "seconds": seconds})
-    save_model(kept.path / f"iteration-{number + 1}", model, *told)
-    shutil.rmtree(kept.path / f"iteration-{number}", ignore_errors=True)
+    folder.log({"iteration": number + 1, **measured, "seconds": seconds})
+    save_model(folder.path / f"iteration-{number + 1}", model, *prompted)
+    shutil.rmtree(folder.path / f"iteration-{number}", ignore_errors=True)
     return model, f"regret {measured['regret']:.3f}"
 
 

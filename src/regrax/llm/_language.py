@@ -17,13 +17,21 @@ HELD_OUT = (
     "In winter the school has eleven children and one stove; in summer nobody counts. "
     "A letter takes two days, and nobody has ever complained about that."
 )
-WINDOW = 256  # tokens read at once
+WINDOW_TOKENS = 256  # tokens read at once
 
 
 class Language(NamedTuple):
-    """On held-out text: perplexity before and after, and the mean KL of a token's distribution, after from before."""
+    """What training did to language, on held-out text.
 
-    text: str  # which
+    Attributes:
+        text: which one.
+        tokens: how many.
+        before: perplexity before training.
+        after: perplexity after training.
+        kl: mean KL of a token's distribution, after from before.
+    """
+
+    text: str
     tokens: int
     before: float
     after: float
@@ -34,7 +42,7 @@ def language_of(
     before: Any, after: Any, tokenizer: Any, task: Task, text: str | None, seed: int
 ) -> Language:
     """Compare two models as language models."""
-    size = min(WINDOW, context_of(before))
+    size = min(WINDOW_TOKENS, context_of(before))
     windows, what = _windows(tokenizer, task, text, seed, size)
     totals, count = np.zeros(3), 0
     for tokens in windows:

@@ -39,6 +39,7 @@ class LanguageLearner(HostLearner):
         model: a causal language model.
         tokenizer: its tokenizer.
         task: how it is asked. Seated with another number of actions its names are A, B, C, ...
+        label: how it prints; by default its spec.
     """
 
     model: Any = eqx.field(static=True)

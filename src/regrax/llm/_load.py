@@ -98,7 +98,14 @@ def _placed(model: Any, device: str) -> Any:
 
 
 def save_model(folder: str | Path, model: Any, tokenizer: Any, task: Task) -> None:
-    """Write a folder that plain `transformers` reads, and the task beside it."""
+    """Write a folder that plain `transformers` reads, and the task beside it.
+
+    Args:
+        folder: to write.
+        model: with `save_pretrained`.
+        tokenizer: with `save_pretrained`.
+        task: written beside it as `task.json`.
+    """
     with quiet():
         model.save_pretrained(str(folder))
         tokenizer.save_pretrained(str(folder))

@@ -22,7 +22,13 @@ def distribution_of(task: Task) -> Distribution | None:
 
 
 def draw_losses(task: Task, count: int, *, seed: int, step: int = 0) -> np.ndarray:
-    """`count` sequences of losses as the text rounds them, `(count, T, d)`; the same seed and step draw the same.
+    """`count` sequences of losses as the text rounds them, `(count, T, d)`.
+
+    Args:
+        task: whose losses.
+        count: how many sequences, an integer >= 1.
+        seed: of the draws.
+        step: of training; the same seed and step draw the same.
 
     >>> draw_losses(Task(3, 20), 5, seed=0).shape
     (5, 20, 3)

@@ -120,7 +120,15 @@ def is_reactive(task: Task) -> bool:
 def evaluate_rollouts(
     model: Any, tokenizer: Any, task: Task, count: int = 512, *, seed: int = 10_000
 ) -> Rollouts:
-    """Play on fresh losses, to measure."""
+    """Play on fresh losses, to measure.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        task: to be played.
+        count: how many episodes, an integer >= 1.
+        seed: of losses and answers.
+    """
     checks.at_least("count", count, 1)
     if is_reactive(task):
         seeds = np.arange(count) + seed

@@ -15,7 +15,7 @@ import torch
 from regrax.llm._load import load_model
 from regrax.llm._task import Task
 
-SAMPLE = 4096  # numbers of each parameter that tell models apart
+SAMPLED_NUMBERS = 4096  # numbers of each parameter that tell models apart
 
 
 def run_settings(method: str, model: Any, task: Task, config: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def fingerprint(model: Any) -> str:
     digest = hashlib.sha256()
     for name, parameter in model.named_parameters():
         numbers = parameter.detach().flatten()
-        sample = numbers[:: -(-len(numbers) // SAMPLE)].contiguous().cpu()
+        sample = numbers[:: -(-len(numbers) // SAMPLED_NUMBERS)].contiguous().cpu()
         digest.update(name.encode() + sample.view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:12]
 

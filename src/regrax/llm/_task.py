@@ -56,6 +56,7 @@ class Task:
         chat: ask through the tokenizer's chat template, everything so far in one message of the user.
         parser: how a sampled answer is read: the `first` or the `last` action named in it, `exact` words, or a regular
             expression whose first group is a name.
+        name: how it prints; two tasks that differ in it alone are equal.
 
     >>> task = Task(("left", "right"), rounds=2)
     >>> print(task.text([[0.5, -1.0], [0.0, 0.25]]))

@@ -85,9 +85,9 @@ def _warn_hindsight(config: TrainConfig, task: Task) -> None:
 class _Run:
     """A descent and its files."""
 
-    def __init__(self, descent: Descent, kept: RunFolder, save_every: float) -> None:
-        self.descent, self.kept, self.save_every = descent, kept, save_every
-        self.state, self.seconds, self.saved = kept.path / STATE, 0.0, time.monotonic()
+    def __init__(self, descent: Descent, folder: RunFolder, save_every: float) -> None:
+        self.descent, self.kept, self.save_every = descent, folder, save_every
+        self.state, self.seconds, self.saved = folder.path / STATE, 0.0, time.monotonic()
 
     def finish(self, on_progress: OnProgress) -> Any:
         """Train to the end, from where the folder has got to, and save the model."""

@@ -23,7 +23,14 @@ ROUNDING = 1e-12
 
 
 class Eigenvalue(NamedTuple):
-    """One eigenvalue of the Hessian, an estimate of its absolute error, and the space it belongs to."""
+    """One eigenvalue of the Hessian.
+
+    Attributes:
+        value: itself.
+        error: estimate of its absolute error.
+        multiplicity: dimension of its space.
+        direction: which space that is.
+    """
 
     value: float
     error: float
@@ -32,14 +39,23 @@ class Eigenvalue(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$."""
+    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$.
+
+    Attributes:
+        actions: $d$.
+        horizon: $T$.
+        step: $k$.
+        eigenvalues: ascending, without those of flat directions.
+        flat: dimension of the space of directions that change no policy.
+        mixed: the block over $(N_c, v_c, a)$; of $(N, u, a)$ when $T$ is infinite.
+    """
 
     actions: int
     horizon: int | float
     step: float
-    eigenvalues: tuple[Eigenvalue, ...]  # ascending, without those of flat directions
-    flat: int  # dimension of the space of directions that change no policy
-    mixed: Float[ndarray, "m m"]  # the block over (N_c, v_c, a); of (N, u, a) when T is infinite
+    eigenvalues: tuple[Eigenvalue, ...]
+    flat: int
+    mixed: Float[ndarray, "m m"]
 
     @property
     def smallest(self) -> float:
@@ -222,14 +238,14 @@ def _on_the_ball(blocks: Blocks, d: int, horizon: int | float, step: float) -> C
     return found._replace(eigenvalues=tuple(sorted(kept)), flat=0)
 
 
-def _with_heads(found: Curvature) -> Curvature:
+def _with_heads(single: Curvature) -> Curvature:
     """The same eigenvalues with the multiplicities of d heads, each on d blocks of features."""
-    d = found.actions
+    d = single.actions
     others = d * (d - 1)  # features of the other heads' blocks
     more = {"common score": 1 + others, "common loss": (d - 1) * (1 + others)}
     counts = {kind: d * count for kind, count in (_kinds(d) | more).items()}
-    kept = [e._replace(multiplicity=counts[e.direction]) for e in found.eigenvalues]
-    return found._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
+    kept = [e._replace(multiplicity=counts[e.direction]) for e in single.eigenvalues]
+    return single._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
 
 
 def _check_architecture(architecture: str, operator: str) -> None:

@@ -40,7 +40,7 @@ def stability(rho: int | float, actions: int, fineness: float = 1.0) -> float:
     """
     checks.at_least("actions", actions, 2)
     if not 0 <= rho <= 1:
-        raise ValueError(f"rho must be a correlation between 0 and 1, but is {rho}")
+        raise ValueError(f"rho must be a correlation between 0 and 1, got {rho}")
     if rho == 1:
         return 1.0
     rho = float(rho)

@@ -22,8 +22,8 @@ from regrax.theory._gaussian import minimum_moment, stability
 from regrax.theory._integrals import Term, collision, foresight
 from regrax.theory._quadrature import round_nodes
 
-MOST_ACTIONS = 10**6
-LARGEST_SCALED_STEP = 1000.0
+MAX_ACTIONS = 10**6
+MAX_SCALED_STEP = 1000.0
 
 
 class LossParts(NamedTuple):
@@ -44,6 +44,13 @@ def loss(
     r"""$L(k) = T\,E[m^2] + \sum_t E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$ with $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
 
     `operator="ball"` is $\pi_t = -k S_{t-1}$ against the L2 ball of radius $R$ (`regrax.theory._ball`).
+
+    Args:
+        step: $k > 0$; with an infinite horizon the scaled step $k \sqrt{T}$.
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in scaled steps.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = -k S_{t-1}$ on the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> loss(0.4479, 3, 20), loss(0.1189, 3, 20, operator="ball")
     (14.7940792, 51.936)
@@ -119,7 +126,11 @@ def optimal_loss(
 ) -> float:
     r"""$L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$: what no policy can beat; `Optimal` attains it.
 
-    `operator="ball"` is the same limit when the comparator is the best point of the L2 ball of radius $R$.
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in loss per round.
+        operator: `"softmax"`, or `"ball"`: the comparator is the best point of the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
     (14.6276164, 51.4255)
@@ -156,18 +167,18 @@ def scale(horizon: int | float) -> float:
 
 def check_size(actions: int, horizon: int | float) -> None:
     """Raise unless there are 2 to a million actions and at least 2 rounds, or infinitely many."""
-    checks.at_least("actions", actions, 2, MOST_ACTIONS)
+    checks.at_least("actions", actions, 2, MAX_ACTIONS)
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
 
 
 def check_operator(operator: str, radius: int | float) -> str:
-    """The operator, or an error when it is unknown or a radius came where none belongs."""
+    """The operator, or an error when it is unknown or is given a radius that it has no use for."""
     checks.positive("radius", radius)
     if operator not in ("softmax", "ball"):
-        raise ValueError(f"operator must be 'softmax' or 'ball', but is {operator!r}")
+        raise ValueError(f"operator must be 'softmax' or 'ball', got {operator!r}")
     if operator == "softmax" and radius != 1:
-        raise ValueError(f"radius belongs to operator='ball', but came as {radius} with softmax")
+        raise ValueError(f"radius belongs to operator='ball', got {radius} with softmax")
     return operator
 
 
@@ -175,10 +186,10 @@ def check_step(step: int | float, horizon: int | float) -> float:
     r"""The scaled step $k\sqrt{T}$, or an error when it is not above 0 or too large to integrate."""
     checks.positive("step", step)
     scaled = float(step) * scale(horizon)
-    if scaled > LARGEST_SCALED_STEP:
+    if scaled > MAX_SCALED_STEP:
         raise ValueError(
-            f"step times the root of the horizon must be at most {LARGEST_SCALED_STEP:g}, where play is "
-            f"already that of follow-the-leader, but is {scaled:g}"
+            f"step times the root of the horizon must be at most {MAX_SCALED_STEP:g}, where play is "
+            f"already that of follow-the-leader, got {scaled:g}"
         )
     return scaled
 

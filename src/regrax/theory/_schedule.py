@@ -22,12 +22,19 @@ from regrax.theory._step_size import round_slope, secant, step_size
 
 
 class StepSchedule(NamedTuple):
-    """The steps of rounds 1..T, what they attain, and where that lies between the best constant step and the limit."""
+    """The steps of rounds 1..T, what they attain, and where that lies between the best constant step and the limit.
+
+    Attributes:
+        steps: of rounds 1 to $T$.
+        loss: that they attain.
+        constant_loss: of the best constant step.
+        optimal_loss: of the best possible policy.
+    """
 
     steps: Float[ndarray, "T"]
     loss: float
-    constant_loss: float  # of the best constant step
-    optimal_loss: float  # of the best possible policy
+    constant_loss: float
+    optimal_loss: float
 
     @property
     def closed(self) -> float:

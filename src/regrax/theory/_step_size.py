@@ -32,7 +32,13 @@ def step_size(
     r"""$k^*(d, T)$: the step at which $L'(k) = 0$ for $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
 
     `operator="ball"` gives the closed form for $\pi_t = -k S_{t-1}$ on the L2 ball of radius $R$,
-    $k^* = R\,E\|G_d\|/(d\sqrt{T})$. A horizon of `math.inf` gives $c^*(d) = \lim \sqrt{T} k^*(d, T)$.
+    $k^* = R\,E\|G_d\|/(d\sqrt{T})$.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives $c^*(d) = \lim \sqrt{T} k^*(d, T)$.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = -k S_{t-1}$ on the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> import math
     >>> step_size(3, 20), step_size(3, math.inf)
@@ -50,6 +56,12 @@ def step_size_with_error(
     actions: int, horizon: int | float, *, operator: str = "softmax", radius: int | float = 1.0
 ) -> Estimate:
     r"""`step_size`, and how far it moves when every grid is refined.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in scaled steps.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = -k S_{t-1}$ on the L2 ball.
+        radius: $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> found = step_size_with_error(3, 20)
     >>> found.value, found.error < 1e-12

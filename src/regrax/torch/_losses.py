@@ -17,6 +17,12 @@ def external_regret(
 ) -> Tensor:
     r"""$\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$ of every sequence, shape `(...)`.
 
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
+
     >>> external_regret(torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
     1.0
     >>> external_regret(torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
@@ -31,6 +37,12 @@ def swap_matrix(
 ) -> Tensor:
     r"""$M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$, shape `(..., d, d)`.
 
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
+
     >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
     [[3.0, 2.0], [0.0, 0.0]]
     """
@@ -43,6 +55,12 @@ def internal_regret(
 ) -> Tensor:
     r"""$\max_{i,j} (M_{ii} - M_{ij})$ of every sequence.
 
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
+
     >>> internal_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     5.0
     """
@@ -54,6 +72,12 @@ def swap_regret(
 ) -> Tensor:
     r"""$\sum_i (M_{ii} - \min_j M_{ij})$ of every sequence.
 
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
+
     >>> swap_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     6.0
     """
@@ -63,7 +87,7 @@ def swap_regret(
 def regret_loss(
     policies: Given = None,
     losses: Given = None,
-    h: Surrogate = torch.square,
+    surrogate: Surrogate = torch.square,
     *,
     logits: Given = None,
     mask: Given = None,
@@ -73,30 +97,37 @@ def regret_loss(
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: of every action in every round, `(..., T, d)`.
-        h: what is taken of each sequence's regret.
+        surrogate: $h$, of each sequence's regret.
         logits: instead of policies: their softmax is played.
         mask: which rounds were played, `(..., T)`; by default all.
 
     >>> regret_loss(torch.full((3, 2, 2), 0.5), torch.tensor([[2.0, 0.0], [2.0, 0.0]]).expand(3, 2, 2)).item()
     4.0
     """
-    return h(external_regret(policies, losses, logits=logits, mask=mask)).mean()
+    return surrogate(external_regret(policies, losses, logits=logits, mask=mask)).mean()
 
 
 def swap_loss(
     policies: Given = None,
     losses: Given = None,
-    h: Surrogate = torch.square,
+    surrogate: Surrogate = torch.square,
     *,
     logits: Given = None,
     mask: Given = None,
 ) -> Tensor:
-    r"""Mean of $h$ of swap regret over the batch; arguments as in `regret_loss`.
+    r"""Mean of $h$ of swap regret over the batch.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        surrogate: $h$, of each sequence's swap regret.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
 
     >>> swap_loss(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
     36.0
     """
-    return h(swap_regret(policies, losses, logits=logits, mask=mask)).mean()
+    return surrogate(swap_regret(policies, losses, logits=logits, mask=mask)).mean()
 
 
 def hindsight_loss(
@@ -106,6 +137,12 @@ def hindsight_loss(
 
     Sums are over played rounds and $T$ is their number. For i.i.d. standard Gaussian losses, and for these only, its
     mean is $E[R^2]$ and so is its gradient's, with less noise.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: of every action in every round, `(..., T, d)`.
+        logits: instead of policies: their softmax is played.
+        mask: which rounds were played, `(..., T)`; by default all.
 
     >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
     -0.5
@@ -119,7 +156,7 @@ def hindsight_loss(
 
 
 def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
-    r"""$\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$: losses of which one a round was seen.
+    r"""$\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$: losses of which one per round was seen.
 
     Their mean is the losses themselves wherever the chance is above 0, so the regret of `actions` on them estimates the
     regret of play. `actions` and `received` have shape `(..., T)`, `chances`, the policies that the actions were drawn

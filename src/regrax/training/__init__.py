@@ -16,8 +16,10 @@ from regrax.training._distributions import (
     UniformLosses,
 )
 from regrax.training._evaluation import Evaluation, StepFit, evaluate, fit_step_size, least_loss
+from regrax.training._feedback import BanditFeedback, DelayedFeedback, Feedback
 from regrax.training._fit import Fitted, Report, TrainingDiverged, TrainingState, fit, start
 from regrax.training._hindsight import HindsightObjective
+from regrax.training._in_game import InGame
 from regrax.training._objectives import (
     ClosedLoopSwapObjective,
     Objective,
@@ -26,7 +28,6 @@ from regrax.training._objectives import (
     policies,
 )
 from regrax.training._surrogates import SURROGATES
-from regrax.training._surroundings import BanditFeedback, DelayedFeedback, Feedback, InGame
 
 __all__ = [
     "SURROGATES",

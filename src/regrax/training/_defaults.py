@@ -11,13 +11,21 @@ if TYPE_CHECKING:
 
 
 class Recipe(NamedTuple):
-    """Adam with a rate that rises over the first twentieth of the steps and falls to zero as a cosine."""
+    """Adam with a rate that rises over the first twentieth of the steps and falls to zero as a cosine.
+
+    Args:
+        steps: of Adam.
+        batch: sequences per step.
+        chunk: sequences at a time, so that they stay in the processor's cache.
+        rate: the highest learning rate.
+        tail: fraction of the last steps whose models are averaged.
+    """
 
     steps: int
-    batch: int  # sequences a step
-    chunk: int  # sequences at a time, so that they stay in the processor's cache
+    batch: int
+    chunk: int
     rate: float
-    tail: float  # the fraction of the last steps whose models are averaged
+    tail: float
 
 
 LINEAR = Recipe(steps=300, batch=2048, chunk=1024, rate=0.03, tail=0.5)

@@ -1,7 +1,7 @@
 r"""Where loss sequences come from: distributions over `losses[t, j, n]`, sequence last.
 
 `mean` is what makes plain regret training cheap: when every action's loss has the same known mean in every round,
-whatever came before, the expected regret is the same for every policy (see `regrax.training._objectives`).
+whatever the past rounds, the expected regret is the same for every policy (see `regrax.training._objectives`).
 """
 
 from abc import abstractmethod
@@ -74,7 +74,7 @@ class Gaussian(Distribution):
 
 
 class BiasedGaussian(Distribution):
-    r"""$\ell_t = m + \epsilon_t$ with $m \sim N(0, s^2 I)$ once a sequence and $\epsilon_t \sim N(0, I)$.
+    r"""$\ell_t = m + \epsilon_t$ with $m \sim N(0, s^2 I)$ once per sequence and $\epsilon_t \sim N(0, I)$.
 
     >>> import jax
     >>> BiasedGaussian().draw(20, 3, 100, key=jax.random.key(0)).shape
@@ -193,7 +193,7 @@ class StudentT(Distribution):
 
 
 class Alternating(Distribution):
-    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once a sequence: what follow-the-leader loses to.
+    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once per sequence: what follow-the-leader loses to.
 
     >>> import jax
     >>> losses = Alternating(noise=0.0).draw(2, 3, 5, key=jax.random.key(0))
@@ -259,7 +259,7 @@ def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
     lowest = np.linalg.eigvalsh(covariance).min()
     if not np.allclose(covariance, covariance.T) or lowest <= 0:
         raise ValueError(
-            f"covariance must be symmetric with eigenvalues above 0, but the lowest is {lowest:.6g}"
+            f"covariance must be symmetric with eigenvalues above 0, got a lowest of {lowest:.6g}"
         )
 
 

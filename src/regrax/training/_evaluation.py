@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention import Model, SwapAttention
+from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, everywhere, mesh_of
@@ -28,8 +28,8 @@ from regrax.training._objectives import (
     policies,
 )
 
-CHUNK = 1000  # sequences evaluated at a time
-LARGEST_STEP = 5.0
+SEQUENCES_PER_CHUNK = 1000  # sequences evaluated at a time
+MAX_STEP = 5.0
 
 
 class Evaluation(NamedTuple):
@@ -41,13 +41,21 @@ class Evaluation(NamedTuple):
 
 
 class StepFit(NamedTuple):
-    """The step of the algorithm nearest to a model, and how near: averages over sequences, rounds and actions."""
+    r"""The step of the algorithm nearest to a model and how near they are.
+
+    Attributes:
+        step: $k$ of the algorithm nearest to the model.
+        mse: mean squared difference of the policies, over sequences, rounds and actions.
+        l1: mean over sequences and rounds of $\|\pi_t - \pi_t(k)\|_1$.
+        total_variation: half of `l1`.
+        per_action: `l1` divided by $d$.
+    """
 
     step: float
     mse: float
-    l1: float  # mean over rounds of the sum over actions
-    total_variation: float  # half of it
-    per_action: float  # its share for one action
+    l1: float
+    total_variation: float
+    per_action: float
 
 
 def evaluate(
@@ -58,10 +66,17 @@ def evaluate(
     sequences: int = 100_000,
     devices: Devices | None = None,
 ) -> Evaluation:
-    r"""The population loss of `model`, a learner or its spec, on fresh sequences.
+    r"""The population loss of `model` on fresh sequences.
 
     For squared regret on standard Gaussian losses it is $L^* + \sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$, whose noise is
-    a hundredth of the plain average's; for any other objective the plain average. `devices` share the sequences.
+    a hundredth of the plain average's; for any other objective the plain average.
+
+    Args:
+        model: a learner, or its spec.
+        objective: whose loss is measured.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many, an integer >= 2.
+        devices: that share the sequences, as in `jax.devices()`; by default one.
 
     >>> import jax
     >>> from regrax.training import RegretObjective
@@ -72,7 +87,7 @@ def evaluate(
     model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
-    chunk = min(CHUNK, sequences // 2)
+    chunk = min(SEQUENCES_PER_CHUNK, sequences // 2)
     mesh = mesh_of(devices)
     placed = everywhere((model, measured, key), mesh)
     parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
@@ -117,8 +132,10 @@ def _is_standard(objective: Objective) -> bool:
     """Whether it is, in expectation, squared regret on standard Gaussian losses seen in full."""
     standard = eqx.tree_equal(getattr(objective, "distribution", Gaussian()), Gaussian())
     plain = {
-        RegretObjective: lambda o: o.h == "square" and o.feedback is None and o.sequences == 1,
-        SwapRegretObjective: lambda o: o.h == "square",
+        RegretObjective: lambda o: (
+            o.surrogate == "square" and o.feedback is None and o.group_size == 1
+        ),
+        SwapRegretObjective: lambda o: o.surrogate == "square",
         HindsightObjective: lambda o: True,
     }.get(type(objective), lambda o: False)
     return bool(standard) and plain(objective)
@@ -141,12 +158,18 @@ def _evaluate(
 
 
 def fit_step_size(
-    model: Model, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
+    model: TrainableLearner, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
 ) -> StepFit:
     r"""The step $k$ in $[0, 5]$ of the FTRL nearest to a model: least mean of $\|\pi_t - \pi_t(k)\|^2$.
 
     The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$; on the ball
     $-k S_{t-1}$, what training sees. For the swap architecture every head is compared with its own block's sum.
+
+    Args:
+        model: to compare with FTRL.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        key: of the random numbers; the same key gives the same sequences.
+        sequences: how many to compare on.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -161,7 +184,7 @@ def fit_step_size(
 
 
 @eqx.filter_jit
-def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
+def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
     played, losses = _held_out(model, horizon, key, sequences)
     before = jnp.cumsum(losses, 0) - losses
     respond = _response(model)
@@ -172,9 +195,9 @@ def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> 
     def improve(step: Float[Array, ""], _: None) -> tuple:  # Gauss-Newton: the residual is small
         residual, slope = jax.jvp(gap, (step,), (jnp.ones_like(step),))
         moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
-        return jnp.clip(moved, 0, LARGEST_STEP), None
+        return jnp.clip(moved, 0, MAX_STEP), None
 
-    grid = jnp.linspace(0, LARGEST_STEP, 101)
+    grid = jnp.linspace(0, MAX_STEP, 101)
     start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step) ** 2), grid))]
     step, _ = lax.scan(improve, start, None, 20)
     error = gap(step)
@@ -182,7 +205,7 @@ def _fit_step(model: Model, horizon: int, key: PRNGKeyArray, sequences: int) -> 
 
 
 def _held_out(
-    model: Model, horizon: int, key: PRNGKeyArray, sequences: int
+    model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int
 ) -> tuple[Float[Array, "T d m"], Float[Array, "T d m"]]:
     """What a model plays on fresh Gaussian losses, and the losses."""
     if isinstance(model, SwapAttention):
@@ -192,7 +215,7 @@ def _held_out(
     return policies(model, losses), losses
 
 
-def _response(model: Model):
+def _response(model: TrainableLearner):
     if isinstance(model.domain, Simplex):
         return lambda logits: jax.nn.softmax(logits, axis=1)
     return lambda logits: logits

@@ -25,24 +25,38 @@ if TYPE_CHECKING:
     import optax
 
 
-Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one a seed
+Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one per seed
 
 
 class TrainingState(eqx.Module):
-    """Everything a run needs to go on; with several seeds every array has a leading axis for them."""
+    """Everything a run needs to go on; with several seeds every array has a leading axis for them.
+
+    Attributes:
+        model: after the last step.
+        average: of the models after each of the last steps; until then, the model.
+        optimizer: the optimizer's state.
+        step: how many are done.
+    """
 
     model: Learner
-    average: Learner  # of the models after each of the last steps; until then, the model
+    average: Learner
     optimizer: PyTree
     step: Int[Array, ""] | Int[Array, "seeds"]
 
 
 class Report(eqx.Module):
-    """What a callback hears between two scans."""
+    """What a callback is given after every `every` steps.
 
-    step: int  # steps done
-    steps: int  # steps in all
-    losses: Float[np.ndarray, "every *seeds"]  # the loss of each step since the last report
+    Attributes:
+        step: steps done.
+        steps: steps in all.
+        losses: of every step since the last report, of shape `(every, *seeds)`.
+        state: to continue from.
+    """
+
+    step: int
+    steps: int
+    losses: Float[np.ndarray, "every *seeds"]
     state: TrainingState
 
 
@@ -71,7 +85,7 @@ class TrainingDiverged(ArithmeticError):
     def __init__(self, step: int, state: TrainingState) -> None:
         good = int(np.max(state.step))
         super().__init__(
-            f"the loss must be a finite number, but was not at step {step}; the state after step {good} is the "
+            f"the loss must be finite, got nan or inf at step {step}; the state after step {good} is the "
             "last good one: go on from it with a lower learning rate"
         )
         self.state = state
@@ -94,12 +108,22 @@ def fit(
 ) -> Fitted:
     r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
 
-    Whatever is None comes from the model's recipe. `optimizer` is any optax transformation. The result is the average
-    of the models over the last `tail` (a fraction) of the steps: it has less noise than the last of them. A batch is
-    taken in pieces of `chunk` sequences. `callback` hears a `Report` after every `every` steps (a twentieth of them
-    all); a `state` from a report continues that run. A `key` of shape `(n,)`, with a model whose arrays have a leading
-    axis of `n`, trains `n` seeds in one `vmap`. `devices`, such as `jax.devices()`, share the pieces of every batch;
-    what is drawn stays the same.
+    Whatever is None takes the default of the model (`recipe`).
+
+    Args:
+        model: to train; with a `key` of shape `(n,)` its arrays have a leading axis of `n`, and `n` seeds train in one
+            `vmap`.
+        objective: what to minimise.
+        key: of the sequences that are drawn.
+        steps: of the optimizer; by default the model's own number.
+        batch: sequences per step.
+        chunk: sequences taken at a time, a divisor of `batch`.
+        optimizer: any optax transformation; by default Adam with warm-up and cosine decay.
+        tail: fraction of the last steps whose models are averaged: the average has less noise than the last model.
+        every: steps per report; by default a twentieth of them all.
+        callback: called with a `Report` after every `every` steps.
+        state: of a report, to continue that run.
+        devices: that share the chunks of every batch, as in `jax.devices()`; what is drawn stays the same.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -118,9 +142,9 @@ def fit(
     for name, value in {"steps": steps, "batch": batch, "chunk": chunk, "every": every}.items():
         checks.at_least(name, value, 1)
     if batch % chunk:
-        raise ValueError(f"batch must be a multiple of chunk = {chunk}, but is {batch}")
+        raise ValueError(f"batch must be a multiple of chunk = {chunk}, got {batch}")
     if not 0 <= tail <= 1:
-        raise ValueError(f"tail must be a fraction between 0 and 1, but is {tail}")
+        raise ValueError(f"tail must be a fraction between 0 and 1, got {tail}")
     optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
     mesh = mesh_of(devices, batch // chunk)

@@ -31,9 +31,13 @@ from regrax.training._objectives import (
 class HindsightObjective(Objective):
     r"""$\sum_t E\|\pi_t - x^\star(S_T)\|^2 + \mathrm{const} = E[R^2]$: forecast the action that ends best.
 
-    Only for i.i.d. Gaussian losses; other distributions are refused. `conditional` takes the mean of $x^\star(S_T)$
-    given the past instead, which is the known optimum: never evidence of emergence. `swap` does the same for the heads
-    of a `SwapAttention` on Gaussian blocks.
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        distribution: of the losses, i.i.d. Gaussian; others are refused.
+        conditional: forecast the mean of $x^\star(S_T)$ given the past, which is the known optimum: never evidence of
+            emergence.
+        swap: the same for the heads of a `SwapAttention` on Gaussian blocks.
 
     >>> HindsightObjective(actions=3, horizon=20).optimum
     14.6276164
@@ -50,12 +54,12 @@ class HindsightObjective(Objective):
         check_distribution("distribution", self.distribution)
         if not isinstance(self.distribution, Gaussian):
             raise ValueError(
-                "the hindsight loss is a fact about i.i.d. Gaussian losses, but the distribution is "
+                "the hindsight loss is a fact about i.i.d. Gaussian losses, got distribution "
                 f"{self.distribution.name}"
             )
         if self.distribution.covariance is not None and (self.conditional or self.swap):
             raise ValueError(
-                "the conditional mean and swap blocks take standard Gaussian losses, but a covariance was given"
+                "the conditional mean and swap blocks take standard Gaussian losses, got a covariance"
             )
 
     @property

@@ -16,19 +16,19 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
-from regrax.attention import Model, SwapAttention
+from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Simplex
 from regrax.learners import HostLearner, Learner, rollout
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
+from regrax.training._feedback import Feedback
 from regrax.training._surrogates import (
     Surrogate,
     Weight,
     baselined,
     exponential,
     grouped,
-    surrogate,
+    surrogate_function,
 )
-from regrax.training._surroundings import Feedback
 
 
 class Objective(eqx.Module):
@@ -54,11 +54,20 @@ class Objective(eqx.Module):
 class RegretObjective(Objective):
     r"""$E[h(R)]$, $R = \sum_t \langle \ell_t, \pi_t \rangle - \min_x \langle S_T, x \rangle$: the regret loss.
 
-    The minimum is over the model's own set, the simplex or the ball. `h` is `"square"`, `"positive"`,
-    `"positive-square"`, `"softplus"`, `"identity"` or a function. With `sequences` $= N > 1$ it is the weighting of
-    Park et al. over groups of $N$, with `weight` $f$ and `sharpness` $k$. `feedback` is what the model sees of the
-    losses: everything, or `DelayedFeedback(rounds)`, or `BanditFeedback()`. `baseline` lowers the noise of the
-    gradient where that is exact: when all actions' losses have the same known mean.
+    The minimum is over the model's own set, the simplex or the ball.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        distribution: of the losses; by default standard Gaussian.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
+        feedback: what the model sees of the losses: `DelayedFeedback(delay)`, `BanditFeedback()`, or None for
+            everything.
+        group_size: $N$ of the weighting of Park et al. over groups of $N$ sequences; 1 is the plain mean.
+        weight: $f(R, k)$ of that weighting.
+        sharpness: $k$ of that weighting.
+        baseline: lower the noise of the gradient by a baseline where that is exact: all actions' losses have the same
+            known mean.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -73,28 +82,26 @@ class RegretObjective(Objective):
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
     feedback: Feedback | None = None
-    sequences: int = eqx.field(static=True, default=1)
+    group_size: int = eqx.field(static=True, default=1)
     weight: Weight = eqx.field(static=True, default=exponential)
     sharpness: float = 1.0
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
+        surrogate_function(self.surrogate)
         check_distribution("distribution", self.distribution)
         if not isinstance(self.feedback, Feedback | None):
             raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
-        checks.at_least("sequences", self.sequences, 1)
-        _warn_flat(self.h, self.distribution)
+        checks.at_least("group_size", self.group_size, 1)
+        _warn_flat(self.surrogate, self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
         """The losses, and what the model sees of them."""
-        if count % self.sequences:
-            raise ValueError(
-                f"a batch must be groups of {self.sequences}, but has {count} sequences"
-            )
+        if count % self.group_size:
+            raise ValueError(f"a batch must be groups of {self.group_size}, got {count} sequences")
         nature, sight = jax.random.split(key)
         losses = self.distribution.draw(self.horizon, self.actions, count, key=nature)
         seen = losses if self.feedback is None else self.feedback.observe(losses, key=sight)
@@ -109,11 +116,17 @@ class RegretObjective(Objective):
         regrets = self.regrets(model, data)
 
         def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return grouped(values, surrogate(self.h), self.sequences, self.weight, self.sharpness)
+            return grouped(
+                values,
+                surrogate_function(self.surrogate),
+                self.group_size,
+                self.weight,
+                self.sharpness,
+            )
 
         fair = self.baseline and is_fair(self.distribution, model)
-        if fair and regrets.size > self.sequences:
-            return baselined(aggregate, regrets, self.sequences)
+        if fair and regrets.size > self.group_size:
+            return baselined(aggregate, regrets, self.group_size)
         return aggregate(regrets)
 
 
@@ -123,6 +136,12 @@ class SwapRegretObjective(Objective):
     The heads of a `SwapAttention` answer blocks $X \sim N(0, I_{d^2 T})$ of full scale: train, then play
     `model.calibrated()`.
 
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
+        baseline: lower the noise of the gradient by a baseline, which does not bias it.
+
     >>> import jax
     >>> SwapRegretObjective(actions=2, horizon=5).draw(100, key=jax.random.key(0)).shape
     (5, 2, 2, 100)
@@ -130,13 +149,13 @@ class SwapRegretObjective(Objective):
 
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
-        _warn_flat(self.h, Gaussian())
+        surrogate_function(self.surrogate)
+        _warn_flat(self.surrogate, Gaussian())
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Float[Array, "T d d n"]:
         return draw_blocks(self.horizon, self.actions, count, key)
@@ -150,7 +169,7 @@ class SwapRegretObjective(Objective):
         regrets = self.regrets(model, data)
 
         def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return surrogate(self.h)(values).mean()
+            return surrogate_function(self.surrogate)(values).mean()
 
         return baselined(aggregate, regrets, 1) if self.baseline else aggregate(regrets)
 
@@ -160,6 +179,12 @@ class ClosedLoopSwapObjective(Objective):
 
     The model meets in training what it meets in play, so it needs no calibration.
 
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        horizon: rounds $T$ per sequence, an integer >= 1.
+        distribution: of the losses; by default standard Gaussian.
+        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
+
     >>> import jax
     >>> ClosedLoopSwapObjective(actions=2, horizon=5).draw(8, key=jax.random.key(0)).shape
     (5, 2, 8)
@@ -168,11 +193,11 @@ class ClosedLoopSwapObjective(Objective):
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
-    h: str | Surrogate = eqx.field(static=True, default="square")
+    surrogate: str | Surrogate = eqx.field(static=True, default="square")
 
     def __check_init__(self) -> None:
         check_sizes(self.actions, self.horizon)
-        surrogate(self.h)
+        surrogate_function(self.surrogate)
         check_distribution("distribution", self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
@@ -182,12 +207,12 @@ class ClosedLoopSwapObjective(Objective):
         check_simplex("swap regret", model)
         suffered = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
         kept = jnp.einsum("iin->n", suffered)
-        return surrogate(self.h)(kept - suffered.min(1).sum(0)).mean()
+        return surrogate_function(self.surrogate)(kept - suffered.min(1).sum(0)).mean()
 
 
 def policies(model: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence: a model's training form, or the play of any other learner."""
-    if isinstance(model, Model):
+    if isinstance(model, TrainableLearner):
         return model.policies(losses)
     if isinstance(model, HostLearner) and hasattr(model, "answer_batch"):
         return _answered(model, losses)
@@ -207,7 +232,7 @@ def _answered(model: Any, losses: Batch) -> Batch:
 def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
     """What the heads of a swap model answer to blocks."""
     if not isinstance(model, SwapAttention):
-        raise ValueError(f"an objective on blocks trains a SwapAttention, but came with {model}")
+        raise ValueError(f"an objective on blocks trains a SwapAttention, got {model}")
     return model.columns(blocks)
 
 
@@ -244,9 +269,9 @@ def check_simplex(what: str, model: Learner) -> None:
         )
 
 
-def _warn_flat(h: str | Surrogate, distribution: Distribution) -> None:
-    if h == "identity" and distribution.mean is not None:
+def _warn_flat(surrogate: str | Surrogate, distribution: Distribution) -> None:
+    if surrogate == "identity" and distribution.mean is not None:
         warnings.warn(
-            "h = identity has no gradient on these losses: expected regret is the same for every policy",
+            "surrogate identity has no gradient on these losses: expected regret is the same for every policy",
             stacklevel=3,
         )

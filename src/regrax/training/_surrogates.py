@@ -29,18 +29,19 @@ SURROGATES: dict[str, Surrogate] = {
 }
 
 
-def surrogate(h: str | Surrogate) -> Surrogate:
+def surrogate_function(surrogate: str | Surrogate) -> Surrogate:
     """A surrogate by name, or the function itself.
 
     >>> import jax.numpy as jnp
-    >>> surrogate("positive-square")(jnp.array([-1.0, 3.0])).tolist()
+    >>> surrogate_function("positive-square")(jnp.array([-1.0, 3.0])).tolist()
     [0.0, 9.0]
     """
-    if callable(h):
-        return h
-    if h not in SURROGATES:
-        raise ValueError(f"h must be a function or one of {', '.join(SURROGATES)}, but is {h!r}")
-    return SURROGATES[h]
+    if callable(surrogate):
+        return surrogate
+    if surrogate not in SURROGATES:
+        known = ", ".join(SURROGATES)
+        raise ValueError(f"surrogate must be a function or one of {known}, got {surrogate!r}")
+    return SURROGATES[surrogate]
 
 
 def exponential(regret: Float[Array, "*n"], sharpness: float) -> Float[Array, "*n"]:
@@ -54,36 +55,40 @@ def exponential(regret: Float[Array, "*n"], sharpness: float) -> Float[Array, "*
 
 
 def grouped(
-    regrets: Float[Array, "n"], h: Surrogate, sequences: int, weight: Weight, sharpness: float
+    regrets: Float[Array, "n"],
+    surrogate: Surrogate,
+    group_size: int,
+    weight: Weight,
+    sharpness: float,
 ) -> Float[Array, ""]:
-    r"""The mean over groups of $\sum_j h(R_j) f(R_j, k) / \sum_j f(R_j, k)$, $N$ = `sequences` to a group.
+    r"""The mean over groups of $\sum_j h(R_j) f(R_j, k) / \sum_j f(R_j, k)$, $N$ = `group_size`.
 
     >>> import jax.numpy as jnp
     >>> float(grouped(jnp.array([1.0, 3.0]), jnp.square, 2, exponential, 0.0))
     5.0
     """
-    if sequences == 1:
-        return h(regrets).mean()
+    if group_size == 1:
+        return surrogate(regrets).mean()
 
     def group(row: Float[Array, "N"]) -> Float[Array, ""]:
         weights = weight(row, sharpness)
-        return jnp.sum(h(row) * weights) / weights.sum()
+        return jnp.sum(surrogate(row) * weights) / weights.sum()
 
-    return jax.vmap(group)(regrets.reshape(-1, sequences)).mean()
+    return jax.vmap(group)(regrets.reshape(-1, group_size)).mean()
 
 
 def baselined(
     loss: Callable[[Float[Array, "n"]], Float[Array, ""]],
     regrets: Float[Array, "n"],
-    sequences: int,
+    group_size: int,
 ) -> Float[Array, ""]:
     """`loss(regrets)`, with a gradient less the mean weight of the other groups' sequences.
 
     Leaving a sequence's own group out keeps the baseline independent of it, so the gradient has no bias at all.
     """
     value, weights = jax.value_and_grad(loss)(lax.stop_gradient(regrets))
-    groups = weights.reshape(-1, sequences)
-    others = (groups.sum() - groups.sum(1)) / (weights.size - sequences)
+    groups = weights.reshape(-1, group_size)
+    others = (groups.sum() - groups.sum(1)) / (weights.size - group_size)
     centred = (groups - others[:, None]).ravel()
     change = jnp.vdot(lax.stop_gradient(centred), regrets)
     return value + change - lax.stop_gradient(change)

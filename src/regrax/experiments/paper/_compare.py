@@ -1,4 +1,4 @@
-"""The comparison: what the paper printed, what came out here, what is exact, and a verdict that follows from these."""
+"""The comparison: what the paper printed, what was measured here, what is exact, and the verdict that follows."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,15 @@ SYSTEMS = {
 
 
 class Line(NamedTuple):
-    """One quantity; texts, ready to print."""
+    """A row of the comparison: texts, ready to print.
+
+    Attributes:
+        quantity: what it is.
+        paper: what the paper printed.
+        ours: what was measured here.
+        exact: by theory, where known.
+        verdict: that follows from these.
+    """
 
     quantity: str
     paper: str
@@ -56,7 +64,7 @@ def line(
 
     Args:
         quantity: What it is.
-        values: What came out here.
+        values: What was measured here.
         why: In one sentence, where a difference comes from.
         reported: The name of the paper's number, if it has one.
         exact: The exact number, if it is known.
@@ -79,29 +87,29 @@ def line(
     return Line(quantity, str(paper), spread(values, digits), known, verdict)
 
 
-def compare(found: "Reproduction") -> list[Line]:
+def compare(reproduction: "Reproduction") -> list[Line]:
     """Every line, without the paper's numbers where the sizes are not the paper's."""
     parts = (_steps, _matching, _depth, _cce, _ce, _systems)
-    lines = [line for part in parts for line in part(found)]
-    if found.config.is_the_papers:
+    lines = [line for part in parts for line in part(reproduction)]
+    if reproduction.config.is_the_papers:
         return lines
     return [one._replace(paper="", verdict="") for one in lines]
 
 
-def _at(found: "Reproduction") -> str:
-    return f"{found.config.actions}, {found.config.horizon}"
+def _at(reproduction: "Reproduction") -> str:
+    return f"{reproduction.config.actions}, {reproduction.config.horizon}"
 
 
-def _steps(found: "Reproduction") -> Iterator[Line]:
-    config = found.config
-    for cell in found.step_size:
+def _steps(reproduction: "Reproduction") -> Iterator[Line]:
+    config = reproduction.config
+    for cell in reproduction.step_size:
         at, where = cell.cell, {"single": "single head", "swap": "swap architecture"}
         if (at.actions, at.horizon) != (config.actions, config.horizon):
             continue
         why = f"Monte Carlo over {at.runs} runs of {at.samples} samples; ± is the SD of one run"
         label = where[at.architecture]
-        yield line(f"k*({_at(found)}), {label}", cell.steps, why, exact=cell.exact)
-        mean, exact = exponent(found.step_size, at.architecture, at.actions)
+        yield line(f"k*({_at(reproduction)}), {label}", cell.steps, why, exact=cell.exact)
+        mean, exact = exponent(reproduction.step_size, at.architecture, at.actions)
         why = "the paper's claim is -1/2 up to logarithms, from a figure without numbers"
         yield line(f"exponent of k* in T, d = {at.actions}, {label}", [mean], why, exact=exact)
 
@@ -113,16 +121,16 @@ LABELS = {
 }  # fmt: skip
 
 
-def measures(found: Sequence[Measured], actions: int) -> dict[str, list[float]]:
+def measures(measured: Sequence[Measured], actions: int) -> dict[str, list[float]]:
     """What the paper's table has of each model: the nearest step, four distances from it, and the loss."""
-    near = [one.total_variation for one in found]
+    near = [one.total_variation for one in measured]
     return {
-        "step": [one.step_size for one in found],
-        "mse": [one.mse for one in found],
+        "step": [one.step_size for one in measured],
+        "mse": [one.mse for one in measured],
         "l1": [2 * tv for tv in near],
         "total_variation": near,
         "per_action": [2 * tv / actions for tv in near],
-        "loss": [one.loss for one in found],
+        "loss": [one.loss for one in measured],
     }
 
 
@@ -131,10 +139,10 @@ def digits_of(measure: str) -> int:
     return {"mse": 8, "loss": 4}.get(measure, 5)
 
 
-def _matching(found: "Reproduction") -> Iterator[Line]:
-    if not found.config.has("matching"):
+def _matching(reproduction: "Reproduction") -> Iterator[Line]:
+    if not reproduction.config.has("matching"):
         return
-    d, T = found.config.actions, found.config.horizon
+    d, T = reproduction.config.actions, reproduction.config.horizon
     step = theory.step_size(d, T)
     exact = {"step": step, "loss": theory.loss(step, d, T)}
     here = "training here runs to convergence, the paper's stops short of the optimum"
@@ -142,17 +150,17 @@ def _matching(found: "Reproduction") -> Iterator[Line]:
     best = (
         f"one layer can do no better than the exact value; the best possible policy has {least:.4f}"
     )
-    for name, values in measures(found.measured["linear"], d).items():
+    for name, values in measures(reproduction.measured["linear"], d).items():
         reported, why = (None, best) if name == "loss" else (f"matching.{name}", here)
         yield line(
             LABELS[name], values, why, reported=reported, exact=exact.get(name, 0.0), digits=digits_of(name)
         )  # fmt: skip
 
 
-def _depth(found: "Reproduction") -> Iterator[Line]:
-    for depth in found.depth:
+def _depth(reproduction: "Reproduction") -> Iterator[Line]:
+    for depth in reproduction.depth:
         last = {n: [curve[-1] for curve in one.regret] for n, one in depth.policies.items()}
-        at, limit = f"R_{found.config.horizon}", last["optimal"][0]
+        at, limit = f"R_{reproduction.config.horizon}", last["optimal"][0]
         why = "the models here are trained until they are near the best possible policy"
         for layers in ("2", "4"):
             text, values = f"{at} on biased losses, {layers} layers", last[f"transformer-{layers}"]
@@ -165,8 +173,8 @@ def _depth(found: "Reproduction") -> Iterator[Line]:
                 yield line(text, one.loss, why, exact=depth.optimal_loss)
 
 
-def _cce(found: "Reproduction") -> Iterator[Line]:
-    for one in found.equilibrium if found.config.has("cce") else ():
+def _cce(reproduction: "Reproduction") -> Iterator[Line]:
+    for one in reproduction.equilibrium if reproduction.config.has("cce") else ():
         final = {name: gaps.final("cce_gap") for name, gaps in one.gaps.items()}
         why = "converged one-layer play is Hedge at k*, the exact value; the paper's gap is that of a longer step"
         best = final["hedge"][0]
@@ -178,13 +186,13 @@ def _cce(found: "Reproduction") -> Iterator[Line]:
         yield line("CCE gap, uniform play", final["uniform"], "", reported="cce.uniform")
 
 
-def _ce(found: "Reproduction") -> Iterator[Line]:
-    d = found.config.actions
+def _ce(reproduction: "Reproduction") -> Iterator[Line]:
+    d = reproduction.config.actions
     why = {
         "calibrated": f"heads trained to convergence play Blum-Mansour at {d} k*, the exact value",
         "uncalibrated": f"at convergence uncalibrated heads play Blum-Mansour at k*, 1/{d} of the step they need",
     }
-    for one in found.equilibrium if found.config.has("ce") else ():
+    for one in reproduction.equilibrium if reproduction.config.has("ce") else ():
         for name, reason in why.items():
             for gap, text, more in (("ce_gap", "CE", ""), ("swap_gap", "full-swap", "_swap")):
                 best = one.gaps["blum_mansour_best"].final(gap)[0] if name == "calibrated" else None
@@ -199,9 +207,9 @@ def _ce(found: "Reproduction") -> Iterator[Line]:
             yield line(f"CE gap, {text}", values, "", reported=f"ce.{name}")
 
 
-def _systems(found: "Reproduction") -> Iterator[Line]:
-    for one in found.table_one:
+def _systems(reproduction: "Reproduction") -> Iterator[Line]:
+    for one in reproduction.table_one:
         for name, (operator, scale) in SYSTEMS.items():
-            values = [measured.step_size for measured in found.measured[name]]
+            values = [measured.step_size for measured in reproduction.measured[name]]
             why = f"the paper gives the order, {scale}, and no number"
             yield line(f"step, {operator}", values, why, exact=one.steps[name])

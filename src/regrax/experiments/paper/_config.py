@@ -6,27 +6,29 @@ from typing import Any, Literal, get_args
 from regrax.experiments.runs import TrainConfig
 
 SEEDS = 3
-LARGE = 4096
+LARGE_BATCH = 4096
 """Sequences per step of one layer: more than by default, for another digit of the step."""
-Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "beyond"]
+Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "generalization"]
 
 
 @dataclass(frozen=True)
 class ReproduceConfig:
     """What is reproduced: the paper has three actions and twenty rounds; for others nothing was reported.
 
+    Args:
+        quick: All of it, smaller: two minutes instead of half an hour.
+        actions: The number of actions d.
+        horizon: The number of rounds T.
+        only: Only these of the experiments.
+
     >>> ReproduceConfig().is_the_papers, ReproduceConfig(actions=4).is_the_papers
     (True, False)
     """
 
     quick: bool = False
-    """All of it, smaller: two minutes instead of half an hour."""
     actions: int = 3
-    """The number of actions d."""
     horizon: int = 20
-    """The number of rounds T."""
     only: tuple[Name, ...] = ()
-    """Only these of the experiments."""
 
     def __post_init__(self) -> None:
         from regrax import _checks as checks
@@ -36,7 +38,7 @@ class ReproduceConfig:
         for name in self.only:
             if name not in get_args(Name):
                 there = ", ".join(get_args(Name))
-                raise ValueError(f"no experiment is named {name!r}; there are {there}")
+                raise ValueError(f"unknown experiment {name!r}; there are {there}")
 
     @property
     def is_the_papers(self) -> bool:
@@ -53,7 +55,7 @@ class ReproduceConfig:
         found = {
             "linear": self._training("linear", steps=250 if quick else 1000),
             "linear-hindsight": self._training(
-                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE
+                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE_BATCH
             ),
             "full": self._training("full", steps=1000),
             "ball": self._training("linear", operator="ball", steps=150 if quick else 1000),
@@ -76,6 +78,6 @@ class ReproduceConfig:
     def _training(self, model: Any, **more: Any) -> TrainConfig:
         deep = model == "transformer"
         sequences = 2000 if deep else 20_000 if self.quick else 200_000
-        batch = None if deep or self.quick else LARGE
+        batch = None if deep or self.quick else LARGE_BATCH
         settings = {"seeds": SEEDS, "sequences": sequences, "batch": batch, **more}
         return TrainConfig(model, self.actions, self.horizon, **settings)

@@ -46,13 +46,21 @@ class Gaps:
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Gaps by who plays whom, and at long horizons."""
+    """Gaps by who plays whom, and at long horizons.
+
+    Attributes:
+        game: its spec.
+        gaps: by who plays whom.
+        horizons: of the long plays.
+        long: gaps after each horizon, at its own step and at that of the first.
+        path: of Blum-Mansour's policy.
+    """
 
     game: str
     gaps: dict[str, Gaps]
     horizons: list[int]
-    long: dict[str, list[float]]  # after each horizon, at its own step and at that of the first
-    path: list[list[float]]  # of Blum-Mansour's policy
+    long: dict[str, list[float]]
+    path: list[list[float]]
 
 
 def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[EquilibriumConfig]:

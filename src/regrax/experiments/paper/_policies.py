@@ -9,14 +9,14 @@ from jax import lax
 from regrax.learners import Learner
 from regrax.training import Batch, policies
 
-AT_A_TIME = 250
+SEQUENCES_PER_CHUNK = 250
 
 
 @jax.jit
 def answers(learner: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence, a few sequences at a time so that they stay in the processor's cache."""
     rounds, actions, count = losses.shape
-    few = math.gcd(count, AT_A_TIME)
+    few = math.gcd(count, SEQUENCES_PER_CHUNK)
     parts = jnp.moveaxis(losses.reshape(rounds, actions, -1, few), 2, 0)
     played = lax.map(lambda part: policies(learner, part), parts)
     return jnp.moveaxis(played, 0, 2).reshape(losses.shape)

@@ -54,8 +54,8 @@ EXPERIMENTS = {
     "table_one": Experiment(
         ("table-one",), _table_one.MODELS, _table_one.config_of, _table_one.run, Systems
     ),
-    "beyond": Experiment(
-        ("beyond",),
+    "generalization": Experiment(
+        ("generalization",),
         _generalization.MODELS,
         _generalization.config_of,
         _generalization.run,
@@ -66,16 +66,27 @@ EXPERIMENTS = {
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Every number of the experiments that were asked for; what was not is empty."""
+    """Every number of the experiments that were asked for; what was not is empty.
+
+    Attributes:
+        config: what was asked for.
+        versions: of the packages.
+        measured: of the trained models, by name, one per seed.
+        step_size: by actions and horizons.
+        depth: deep transformers beside the optimum.
+        equilibrium: gaps of play.
+        table_one: the paper's Table 1.
+        generalization: to other losses and horizons.
+    """
 
     config: ReproduceConfig
     versions: dict[str, str]
-    measured: dict[str, list[Measured]]  # of the trained models
+    measured: dict[str, list[Measured]]
     step_size: list[Steps]
     depth: list[Depth]
     equilibrium: list[Equilibrium]
     table_one: list[Systems]
-    beyond: list[Generalization]
+    generalization: list[Generalization]
 
 
 def reproduce(

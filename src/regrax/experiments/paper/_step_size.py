@@ -69,9 +69,9 @@ def run(cell: StepCell, models: dict[str, list[Trained]]) -> Steps:
     return Steps(cell, np.asarray(steps, float).tolist(), exact)
 
 
-def exponent(found: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
+def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
     """The slope of log k over log T, estimated and exact."""
-    mine = [s for s in found if (s.cell.architecture, s.cell.actions) == (architecture, actions)]
+    mine = [s for s in points if (s.cell.architecture, s.cell.actions) == (architecture, actions)]
     rounds = np.log([s.cell.horizon for s in mine])
     slopes = [
         np.polyfit(rounds, np.log(values), 1)[0]

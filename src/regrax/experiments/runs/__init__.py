@@ -1,4 +1,4 @@
-"""Trainings: plain settings, a folder in which they run and can be continued, and what came of them."""
+"""Trainings: plain settings, a folder in which they run and can be continued, and their results."""
 
 import lazy_loader
 

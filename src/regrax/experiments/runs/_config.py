@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import jax
 
-    from regrax.attention import Model
+    from regrax.attention import TrainableLearner
     from regrax.training import Objective
 
 LIMITS = {
@@ -31,46 +31,49 @@ COPIES = 6
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """What to train and how; whatever is None is as the model's recipe has it.
+    """What to train and how; whatever is None takes the model's default.
+
+    Args:
+        model: One layer (reduced or full form), the swap architecture, or a deep transformer.
+        actions: Number of actions d.
+        horizon: Rounds T per loss sequence.
+        objective: What is minimised; by default the plain regret loss (swap regret on Gaussian blocks for the swap
+            model).
+        operator: Where one layer plays: the simplex, or the L2 ball (identity in training).
+        layers: Layers of the transformer.
+        heads: Attention heads per layer of the transformer, a divisor of its width.
+        width: Width of the transformer's residual stream.
+        distribution: Of the losses: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ...
+        feedback: What the model sees of the losses: delayed(2) or bandit; without it everything.
+        surrogate: The h of E[h(R)]: square, positive, positive-square, softplus or identity.
+        steps: Steps of Adam; by default as many as it takes to reach the optimum.
+        batch: Loss sequences per step.
+        rate: The highest learning rate.
+        seeds: How many models to train, all at once.
+        first_seed: The seed of the first of them.
+        sequences: On how many fresh loss sequences a trained model is measured.
 
     >>> TrainConfig("linear", actions=3, horizon=20).build_objective().horizon
     20
     """
 
     model: Literal["linear", "full", "swap", "transformer"]
-    """One layer (reduced or full form), the swap architecture, or a deep transformer."""
     actions: int = 3
-    """How many actions d."""
     horizon: int = 20
-    """How many rounds T."""
     objective: Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"] | None = None
-    """What is minimised; by default the plain regret loss (swap regret on Gaussian blocks for the swap model)."""
     operator: Literal["softmax", "ball"] = "softmax"
-    """Where one layer plays: the simplex, or the L2 ball (identity in training)."""
     layers: int = 2
-    """Of the transformer."""
     heads: int = 4
-    """Of the transformer."""
     width: int = 32
-    """Of the transformer."""
     distribution: str = "gaussian"
-    """Of the loss sequences: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ..."""
     feedback: str | None = None
-    """What the model sees of the losses: delayed(2) or bandit; without it everything."""
     surrogate: str = "square"
-    """h of the regret: square, positive, positive-square, softplus or identity."""
     steps: int | None = None
-    """Steps of Adam; by default as many as it takes to reach the optimum."""
     batch: int | None = None
-    """Loss sequences per step."""
     rate: float | None = None
-    """The highest learning rate."""
     seeds: int = 1
-    """How many models to train, all at once."""
     first_seed: int = 0
-    """The seed of the first of them."""
     sequences: int = 20_000
-    """On how many fresh loss sequences a trained model is measured."""
 
     def __post_init__(self) -> None:
         from regrax import _checks as checks
@@ -90,7 +93,7 @@ class TrainConfig:
         """The objective, which the model decides where it is not given."""
         return self.objective or ("swap" if self.model == "swap" else "regret")
 
-    def build_models(self) -> "Model":
+    def build_models(self) -> "TrainableLearner":
         """Models with random parameters, one per seed, stacked."""
         import jax
 
@@ -98,7 +101,7 @@ class TrainConfig:
 
         if self.operator != "softmax" and self.model not in ("linear", "full"):
             raise ValueError(
-                f"operator must be softmax for the {self.model} model, but is {self.operator}"
+                f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
         if self.model == "transformer":
             sizes = {"layers": self.layers, "heads": self.heads, "width": self.width}
@@ -131,15 +134,17 @@ class TrainConfig:
             own = "swap, swap-closed" if swap else "regret"
             raise ValueError(
                 f"the {self.model} model takes the objectives {own}, hindsight and hindsight-mean, "
-                f"but was given {name}"
+                f"got {name}"
             )
         losses, feedback = self._losses(), self._feedback()
         if name == "regret":
-            return training.RegretObjective(*sizes, losses, h=self.surrogate, feedback=feedback)
+            return training.RegretObjective(
+                *sizes, losses, surrogate=self.surrogate, feedback=feedback
+            )
         if name == "swap":
-            return training.SwapRegretObjective(*sizes, h=self.surrogate)
+            return training.SwapRegretObjective(*sizes, surrogate=self.surrogate)
         if name == "swap-closed":
-            return training.ClosedLoopSwapObjective(*sizes, losses, h=self.surrogate)
+            return training.ClosedLoopSwapObjective(*sizes, losses, surrogate=self.surrogate)
         conditional = name == "hindsight-mean"
         return training.HindsightObjective(*sizes, losses, conditional=conditional, swap=swap)
 
@@ -149,7 +154,7 @@ class TrainConfig:
         distribution = parse_distribution(self.distribution)
         if self.objective_name == "swap" and self.distribution != "gaussian":
             raise ValueError(
-                f"the objective swap draws Gaussian blocks, but the distribution is {self.distribution}; "
+                f"the objective swap draws Gaussian blocks, got distribution {self.distribution}; "
                 "swap-closed takes any"
             )
         return distribution
@@ -161,7 +166,7 @@ class TrainConfig:
             return None
         if self.objective_name != "regret":
             raise ValueError(
-                f"feedback belongs to the objective regret, but the objective is {self.objective_name}"
+                f"feedback belongs to the objective regret, got objective {self.objective_name}"
             )
         return parse_feedback(self.feedback)
 

@@ -6,37 +6,55 @@ from typing import NamedTuple
 
 import jax
 
-from regrax.attention import Model
+from regrax.attention import TrainableLearner
 from regrax.checkpoints import file_of, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
 from regrax.training import evaluate, fit_step_size
 
-MEASURING = 2**31  # the key of the sequences that models are measured on, the same for all
+MEASURING_SEED = 2**31  # the key of the sequences that models are measured on, the same for all
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The population loss beside the least possible, and the step of the algorithm nearest to the model."""
+    """The population loss beside the least possible, and the step of the algorithm nearest to the model.
+
+    Attributes:
+        loss: population loss.
+        loss_error: standard error of its estimate.
+        optimal_loss: the least possible, where it is known.
+        step_size: of the algorithm nearest to the model.
+        mse: between the model's policies and that algorithm's.
+        total_variation: the same in total variation.
+    """
 
     loss: float
-    loss_error: float  # the standard error of its estimate
-    optimal_loss: float | None  # where it is known
+    loss_error: float
+    optimal_loss: float | None
     step_size: float
-    mse: float  # between the model's policies and that algorithm's
+    mse: float
     total_variation: float
 
 
 class Trained(NamedTuple):
-    """A trained model and what it is worth."""
+    """A trained model and what it is worth.
 
-    model: Model
+    Attributes:
+        model: after training.
+        measured: what it is worth.
+        seconds: of training.
+        operations: that its training took, where they were counted.
+    """
+
+    model: TrainableLearner
     measured: Measured
     seconds: float
-    operations: int | None = None  # that its training took, where they were counted
+    operations: int | None = None
 
 
-def measure(model: Model, config: TrainConfig, *, devices: Devices | None = None) -> Measured:
+def measure(
+    model: TrainableLearner, config: TrainConfig, *, devices: Devices | None = None
+) -> Measured:
     """Measure a model on fresh sequences of the losses it was trained on.
 
     >>> from regrax.attention import LinearAttention
@@ -44,7 +62,7 @@ def measure(model: Model, config: TrainConfig, *, devices: Devices | None = None
     >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
     0.3000
     """
-    key, objective = jax.random.key(MEASURING), config.build_objective()
+    key, objective = jax.random.key(MEASURING_SEED), config.build_objective()
     found = evaluate(model, objective, key=key, sequences=config.sequences, devices=devices)
     near = fit_step_size(model, config.horizon, key=key)
     return Measured(*found, near.step, near.mse, near.total_variation)
@@ -66,7 +84,9 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
     model, about = unpack_model(read_whole(file) if data is None else data, file)
     kept = about.get("config")
     if not isinstance(kept, dict):
-        raise ValueError(f"{file} must hold a model that was trained here, but has no settings")
+        raise ValueError(
+            f"{file} must hold a model that was trained here, got one without settings"
+        )
     for name, value in asdict(config).items():
         if name not in kept or kept[name] != value:
             raise ValueError(

@@ -23,7 +23,7 @@ import msgspec
 import numpy as np
 
 from regrax._files import write_whole
-from regrax.attention import Model
+from regrax.attention import TrainableLearner
 from regrax.checkpoints import pack, read_header, read_whole, unpack
 from regrax.distributed import from_first, is_first
 from regrax.experiments._progress import OnProgress, Progress, ignore
@@ -42,7 +42,7 @@ from regrax.training import (
     start,
 )
 
-REPORTS = 100  # in a run
+REPORTS_PER_RUN = 100
 STATE = "state.safetensors"
 
 
@@ -87,7 +87,9 @@ def train(
         return run.finish([measured(model, i, config, devices) for i in range(config.seeds)])
 
 
-def measured(stacked: Model, index: int, config: TrainConfig, devices: Devices | None) -> Trained:
+def measured(
+    stacked: TrainableLearner, index: int, config: TrainConfig, devices: Devices | None
+) -> Trained:
     """One of several models, and what it is worth."""
     model = jax.tree.map(lambda leaf: leaf[index], stacked)
     return Trained(model, measure(model, config, devices=devices), 0.0)
@@ -99,7 +101,7 @@ def check_alike(config: TrainConfig) -> None:
     for name, value in asdict(config).items():
         if first[name] != value:
             raise ValueError(
-                f"all processes must be started alike, but here {name} = {value!r} and in the first {first[name]!r}"
+                f"all processes must be started alike, got {name} = {value!r} here and {first[name]!r} in the first"
             )
 
 
@@ -139,10 +141,10 @@ class _Run:
             (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
 
-    def read(self, kept: dict[str, bytes]) -> list[Trained]:
+    def read(self, files: dict[str, bytes]) -> list[Trained]:
         """The models of a finished run."""
         found = self.seeds.items()
-        return [load_trained(self.folder / n, config, kept[n]) for n, config in found]
+        return [load_trained(self.folder / n, config, files[n]) for n, config in found]
 
     def state(self, data: bytes) -> TrainingState:
         """The state to go on from."""
@@ -153,7 +155,7 @@ class _Run:
         )
         return unpack(data, self.folder / STATE, template, exact=True)
 
-    def fit(self, state: TrainingState | None, devices: Devices | None) -> Model:
+    def fit(self, state: TrainingState | None, devices: Devices | None) -> TrainableLearner:
         """Train to the end, from a state or from the start."""
         self._report(self.first)
         try:
@@ -164,7 +166,7 @@ class _Run:
                 steps=self.steps,
                 batch=self.config.batch,
                 optimizer=self.optimizer,
-                every=max(1, self.steps // REPORTS),
+                every=max(1, self.steps // REPORTS_PER_RUN),
                 callback=self.report,
                 state=state,
                 devices=devices,
@@ -174,15 +176,15 @@ class _Run:
                 self.save(error.state)
             raise
 
-    def finish(self, found: list[Trained]) -> list[Trained]:
+    def finish(self, trained: list[Trained]) -> list[Trained]:
         """Keep the models, and remove the state."""
-        share = self._seconds() / len(found)
-        found = [one._replace(seconds=share) for one in found]
+        share = self._seconds() / len(trained)
+        trained = [one._replace(seconds=share) for one in trained]
         if is_first():
-            for (name, config), one in zip(self.seeds.items(), found, strict=True):
+            for (name, config), one in zip(self.seeds.items(), trained, strict=True):
                 save_trained(self.folder / name, config, one)
             (self.folder / STATE).unlink(missing_ok=True)
-        return found
+        return trained
 
     def report(self, report: Report) -> None:
         """Write a line of metrics, now and then the state, and tell who listens: in the first process."""

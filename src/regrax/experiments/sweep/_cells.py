@@ -14,8 +14,10 @@ from regrax.experiments._store import digest
 from regrax.experiments.runs import TrainConfig
 from regrax.training import recipe
 
-TOGETHER = 8  # cells in one vmap: more would not be faster on a processor, and a batch is what a failure loses
-COMPILING = 1.5e10  # what a batch costs beside its cells, in the unit of their weight; about ten seconds on one core
+CELLS_PER_BATCH = 8  # cells in one vmap: more would not be faster on a processor, and a batch is what a failure loses
+COMPILATION_COST = (
+    1.5e10  # what a batch costs beside its cells, in the unit of their weight; about ten seconds
+)
 DEEP = ("layers", "heads", "width")  # settings that only a transformer has
 
 Batch = tuple[TrainConfig, ...]
@@ -43,7 +45,7 @@ def completed(config: TrainConfig) -> TrainConfig:
     batch = usual.batch * config.build_objective().effort if batch is None else batch
     checks.at_least("batch", batch, 1)
     if batch % min(batch, usual.chunk):
-        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, but is {batch}")
+        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, got {batch}")
     unused: Any = () if config.model == "transformer" else DEEP
     return replace(
         config,
@@ -56,7 +58,7 @@ def completed(config: TrainConfig) -> TrainConfig:
 
 
 def batches(cells: Iterable[TrainConfig]) -> list[Batch]:
-    """Cells of one program together, at most `TOGETHER` and about as many in each; the longest batch first.
+    """Cells of one program together, at most `CELLS_PER_BATCH` and about as many in each; the longest batch first.
 
     >>> config = completed(TrainConfig("linear", actions=3, horizon=20))
     >>> [len(batch) for batch in batches(replace(config, first_seed=seed) for seed in range(10))]
@@ -76,11 +78,11 @@ def weight(batch: Batch) -> float:
         drawn = (cell.steps or 0) * (cell.batch or 0) + cell.sequences
         return drawn * cell.horizon * (_parameters(replace(cell, rate=None)) + 20 * cell.actions)
 
-    return COMPILING + sum(map(touched, batch))
+    return COMPILATION_COST + sum(map(touched, batch))
 
 
 def _parts(group: Sequence[TrainConfig]) -> list[Batch]:
-    size = ceil(len(group) / ceil(len(group) / TOGETHER))
+    size = ceil(len(group) / ceil(len(group) / CELLS_PER_BATCH))
     return [tuple(group[at : at + size]) for at in range(0, len(group), size)]
 
 

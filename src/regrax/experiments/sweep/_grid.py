@@ -31,8 +31,8 @@ from regrax.experiments.sweep._cells import DEEP, completed
 
 MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
-SEQUENCES = 20_000
-WORDS = {int: "a whole number", float: "a number", str: "a text in quotes"}
+TEST_SEQUENCES = 20_000
+WORDS = {int: "an integer", float: "a number", str: "a text in quotes"}
 SETTINGS = {one.name: one for one in settings_of(TrainConfig) if one.name != "first_seed"}
 
 Grid = dict[str, list[Any]]
@@ -62,9 +62,9 @@ def _cells(written: dict[str, Any]) -> list[TrainConfig]:
     shared = _grid({name: value for name, value in written.items() if name != "cells"})
     tables = written.get("cells", [{}])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ValueError(f"cells must be tables, each begun by [[cells]], but is {tables!r:.60}")
+        raise ValueError(f"cells must be tables, each begun by [[cells]], got {tables!r:.60}")
     if not tables:
-        raise ValueError("cells must have at least one table, but is empty")
+        raise ValueError("cells must have at least one table, got none")
     found: dict[TrainConfig, None] = {}
     for place, table in enumerate(tables, 1):
         own = _grid(table)
@@ -87,23 +87,23 @@ def _grid(table: dict[str, Any]) -> Grid:
 
 def _values(name: str, value: Any) -> list[Any]:
     if name not in SETTINGS:
-        nearest = difflib.get_close_matches(name, SETTINGS, 1, 0.5)
-        hint = f"; the nearest is {nearest[0]}" if nearest else ""
-        raise ValueError(f"no setting is named {name!r}{hint} (there are {', '.join(SETTINGS)})")
+        close = difflib.get_close_matches(name, SETTINGS, 1, 0.5)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"unknown setting {name!r}{hint} (there are {', '.join(SETTINGS)})")
     setting, seeds = SETTINGS[name], name == "seeds"
     if seeds and not isinstance(value, list):
         checks.at_least(name, _typed(setting, value), 1, MAX_CELLS)
         return list(range(value))
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise ValueError(f"{name} must have at least one value, but its list is empty")
+        raise ValueError(f"{name} must have at least one value, got an empty list")
     typed = [_typed(setting, one) for one in values]
     if seeds:
         for one in typed:
             checks.at_least(name, one, 0)
     twice = [one for one, count in Counter(typed).items() if count > 1]
     if twice:
-        raise ValueError(f"{name} must list each value once, but has {twice[0]!r:.60} twice")
+        raise ValueError(f"{name} must list each value once, got {twice[0]!r:.60} twice")
     return typed
 
 
@@ -111,9 +111,9 @@ def _typed(setting: Setting, value: Any) -> Any:
     name, kind, choices, *_ = setting
     fits = isinstance(value, (int, float) if kind is float else kind)
     if isinstance(value, bool) or not fits:
-        raise ValueError(f"{name} must be {WORDS[kind]}, or a list of such, but is {value!r:.60}")
+        raise ValueError(f"{name} must be {WORDS[kind]}, or a list of such, got {value!r:.60}")
     if choices and value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, but is {value!r:.60}")
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r:.60}")
     return kind(value)
 
 
@@ -123,16 +123,16 @@ def _check_grid(grid: Grid, own: Grid) -> None:
             raise ValueError(f"{name} must be given, but some cells have none")
     count = prod(map(len, grid.values()))
     if count > MAX_CELLS:
-        raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, but a grid has {count:,}")
+        raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, got {count:,}")
     for name in DEEP:
         if name in own and "transformer" not in grid["model"]:
             models = " and ".join(grid["model"])
-            raise ValueError(f"{name} belongs to the transformer, but was given for {models}")
+            raise ValueError(f"{name} belongs to the transformer, got it for {models}")
 
 
 def _expanded(grid: Grid) -> dict[TrainConfig, None]:
     """Every combination; those that differ only in what a model does not use are one."""
-    grid = {"sequences": [SEQUENCES], **grid}
+    grid = {"sequences": [TEST_SEQUENCES], **grid}
     seeds, sequences = grid.pop("seeds", [0]), grid.pop("sequences")
     found: dict[TrainConfig, None] = {}
     for values in itertools.product(*grid.values()):

@@ -24,7 +24,15 @@ from regrax.experiments.sweep._cells import name_of
 
 @dataclass(frozen=True)
 class Row:
-    """A finished cell: its settings, its numbers, and where its model is."""
+    """A finished cell: its settings, its numbers, and where its model is.
+
+    Attributes:
+        config: its settings.
+        measured: its numbers.
+        seconds: of training.
+        operations: floating-point operations of training, where they were counted.
+        checkpoint: path of its model.
+    """
 
     config: TrainConfig
     measured: Measured
@@ -103,7 +111,9 @@ def listing_of(folder: str | Path) -> Listing:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Listing)
     except FileNotFoundError:
-        raise ValueError(f"{folder} must be the folder of a sweep, but has no sweep.json") from None
+        raise ValueError(
+            f"{folder} must be the folder of a sweep, got one without sweep.json"
+        ) from None
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"{file} is damaged: {error}") from None
 

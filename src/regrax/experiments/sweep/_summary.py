@@ -33,17 +33,25 @@ COLUMNS = (
 
 
 class Group(NamedTuple):
-    """The cells that differ only in their seeds."""
+    """The cells that differ only in their seeds.
 
-    label: str  # the architecture, and other settings where they vary
-    row: Row  # the settings and exact numbers, which all of them share
+    Attributes:
+        label: the architecture, and other settings where they vary.
+        row: the settings and exact numbers, which all of them share.
+        seeds: how many.
+        mean: over seeds, by number.
+        spread: standard deviation over seeds; 0 for a single one.
+    """
+
+    label: str
+    row: Row
     seeds: int
     mean: dict[str, float | None]
-    spread: dict[str, float]  # standard deviation over seeds; 0 for a single one
+    spread: dict[str, float]
 
 
 def groups(rows: Sequence[Row]) -> list[Group]:
-    """The rows by everything but the seed, in the order they came.
+    """The rows by everything but the seed, in order of first appearance.
 
     >>> from regrax.experiments.runs import Measured
     >>> linear = TrainConfig("linear", 3, 20)

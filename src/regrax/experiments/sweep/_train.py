@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from regrax.attention import Model
+from regrax.attention import TrainableLearner
 from regrax.experiments._pool import Tell
 from regrax.experiments.runs import TrainConfig, Trained, measure
 from regrax.experiments.sweep._cells import Batch
@@ -36,7 +36,7 @@ def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
     return [Trained(model, one, share, cost) for model, one in zip(models, found, strict=True)]
 
 
-def _trained(cells: Batch, tell: Tell) -> list[Model]:
+def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
     program = cells[0]
     models = jax.tree.map(lambda *parts: jnp.concatenate(parts), *[c.build_models() for c in cells])
     keys = jnp.concatenate([cell.keys(1) for cell in cells])

@@ -32,6 +32,16 @@ class Failure(NamedTuple):
 class Tournament:
     """What `round_robin` measured: arrays of games, learners, opponents and seeds; NaN where a pairing failed.
 
+    Attributes:
+        learners: specs of the $K$ learners.
+        games: names of the $G$ games.
+        rounds: per match.
+        seeds: matches $R$ per pairing.
+        start: the policy of round 1: `"random"`, one draw per seed and seat, or the learners' `"own"`.
+        sampled: whether actions were drawn.
+        values: per measure an array over games, learners, opponents and seeds, `(G, K, K, R)`.
+        failures: pairings that ended in an error.
+
     >>> from regrax.games import prisoners_dilemma
     >>> from regrax.learners import FollowTheLeader, Uniform
     >>> from regrax.experiments.tournament import round_robin
@@ -45,9 +55,7 @@ class Tournament:
     games: tuple[str, ...]
     rounds: int
     seeds: int
-    start: (
-        str  # the policy of round 1: "random", one draw per seed and seat, or the learners' "own"
-    )
+    start: str
     sampled: bool
     values: Mapping[str, Float[np.ndarray, "G K K R"]]
     failures: tuple[Failure, ...]
@@ -88,9 +96,9 @@ class Tournament:
 
     def _of(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
         if measure not in MEASURES:
-            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, but is {measure!r}")
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
         if game is not None and game not in self.games:
-            raise ValueError(f"game must be one of {', '.join(self.games)}, but is {game!r}")
+            raise ValueError(f"game must be one of {', '.join(self.games)}, got {game!r}")
         values = self.values[measure]
         return values if game is None else values[self.games.index(game)][None]
 

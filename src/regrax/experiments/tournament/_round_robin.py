@@ -115,7 +115,7 @@ def _named(learners: Learners) -> dict[str, Learner]:
     for learner in map(as_learner, learners):
         if str(learner) in named:
             raise ValueError(
-                f"learners must differ, but {learner} is there twice; a mapping gives them names"
+                f"learners must differ, got {learner} twice; a mapping gives them names"
             )
         named[str(learner)] = learner
     return named
@@ -142,10 +142,10 @@ def _check(
 ) -> None:
     checks.at_least("rounds", rounds, 1)
     if not learners or not games:
-        raise ValueError("a tournament needs at least one learner and one game, but has none")
+        raise ValueError("a tournament needs at least one learner and one game, got none")
     for name, drawn in games.items():
         if len(drawn) not in (1, seeds):
-            raise ValueError(f"{name} must have one game or {seeds}, but has {len(drawn)}")
+            raise ValueError(f"{name} must have one game or {seeds}, got {len(drawn)}")
     check_key(tuple(learners.values()), key)
 
 

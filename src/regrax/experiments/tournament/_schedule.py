@@ -17,7 +17,7 @@ from regrax.sharding import everywhere
 
 Scores = dict[Seating, dict[str, Float[np.ndarray, "N"]]]
 """Every measure of every seat of a seating."""
-LARGEST = 200_000_000
+MAX_BATCH_NUMBERS = 200_000_000
 """Numbers that matches played together may hold: 1.6 gigabytes."""
 
 
@@ -43,11 +43,11 @@ def groups(jobs: list[Job], learners: int) -> Iterator[list[Job]]:
     for sizes in dict.fromkeys(job.drawn.sizes for job in jobs):
         same = [job for job in jobs if job.drawn.sizes == sizes]
         needed = len(seatings(range(learners), len(sizes))) * sum(d * d for d in sizes)
-        together = LARGEST // needed
+        together = MAX_BATCH_NUMBERS // needed
         if together < 1:
             raise ValueError(
                 f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} numbers at once, "
-                f"more than {LARGEST:,}; take fewer learners or a smaller game"
+                f"more than {MAX_BATCH_NUMBERS:,}; take fewer learners or a smaller game"
             )
         for start in range(0, len(same), together):
             yield same[start : start + together]

@@ -1,4 +1,4 @@
-"""Games as bytes, a file a format, and the two functions that read them from disk and write them to it."""
+"""Games as bytes, a module per format, and the two functions that read them from disk and write them to it."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -47,11 +47,11 @@ def game_from_json(data: bytes) -> Game:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"a JSON game must be valid JSON, but: {error}") from None
     if not isinstance(table, dict) or "payoffs" not in table:
-        raise ValueError('a JSON game must be an object with "payoffs", but has none')
+        raise ValueError('a JSON game must be an object with "payoffs"')
     unknown = sorted(set(table) - {"payoffs", *LABELS})
     if unknown:
         known = ", ".join(["payoffs", *LABELS])
-        raise ValueError(f"a JSON game has the fields {known}, but came with {', '.join(unknown)}")
+        raise ValueError(f"a JSON game has the fields {known}, got {', '.join(unknown)}")
     return Game(table["payoffs"], **{field: table[field] for field in LABELS if field in table})
 
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from regrax.games._game import MAX_PLAYERS, Game
 
-LARGEST = 2_000_000
+MAX_PAYOFFS = 2_000_000
 """Payoffs that a file may hold; larger games belong in `.npz`."""
 
-LONGEST = 1000  # characters of a number
-EXPONENT = 400  # of a number: beyond, a double is 0 or infinite
+MAX_NUMBER_CHARACTERS = 1000
+MAX_EXPONENT = 400  # of a number: beyond, a double is 0 or infinite
 
 _TOKEN = re.compile(
     r"""[\s]*+(?:
@@ -66,7 +66,7 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     1 -1
     """
     if form not in ("payoff", "outcome"):
-        raise ValueError(f'form must be "payoff" or "outcome", but is {form!r}')
+        raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
     quoted = [f"{{ {' '.join(map(_quoted, labels))} }}" for labels in game.actions]
     head = f"NFG 1 R {_quoted(game.labels.name)} {{ {' '.join(map(_quoted, game.players))} }}"
     rows = _rows(game)
@@ -172,8 +172,8 @@ class _Reader:
             sizes = [self.whole("a number of actions") for _ in range(players)]
         if min(sizes) < 1:
             self.fail("at least 1 action for every player", "0")
-        if players * prod(sizes) > LARGEST:
-            self.fail(f"a game of at most {LARGEST:,} payoffs", f"{players * prod(sizes):,}")
+        if players * prod(sizes) > MAX_PAYOFFS:
+            self.fail(f"a game of at most {MAX_PAYOFFS:,} payoffs", f"{players * prod(sizes):,}")
         self.mark("}")
         return sizes, actions
 
@@ -243,10 +243,10 @@ class _Reader:
     def number(self) -> Any:
         """An int or a fraction; one whose double is not finite is refused here, where its place is known."""
         token = self.peek("word") or ""
-        match = _NUMBER.fullmatch(token) if len(token) <= LONGEST else None
+        match = _NUMBER.fullmatch(token) if len(token) <= MAX_NUMBER_CHARACTERS else None
         if (
             not match
-            or abs(int(match["exponent"] or 0)) > EXPONENT
+            or abs(int(match["exponent"] or 0)) > MAX_EXPONENT
             or not int(match["bottom"] or 1)
         ):
             self.fail("a number")
@@ -271,10 +271,10 @@ class _Reader:
         match = _TOKEN.match(self.text, self.position)
         self.position = match.end() if match else len(self.text)
 
-    def fail(self, expected: str, came: str | None = None) -> NoReturn:
+    def fail(self, expected: str, got: str | None = None) -> NoReturn:
         rest = self.text[self.position :]
         start = self.position + len(rest) - len(rest.lstrip())
         line, column = _place(self.text[:start])
         shown = self.text[start : start + 20].split("\n")[0]
-        came = came or (repr(shown) if shown else "the end")
-        raise ValueError(f"expected {expected} at line {line}, column {column}, but came {came}")
+        got = got or (repr(shown) if shown else "the end")
+        raise ValueError(f"expected {expected} at line {line}, column {column}, got {got}")

@@ -69,7 +69,7 @@ def centipede(nodes: int = 6) -> Game:
     """
     checks.at_least("nodes", nodes, 2)
     if nodes > 50:
-        raise ValueError(f"nodes must be at most 50, but are {nodes}")
+        raise ValueError(f"nodes must be at most 50, got {nodes}")
     first, second = choices((nodes + 1) // 2 + 1, nodes // 2 + 1)
     ended = np.minimum(np.minimum(2 * first, 2 * second + 1), nodes)
     taker, other = 4 * 2.0**ended, 2.0**ended

@@ -26,6 +26,12 @@ def prisoners_dilemma(
     Both cooperate: `reward` each; both defect: `punishment` each; a lone defector gets `temptation` and leaves
     `sucker`. The only equilibrium, Nash or correlated, is to defect.
 
+    Args:
+        temptation: of a lone defector, above the reward.
+        reward: of each when both cooperate, above the punishment.
+        punishment: of each when both defect, above `sucker`.
+        sucker: of a lone cooperator.
+
     >>> prisoners_dilemma().payoffs[0].tolist()
     [[3.0, 0.0], [5.0, 1.0]]
 
@@ -34,7 +40,7 @@ def prisoners_dilemma(
     if not temptation > reward > punishment > sucker:
         raise ValueError(
             "payoffs must fall from temptation to reward, punishment and sucker, "
-            f"but are {temptation}, {reward}, {punishment}, {sucker}"
+            f"got {temptation}, {reward}, {punishment}, {sucker}"
         )
     name = named(
         prisoners_dilemma,
@@ -190,6 +196,12 @@ def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: floa
 
     Working costs `effort` and yields `output`; looking costs `cost`; a worker caught shirking gets no `wage`.
 
+    Args:
+        wage: of the worker, above 0.
+        effort: cost of working, between 0 and the wage.
+        cost: of looking, between 0 and the wage.
+        output: what work is worth to the employer.
+
     >>> inspection().payoffs[:, 0, 0].tolist()
     [2.0, 1.0]
 
@@ -197,7 +209,7 @@ def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: floa
     """
     if not 0 < effort < wage or not 0 < cost < wage:
         raise ValueError(
-            f"effort and cost must be between 0 and the wage {wage}, but are {effort} and {cost}"
+            f"effort and cost must be between 0 and the wage {wage}, got {effort} and {cost}"
         )
     worker = [[wage - effort, wage - effort], [0, wage]]
     employer = [[output - wage - cost, output - wage], [-cost, -wage]]

@@ -1,4 +1,4 @@
-"""Markets, auctions and contests, on grids of whole numbers."""
+"""Markets, auctions and contests, on grids of integers."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def cournot(firms: int = 2, intercept: int = 12, cost: int = 0) -> Game:
     """Firms choose quantities; the price falls with their sum.
 
     Quantities 0..intercept; profit q_i (max(intercept - sum q, 0) - cost). Each produces (intercept - cost) /
-    (firms + 1) in equilibrium, where that is a whole number.
+    (firms + 1) in equilibrium, where that is an integer.
 
     >>> cournot(intercept=3).payoffs[0].tolist()
     [[0.0, 0.0, 0.0, 0.0], [2.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]

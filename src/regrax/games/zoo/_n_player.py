@@ -85,7 +85,7 @@ def minority(players: int = 3) -> Game:
     Reference: Challet, Zhang (1997), Emergence of cooperation and organization in an evolutionary game.
     """
     if players % 2 == 0:
-        raise ValueError(f"players must be odd, for one room to be emptier, but are {players}")
+        raise ValueError(f"players must be odd, for one room to be emptier, got {players}")
     room = choices(*[2] * players)
     emptier = room.sum(0) < players / 2  # room 1 has fewer
     return Game(
@@ -131,7 +131,7 @@ def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) ->
     """
     checks.at_least("players", players, 2)
     if not 0 < cost < benefit:
-        raise ValueError(f"cost must be between 0 and the benefit {benefit}, but is {cost}")
+        raise ValueError(f"cost must be between 0 and the benefit {benefit}, got {cost}")
     helps = choices(*[2] * players)
     away = (cost / benefit) ** (1 / (players - 1))
     known = (
@@ -205,7 +205,7 @@ def beauty_contest(players: int = 3, highest: int = 10, share: float = 2 / 3) ->
     checks.at_least("players", players, 2)
     checks.at_least("highest", highest, 1)
     if not 0 < share < 1:
-        raise ValueError(f"share must be between 0 and 1, but is {share}")
+        raise ValueError(f"share must be between 0 and 1, got {share}")
     guess = choices(*[highest + 1] * players)
     miss = np.abs(guess - share * guess.mean(0))
     return Game(

@@ -107,7 +107,7 @@ def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Ga
     least = -1 / max(players - 1, 1)
     if not least <= correlation <= 1:
         raise ValueError(
-            f"correlation of {players} players must be between {least:g} and 1, but is {correlation}"
+            f"correlation of {players} players must be between {least:g} and 1, got {correlation}"
         )
     mean = noise.mean(0)
     shared = np.sqrt(max(1 + (players - 1) * correlation, 0)) * mean

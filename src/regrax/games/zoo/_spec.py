@@ -14,16 +14,16 @@ from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS
 
 
 def check_sizes(*sizes: int) -> None:
-    """Raise unless every size is a whole number of at least 1 and the payoff tensor fits in memory."""
+    """Raise unless every size is an integer >= 1 and the payoff tensor fits in memory."""
     if not sizes:
         raise ValueError(
-            "a game needs the number of actions of each player, as in random(10, 10), but got none"
+            "a game needs the number of actions of each player, as in random(10, 10), got none"
         )
     for size in sizes:
         checks.at_least("actions", size, 1)
     if len(sizes) * prod(sizes) > MAX_PAYOFFS or len(sizes) > MAX_PLAYERS:
         raise ValueError(
-            f"a game may have at most {MAX_PLAYERS} players and {MAX_PAYOFFS:,} payoffs, but sizes are {_short(sizes)}"
+            f"a game may have at most {MAX_PLAYERS} players and {MAX_PAYOFFS:,} payoffs, got sizes {_short(sizes)}"
         )
 
 

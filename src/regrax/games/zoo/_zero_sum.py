@@ -100,7 +100,7 @@ def rock_paper_scissors(actions: int = 3) -> Game:
     """
     if actions % 2 == 0:
         raise ValueError(
-            f"actions must be odd, for every one to beat half of the others, but are {actions}"
+            f"actions must be odd, for every one to beat half of the others, got {actions}"
         )
     ahead = np.subtract(*choices(actions, actions)) % actions
     row = np.where(ahead == 0, 0, np.where(ahead <= actions // 2, 1, -1))

@@ -28,10 +28,17 @@ Update = Callable[[int], None]
 
 
 class Animation(NamedTuple):
-    """An animation that shows itself in a notebook and saves itself as GIF, MP4 or HTML."""
+    """An animation that shows itself in a notebook and saves itself as GIF, MP4 or HTML.
+
+    Attributes:
+        figure: that is drawn on.
+        draw: updates it to a frame.
+        frames: how many.
+        frames_per_second: speed.
+    """
 
     figure: Figure
-    draw: Update  # of a frame
+    draw: Update
     frames: int
     frames_per_second: int
 

@@ -43,7 +43,7 @@ def draw_gaps(axes: Axes, gaps: Mapping[str, Curve]) -> None:
 
 
 def draw_regrets(axes: Axes, regrets: Sequence[Regret]) -> None:
-    """One line a player, and in the same colour, dotted, the bound."""
+    """One line per player, and in the same colour, dotted, the bound."""
     for index, (label, regret, bound) in enumerate(regrets):
         color, line = COLORS[index % len(COLORS)], LINES[index % 3]
         _draw(axes, regret, label=in_math(label), color=color, linestyle=line)

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 
-from regrax.games import Correlated, Game, nash_equilibria, play, seated_learners
+from regrax.games import CorrelatedProfile, Game, nash_equilibria, play, seated_learners
 from regrax.learners import Learner, spec
 from regrax.show.plots._panels import CORNERS, draw_path, name_corners
 from regrax.show.plots._style import COLORS, axes_of, dress, in_math, short
@@ -145,7 +145,7 @@ def _draw_orbit(axes: Axes, plane: Plane, policies: Sequence[np.ndarray], index:
 
 def _draw_equilibria(axes: Axes, game: Game, plane: Plane) -> None:
     known = [one.joint(game.sizes) for one in game.equilibria if one.concept == "nash"]
-    profiles = [Correlated(joint, game) for joint in known] or nash_equilibria(game)
+    profiles = [CorrelatedProfile(joint, game) for joint in known] or nash_equilibria(game)
     for index, profile in enumerate(profiles):
         point = plane.points([np.asarray(side) for side in profile.marginals])
         label = "Nash" if index == 0 else "_"

@@ -10,11 +10,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 from matplotlib.image import AxesImage
 
-from regrax.show.plots._style import COLORS, POINTS, SHADES, in_math, short
+from regrax.show.plots._style import COLORS, MAX_CURVE_POINTS, SHADES, in_math, short
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
-WRITTEN = 10  # rows or columns whose cells have their numbers in them
-NAMED = 16  # rows or columns that have their names beside them
+MAX_WRITTEN_ACTIONS = 10  # rows or columns whose cells have their numbers in them
+MAX_NAMED_ACTIONS = 16  # rows or columns that have their names beside them
 
 
 def draw_simplex(
@@ -55,7 +55,7 @@ def draw_path(axes: Axes, points: Float[np.ndarray, "T 2"], **look: Any) -> None
 
 
 def _thinned(points: np.ndarray) -> np.ndarray:
-    return points[np.unique(np.linspace(0, len(points) - 1, POINTS).round().astype(int))]
+    return points[np.unique(np.linspace(0, len(points) - 1, MAX_CURVE_POINTS).round().astype(int))]
 
 
 def name_corners(axes: Axes, labels: Sequence[str]) -> None:
@@ -85,17 +85,17 @@ def draw_table(
     bar = axes.figure.colorbar(image, ax=axes, label=what, shrink=0.85)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     _name(axes, rows, columns)
-    if max(len(rows), len(columns)) <= WRITTEN:
+    if max(len(rows), len(columns)) <= MAX_WRITTEN_ACTIONS:
         _write(axes, values, digits, image)
     axes.spines[:].set_visible(False)
 
 
 def _name(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
     for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
-        if len(names) <= NAMED:
+        if len(names) <= MAX_NAMED_ACTIONS:
             axis.set_ticks(range(len(names)), [in_math(name) for name in names])
         axis.set_tick_params(length=0)
-    if len(columns) <= NAMED and max(map(len, columns)) > 4:
+    if len(columns) <= MAX_NAMED_ACTIONS and max(map(len, columns)) > 4:
         axes.tick_params(axis="x", labelrotation=30)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")

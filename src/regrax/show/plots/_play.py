@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
 from regrax import regret
-from regrax.games import Correlated, Game, Trajectory, running_gaps, seated_learners
+from regrax.games import CorrelatedProfile, Game, Trajectory, running_gaps, seated_learners
 from regrax.learners import BanditLearner, Learner
 from regrax.show.plots._curves import Regret, draw_gaps, draw_regrets
 from regrax.show.plots._panels import draw_simplex, draw_table
 from regrax.show.plots._style import Figure, in_math, short, shown_rounds
 from regrax.specs import as_game
 
-ACROSS = 3  # panels in a row
-MOST = 4  # simplices
-LARGEST = 200  # rows or columns of joint play that is drawn
+PANELS_PER_ROW = 3
+MAX_SIMPLICES = 4
+MAX_DRAWN_ACTIONS = 200  # rows or columns of joint play that is drawn
 
 Panel = Callable[[Axes], None]
 
@@ -36,7 +36,7 @@ def plot_play(
     game = as_game(game)
     learners = seated_learners(game, learners)
     panels = _panels(game, learners, trajectory)
-    across = 2 if len(panels) == 4 else min(ACROSS, len(panels))
+    across = 2 if len(panels) == 4 else min(PANELS_PER_ROW, len(panels))
     down = -(-len(panels) // across)
     figure = Figure(figsize=(4.6 * across, 3.9 * down + 0.5), layout="constrained")
     for index, (title, draw) in enumerate(panels):
@@ -60,9 +60,9 @@ def _panels(
         ("regret", lambda axes: draw_regrets(axes, regrets)),
     ]
     threes = [n for n, size in enumerate(game.sizes) if size == 3]
-    for n in threes[:MOST]:
+    for n in threes[:MAX_SIMPLICES]:
         panels.append((game.players[n], partial(_simplex, game, trajectory, n)))
-    if len(game.sizes) == 2 and max(game.sizes) <= LARGEST:
+    if len(game.sizes) == 2 and max(game.sizes) <= MAX_DRAWN_ACTIONS:
         panels.append(("joint play", partial(_joint, game, np.asarray(trajectory.joint))))
     return panels
 
@@ -87,7 +87,7 @@ def _width(game: Game, player: int, learner: Learner) -> float | None:
 
 def _simplex(game: Game, trajectory: Trajectory, player: int, axes: Axes) -> None:
     nash = [
-        Correlated(known.joint(game.sizes), game).marginals[player]
+        CorrelatedProfile(known.joint(game.sizes), game).marginals[player]
         for known in game.equilibria
         if known.concept == "nash"
     ]

@@ -14,7 +14,7 @@ SUFFIXES = (".pdf", ".png", ".svg")
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 LINES = ("-", "--", "-.", ":")
 SHADES = "cividis"  # from dark to bright, alike to colour-blind eyes
-POINTS = 1500  # of a curve: more would not be seen
+MAX_CURVE_POINTS = 1500  # of a curve: more would not be seen
 
 
 class Figure(matplotlib_figure.Figure):
@@ -34,7 +34,7 @@ def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def check_suffix(file: Path) -> None:
     """Raise unless the file's ending names a picture format."""
     if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, but is {file}")
+        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, got {file}")
 
 
 def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
@@ -43,9 +43,9 @@ def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
     >>> shown_rounds(4).tolist()
     [1, 2, 3, 4]
     """
-    if rounds <= POINTS:
+    if rounds <= MAX_CURVE_POINTS:
         return np.arange(1, rounds + 1)
-    return np.unique(np.geomspace(1, rounds, POINTS).round().astype(int))
+    return np.unique(np.geomspace(1, rounds, MAX_CURVE_POINTS).round().astype(int))
 
 
 def dress(axes: Axes) -> None:

@@ -7,11 +7,15 @@ from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
 from regrax.show.plots._style import Figure, in_math
 
-SHOWN = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
+MEASURES = {
+    "regret": "regret per round",
+    "swap_regret": "swap regret per round",
+    "payoff": "payoff",
+}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
 
 
-def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
+def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
     """Row learner against column learner, the best by `rank` first: regret, swap regret and payoff, or gaps.
 
     >>> from regrax.experiments.tournament import round_robin
@@ -19,22 +23,26 @@ def plot_tournament(found: Tournament, rank: str = "regret") -> Figure:
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
-    measures = {rank: GAPS[rank], **SHOWN} if rank in GAPS else SHOWN
-    order = found.ranking(rank)
-    names = [f"{found.learners[i]}  {place + 1}" for place, i in enumerate(order)]
+    measures = {rank: GAPS[rank], **MEASURES} if rank in GAPS else MEASURES
+    order = tournament.ranking(rank)
+    names = [f"{tournament.learners[i]}  {place + 1}" for place, i in enumerate(order)]
     numbers = [str(place + 1) for place in range(len(order))]
     side = max(0.45 * len(order), 1.8)
     figure = Figure(figsize=((side + 1.2) * len(measures) + 3.0, side + 1.4), layout="constrained")
     for index, (measure, title) in enumerate(measures.items()):
         axes = figure.add_subplot(1, len(measures), index + 1)
-        means = np.array([[one.mean for one in row] for row in found.pairings(measure)])
+        means = np.array([[one.mean for one in row] for row in tournament.pairings(measure)])
         # most learners' regrets are small beside the worst: spread the low end
         norm = Normalize() if measure == "payoff" else PowerNorm(0.4)
         rows = names if index == 0 else numbers
         draw_table(axes, means[np.ix_(order, order)], rows, numbers, what="", norm=norm)
         axes.set(title=title, xlabel="against")
-    feedback = "sampled actions" if found.sampled else "expected losses"
-    games = ", ".join(found.games) if len(found.games) <= 6 else f"{len(found.games)} games"
-    told = f"{games}; {found.rounds} rounds, {found.start} starts, {feedback}"
+    feedback = "sampled actions" if tournament.sampled else "expected losses"
+    games = (
+        ", ".join(tournament.games)
+        if len(tournament.games) <= 6
+        else f"{len(tournament.games)} games"
+    )
+    told = f"{games}; {tournament.rounds} rounds, {tournament.start} starts, {feedback}"
     figure.suptitle(in_math(told), fontsize="large")
     return figure

@@ -1,4 +1,4 @@
-"""The report room: figures as interactive SVG, and the self-contained HTML page around them."""
+"""Reports: figures as interactive SVG, and the self-contained HTML page around them."""
 
 from regrax.show.report._audit import audit_page
 from regrax.show.report._chart import Chart, Figure, Series, Style, Ternary

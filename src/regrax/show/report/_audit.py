@@ -1,11 +1,11 @@
-"""The page of an audit: verdicts first, then each agent's regret over time, its rivals and the tests."""
+"""The page of an audit: verdicts first, then each agent's regret over time, its baselines and the tests."""
 
 from regrax.audit import AgentAudit, Audit, Measure, counted, explored, shown, verdicts
 from regrax.show.report._chart import Chart, Series
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
 
-SHOWN_AGENTS = 50
+MAX_AGENTS = 50
 TITLES = {
     "trend": "trend check (Park et al. 2024)",
     "regression": "regression (Park et al. 2024)",
@@ -15,7 +15,7 @@ TITLES = {
 
 def audit_page(audit: Audit, name: str) -> str:
     """The self-contained HTML page."""
-    some = audit.agents[:SHOWN_AGENTS]
+    some = audit.agents[:MAX_AGENTS]
     lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in some]
     if len(some) < len(audit.agents):
         all_of = counted(len(audit.agents), "agent")
@@ -31,7 +31,7 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     text = [
         f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, "
         f"{len(agent.actions)} actions, {agent.feedback} feedback, "
-        f"mean loss {number(agent.loss_per_round)} a round. Verdict: {agent.learning.words}."
+        f"mean loss {number(agent.loss_per_round)} per round. Verdict: {agent.learning.words}."
     ]
     if agent.exploration is not None:
         text.append(f"{explored(agent.exploration).capitalize()}.")
@@ -47,10 +47,10 @@ def _agent(agent: AgentAudit, index: int) -> Section:
         counts = [f"{shown(name)} {count:,}" for name, count in sorted(agent.answers.items())]
         text.append(f"Answers were read by: {', '.join(counts)}.")
     tables = [_regrets(agent)]
-    tables += [_rivals(agent)] if agent.rivals else []
+    tables += [_baselines(agent)] if agent.baselines else []
     tables += [_tests(agent)] if agent.learning.tests else []
     charts = [_over_time(agent, index)] if agent.regret else []
-    charts += [_beside(agent, index)] if agent.rival_curves else []
+    charts += [_beside(agent, index)] if agent.baseline_curves else []
     return Section(f"agent-{index}", shown(agent.agent)[:60], text, charts, tables)
 
 
@@ -78,22 +78,22 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
     rounds = agent.curve["round"]
     own = [r / t for r, t in zip(agent.curve["external"], rounds, strict=True)]
     series = []
-    others = {name: curve for name, curve in agent.rival_curves.items() if name != "round"}
-    theirs = agent.rival_curves["round"]
+    others = {name: curve for name, curve in agent.baseline_curves.items() if name != "round"}
+    theirs = agent.baseline_curves["round"]
     for color, (name, curve) in enumerate(others.items(), 1):
         rates = [r / t for r, t in zip(curve, theirs, strict=True)]
         series.append(Series(name, theirs, rates, style="dashed", color=color))
     series.append(Series("this agent", rounds, own))  # last, so on top
     caption = "External regret divided by the rounds so far, beside others on the same losses."
-    title = "Regret a round"
-    return Chart(f"rate-{index}", title, "round", "regret a round", series, True, caption=caption)
+    title = "Regret per round"
+    return Chart(f"rate-{index}", title, "round", "regret per round", series, True, caption=caption)
 
 
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[f"{kind} regret", *_cells(measure)] for kind, measure in agent.regret.items()]
     rows += [[f"regret against {shown(a)}", *_cells(m)] for a, m in agent.against.items()]
     rows.append(["loss", *_cells(agent.loss)])
-    return Table(("measure", "an episode", "a round", "95 % interval"), rows)
+    return Table(("measure", "per episode", "per round", "95 % interval"), rows)
 
 
 def _cells(measure: Measure) -> list[str]:
@@ -103,13 +103,13 @@ def _cells(measure: Measure) -> list[str]:
     return [number(measure.total), number(measure.per_round), ends]
 
 
-def _rivals(agent: AgentAudit) -> Table:
+def _baselines(agent: AgentAudit) -> Table:
     kinds = ("external", "internal", "swap")
     own = [number(agent.loss_per_round), *(number(agent.regret[k].total) for k in kinds)]
     rows = [["this agent", *own]]
-    for name, found in agent.rivals.items():
+    for name, found in agent.baselines.items():
         rows.append([name, number(found["loss_per_round"]), *(number(found[k]) for k in kinds)])
-    return Table(("on the same losses", "loss a round", "external", "internal", "swap"), rows)
+    return Table(("on the same losses", "loss per round", "external", "internal", "swap"), rows)
 
 
 def _tests(agent: AgentAudit) -> Table:
@@ -136,7 +136,7 @@ def _game(audit: Audit) -> Section:
     text = [
         "If these agents are the players of one game, their joint play is this far from equilibrium:"
     ]
-    return Section("game", "Joint play", text, tables=[Table(("gap", "a round"), rows)])
+    return Section("game", "Joint play", text, tables=[Table(("gap", "per round"), rows)])
 
 
 def _bad(audit: Audit) -> Section:

@@ -9,7 +9,7 @@ from regrax.show.report._chart import Figure
 from regrax.show.report._svg import draw, legend
 
 HERE = Path(__file__).parent
-LONG = 30  # characters of a cell that wants room of its own on a small screen
+MAX_INLINE_CHARACTERS = 30  # characters of a cell that wants room of its own on a small screen
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,14 @@ class Table:
 class Section:
     """A chapter: paragraphs, then figures, then a table.
 
+    Args:
+        name: of the section, for links.
+        title: its heading.
+        text: paragraphs.
+        figures: charts and ternary plots.
+        tables: after the figures.
+        drawings: ready-made <figure> elements.
+
     >>> Section("step", "The step size", ["It falls like one over root T."]).figures
     ()
     """
@@ -37,7 +45,7 @@ class Section:
     text: Sequence[str] = ()
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
-    drawings: Sequence[str] = field(default=())  # ready-made <figure> elements
+    drawings: Sequence[str] = field(default=())
 
 
 def read(name: str) -> str:
@@ -51,6 +59,12 @@ def read(name: str) -> str:
 
 def render(title: str, lead: Sequence[str], sections: Sequence[Section], footer: str = "") -> str:
     """The whole page.
+
+    Args:
+        title: of the page.
+        lead: paragraphs of its introduction.
+        sections: in order.
+        footer: one line.
 
     >>> page = render("Report", ["Short."], [Section("a", "First", ["Text."])])
     >>> page.startswith("<!doctype html>") and "http" not in page
@@ -99,5 +113,7 @@ def table_html(table: Table) -> str:
 
 def _cell(cell: str) -> str:
     numeric = cell[:1] in set("0123456789-+±<")
-    kind = " class=number" if numeric else " class=words" if len(cell) > LONG else ""
+    kind = (
+        " class=number" if numeric else " class=words" if len(cell) > MAX_INLINE_CHARACTERS else ""
+    )
     return f"<td{kind}>{escape(cell)}</td>"

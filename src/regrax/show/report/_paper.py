@@ -39,21 +39,21 @@ ALGORITHMS = {
 }
 
 
-def paper_page(found: Reproduction) -> str:
+def paper_page(reproduction: Reproduction) -> str:
     """The self-contained HTML page."""
-    d, T = found.config.actions, found.config.horizon
+    d, T = reproduction.config.actions, reproduction.config.horizon
     lead = [
         "Single-layer linear attention, trained with nothing but the square of its regret, becomes smoothed fictitious "
         "play; trained with swap regret through a fixed point, it becomes Blum-Mansour. Played against itself it "
         "approaches coarse correlated and correlated equilibrium. This page repeats the experiments of Park and "
         f"Ozdaglar with {d} actions and {T} rounds and sets them beside exact theory.",
     ]
-    if found.config.quick:
+    if reproduction.config.quick:
         lead.append("This is the quick run: fewer samples and shorter training, the same story.")
-    if not found.config.is_the_papers:
+    if not reproduction.config.is_the_papers:
         lead.append("The paper reports numbers for three actions and twenty rounds only.")
-    versions = ", ".join(f"{name} {number}" for name, number in found.versions.items())
-    sections = [*_sections(found), _numbers(compare(found))]
+    versions = ", ".join(f"{name} {number}" for name, number in reproduction.versions.items())
+    sections = [*_sections(reproduction), _numbers(compare(reproduction))]
     return render("Regret-trained attention, reproduced", lead, sections, f"Made with {versions}.")
 
 
@@ -63,25 +63,25 @@ def _numbers(lines: Sequence[Line]) -> Section:
     return Section("numbers", "Every number", text, tables=[table])
 
 
-def _sections(found: Reproduction) -> Iterator[Section]:
-    config = found.config
-    if found.step_size:
-        yield _step_size(found.step_size)
-    yield from (_depth(one, config.horizon) for one in found.depth)
-    for one in found.equilibrium:
+def _sections(reproduction: Reproduction) -> Iterator[Section]:
+    config = reproduction.config
+    if reproduction.step_size:
+        yield _step_size(reproduction.step_size)
+    yield from (_depth(one, config.horizon) for one in reproduction.depth)
+    for one in reproduction.equilibrium:
         yield from [_cce(one, config.actions, config.horizon)] if config.has("cce") else []
         yield from [_ce(one, config.actions)] if config.has("ce") else []
-    if found.table_one:
-        yield _systems(found)
+    if reproduction.table_one:
+        yield _systems(reproduction)
     if config.has("matching"):
-        yield _matching(found)
-    if found.beyond:
-        yield _beyond(found.beyond)
+        yield _matching(reproduction)
+    if reproduction.generalization:
+        yield _generalization(reproduction.generalization)
 
 
-def _step_size(found: Sequence[Steps]) -> Section:
-    swap, single = (_noise(found, name) for name in ("swap", "single"))
-    runs = found[0].cell
+def _step_size(points: Sequence[Steps]) -> Section:
+    swap, single = (_noise(points, name) for name in ("swap", "single"))
+    runs = points[0].cell
     text = [
         f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
         "times, and shows the mean with a band of one standard deviation. Points and bars below are the same "
@@ -92,19 +92,19 @@ def _step_size(found: Sequence[Steps]) -> Section:
     ]
     panels = [("single", "Single softmax head"), ("swap", "Swap architecture")]
     return Section(
-        "step-size", "The stationary step size", text, [_panel(found, *one) for one in panels]
+        "step-size", "The stationary step size", text, [_panel(points, *one) for one in panels]
     )
 
 
-def _noise(found: Sequence[Steps], architecture: str) -> float:
-    mine = [one.spread / one.exact for one in found if one.cell.architecture == architecture]
+def _noise(points: Sequence[Steps], architecture: str) -> float:
+    mine = [one.spread / one.exact for one in points if one.cell.architecture == architecture]
     return float(np.mean(mine))
 
 
-def _panel(found: Sequence[Steps], architecture: str, title: str) -> Chart:
+def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
     series = []
-    for color, d in enumerate(sorted({one.cell.actions for one in found})):
-        mine = [s for s in found if (s.cell.actions, s.cell.architecture) == (d, architecture)]
+    for color, d in enumerate(sorted({one.cell.actions for one in points})):
+        mine = [s for s in points if (s.cell.actions, s.cell.architecture) == (d, architecture)]
         rounds = [one.cell.horizon for one in mine]
         series.append(Series(f"d = {d}, exact", rounds, [s.exact for s in mine], color=color))
         means, bars = [one.mean for one in mine], [one.spread for one in mine]
@@ -113,7 +113,7 @@ def _panel(found: Sequence[Steps], architecture: str, title: str) -> Chart:
     return Chart(f"step-{architecture}", title, "horizon T", "k*", series, True, True, caption)
 
 
-def _matching(found: Reproduction) -> Section:
+def _matching(reproduction: Reproduction) -> Section:
     text = [
         "The model starts from random parameters and sees nothing but the squared regret of its own play: no "
         "trajectories of an algorithm, no constraint on its matrices. Afterwards one number, the step of "
@@ -127,9 +127,9 @@ def _matching(found: Reproduction) -> Section:
         "full": "regret loss, full form",
     }
     kinds = {
-        label: measures(found.measured[name], found.config.actions)
+        label: measures(reproduction.measured[name], reproduction.config.actions)
         for name, label in labels.items()
-        if name in found.measured
+        if name in reproduction.measured
     }
     rows = [
         (text, *(spread(numbers[name], digits_of(name)) for numbers in kinds.values()))
@@ -140,11 +140,11 @@ def _matching(found: Reproduction) -> Section:
     return Section("matching", title, text, tables=[table])
 
 
-def _depth(found: Depth, horizon: int) -> Section:
-    deep = found.policies["transformer-4"]
+def _depth(result: Depth, horizon: int) -> Section:
+    deep = result.policies["transformer-4"]
     hedge, optimal = float(np.mean(deep.to_hedge)), float(np.mean(deep.to_optimal))
     near = "best possible policy" if optimal < hedge else "Hedge at k*"
-    last = {name: one.regret[0][-1] for name, one in found.policies.items()}
+    last = {name: one.regret[0][-1] for name, one in result.policies.items()}
     less = "less" if last["hedge"] < last["optimal"] else "more"
     text = [
         "Two- and four-layer transformers, trained on mean-zero Gaussian losses only, meet sequences in which every "
@@ -159,16 +159,16 @@ def _depth(found: Depth, horizon: int) -> Section:
         ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible"),
         [
             (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
-            for name, one in found.policies.items()
+            for name, one in result.policies.items()
         ],
     )
-    return Section("depth", "What depth adds", text, [_regrets(found, horizon)], [table])
+    return Section("depth", "What depth adds", text, [_regrets(result, horizon)], [table])
 
 
-def _regrets(found: Depth, horizon: int) -> Chart:
+def _regrets(result: Depth, horizon: int) -> Chart:
     rounds, series = np.arange(1, horizon + 1), []
     for color, name in enumerate(("uniform", "hedge", "optimal", "transformer-2", "transformer-4")):
-        curves = np.array(found.policies[name].regret) / rounds
+        curves = np.array(result.policies[name].regret) / rounds
         series.append(_curve(POLICIES[name], rounds.tolist(), curves, color))
     caption = "Mean over test sequences; bands are one standard error over three seeds."
     title = "Regret per round on biased losses"
@@ -183,11 +183,11 @@ def _curve(label: str, rounds: Sequence[int], curves: np.ndarray, color: int) ->
     return Series(label, rounds, curves.mean(0), error, color=color)
 
 
-def _cce(found: Equilibrium, actions: int, horizon: int) -> Section:
-    slopes = {name: _slope(found.horizons, gaps) for name, gaps in found.long.items()}
+def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
+    slopes = {name: _slope(result.horizons, gaps) for name, gaps in result.long.items()}
     text = [
         f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
-        f"{found.game}. The CCE gap is the most a player could gain by one fixed action against the time-averaged "
+        f"{result.game}. The CCE gap is the most a player could gain by one fixed action against the time-averaged "
         "joint play.",
         f"With the step taken for each horizon the CCE gap of Hedge falls like T to the power {slopes['cce']:.2f}, and "
         f"the CE gap of Blum-Mansour like {slopes['ce']:.2f}; the corollary says -1/2. With the step of horizon "
@@ -202,7 +202,7 @@ def _cce(found: Equilibrium, actions: int, horizon: int) -> Section:
         "hedge": "Hedge at k*",
         "uniform": "uniform play",
     }
-    figures = [_gaps(found, "cce", shown), _horizons(found, actions, horizon)]
+    figures = [_gaps(result, "cce", shown), _horizons(result, actions, horizon)]
     return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
 
 
@@ -212,7 +212,7 @@ def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
     return float(np.polyfit(np.log(rounds), np.log(values), 1)[0]) if known.sum() > 1 else 0.0
 
 
-def _ce(found: Equilibrium, actions: int) -> Section:
+def _ce(result: Equilibrium, actions: int) -> Section:
     text = [
         "The swap architecture is trained on Gaussian blocks of full scale; in play a head's losses are scaled by the "
         f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
@@ -225,9 +225,9 @@ def _ce(found: Equilibrium, actions: int) -> Section:
         "blum_mansour": "Blum-Mansour, classical step",
         "uniform": "uniform play",
     }
-    figures: list[Chart | Ternary] = [_gaps(found, "ce", shown)]
+    figures: list[Chart | Ternary] = [_gaps(result, "ce", shown)]
     if actions == 3:
-        corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(found.path)}
+        corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(result.path)}
         caption = "The cross is the equilibrium (3, 2, 1)/6; both players use step 0.3."
         title = "Blum-Mansour spirals into the equilibrium"
         figures.append(Ternary("simplex", title, corners, path, (1 / 2, 1 / 3, 1 / 6), caption))
@@ -235,17 +235,17 @@ def _ce(found: Equilibrium, actions: int) -> Section:
     return Section("ce", title, text, figures)
 
 
-def _gaps(found: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
+def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
     series = []
     for color, (name, label) in enumerate(shown.items()):
-        curves = np.array(getattr(found.gaps[name], f"{kind}_gap"))
+        curves = np.array(getattr(result.gaps[name], f"{kind}_gap"))
         series.append(_curve(label, list(range(1, curves.shape[1] + 1)), curves, color))
     caption = "Mean over the nine ordered pairs of three checkpoints; bands are one standard error."
     name = kind.upper()
     return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
 
 
-def _horizons(found: Equilibrium, actions: int, horizon: int) -> Chart:
+def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
     curves: list[tuple[str, str, Style, int]] = [
         (f"CCE, Hedge at k*({actions}, T)", "cce", "line", 0),
         (f"CE, Blum-Mansour at {actions} k*({actions}, T)", "ce", "line", 1),
@@ -253,47 +253,47 @@ def _horizons(found: Equilibrium, actions: int, horizon: int) -> Chart:
         (f"CE, Blum-Mansour at {actions} k*({actions}, {horizon})", "ce_fixed", "dashed", 1),
     ]
     series = [
-        Series(label, found.horizons, found.long[key], None, style, color)
+        Series(label, result.horizons, result.long[key], None, style, color)
         for label, key, style, color in curves
     ]
     title = "Gaps at longer horizons"
     return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
 
 
-def _systems(found: Reproduction) -> Section:
+def _systems(reproduction: Reproduction) -> Section:
     text = [
         "At the stationary parameters the forward pass of each system is an algorithm with a name. The last column is "
         "the largest difference between the two over random sequences, in double precision.",
     ]
-    (systems,), rows = found.table_one, []
+    (systems,), rows = reproduction.table_one, []
     for name, (operator, _) in SYSTEMS.items():
-        steps = [one.step_size for one in found.measured[name]]
+        steps = [one.step_size for one in reproduction.measured[name]]
         gap = systems.differences[name]
         same = "yes" if gap < ROUNDING else "no"
         exact = f"{systems.steps[name]:.7f}"
         rows.append((operator, ALGORITHMS[name], spread(steps, 5), exact, same, f"{gap:.1e}"))
-    columns = ("operator", "algorithm", "step found by training", "step by theory")
+    columns = ("operator", "algorithm", "step reproduction by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
     return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
 
 
-def _beyond(found: Sequence[Generalization]) -> Section:
+def _generalization(results: Sequence[Generalization]) -> Section:
     text = [
         "Mean regret after T rounds, lower is better, the best of each column marked with a star. Trained models are "
         "the first seed of each kind; transformers are not made for other horizons than that of their training.",
     ]
     title = "Losses and horizons nobody was trained on"
-    return Section("beyond", title, text, tables=[_table(one) for one in found])
+    return Section("generalization", title, text, tables=[_table(one) for one in results])
 
 
-def _table(found: Generalization) -> Table:
-    families = list(next(iter(found.regret.values())))
-    least = {family: min(row[family] for row in found.regret.values()) for family in families}
+def _table(result: Generalization) -> Table:
+    families = list(next(iter(result.regret.values())))
+    least = {family: min(row[family] for row in result.regret.values()) for family in families}
 
     def cell(value: float, family: str) -> str:
         star = " *" if np.isclose(value, least[family], rtol=1e-3, atol=5e-3) else ""
         return f"{value:.2f}{star}"
 
-    rows = [(name, *(cell(row[f], f) for f in families)) for name, row in found.regret.items()]
-    return Table((f"T = {found.rounds}", *families), rows)
+    rows = [(name, *(cell(row[f], f) for f in families)) for name, row in result.regret.items()]
+    return Table((f"T = {result.rounds}", *families), rows)

@@ -22,22 +22,27 @@ STYLES: dict[str, dict[str, Any]] = {
 REFERENCES = ("uniform", "Hedge at k*", "best possible")
 
 
-def posttrain_page(found: "Comparison", model: str, method: str) -> str:
+def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
     """The self-contained HTML page."""
-    before, after = found.player("before"), found.player("after")
-    task = found.task
+    before, after = comparison.player("before"), comparison.player("after")
+    task = comparison.task
     lead = [
         f"{model}, trained by {method} on {task.name}: {task.d} actions, {task.rounds} rounds, "
         f"{task.feedback} feedback.",
         f"Regret went from {_with_error(before.regret, before.regret_error)} to "
         f"{_with_error(after.regret, after.regret_error)}, squared regret from "
         f"{_with_error(before.squared, before.squared_error)} to {_with_error(after.squared, after.squared_error)} "
-        f"(mean and standard error over {found.sequences:,} sequences of losses that were not trained on).",
+        f"(mean and standard error over {comparison.sequences:,} sequences of losses that were not trained on).",
     ]
-    others = [one for one in found.trained_on.players if one.name in REFERENCES]
+    others = [one for one in comparison.trained_on.players if one.name in REFERENCES]
     squares = [f"{one.name} {_with_error(one.squared, one.squared_error)}" for one in others]
     lead.append(f"Squared regret of others on these losses: {', '.join(squares)}.")
-    sections = [_own(found), _elsewhere(found), _language(found), _exploration(found)]
+    sections = [
+        _own(comparison),
+        _elsewhere(comparison),
+        _language(comparison),
+        _exploration(comparison),
+    ]
     return render("Post-training report", lead, sections, "Written by regrax posttrain.")
 
 
@@ -53,28 +58,28 @@ def _with_error(value: float, error: float) -> str:
     return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
-def _own(found: "Comparison") -> Section:
+def _own(comparison: "Comparison") -> Section:
     charts = [
-        _chart(found, "curve", "Regret by round", "regret"),
-        _chart(found, "squared_curve", "Squared regret by round", "squared regret"),
+        _chart(comparison, "curve", "Regret by round", "regret"),
+        _chart(comparison, "squared_curve", "Squared regret by round", "squared regret"),
     ]
     losses = (
         "each model on the losses that its own play brought about, the others on those of the model after"
-        if found.reactive
+        if comparison.reactive
         else "everyone on the same losses"
     )
     text = [
         f"Means over all rounds so far, {losses}, as the text rounds them. On losses that favour no "
         "action every policy has the same expected regret: there squared regret tells them apart."
     ]
-    rows = [_row(one) for one in found.trained_on.players]
+    rows = [_row(one) for one in comparison.trained_on.players]
     table = Table(("player", "regret", "squared regret"), rows)
     return Section("regret", "Before and after", text, charts, [table])
 
 
-def _chart(found: "Comparison", name: str, title: str, measure: str) -> Chart:
-    rounds = list(range(1, found.task.rounds + 1))
-    players = {one.name: one for one in found.trained_on.players}
+def _chart(comparison: "Comparison", name: str, title: str, measure: str) -> Chart:
+    rounds = list(range(1, comparison.task.rounds + 1))
+    players = {one.name: one for one in comparison.trained_on.players}
     series = [
         Series(player, rounds, getattr(players[player], name), **style)
         for player, style in STYLES.items()
@@ -91,14 +96,16 @@ def _row(one: "Player") -> list[str]:
     ]
 
 
-def _elsewhere(found: "Comparison") -> Section:
-    names = [one.name for one in found.trained_on.players if one.name != "best possible"]
-    rows = [_setting(one, names) for one in found.elsewhere]
+def _elsewhere(comparison: "Comparison") -> Section:
+    names = [one.name for one in comparison.trained_on.players if one.name != "best possible"]
+    rows = [_setting(one, names) for one in comparison.elsewhere]
     text = [
         "Squared regret on other horizons, numbers of actions and losses than those trained on; "
         "Hedge has the step that is best for Gaussian losses of that size."
     ]
-    text += [f"{one.name} cannot be told: {one.problem}." for one in found.elsewhere if one.problem]
+    text += [
+        f"{one.name} cannot be told: {one.problem}." for one in comparison.elsewhere if one.problem
+    ]
     columns = ("setting", *names)
     return Section("elsewhere", "Elsewhere", text, tables=[Table(columns, rows)])
 
@@ -111,10 +118,13 @@ def _setting(setting: "Setting", names: list[str]) -> list[str]:
     return [setting.name, *cells]
 
 
-def _language(found: "Comparison") -> Section:
-    language = found.language
+def _language(comparison: "Comparison") -> Section:
+    language = comparison.language
     rows = [
-        ["freely drawn answers that name an action", *(f"{value:.1%}" for value in found.valid)],
+        [
+            "freely drawn answers that name an action",
+            *(f"{value:.1%}" for value in comparison.valid),
+        ],
         ["perplexity", number(language.before), number(language.after)],
     ]
     text = [
@@ -126,8 +136,8 @@ def _language(found: "Comparison") -> Section:
     return Section("language", "Its language", text, tables=[Table(columns, rows)])
 
 
-def _exploration(found: "Comparison") -> Section:
-    before, after = found.exploration
+def _exploration(comparison: "Comparison") -> Section:
+    before, after = comparison.exploration
     rows = [
         [title, number(getattr(before, name)), number(getattr(after, name))]
         for title, name in (

@@ -10,7 +10,7 @@ from regrax.show.report._chart import Chart, Figure, Numbers, Series, Ternary
 
 WIDTH, HEIGHT = 520, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 14, 48
-HOVERS = 60  # points of a curve that answer to the pointer
+MAX_HOVER_POINTS = 60  # points of a curve that answer to the pointer
 
 Place = Callable[[float | int], float]
 
@@ -170,13 +170,15 @@ def _curve(series: Series, chart: Chart, across: Place, up: Place) -> str:
 
 
 def _spread(indices: Sequence[int]) -> list[int]:
-    """At most `HOVERS` of them, the first and the last among them, denser at the start as a log axis wants."""
-    if len(indices) <= HOVERS:
+    """At most `MAX_HOVER_POINTS` of them with the first and the last, denser at the start as a log axis wants."""
+    if len(indices) <= MAX_HOVER_POINTS:
         return list(indices)
     last = len(indices) - 1
     return [
         indices[j]
-        for j in sorted({round((last + 1) ** (k / (HOVERS - 1)) - 1) for k in range(HOVERS)})
+        for j in sorted(
+            {round((last + 1) ** (k / (MAX_HOVER_POINTS - 1)) - 1) for k in range(MAX_HOVER_POINTS)}
+        )
     ]
 
 

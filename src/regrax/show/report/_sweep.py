@@ -23,10 +23,10 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
     return render(f"Sweep: {name}", _lead(rows, found, known), sections, "Written by regrax sweep.")
 
 
-def _lead(rows: Sequence[Row], found: list[Group], known: list[Group]) -> list[str]:
+def _lead(rows: Sequence[Row], groups: list[Group], known: list[Group]) -> list[str]:
     sizes = [sorted({getattr(row.config, axis) for row in rows}) for axis in AXES]
     over = ", ".join(f"{AXES[a][1]} = {_listed(s)}" for a, s in zip(AXES, sizes, strict=True))
-    text = [f"{len(rows)} cells of {len(_labels(found))} kinds, over {over}."] if rows else []
+    text = [f"{len(rows)} cells of {len(_labels(groups))} kinds, over {over}."] if rows else []
     text = text or ["No cell is finished yet."]
     shared = _shared([_of(known, label) for label in _labels(known)])
     if shared:
@@ -37,7 +37,7 @@ def _lead(rows: Sequence[Row], found: list[Group], known: list[Group]) -> list[s
             "Of the distance from Hedge at the exact step k* (1) to the best possible policy (0) there remains, "
             f"as a mean over seeds and the pairs (d, T) that all kinds share, {pairs}: {gaps}."
         )
-    if len(known) < len(found):
+    if len(known) < len(groups):
         text.append(
             "The least possible loss and the exact step are known for squared regret on standard Gaussian losses; "
             "cells of other kinds are in the table only."
@@ -218,27 +218,27 @@ def _axes(known: list[Group]) -> tuple[str, str]:
     return ("actions", "horizon") if horizons == 1 < actions else ("horizon", "actions")
 
 
-def _by(found: list[Group], setting: str) -> dict[Any, list[Group]]:
-    values = sorted({getattr(group.row.config, setting) for group in found})
+def _by(groups: list[Group], setting: str) -> dict[Any, list[Group]]:
+    values = sorted({getattr(group.row.config, setting) for group in groups})
     return {
-        value: [g for g in found if getattr(g.row.config, setting) == value] for value in values
+        value: [g for g in groups if getattr(g.row.config, setting) == value] for value in values
     }
 
 
-def _of(found: list[Group], label: str) -> list[Group]:
-    return [group for group in found if group.label == label]
+def _of(groups: list[Group], label: str) -> list[Group]:
+    return [group for group in groups if group.label == label]
 
 
-def _labels(found: list[Group]) -> list[str]:
-    return list(dict.fromkeys(group.label for group in found))
+def _labels(groups: list[Group]) -> list[str]:
+    return list(dict.fromkeys(group.label for group in groups))
 
 
 def _sizes(group: Group) -> tuple[int, int]:
     return group.row.config.actions, group.row.config.horizon
 
 
-def _mean(found: list[Group], among: set[tuple[int, int]], name: str) -> float:
-    return statistics.fmean(g.mean[name] or 0.0 for g in found if _sizes(g) in among)
+def _mean(groups: list[Group], among: set[tuple[int, int]], name: str) -> float:
+    return statistics.fmean(g.mean[name] or 0.0 for g in groups if _sizes(g) in among)
 
 
 def _shared(parts: Sequence[list[Group]]) -> set[tuple[int, int]]:

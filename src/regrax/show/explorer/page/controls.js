@@ -6,7 +6,7 @@ import { byId, say } from "./dom.js";
 import { asGiven } from "./edits.js";
 import { asCommand, asPython } from "./sharing.js";
 
-const SPEED_WORDS = ["5 rounds a second", "30 rounds a second", "1 round a frame", "10 rounds a frame", "100 rounds a frame"];
+const SPEED_WORDS = ["5 rounds per second", "30 rounds per second", "1 round per frame", "10 rounds per frame", "100 rounds per frame"];
 const MAX_SEED = 999_999;
 const FIELDS = /^(INPUT|SELECT|TEXTAREA|BUTTON|A|SUMMARY)$/;
 

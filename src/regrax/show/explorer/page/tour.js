@@ -49,7 +49,7 @@ export const STEPS = [
     title: "Little regret, and play is a coarse equilibrium",
     body: [
       "Put Hedge in every seat. With a step that fits the rounds, regret grows only like their root, so per round it vanishes, and the joint play of all becomes a coarse correlated equilibrium (CCE): nobody gains by one fixed action.",
-      "But it need not be a correlated equilibrium (CE). This is Shapley's game, from a start off the centre: play goes round and round. The CCE gap falls; yet a player who replaced each action by its own best answer would still gain 0.13 a round after a thousand rounds.",
+      "But it need not be a correlated equilibrium (CE). This is Shapley's game, from a start off the centre: play goes round and round. The CCE gap falls; yet a player who replaced each action by its own best answer would still gain 0.13 per round after a thousand rounds.",
     ],
     figure: (body) => gapsFigure(body, "shapley", OFF),
     set: { game: "shapley", seats: ["hedge(0.3)", "hedge(0.3)"], horizon: 1000, rounds: 1000, starts: OFF },

@@ -190,5 +190,5 @@ function sentence(game, { player, told, instead, gain }) {
   const name = (a) => (/^\d+$/.test(game.actions[player][a]) ? `action ${game.actions[player][a]}` : game.actions[player][a]);
   const how = told === null ? `always playing ${name(instead)}` : `playing ${name(instead)} whenever it played ${name(told)}`;
   const who = game.players[player];
-  return `${who[0]?.toUpperCase() ?? ""}${who.slice(1)} would have gained ${short(gain, 3)} a round by ${how}.`;
+  return `${who[0]?.toUpperCase() ?? ""}${who.slice(1)} would have gained ${short(gain, 3)} per round by ${how}.`;
 }

@@ -1,0 +1,63 @@
+"""What a learner sees of its losses in training: all of them, delayed ones, or one action's."""
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import PRNGKeyArray
+
+from regrax import _checks as checks
+from regrax.training._distributions import Batch
+
+
+class Feedback(eqx.Module):
+    """What a learner sees of its losses; regret always counts the losses themselves."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        """Row `t` is what arrives after round `t`."""
+
+
+class DelayedFeedback(Feedback):
+    r"""The loss of round $t$ arrives after round $t + D$; nothing (zero) arrives before round $D + 1$.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> losses = jnp.arange(3.0).reshape(3, 1, 1) + 1
+    >>> DelayedFeedback(1).observe(losses, key=jax.random.key(0)).ravel().tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+    name: ClassVar[str] = "delayed"
+    delay: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        checks.at_least("delay", self.delay, 0)
+
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        arrived = losses[: max(losses.shape[0] - self.delay, 0)]
+        return jnp.pad(arrived, ((losses.shape[0] - arrived.shape[0], 0), (0, 0), (0, 0)))
+
+
+class BanditFeedback(Feedback):
+    r"""Each round shows one action $a$ drawn uniformly: the estimate $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
+
+    What is shown does not depend on the policy, so the objective stays differentiable.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> seen = BanditFeedback().observe(jnp.ones((5, 3, 2)), key=jax.random.key(0))
+    >>> (seen.sum(1) == 3).all().item()
+    True
+    """
+
+    name: ClassVar[str] = "bandit"
+
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        rounds, actions, count = losses.shape
+        shown = jax.random.randint(key, (rounds, count), 0, actions)
+        return actions * losses * jax.nn.one_hot(shown, actions, axis=1, dtype=losses.dtype)

@@ -1,0 +1,414 @@
+# ruff: noqa: E501
+"""Every reader of files: a valid file, what its first check is, and files that break one rule each."""
+
+import io
+import json
+import tomllib
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import regrax as rx
+from regrax import _files as files
+from regrax.attention import LinearAttention
+from regrax.audit import read_layout
+from regrax.audit._log import read_log
+from regrax.checkpoints import FORMAT, load_model, save_model
+from regrax.experiments import Store
+from regrax.experiments._store import RunFolder
+from regrax.experiments.runs import Measured, TrainConfig
+from regrax.experiments.runs._measure import Trained, load_trained, save_trained
+from regrax.experiments.sweep import _grid, read_sweep
+from regrax.experiments.sweep._results import Listing, listing_of, write_listing
+from regrax.games import FORMATS
+from regrax.specs import parse_distribution, parse_game, parse_learner
+
+DEEP = b'{"a":' * 50_000
+LONG = b"9" * 5000
+
+
+class Reader(NamedTuple):
+    """How a format is read."""
+
+    data: bytes  # of a valid file
+    read: Callable[[Path], Any]
+    first_check: Callable[[bytes], Any]  # passed if it is true and raises nothing
+    bad: tuple[bytes, ...]  # each must be refused
+    suffix: str
+
+
+def refusal(read, *arguments):
+    """The message of the ValueError, and nothing else, with which something is refused; empty if it is not."""
+    try:
+        read(*arguments)
+    except ValueError as error:
+        return str(error) or pytest.fail("refused without a word")
+    return ""
+
+
+def passes(check, data):
+    """Whether a first check is passed."""
+    try:
+        return bool(check(data))
+    except Exception:
+        return False
+
+
+def is_json(data):
+    return json.loads(data) is not ...
+
+
+def is_toml(data):
+    return tomllib.loads(data.decode()) is not ...
+
+
+def _game(suffix, first_check, bad):
+    def read(file):
+        return FORMATS[suffix].read(files.read_limited(file, 2**20))
+
+    data = FORMATS[suffix].write(rx.games.weighted_rps())
+    return Reader(data, read, first_check, (bytes(2**20 + 1), *bad), suffix)
+
+
+TABLE = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+
+
+def _json_bad():
+    changes = (
+        {"payoffs": [[1, 2], [3]]}, {"payoffs": 1}, {"payoffs": [[["a", 0], [0, 1]]] * 2}, {"payoffs": [[[1e400, 0], [0, 1]]] * 2},
+        {"payoffs": [[[10**400, 0], [0, 1]]] * 2}, {"payoffs": [TABLE]}, {"payoffs": []},
+        {"players": "ab"}, {"players": ["a"]}, {"players": ["a", 1]}, {"players": ["a", "a"]}, {"actions": 7},
+        {"actions": [["a", "b"]]}, {"actions": [["a", "a"], ["a", "b"]]}, {"actions": [["a", "b", "c"], ["a", "b"]]}, {"other": 1},
+    )  # fmt: skip
+    made = [json.dumps({"payoffs": TABLE, **change}).encode() for change in changes]
+    return (b"", b"[]", b"{}", b"null", DEEP, b"\xff", LONG, *made)
+
+
+def _nfg_bad():
+    head = 'NFG 1 R "t" { "a" "b" } '
+    texts = (
+        "", "EFG 2 R", "NFG 2 R", "NFG 1 X", "NFG 1 R t", 'NFG 1 R "t" { }', 'NFG 1 R "t" { a }', 'NFG 1 R "t" {' + '"p" ' * 27 + "}",
+        'NFG 1 R "t', head, head + "{ 2 }", head + "{ 2 x }", head + "{ 0 2 }", head + '{ { } { "a" } }', head + "{ 2000 2000 }",
+        head + "{ 99999999999 2 }", head + "{ 2 2 ", head + "{ 2 2 } 1 2 3", head + "{ 1 1 } 1 x", head + "{ 1 1 } 1 1/0",
+        head + "{ 1 1 } 1 1e999", head + "{ 1 1 } 1 1e99999", head + "{ 1 1 } 1 " + "9" * 2000, head + "{ 1 1 } 1 " + "9" * 900,
+        head + "{ 1 1 } 1 2 3", head + '{ 1 1 } { { "o" 1 2 } } 2', head + '{ 1 1 } { { "o" 1 2 } } x', head + '{ 1 1 } { { o 1 2 } } 1',
+        head + '{ 1 1 } { { "o" 1, 2 3 } } 1', head + '{ 1000 1000 } { { "o" 1 2 } } 1', head + "{ 900 900 } 1",
+        head + '{ { "x" "x" } { "y" "z" } } 1 1 1 1 1 1 1 1',
+    )  # fmt: skip
+    return (b"NFG 1 R \xff", *(text.encode() for text in texts))
+
+
+def archive(*members, **kind):
+    """An archive of some members, each a name and its bytes."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", **kind) as made:
+        for name, data in members:
+            made.writestr(name, data)
+    return held.getvalue()
+
+
+def header(shape, kind="<f8", version=b"\x01\x00"):
+    """The beginning of an array's member."""
+    text = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    return b"\x93NUMPY" + version + len(text).to_bytes(2, "little") + text
+
+
+def _npz_bad():
+    good = header((2, 2, 2)) + bytes(64)
+    squeezed = {"compression": zipfile.ZIP_DEFLATED}
+    payoffs = (
+        header((2, 2**14, 2**14)), header((2, 2**40, 2**4)), header((2, 2, 2), "O"), header((2, 2, 2), "<c16") + bytes(128),
+        header((2, 2, 2), "<M8[s]") + bytes(64), header((2, 2, 2)) + bytes(63), b"[" * 100_000, header((2, 2)) + bytes(32),
+        header((2, 2, 2), version=b"\x07\x00") + bytes(64), header((2, 2, 2), "<U2") + bytes(64), good[:30],
+        header((2, 2, 2)) + np.full(8, np.nan).tobytes(),
+    )  # fmt: skip
+
+    def labelled(text):
+        held = io.BytesIO()
+        np.save(held, np.array(text))
+        return archive(("payoffs.npy", good), ("labels.npy", held.getvalue()))
+
+    return (
+        b"", b"\x93NUMPY" + bytes(100), archive(("other.npy", good)), archive(("payoffs.npy", payoffs[0] + bytes(2**20)), **squeezed),
+        *(archive(("payoffs.npy", one)) for one in payoffs), labelled("7"), labelled("{"), labelled("[" * 100_000), labelled('{"players": ["a", "a"]}'),
+    )  # fmt: skip
+
+
+def repacked(data, change, arrays=None):
+    """A checkpoint whose header was changed: `change` is given the description and the header."""
+    size = int.from_bytes(data[:8], "little")
+    top = json.loads(data[8 : 8 + size])
+    about = json.loads(top["__metadata__"]["regrax"])
+    change(about, top)
+    top["__metadata__"]["regrax"] = json.dumps(about)
+    text = json.dumps(top).encode()
+    return len(text).to_bytes(8, "little") + text + (data[8 + size :] if arrays is None else arrays)
+
+
+def _checkpoint(folder):
+    save_model(folder / "m", LinearAttention.hedge(3, 0.4))
+    data = (folder / "m.safetensors").read_bytes()
+    (folder / "case.json").touch()  # of a pair of files as there once was
+    alone = json.dumps({"__metadata__": {"regrax": json.dumps({"format": FORMAT})}}).encode()
+    changes = (
+        lambda about, top: about.update(format="other"), lambda about, top: about.update(model="no such"),
+        lambda about, top: about.update(settings=7), lambda about, top: about["settings"].update(actions=10**6),
+        lambda about, top: about["settings"].update(colour=1), lambda about, top: about["settings"].update(actions=2),
+        lambda about, top: about.update(sha256="0"), lambda about, top: about.pop("sha256"),
+        lambda about, top: top.update(extra={"dtype": "F32", "shape": [], "data_offsets": [0, 0]}),
+        lambda about, top: top["values"].update(dtype="F99"), lambda about, top: top["values"].pop("shape"),
+        lambda about, top: top["values"].update(data_offsets=[0]), lambda about, top: top.update(values=[]),
+    )  # fmt: skip
+    bad = (b"", b"\xff" * 100, len(DEEP).to_bytes(8, "little") + DEEP, data[:-1], data + b"0", data[:-1] + b"7",
+           b"\x02" + bytes(7) + b"{}", (len(alone) + 9).to_bytes(8, "little") + alone, *(repacked(data, change) for change in changes))  # fmt: skip
+    return Reader(data, load_model, _fits, bad, ".safetensors")
+
+
+def _fits(data):
+    return len(data) > 8 + int.from_bytes(data[:8], "little")
+
+
+CONFIG = TrainConfig("linear", actions=3, horizon=5)
+
+
+def _trained(folder):
+    numbers = Measured(1.0, 0.1, None, 0.4, 0.0, 0.0)
+    save_trained(folder / "m", CONFIG, Trained(LinearAttention.hedge(3, 0.4), numbers, 1.0))
+    data = (folder / "m.safetensors").read_bytes()
+    changes = (
+        lambda about, top: about.pop("config"), lambda about, top: about["config"].update(horizon=6),
+        lambda about, top: about["config"].pop("horizon"), lambda about, top: about.pop("measured"),
+        lambda about, top: about["measured"].update(more=1), lambda about, top: about.update(measured=3),
+    )  # fmt: skip
+    bad = tuple(repacked(data, change) for change in changes)
+    return Reader(data, lambda file: load_trained(file, CONFIG), _fits, bad, ".safetensors")
+
+
+def _read_strictly(file):
+    """A log; a bad row is a ValueError here."""
+    log = read_log(file)
+    if log.bad.count:
+        raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
+    return log
+
+
+def _log_bad():
+    full, one = {"action": 0, "losses": [0, 1]}, {"action": 0, "loss": 1.0, "propensity": 0.5}
+    rows = (
+        [{}], [{"losses": [0, 1]}], [{**full, "loss": 1}], [{**full, "losses": [0, "1"]}], [{**full, "losses": []}],
+        [{**full, "losses": [0] * 1001}], [full, {"action": 0, "losses": [0, 1, 2]}], [full, {"action": 0, "losses": {"a": 1, "b": 2}}],
+        [{"action": "a", "losses": {"a": 0, "b": 1}}, {"action": "a", "losses": {"a": 0, "c": 1}}], [{**full, "action": 2}],
+        [{**full, "action": -1}], [{**full, "action": 0.5}], [{**full, "action": "x"}], [{**full, "losses": [0, 1e60]}],
+        [{"policy": [0.5, 0.7], "losses": [0, 1]}], [{**full, "round": -1}], [{**full, "round": 1.5}], [{**full, "round": 2**60}],
+        [{**full, "round": 2}, {**full, "round": 2}], [full, one], [one, full], [{"loss": 1}], [one, {"action": 0, "loss": 1.0}],
+        [{"action": 0, "loss": 1.0}, one], [{**one, "policy": [0.5, 0.5]}, one], [one, {**one, "policy": [0.5, 0.5]}],
+        [{**one, "propensity": 0}], [{**one, "propensity": 2}], [{**one, "policy": [0.5, 0.5], "propensity": 0.4}],
+        [{**one, "action": 0.5}], [{**one, "action": n} for n in range(1001)], [{**full, "agent": ""}], [{**full, "agent": "a" * 300}],
+        [{**full, "agent": 1.5}], [{**full, "episode": ""}],
+    )  # fmt: skip
+    lines = (
+        "{",
+        "7",
+        '"text"',
+        "\ud800",
+        '{"action": 0, "losses": [0, NaN]}',
+        '{"round": %s}' % ("9" * 5000),
+        "[" * 100_000,
+    )
+    made = ["\n".join(map(json.dumps, some)).encode() for some in rows]
+    long = b'{"action": 0, "losses": [0, 1], "x": "' + b"a" * 2**20 + b'"}'
+    return (b"\xff\n", long, *(line.encode(errors="surrogatepass") for line in lines), *made)
+
+
+def _log(folder):
+    rows = [{"round": t, "policy": [0.5, 0.5], "losses": [0.0, 1.0]} for t in range(1, 13)]
+    data = "\n".join(map(json.dumps, rows)).encode()
+    return Reader(
+        data,
+        _read_strictly,
+        lambda d: any(passes(is_json, x) for x in d.splitlines()),
+        _log_bad(),
+        ".jsonl",
+    )
+
+
+CSV = b"round,action,losses.a,losses.b\n" + b"".join(b"%d,a,0.5,1\n" % t for t in range(1, 9))
+
+
+def _csv(folder):
+    top = b"action,losses\n"
+    bad = (b'"', b"action,action\n", top + b'0,"[0, 1]",3\n', top + b'0,"[0, x]"\n', top + b'0,"[0, 1"x\n', top + b"\xff,1\n",
+           top + b"\x00,1\n", top + b'0,"' + b"[" * 100_000 + b'"\n', top + b"0," + b"1" * 2**21 + b"\n", top + b"0,[" + LONG + b"]\n")  # fmt: skip
+    return Reader(CSV, _read_strictly, lambda data: b"\n" in data and data.decode(), bad, ".csv")
+
+
+SWEEP = b"""actions = [2, 3]
+horizon = 10
+seeds = 2
+distribution = 'student-t(5.0)'
+[[cells]]
+model = "linear"
+[[cells]]
+model = "transformer"
+layers = [1, 2]
+"""
+
+
+def _sweep(folder):
+    base = 'model = "linear"\nactions = 2\nhorizon = 3\n'
+    texts = (
+        "x", "model = 3", "[model]", "cells = 3", "cells = []\n" + base, "cells = [3]\n" + base, 'model = "no such"', base + "colour = 3",
+        base + "seeds = 0", base + "seeds = 101", base + "seeds = []", base + "seeds = [-1]", base + "seeds = [1, 1]",
+        base + "seeds = 1.5", base + "seeds = true", base + "layers = 2", "actions = 2", base + "[[cells]]\n[[cells]]",
+        base + "rate = nan", base + "rate = -1", base + "steps = 0", base + "batch = 2.5", base + "a = " + "[" * 100_000,
+        base + "steps = [1, 2, 3]\nseeds = 40", base.replace("actions = 2", "actions = 1"),
+        base + 'distribution = "agent(\\"python:os:getcwd\\")"', base + 'operator = "no such"', base + 'objective = "no such"',
+        base + "batch = 4099", base.replace("linear", "swap") + 'operator = "ball"', base + 'objective = "swap"',
+        base.replace("linear", "swap") + "distribution = 'student-t(5.0)'", base + "objective = 'hindsight'\nfeedback = 'delayed(2)'",
+        base.replace("horizon = 3", "horizon = 10000").replace("actions = 2", "actions = 10000"),
+    )  # fmt: skip
+    bad = (b"\xff", b"#" * 2**20 + b"##", *(text.encode() for text in texts))
+
+    def read(file):
+        with mock.patch.object(_grid, "MAX_CELLS", 100):  # where none is refused, few are made
+            return read_sweep(file)
+
+    return Reader(SWEEP, read, is_toml, bad, ".toml")
+
+
+LAYOUT = b"""messages = "chat.0"
+actions = ["heads 1", "tails 2"]
+[fields]
+episode = "id.0"
+payoff = "meta.3.reward"
+"""
+
+
+def _layout(folder):
+    texts = ("x", "colour = 1", "rows = 1", "actions = 'a'", "actions = [1]", "fields = 3", "[fields]\nepisode = 3",
+             "[fields]\ncolour = 'x'", "format = 'no such'", "a = " + "[" * 100_000)  # fmt: skip
+    bad = (b"\xff", b"#" * 2**20 + b"##", *(text.encode() for text in texts))
+    return Reader(LAYOUT, read_layout, is_toml, bad, ".toml")
+
+
+@dataclass(frozen=True)
+class Piece:
+    x: float
+
+
+def _stored(folder):
+    """A kept result that is damaged or of other settings is made anew: no file is refused, none is believed."""
+    store = Store(folder / "store")
+    store.result("piece", {"a": 1}, Piece, lambda: Piece(1.5))
+    (kept,) = (folder / "store").glob("piece-*.json")
+
+    def read(file):
+        kept.write_bytes(file.read_bytes())
+        found = store.result("piece", {"a": 1}, Piece, lambda: Piece(1.5))
+        assert found.config == {"a": 1}
+        return found.result
+
+    return Reader(kept.read_bytes(), read, is_json, (), ".json")
+
+
+def _settings(folder):
+    """`training.json` of a folder that holds a run."""
+
+    def read(file):
+        (folder / "run").mkdir(exist_ok=True)
+        (folder / "run" / "training.json").write_bytes(file.read_bytes())
+        with RunFolder(folder / "run").held(asdict(CONFIG)):
+            pass
+
+    data = json.dumps(asdict(CONFIG)).encode()
+    bad = (b"", b"[]", b"3", DEEP, b"\xff", b"{}", data.replace(b'"actions": 3', b'"actions": 4'), data[:-1] + b', "more": 1}')  # fmt: skip
+    return Reader(data, read, is_json, bad, ".json")
+
+
+def _metrics(folder):
+    """A damaged line of metrics is dropped with what follows the state, and written again: none is refused."""
+
+    def read(file):
+        run = RunFolder(folder / "lines")
+        run.path.mkdir(exist_ok=True)
+        run.metrics.write_bytes(file.read_bytes())
+        run.cut("step", 2)
+        return run.metrics.read_text()
+
+    data = b'{"step": 1}\n{"step": 2}\n{"step": 3}\n'
+    return Reader(
+        data, read, lambda d: any(passes(is_json, x) for x in d.splitlines()), (), ".jsonl"
+    )
+
+
+def _listing(folder):
+    """`sweep.json`, what the sweep in a folder is."""
+    write_listing(folder, Listing([CONFIG], {"a": "b"}))
+    data = (folder / "sweep.json").read_bytes()
+
+    def read(file):
+        (folder / "sweep.json").unlink(missing_ok=True)
+        if data := file.read_bytes():  # an empty one is none
+            (folder / "sweep.json").write_bytes(data)
+        return listing_of(folder)
+
+    return Reader(
+        data,
+        read,
+        is_json,
+        (b"", b"[]", b"{}", DEEP, b"\xff", b'{"cells": [3], "failed": {}}'),
+        ".json",
+    )
+
+
+SPECS = {
+    parse_learner: "blum_mansour(hedge(inverse_sqrt(1.0)))",
+    parse_game: "random(3, 3, seed=3)",
+    parse_distribution: "mixture(gaussian, student-t(5.0))",
+}
+
+
+def _specs(folder):
+    """A learner's spec, a game's or a distribution's, whichever reads it."""
+
+    def read(file):
+        text = file.read_bytes().decode("utf-8", "replace")
+        kind, _, text = text.partition(":")
+        parse = {"learner": parse_learner, "game": parse_game}.get(kind, parse_distribution)
+        return str(parse(text))
+
+    texts = (
+        "learner:", "learner:3", "learner:'hedge'", "learner:hedge(", "learner:" + "a" * 20_000, "learner:" + "(" * 3000, "learner:no_such()",
+        "learner:hedge(1, 2, 3, 4)", "learner:hedge(colour=1)", "learner:hedge(0.1, step_size=0.1)", "learner:hedge(**3)", "learner:hedge(**{})",
+        "learner:inverse_sqrt(1.0)", "learner:" + "delayed(" * 9 + "hedge(1)" + ", 1)" * 9, "game:random(9223372036854775808, 2)", "game:random(-1, 2)",
+        "game:random('a', 2)", "game:random(2, 2, seed=[1, 'a'])", "learner:hedge('a')", "learner:hedge(uniform())", "game:random(100000, 100000)",
+        "game:os.system('x')", "game:[1]", "learner:checkpoint('x')", "learner:agent('x')", "distribution:student_t(-1)", "distribution:mixture()",
+        "distribution:mixture(1, 2)", "distribution:in_game('chicken', 'agent(\"x\")')", "distribution:in_game('chicken', 'hedge(1)', seat=9)",
+        "learner:hedge(a.b)", "learner:hedge(lambda: 0)", "learner:delayed(3, 3)",
+    )  # fmt: skip
+    data = b"learner:" + SPECS[parse_learner].encode()
+    return Reader(data, read, lambda data: b"(" in data, tuple(t.encode() for t in texts), ".txt")
+
+
+READERS: dict[str, Callable[[Path], Reader]] = {
+    "game.json": lambda folder: _game(".json", is_json, _json_bad()),
+    "game.nfg": lambda folder: _game(".nfg", lambda data: data.startswith(b"NFG 1 R"), _nfg_bad()),
+    "game.npz": lambda folder: _game(".npz", lambda data: data.startswith(b"PK"), _npz_bad()),
+    "checkpoint": _checkpoint,
+    "trained model": _trained,
+    "log.jsonl": _log,
+    "log.csv": _csv,
+    "sweep.toml": _sweep,
+    "layout.toml": _layout,
+    "kept result": _stored,
+    "training.json": _settings,
+    "metrics.jsonl": _metrics,
+    "sweep.json": _listing,
+    "spec": _specs,
+}

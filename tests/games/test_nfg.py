@@ -1,0 +1,266 @@
+"""Gambit files: both forms, names and fractions kept, errors with their place, and no input that breaks the reader."""
+
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from regrax import games
+from regrax.games import Game, game_from_nfg, game_to_nfg
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+PAYOFF_FORM = b"""NFG 1 R "Two by three" { "Ann" "Bob" }
+{ 2 3 }
+"made by hand"
+1 0.5 -1/3 2 3 4 .25 1e-3 5. 6 7 8
+"""
+OUTCOME_FORM = b"""NFG 1 R "Selten (\\"horse\\")" { "Alice" "Bob" "Carol" }
+{ { "up" "down" }
+{ "left" "right" }
+{ "in" "out" } }
+""
+{
+{ "first" 1, 2/3, 3 }
+{ "second" -4.5 5 6 }
+}
+1 2 0 1 2 0 1 1
+"""
+
+
+def test_the_payoff_form_by_hand():
+    game = game_from_nfg(PAYOFF_FORM)
+    assert (game.name, game.players, game.comment) == (
+        "Two by three",
+        ("Ann", "Bob"),
+        "made by hand",
+    )
+    assert game.actions == (("1", "2"), ("1", "2", "3"))
+    np.testing.assert_array_equal(game.payoffs[0], [[1, 3, 5], [-1 / 3, 0.25, 7]])
+    np.testing.assert_array_equal(game.payoffs[1], [[0.5, 4, 6], [2, 0.001, 8]])
+    assert game.exact[3] == Fraction(-1, 3)
+    assert game.exact[10] == Fraction(1, 1000)
+
+
+def test_the_outcome_form_by_hand():
+    game = game_from_nfg(OUTCOME_FORM)
+    assert game.name == 'Selten ("horse")'
+    assert game.actions == (("up", "down"), ("left", "right"), ("in", "out"))
+    first, second, none = [1, 2 / 3, 3], [-4.5, 5, 6], [0, 0, 0]
+    # the first player's action changes fastest
+    assert game.payoffs[:, 0, 0, 0].tolist() == first
+    assert game.payoffs[:, 1, 0, 0].tolist() == second
+    assert game.payoffs[:, 0, 1, 0].tolist() == none
+    assert game.payoffs[:, 1, 1, 0].tolist() == first
+    assert game.payoffs[:, 0, 0, 1].tolist() == second
+    assert game.payoffs[:, 1, 1, 1].tolist() == first
+
+
+def test_a_comment_may_be_missing_and_numbers_may_be_doubles():
+    game = game_from_nfg(b'NFG 1 D "" { "a" } { 2 } 1.5 2')
+    assert game.payoffs.tolist() == [[1.5, 2.0]]
+    assert game.name == "game(2)"
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.payoffs, other.payoffs)
+    labels = ("name", "players", "actions", "comment")
+    assert [getattr(one, label) for label in labels] == [getattr(other, label) for label in labels]
+
+
+@pytest.mark.parametrize("form", ["payoff", "outcome"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        games.weighted_rps(),
+        games.random(2, 3, 4, seed=1),
+        games.random(3, seed=2),
+        Game([[1.0, 2.0]]),
+        Game([[1e300, 5e-324, -1e-17, 2.5]]),
+        Game([[1, 2]], players=['"q"'], actions=[["back\\slash\\", "two\nlines"]], comment='\\"'),
+        Game([[1, 2]], players=[""], actions=[["ünï", ""]], name="日本"),
+    ],
+    ids=range(7),
+)
+def test_writing_and_reading_gives_the_same_game(game, form):
+    same(game_from_nfg(game_to_nfg(game, form)), game)
+
+
+@pytest.mark.parametrize("form", ["payoff", "outcome"])
+@pytest.mark.parametrize("data", [PAYOFF_FORM, OUTCOME_FORM])
+def test_fractions_are_exact_however_often_they_are_copied(data, form):
+    game = game_from_nfg(data)
+    copied = game_from_nfg(game_to_nfg(game, form))
+    assert copied.exact == game.exact
+    assert game_to_nfg(copied, form) == game_to_nfg(game, form)
+
+
+def test_doubles_are_the_nearest_to_the_fraction():
+    """A ratio of two large integers, where dividing two doubles would round twice."""
+    top, bottom = 10**40 + 1, 3 * 10**39 + 7
+    game = game_from_nfg(f'NFG 1 R "" {{ "a" }} {{ 2 }} {top}/{bottom} 0.1'.encode())
+    assert game.payoffs.tolist() == [[top / bottom, 0.1]]
+    assert game.exact == (Fraction(top, bottom), Fraction(1, 10))
+
+
+def test_fractions_are_kept_only_while_they_are_the_payoffs():
+    game = Game([[Fraction(1, 3), 1, Fraction(1, 2)]])
+    assert game.payoffs.tolist() == [[1 / 3, 1.0, 0.5]]
+    assert b"1/3 1 1/2" in game_to_nfg(game).replace(b"\n", b" ")
+    assert Game([[Fraction(1, 2), 1]]).exact is None
+    assert Game([[2**70 + 1, 1]]).payoffs[0, 0] == 2.0**70
+    changed = game_from_nfg(game_to_nfg(game))
+    object.__setattr__(changed, "payoffs", changed.payoffs * 2)
+    assert game_from_nfg(game_to_nfg(changed)).payoffs.tolist() == [[2 / 3, 2.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "expected NFG at line 1, column 1, got the end"),
+        (b"EFG 2 R", "expected NFG at line 1, column 1, got 'EFG 2 R'"),
+        (b"NFG 2 R", "expected 1 at line 1, column 5, got '2 R'"),
+        (b"NFG 1 Q", "expected R or D at line 1, column 7, got 'Q'"),
+        (b"NFG 1 R title", "expected the title in quotes at line 1, column 9, got 'title'"),
+        (b'NFG 1 R "title', "expected a text that ends in a quote at line 1, column 9"),
+        (b'NFG 1 R "t"\n  "x"', "expected '{' at line 2, column 3, got '\"x\"'"),
+        (
+            b'NFG 1 R "t" { 5 }',
+            "expected the name of a player in quotes or '}' at line 1, column 15",
+        ),
+        (b'NFG 1 R "t" { "a"', "expected the name of a player .* got the end"),
+        (b'NFG 1 R "t" { } { }', "between 1 and 26 players at line 1, column 17, got 0"),
+        (b'NFG 1 R "t" {' + b' "a"' * 40 + b" }", "between 1 and 26 players .* got 40"),
+        (b'NFG 1 R "t" { "a" } { x }', "expected a number of actions at line 1, column 23"),
+        (b'NFG 1 R "t" { "a" } { 0 }', "expected at least 1 action for every player .* got 0"),
+        (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, got '2 }'"),
+        (b'NFG 1 R "t" { "a" "b" } { { "x" } }', "expected '{' at line 1, column 35"),
+        (b'NFG 1 R "t" { "a" } { { 5 } }', "expected the name of an action in quotes or '}'"),
+        (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* got 999,999,999"),
+        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* got a text too short"),
+        (
+            b'NFG 1 R "t" { "a" } { 2 } 1 \n',
+            "expected a number at line 2, column 1, got the end",
+        ),
+        (b'NFG 1 R "t" { "a" } { 2 } 1234567', "expected a number at line 1, .* got the end"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 x', "expected a number at line 1, column 29, got 'x'"),
+        (
+            b'NFG 1 R "t" { "a" } { 2 } 1 1/0',
+            "expected a number at line 1, column 29, got '1/0'",
+        ),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* got 'nan'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 1e999999999', "expected a number .* got '1e999999999'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 1e309', "a number that a double can hold .* got '1e309'"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 ' + b"9" * 1001, "expected a number at line 1, column 29"),
+        (b'NFG 1 R "t" { "a" } { 2 } 1 2 3', "expected the end of the file at line 1, column 31"),
+        (b'NFG 1 R "t" { "a" } { 2 } "" { { 1 } } 1 1', "name of an outcome in quotes at .* 34"),
+        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" } } 1 1', "expected a number at line 1, column 38"),
+        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 2 } } 1 1', "expected '}' at line 1, column 40"),
+        (
+            b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 2',
+            "one of 1 outcomes at .* 46, got '2'",
+        ),
+        (
+            b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1',
+            "number of an outcome at .* got '-1'",
+        ),
+        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1', "expected 2 outcomes at .* too short"),
+        (b'NFG 1 R "t\xff" { "a" }', "must be UTF-8 text, but line 1, column 11 is not"),
+        (b'NFG 1 R "t"\n{ "\xc3\xa9\xff" }', "must be UTF-8 text, but line 2, column 5 is not"),
+    ],
+)
+def test_every_kind_of_mistake_is_told_with_its_place(data, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        game_from_nfg(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_form():
+    with pytest.raises(ValueError, match='form must be "payoff" or "outcome", got \'tree\''):
+        game_to_nfg(games.chicken(), "tree")
+
+
+SEEDS = [
+    PAYOFF_FORM,
+    OUTCOME_FORM,
+    game_to_nfg(games.random(2, 2, 2)),
+    game_to_nfg(games.weighted_rps(), "outcome"),
+    b'NFG 1 D "" { "a" } { 2 } 1.5 2',
+]
+SPLICES = [
+    *(b'"', b"\\", b"{", b"}", b",", b"/", b"\n", b" ", b"\x00", b"\xff", b"\xe2\x80\x83", b"e"),
+    *(b"9" * 30, b"1e400", b"1/0", b"-", b"0", b"999999999", b'""', b"{ {", b"} }", b"NFG 1 R"),
+    *("٣".encode(), "½".encode(), b"1_0", b"0x10", b"inf", b"nan", b'\\"', b"\xef\xbb\xbf"),
+]
+
+
+def mutated(rng):
+    """A seed file after a few random deletions, insertions, repetitions, swaps and changes of single bytes."""
+    data = bytearray(SEEDS[rng.integers(len(SEEDS))])
+    for _ in range(rng.integers(1, 6)):
+        start, stop = sorted(rng.integers(0, len(data) + 1, 2))
+        kind = rng.integers(6)
+        if kind == 0:
+            del data[start : min(stop, start + 10)]
+        elif kind == 1:
+            data[start:start] = SPLICES[rng.integers(len(SPLICES))]
+        elif kind == 2:
+            data[start:start] = data[start:stop] * int(rng.integers(1, 4))
+        elif kind == 3 and data:
+            data[start % len(data)] = rng.integers(256)
+        elif kind == 4:
+            other = SEEDS[rng.integers(len(SEEDS))]
+            data[start:] = other[rng.integers(len(other)) :]
+        else:
+            del data[start:stop]
+    return bytes(data)
+
+
+def read_or_refused(data):
+    """Whatever is read can be written and read again; whatever is not is a ValueError of one line."""
+    try:
+        game = game_from_nfg(data)
+    except ValueError as refusal:
+        return len(str(refusal)) < 300 and "\n" not in str(refusal)
+    same(game_from_nfg(game_to_nfg(game)), game)
+    return "read"
+
+
+def test_ten_thousand_mutated_files_are_read_or_refused():
+    rng = np.random.default_rng(0)
+    results = [read_or_refused(mutated(rng)) for _ in range(12_000)]
+    assert all(results)
+    assert results.count("read") > 300
+
+
+def test_mutated_files_take_little_memory():
+    rng = np.random.default_rng(1)
+    tracemalloc.start()
+    for _ in range(500):
+        read_or_refused(mutated(rng))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'NFG 1 R "t" {' + b' "a"' * 30 + b" } {" + b" 999999999" * 30 + b" } 1",
+        b'NFG 1 R "t" { "a" "b" } { 1400 1400 } "" { { "o" 1 1 } } ' + b"1 " * 100,
+        b'NFG 1 R "t" ' + b"{" * 1_000_000,
+        b'NFG 1 R "' + b"\\a" * 500_000,
+        b'NFG 1 R "' + b"a" * 1_000_000,
+        b" " * 1_000_000,
+        b'NFG 1 R "t" { "a" } { 2 } 1 ' + b"9" * 1_000_000,
+        b'NFG 1 R "t" { "a" } { 2 } 1 1e-' + b"9" * 1000,
+    ],
+    ids=range(8),
+)
+def test_large_nonsense_is_refused_in_little_memory(data):
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="at line 1, column"):
+        game_from_nfg(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * len(data) + 1e6

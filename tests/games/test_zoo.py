@@ -1,0 +1,207 @@
+"""The contract every game of the zoo keeps, at its defaults and at others; every game is described with its source."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from regrax import games
+from regrax._registry import About, about_game, games as registered
+from regrax.games import CorrelatedProfile, solve, zoo
+from regrax.specs import draw_games, parse_game
+
+ROUNDING = 1e-9
+ZOO = registered()
+NEEDS_SIZES = {
+    "random": "(2, 3, 2)",
+    "random-coordination": "(2, 3, 2)",
+    "random-covariant": "(3, 3, correlation=-0.5)",
+    "random-potential": "(2, 3, 2)",
+    "random-symmetric": "(3)",
+    "random-zero-sum": "(3, 4)",
+}
+UNKNOWN = {"random", "random-covariant", "random-symmetric", "random-zero-sum"}
+OTHERS = [
+    "prisoners-dilemma(temptation=3, reward=2, punishment=0.5, sucker=-1)",
+    "hawk-dove(value=6)",
+    "hawk-dove(value=1.5, cost=3)",
+    "coordination(actions=3, players=3)",
+    "coordination(players=1)",
+    "inspection(wage=5, effort=1, cost=0.5, output=2)",
+    "travellers-dilemma(low=5, high=9, bonus=3)",
+    "ultimatum(pie=3)",
+    "centipede(nodes=2)",
+    "centipede(nodes=5)",
+    "asymmetric-pennies(prize=0.25)",
+    "rock-paper-scissors(actions=5)",
+    "rock-paper-scissors(actions=1)",
+    "morra(fingers=3)",
+    "hide-and-seek(places=5)",
+    "colonel-blotto(soldiers=5, fields=2)",
+    "cournot(firms=3, intercept=8)",
+    "cournot(intercept=10, cost=4)",
+    "cournot(intercept=11)",
+    "bertrand(firms=3, highest=4)",
+    "hotelling(positions=4)",
+    "hotelling(positions=7, firms=1)",
+    "hotelling(firms=3)",
+    "first-price-auction(first=4, second=3)",
+    "first-price-auction(first=2)",
+    "first-price-auction(first=1, second=1)",
+    "second-price-auction(first=2, second=6)",
+    "all-pay-auction(prize=4)",
+    "war-of-attrition(prize=1)",
+    "tullock(prize=8)",
+    "tullock(prize=7)",
+    "congestion(players=5, links=3)",
+    "braess(players=5)",
+    "minority(players=5)",
+    "dispersion(players=3, places=3)",
+    "dispersion(players=3)",
+    "volunteers-dilemma(players=5, benefit=3, cost=2)",
+    "public-goods(players=2, tokens=3, factor=2.5)",
+    "market-entry(players=3, capacity=3)",
+    "market-entry(players=3, capacity=0)",
+    "beauty-contest(players=2, highest=6, share=0.5)",
+    "random-potential(4, 5, seed=2)",
+    "random-coordination(5, 2, seed=9)",
+    "random-covariant(2, 2, 2, correlation=-0.5, seed=3)",
+    "random-covariant(3, 3, correlation=1)",
+]
+DEFAULTS = [name + NEEDS_SIZES.get(name, "") for name in ZOO]
+
+
+def test_there_are_more_than_thirty_and_the_random_ones_take_seeds():
+    assert len(ZOO) >= 30
+    seeded = {name for name in ZOO if "seed=" in ZOO[name].parameters}
+    assert seeded == set(NEEDS_SIZES)
+
+
+@pytest.mark.parametrize("spec", [*DEFAULTS, *OTHERS])
+def test_the_contract(spec):
+    """Finite payoffs, labels all different, known equilibria that are such, a name that reads back."""
+    game = parse_game(spec)
+    assert np.isfinite(game.payoffs).all()
+    assert not game.payoffs.flags.writeable
+    assert len(set(game.players)) == len(game.players) == len(game.sizes)
+    assert tuple(len(set(labels)) for labels in game.actions) == game.sizes
+    for known in game.equilibria:
+        profile = CorrelatedProfile(known.joint(game.sizes), game)
+        assert profile.check(known.concept, ROUNDING * max(1.0, float(np.ptp(game.payoffs))))
+        assert known.about
+    again = parse_game(repr(game))
+    assert repr(again) == repr(game)
+    assert (again.players, again.actions) == (game.players, game.actions)
+    assert again.equilibria == game.equilibria
+    np.testing.assert_array_equal(again.payoffs, game.payoffs)
+
+
+@pytest.mark.parametrize("name", NEEDS_SIZES)
+def test_seeds_give_games_of_their_own(name):
+    spec = name + NEEDS_SIZES[name]
+    zeroth, first, second = draw_games(spec, 3)
+    np.testing.assert_array_equal(zeroth.payoffs, parse_game(spec).payoffs)
+    np.testing.assert_array_equal(second.payoffs, parse_game(repr(second)).payoffs)
+    assert (first.payoffs != zeroth.payoffs).any()
+    assert (first.payoffs != second.payoffs).any()
+
+
+@pytest.mark.parametrize("spec", OTHERS)
+def test_a_spec_in_its_own_words_is_printed_as_it_was_written(spec):
+    assert repr(parse_game(spec)) == spec
+
+
+@pytest.mark.parametrize("spec", DEFAULTS)
+def test_every_game_knows_an_equilibrium(spec):
+    assert bool(parse_game(spec).equilibria) == (spec.split("(")[0] not in UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_game_is_described(name):
+    text = about_game(name)
+    assert text.summary.endswith(".")
+    assert any(year in text.reference for year in ("(18", "(19", "(20"))
+    assert ">>>" not in text.rule
+    assert inspect.getdoc(getattr(zoo, name.replace("-", "_"))).count(">>>") >= 1
+    assert len(text.summary) <= 120
+
+
+def test_a_name_that_the_zoo_has_not():
+    assert about_game("no-such-game") == About()
+
+
+@pytest.mark.parametrize(
+    ("spec", "pays"),
+    [
+        ("kuhn-poker", -1 / 18),
+        ("morra", 0),
+        ("colonel-blotto", 0),
+        ("penalty-kick", (94.97 * 92.91 - 58.30 * 69.92) / 59.66),
+        ("hide-and-seek(places=4)", 1 / 4),
+    ],
+)
+def test_values_of_zero_sum_games(spec, pays):
+    game = parse_game(spec)
+    assert solve(game, "nash").payoffs[0] == pytest.approx(pays, abs=1e-9)
+    assert CorrelatedProfile(game.equilibria[0].joint(game.sizes), game).payoffs[
+        0
+    ] == pytest.approx(solve(game, "nash").payoffs[0])
+
+
+def test_a_known_correlated_equilibrium_has_most_welfare():
+    game = games.chicken()
+    best = CorrelatedProfile(game.equilibria[-1].joint(game.sizes), game)
+    assert best.welfare == pytest.approx(solve(game, "ce", "welfare").welfare)
+
+
+def test_potential_games_have_their_potential():
+    """Payoff changes of one player's deviation add up to zero around any square of deviations."""
+    payoffs = games.random_potential(3, 4, seed=1).payoffs
+    row = payoffs[0][1:] - payoffs[0][:-1]
+    column = payoffs[1][:, 1:] - payoffs[1][:, :-1]
+    around = row[:, 1:] - row[:, :-1] - (column[1:] - column[:-1])
+    np.testing.assert_allclose(around, 0, atol=1e-12)
+
+
+def test_covariant_games_reach_from_zero_sum_to_shared():
+    opposed = games.random_covariant(4, 4, correlation=-1.0).payoffs
+    np.testing.assert_allclose(opposed.sum(0), 0, atol=1e-12)
+    shared = games.random_covariant(3, 3, 3, correlation=1.0).payoffs
+    np.testing.assert_allclose(shared - shared[0], 0, atol=1e-12)
+    three = games.random_covariant(30, 30, 30, correlation=-0.3, seed=2).payoffs.reshape(3, -1)
+    np.testing.assert_allclose(np.cov(three), np.full((3, 3), -0.3) + 1.3 * np.eye(3), atol=0.03)
+
+
+def test_fractions_of_the_zoo_are_exact():
+    assert games.weighted_rps().exact[1].as_integer_ratio() == (-1, 3)
+    assert b"1/3" in games.game_to_nfg(games.weighted_rps())
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("random(1000000, 1000000)", "at most 26 players and 50,000,000 payoffs"),
+        ("congestion(players=40)", "got sizes 40 players of 2 actions"),
+        ("coordination(players=0)", "players must be an integer >= 1"),
+        ("colonel-blotto(soldiers=1000, fields=10)", "actions must be at most"),
+        ("rock-paper-scissors(actions=4)", "actions must be odd"),
+        ("minority(players=4)", "players must be odd"),
+        ("prisoners-dilemma(reward=9)", "payoffs must fall from temptation to reward"),
+        ("hawk-dove(value=-1)", "value must be above 0"),
+        ("inspection(wage=1)", "effort and cost must be between 0 and the wage 1"),
+        ("volunteers-dilemma(cost=9)", "cost must be between 0 and the benefit 4"),
+        ("travellers-dilemma(high=1)", "high must be an integer >= 2"),
+        ("centipede(nodes=1)", "nodes must be an integer >= 2"),
+        ("centipede(nodes=60)", "nodes must be at most 50, got 60"),
+        ("beauty-contest(share=1.5)", "share must be between 0 and 1"),
+        ("random-covariant(2, 2, 2, correlation=-0.9)", "must be between -0.5 and 1, got -0.9"),
+        ("market-entry(players=2, capacity=5)", "players must be an integer >= 5"),
+        ("random-potential", "needs the number of actions of each player"),
+        ("cournot(firms=1.5)", "firms must be an integer"),
+    ],
+)
+def test_bad_parameters_are_told_in_one_sentence(spec, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        parse_game(spec)
+    assert "\n" not in str(caught.value)

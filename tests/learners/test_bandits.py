@@ -1,0 +1,207 @@
+"""Bandit feedback and outside agents: what they are shown, in a rollout and in a game."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regrax.games import matching_pennies, play, random, weighted_rps, zero_sum
+from regrax.learners import (
+    Agent,
+    BlumMansour,
+    Delayed,
+    Exp3,
+    Exp3IX,
+    Hedge,
+    ImportanceWeighted,
+    RegretMatching,
+    TreeSwap,
+    TsallisINF,
+    Uniform,
+    rollout,
+)
+from regrax.learners._bandit import estimate
+
+KEY = jax.random.key(0)
+
+
+def coins(rounds, actions, seed=0):
+    return np.random.default_rng(seed).random((rounds, actions))
+
+
+def test_estimates_are_right_on_average(x64):
+    policy, losses = jnp.array([0.1, 0.2, 0.7]), jnp.array([0.3, 1.0, 0.5])
+    estimates = [estimate(policy, (jnp.array(a), losses[a])) for a in range(3)]
+    np.testing.assert_allclose(policy @ jnp.stack(estimates), losses, rtol=1e-12)
+
+
+def test_exp3_is_hedge_on_importance_weighted_losses(x64):
+    losses = coins(20, 3)
+    one = rollout(Exp3(0.2, 0.1), losses, key=KEY)
+    other = rollout(ImportanceWeighted(Hedge(0.2), 0.1), losses, key=KEY)
+    np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+def test_exp3_ix_tends_to_exp3_as_gamma_vanishes(x64):
+    losses = coins(20, 3)
+    one, other = (rollout(l, losses, key=KEY) for l in (Exp3IX(0.2, 1e-12), Exp3(0.2)))
+    np.testing.assert_allclose(one, other, atol=1e-8)
+
+
+def test_bandit_bounds_by_hand():
+    assert Exp3(0.1, 0.2).bound(3, 50) == pytest.approx(np.log(3) / 0.1 + 0.1 * 3 * 50 / 2 + 10)
+    assert Exp3IX(0.1, 0.05).bound(3, 50) == pytest.approx(np.log(3) / 0.1 + 7.5 + 7.5)
+    assert TsallisINF().bound(4, 400) < 4 * np.sqrt(4 * 400)
+    assert ImportanceWeighted(RegretMatching()).bound(3, 50) is None  # no exploration, no bound
+    wide = RegretMatching().bound(3, 50, 3 / np.sqrt(0.2))
+    assert ImportanceWeighted(RegretMatching(), 0.2).bound(3, 50) == pytest.approx(wide + 10)
+
+
+def test_tsallis_inf_learns_quickly_when_losses_are_drawn_alike():
+    """Stochastic losses with a gap: regret grows like ln T, far below the square root of the bound."""
+    means = jnp.array([0.3, 0.6, 0.6, 0.6])
+    keys = jax.random.split(KEY, 32)
+
+    def regret(key):
+        losses = (jax.random.uniform(key, (1000, 4)) < means[None]).astype(float)
+        policies = rollout(TsallisINF(), losses, key=jax.random.fold_in(key, 1))
+        return jnp.sum(policies @ means - means[0])
+
+    assert jax.jit(jax.vmap(regret))(keys).mean() < 0.3 * TsallisINF().bound(4, 1000)
+
+
+def test_in_a_game_a_bandit_sees_the_loss_of_its_own_action(x64):
+    """Feeding the actions and losses of the trajectory to the learners by hand gives the trajectory's policies."""
+    learners = [Exp3(0.2), TsallisINF()]
+    run = play(random(3, 4, seed=1), learners, 15, key=KEY)
+    for learner, policies, losses, actions in zip(
+        learners, run.policies, run.losses, run.actions, strict=True
+    ):
+
+        def play_round(state, seen, learner=learner):
+            action, loss = seen
+            return learner.update(state, (action, loss[action])), learner.policy(state)
+
+        start = learner.init(losses.shape[1], 15)
+        walk = jax.jit(lambda *seen: jax.lax.scan(play_round, start, seen)[1])  # noqa: B023
+        np.testing.assert_allclose(walk(actions, losses), policies, atol=1e-12)
+
+
+def test_full_information_and_bandit_share_a_table():
+    game = zero_sum([[0.0, -1.0], [-0.5, -1.0]])  # the row player's first action dominates
+    run = play(game, [Exp3(0.05), Uniform()], 600, key=KEY)
+    assert float(run.policies[0][-1, 0]) > 0.8
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rollout(Exp3(0.1), jnp.ones((3, 2))), r"exp3\(0.1\) .* needs a key \(a seed\)"),
+        (lambda: play(matching_pennies(), [Hedge(0.1), TsallisINF()], 5), "needs a key"),
+        (lambda: Exp3(0.1, 1.5), "exploration must be between 0 and 1, got 1.5"),
+        (lambda: Exp3(-0.1), "step_size must be above 0"),
+        (lambda: Exp3IX(0.1, 0.0), "gamma must be above 0"),
+        (lambda: TsallisINF(-1.0), "scale must be above 0"),
+        (lambda: ImportanceWeighted(Exp3(0.1)), "base must learn from loss vectors, but exp3"),
+        (lambda: ImportanceWeighted(Hedge(0.1), -1), "exploration must be between 0 and 1"),
+        (lambda: BlumMansour(Exp3(0.1)), "base must learn from loss vectors"),
+        (lambda: Delayed(Hedge(0.1), 0), "delay must be an integer >= 1, got 0"),
+        (lambda: Delayed(TsallisINF(), 2), "base must learn from loss vectors"),
+        (lambda: TreeSwap(Hedge(0.1), 0, 4), "depth must be an integer >= 1"),
+        (lambda: TreeSwap(Hedge(0.1), 2, 1), "branching must be an integer >= 2"),
+        (lambda: BlumMansour(Agent(len)), r"base must be traced by jax, but agent\(len\) runs in"),
+        (lambda: Agent("hedge"), "function must be callable with past losses, got 'hedge'"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def hedge(past):
+    weights = np.exp(-0.3 * past.sum(0))
+    return weights / weights.sum()
+
+
+def test_an_agent_that_plays_hedge_is_hedge(x64):
+    losses = coins(10, 3)
+    np.testing.assert_allclose(
+        rollout(Agent(hedge), losses), rollout(Hedge(0.3), losses), atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["expected", "sampled"])
+def test_an_agent_takes_a_seat(x64, key):
+    game = weighted_rps()
+    outside = play(game, [Agent(hedge), BlumMansour(Hedge(0.5))], 12, key=key)
+    inside = play(game, [Hedge(0.3), BlumMansour(Hedge(0.5))], 12, key=key)
+    for one, other in zip(jax.tree.leaves(outside), jax.tree.leaves(inside), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+
+
+def test_an_agent_plays_against_a_bandit():
+    run = play(matching_pennies(), [Agent(lambda past: [0.5, 0.5]), Exp3(0.1)], 8, key=KEY)
+    assert run.rounds == 8
+    assert run.actions is not None
+
+
+def test_an_agent_is_asked_once_per_round_and_cannot_change_the_past():
+    asked = []
+
+    def greedy(past):
+        asked.append(past.copy())
+        past[:] = 100.0
+        return [1.0, 0.0]
+
+    rollout(Agent(greedy), jnp.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))
+    assert [rows.tolist() for rows in asked] == [[], [[1.0, 2.0]], [[1.0, 2.0], [3.0, 4.0]]]
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([0.5, 0.7], r"policy of agent\(answers\) in round 1 must sum to 1 .*, got 1.2"),
+        ([1.5, -0.5], "must have no negative entry, got -0.5"),
+        ([0.5, np.nan], r"must be finite numbers, got nan at index \(1,\)"),
+        ([1.0], r"must have shape \(2,\), got \(1,\)"),
+        (1.0, r"must have shape \(2,\), got \(\)"),
+        (["a", "b"], r"must be a list of numbers, got \['a', 'b'\]"),
+        ([[1.0], [2.0, 3.0]], "must be a list of numbers"),
+        ({"rock": 1.0}, "must be a list of numbers"),
+    ],
+)
+def test_what_an_agent_answers_is_checked(answer, message):
+    def answers(past):
+        return answer
+
+    for call in (
+        lambda: rollout(Agent(answers), np.ones((3, 2))),
+        lambda: play(matching_pennies(), [Uniform(), Agent(answers)], 3),
+    ):
+        with pytest.raises(ValueError, match=message) as caught:
+            call()
+        assert "\n" not in str(caught.value)
+
+
+def test_an_agents_own_error_is_not_hidden():
+    def broken(past):
+        raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError, match="no answer"):
+        rollout(Agent(broken), np.ones((3, 2)))
+
+
+def test_an_agent_is_not_traced():
+    message = r"agent\(hedge\) runs in Python and cannot be traced by jit, vmap or grad"
+    with pytest.raises(ValueError, match=message):
+        jax.vmap(lambda losses: rollout(Agent(hedge), losses))(jnp.ones((2, 3, 2)))
+    with pytest.raises(ValueError, match=message):
+        jax.jit(lambda key: play(weighted_rps(), Agent(hedge), 3, key=key))(KEY)
+
+
+def test_rounding_in_an_agents_answer_is_mended():
+    policies = rollout(Agent(lambda past: [1.00004, -0.00004]), np.ones((2, 2)))
+    np.testing.assert_array_equal(policies, [[1.0, 0.0]] * 2)

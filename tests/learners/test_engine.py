@@ -1,0 +1,244 @@
+"""The one loop: starts, summaries in constant memory, sums that hold over many rounds, programs that calls share."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import regrax as rx
+from regrax._registry import LEARNERS
+from regrax.games import matching_pennies, random, weighted_rps
+from regrax.learners import (
+    BanditLearner,
+    SumLearner,
+    fold_rounds,
+    init_seats,
+    rollout,
+    scan_rounds,
+)
+from regrax.specs import parse_learner
+
+START = [0.2, 0.5, 0.3]
+EXAMPLES = [text for entry in LEARNERS.values() for text in entry.examples if "ball" not in text]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
+    learner = parse_learner(text)
+    key = jax.random.key(0) if isinstance(learner, BanditLearner) else None
+    losses = np.random.default_rng(0).random((6, 3))
+    played = rollout(learner, losses, key=key, start=START)
+    np.testing.assert_allclose(played[0], START, atol=1e-9)
+    np.testing.assert_allclose(played.sum(1), 1, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text", ["hedge(0.5)", "optimistic_hedge(0.5)", "euclidean_ftrl(0.5)", "regret_matching()"]
+)
+def test_bounds_hold_from_a_prior(x64, text):
+    learner = parse_learner(text).starting_at(START)
+    losses = np.random.default_rng(1).random((200, 3)) * np.array([0.5, 1.0, 0.2])
+    regret = rx.external_regret(rollout(learner, losses), losses)
+    bounds = learner.bound(3, np.array([1, 100, 200]))
+    assert regret <= bounds[-1]
+    assert (np.diff(bounds) > 0).all()
+    assert bounds[-1] == learner.bound(3, 200)
+
+
+def test_hedge_from_a_prior_is_the_prior_times_its_weights(x64):
+    losses = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    weights = np.array(START) * np.exp([-0.7, 0.0, 0.0])
+    played = rollout(rx.Hedge(0.7, prior=START), losses)
+    np.testing.assert_allclose(played[1], weights / weights.sum(), atol=1e-12)
+    assert rx.Hedge(0.7, prior=START).bound(3, 1) == pytest.approx(np.log(5) / 0.7 + 0.7 / 8)
+    assert str(parse_learner("hedge(0.7, [0.2, 0.5, 0.3])")) == "hedge(0.7, [0.2, 0.5, 0.3])"
+
+
+class Slow(rx.HostLearner):
+    """A learner of one's own that runs in Python and was never told of starts: it counts how often it was asked."""
+
+    asked: list = eqx.field(static=True, default_factory=list)
+
+    def init(self, actions, rounds=None, *, key=None):
+        return np.ones(actions) / actions
+
+    def policy(self, state):
+        self.asked.append(state)
+        return jnp.asarray(state)
+
+    def update(self, state, feedback):
+        return state
+
+
+class OwnBandit(rx.BanditLearner):
+    """A bandit learner without a prior."""
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.ones(actions) / actions
+
+    def policy(self, state):
+        return state
+
+    def update(self, state, feedback):
+        return state + 0 * feedback[1]
+
+
+@pytest.mark.parametrize("learner", [Slow(), OwnBandit()])
+def test_learners_of_every_kind_are_told_where_to_start(learner):
+    played = rollout(learner, np.zeros((3, 3)), key=jax.random.key(0), start=START)
+    np.testing.assert_allclose(played, [START, [1 / 3] * 3, [1 / 3] * 3], atol=1e-6)
+    assert len(getattr(learner, "asked", "ab")) == 2
+    again = learner.starting_at([0.0, 1.0, 0.0]).starting_at(START)
+    np.testing.assert_allclose(rollout(again, np.zeros((1, 3)), key=jax.random.key(0)), [START])
+
+
+@pytest.mark.parametrize("text", ["hedge(0.5)", "ada_hedge()", "blum_mansour(hedge(0.5))"])
+def test_from_a_vertex_play_moves_on(x64, text):
+    losses = np.array([[1.0, 0.0, 0.5]] * 5)
+    played = rollout(text, losses, start=0)
+    np.testing.assert_allclose(played[0], [1, 0, 0])
+    assert played[-1].argmax() == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "policies"),
+    [
+        ([0, "tails"], [[1, 0], [0, 1]]),
+        ("heads", [[1, 0], [1, 0]]),
+        ("0.2,0.8", [[0.2, 0.8], [0.2, 0.8]]),
+        (["own", (0.9, 0.1)], [[0.5, 0.5], [0.9, 0.1]]),
+        ("random(3)", [np.random.default_rng((3, n)).dirichlet([1, 1]) for n in range(2)]),
+        (["random", None], [np.random.default_rng((0, 0)).dirichlet([1, 1]), [0.5, 0.5]]),
+    ],
+)
+def test_starts_as_people_say_them(x64, start, policies):
+    played = rx.play("matching-pennies", "hedge(0.3)", 8, start=start)
+    np.testing.assert_allclose([side[0] for side in played.policies], policies, atol=1e-12)
+
+
+def test_a_start_in_a_spec(x64):
+    text = "started(follow_the_leader(), [0.2, 0.5, 0.3])"
+    assert str(parse_learner(text)) == text
+    np.testing.assert_allclose(rollout(text, np.zeros((1, 3))), [START])
+
+
+def test_the_famous_games_move_from_a_start():
+    still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
+    moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, start=[[0.8, 0.2], None])
+    assert np.ptp(still.policies[0]) == 0
+    assert np.ptp(moved.policies[1]) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ([[0.5, 0.5]], "start must have an entry for each of 2 players, got 1"),
+        ([[0.5, 0.6], None], "prior must sum to 1"),
+        ([[0.2, 0.3, 0.5], None], r"prior must have shape \(2,\)"),
+        ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),
+        ([2, 0], "start must be an action from 0 to 1, got 2"),
+    ],
+)
+def test_bad_starts_are_told(as_users_run_it, start, message):
+    with pytest.raises(ValueError, match=message):
+        rx.play(matching_pennies(), rx.Hedge(0.3), 5, start=start)
+
+
+@pytest.mark.parametrize("key", [None, 3])
+@pytest.mark.parametrize("rounds", [1, 300])
+def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
+    drawn = None if key is None else jax.random.key(key)
+    game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]
+    whole = rx.play(game, learners, rounds, key=drawn)
+    short = rx.play(game, learners, rounds, key=drawn, keep="summary")
+    np.testing.assert_allclose(short.joint, whole.joint, atol=1e-12)
+    pairs = zip(whole.played, whole.losses, strict=True)
+    for n, (played, losses) in enumerate(pairs):
+        np.testing.assert_allclose(short.averages[n], played.mean(0), atol=1e-12)
+        assert short.payoffs[n] == pytest.approx(-(played * losses).sum() / rounds)
+        for kind in ("external", "internal", "swap"):
+            exact = getattr(rx, f"{kind}_regret")(played, losses)
+            assert short.regrets(kind)[n] == pytest.approx(exact, abs=1e-9)
+            assert whole.summary().regrets(kind)[n] == pytest.approx(exact, abs=1e-9)
+
+
+def test_a_million_float32_rounds_hold(as_users_run_it):
+    game = weighted_rps()
+    found = rx.play(game, rx.Hedge(0.05), 1_000_000, keep="summary", start=[[0.6, 0.2, 0.2], None])
+    assert abs(found.joint.sum() - 1) < 1e-6
+    for regret, gap in zip(found.regrets(), rx.cce_gap(found.joint, game, "none"), strict=True):
+        assert abs(regret / found.rounds - gap) < 1e-3
+
+
+@pytest.mark.slow
+def test_ten_million_rounds_are_those_of_float64(as_users_run_it):
+    """Cycles and all: regrets are what states add up, and they differ where those do."""
+    game, learners = (
+        weighted_rps(),
+        [rx.Hedge(rx.InverseSqrt(jnp.ones(()))), "regret_matching_plus()"],
+    )
+    start = [[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]
+    found = rx.play(game, learners, 10_000_000, keep="summary", start=start)
+    with jax.enable_x64(True):
+        exact = rx.play(game, learners, 10_000_000, keep="summary", start=start)
+    for kind in ("external", "internal", "swap"):
+        np.testing.assert_allclose(found.regrets(kind), exact.regrets(kind), rtol=1e-4)
+    np.testing.assert_allclose(found.joint, exact.joint, rtol=1e-6)
+
+
+class Adding(SumLearner):
+    """Plays one action and adds up what it is told."""
+
+    def policy(self, state):
+        return jnp.array([1.0, 0.0, 0.0])
+
+
+def test_the_state_after_ten_million_float32_rounds_keeps_six_digits(as_users_run_it):
+    loss = jnp.array([0.1, 0.7, 3.3], jnp.float32)
+    learners, size = (Adding(),), 1000
+
+    @jax.jit
+    def play():
+        def block(seats, first):
+            return scan_rounds(learners, lambda shown, given: (loss,), seats, size, first=first)
+
+        seats = init_seats(learners, (3,), None, None)
+        return fold_rounds(block, seats, 10_000_000, size, lambda kept, *_: kept, None)[0]
+
+    (state,) = play().states
+    np.testing.assert_allclose(
+        np.asarray(state.total, float), 1e7 * np.asarray(loss, float), rtol=1e-6
+    )
+
+
+def test_a_loop_over_rounds_and_steps_compiles_up_to_powers_of_two(as_users_run_it, compilations):
+    game = random(2, 2)
+    for rounds in (4, 8, 16, 32):
+        rx.play(game, rx.Hedge(0.3), rounds)
+    with compilations() as count:
+        for rounds in range(3, 33):
+            rx.play(random(2, 2, seed=rounds), rx.Hedge(rounds), rounds)
+    assert count == [0]
+
+
+def test_progress_is_reported():
+    seen = []
+    rx.play(
+        matching_pennies(),
+        rx.Uniform(),
+        70_000,
+        keep="summary",
+        on_progress=lambda *at: seen.append(at),
+    )
+    assert seen == [(65_520, 70_000), (70_000, 70_000)]
+
+
+def test_a_play_of_numbers_inside_a_jit_is_the_play_outside(x64):
+    """Nothing that is played is traced, and yet what comes out is."""
+    game = weighted_rps()
+    inside = jax.jit(lambda x: (rx.play(game, rx.Hedge(0.3), 30), x))(0.0)[0]
+    outside = rx.play(game, rx.Hedge(0.3), 30)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), inside, outside)
+    rolled = jax.jit(lambda x: x * rx.rollout(rx.Hedge(0.3), np.eye(3)))(1.0)
+    np.testing.assert_allclose(rolled, rx.rollout(rx.Hedge(0.3), np.eye(3)), atol=1e-12)

@@ -1,0 +1,568 @@
+"""The explorer in a real browser: everything it offers, done as a person does it."""
+
+import json
+import math
+import re
+import shlex
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as tree
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.show.explorer.golden import check
+
+import regrax as rx
+from regrax.show.explorer import MAX_PAGE_BYTES, explore, page
+
+SHOTS = Path(__file__).parents[3] / "out" / "screenshots"
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+GAPS = "Object.fromEntries(Object.entries(regrax.app.run.gaps).map(([k, s]) => [k, s.at(s.length - 1)]))"
+NAMED = {"cce": "cce_gap", "ce": "ce_gap", "swap": "swap_gap", "nash": "nash_gap"}
+
+
+def until(opened, condition, seconds=20):
+    """Ask again and again: the page's policy lets no waiting script run inside it."""
+    end = time.monotonic() + seconds
+    while not opened.evaluate(condition):
+        assert time.monotonic() < end, f"never: {condition}"
+        opened.wait_for_timeout(30)
+
+
+def middle(locator):
+    """The centre of an element, once it is in the middle of the window."""
+    locator.evaluate(
+        "(element) => element.scrollIntoView({ block: 'center', behavior: 'instant' })"
+    )
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def choose(opened, game, *learners, horizon=None, rounds=None):
+    """Choose a game, learners and rounds by the controls; play to the end if `rounds` says so."""
+    opened.select_option("#game", game)
+    for n, learner in enumerate(learners):
+        opened.select_option(f"[data-seat='{n}'] select", learner)
+    if horizon:
+        opened.fill("#horizon", str(horizon))
+        opened.press("#horizon", "Enter")
+    if rounds:
+        opened.locator("#speed").fill("4")
+        opened.click("#play")
+        until(opened, f"regrax.app.run.round === {rounds} && !regrax.app.isPlaying")
+
+
+def python_gaps(state):
+    """The gaps that the library finds for a state of the page."""
+    import jax
+
+    with jax.enable_x64(True):
+        game = rx.Game(np.reshape(state["payoffs"], (len(state["sizes"]), *state["sizes"])))
+        learners = [rx.specs.parse_learner(text) for text in state["specs"]]
+        found = rx.games.joint_gaps(rx.play(game, learners, state["rounds"]).joint, game)
+    return {name: float(found[key]) for name, key in NAMED.items()}
+
+
+def state_of(opened):
+    return opened.evaluate(
+        """() => {
+            const { game, seats, rounds } = regrax.app.state;
+            const inner = ({ kind, value }) => kind === "blum_mansour" ? `hedge(${value})` : value ?? "";
+            const specs = seats.map((seat) => `${seat.kind}(${inner(seat)})`);
+            return { sizes: game.sizes, payoffs: game.payoffs.flatMap((t) => Array.from(t)), specs, rounds };
+        }"""
+    )
+
+
+def test_the_page_is_small_and_whole():
+    text = page(rx.games.chicken())
+    assert len(text.encode()) < MAX_PAGE_BYTES
+    assert not re.search(r'(?:src|href)="(?!#|data:)', text)
+    assert "%%" not in text
+    assert '"name":"chicken"' in text.split('"game":')[-1]
+
+
+def test_a_game_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="at most 6 actions each, got random"):
+        page(rx.games.random(7, 2))
+
+
+def test_it_opens_from_disk_within_a_second_and_asks_for_nothing(browse_explorer):
+    opened = browse_explorer()
+    opened.reload()
+    until(opened, "regrax.app.run.round === 20")
+    opening = opened.evaluate(
+        "performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"
+    )
+    assert opening < 1000
+    assert opened.title().startswith("regrax explorer")
+
+
+def test_learners_are_chosen_and_500_rounds_give_pythons_numbers(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "shapley", "optimistic_hedge", "blum_mansour", horizon=500, rounds=500)
+    assert opened.inner_text("#round") == "500"
+    assert opened.evaluate(GAPS) == pytest.approx(python_gaps(state_of(opened)), abs=1e-9)
+    assert "would have gained" in opened.inner_text("#words")
+
+
+def test_an_edited_payoff_moves_everything_that_depends_on_it(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken", "hedge", "hedge", horizon=100, rounds=100)
+    before = opened.evaluate(GAPS)
+    cell = opened.locator("[data-cell='0-3']")
+    cell.fill("nonsense")
+    assert cell.get_attribute("aria-invalid") == "true"
+    assert opened.evaluate(GAPS) == before
+    cell.fill("7/2")
+    until(opened, "regrax.app.run.round === 100")
+    assert opened.evaluate("regrax.app.state.game.payoffs[0][3]") == 3.5
+    assert opened.evaluate("document.getElementById('game').value") == ""
+    assert opened.evaluate(GAPS) != before
+    assert opened.evaluate(GAPS) == pytest.approx(python_gaps(state_of(opened)), abs=1e-9)
+
+
+def test_dragging_the_step_plays_the_same_rounds_anew(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "weighted-rps", "hedge", "hedge", horizon=200, rounds=200)
+    before = opened.evaluate(GAPS)
+    rail = opened.locator("[data-seat='0'] input[type=range]")
+    x, y = middle(rail)
+    opened.mouse.move(x, y)
+    opened.mouse.down()
+    opened.mouse.move(x + 0.3 * rail.bounding_box()["width"], y, steps=8)
+    opened.mouse.up()
+    until(opened, "regrax.app.run.round === 200")
+    assert opened.evaluate("regrax.app.state.seats[0].value") > 1
+    assert opened.evaluate(GAPS) != before
+    assert opened.evaluate(GAPS) == pytest.approx(python_gaps(state_of(opened)), abs=1e-9)
+    opened.get_by_role("button", name=re.compile("^k\\* ")).first.click()
+    star = opened.evaluate("regrax.app.state.seats[0].value")
+    assert star == pytest.approx(rx.theory.step_size(3, 200), rel=1e-7)
+
+
+def test_the_start_is_dragged_in_the_simplex_and_play_leaves_the_centre(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "rock-paper-scissors", "hedge", "hedge", horizon=50, rounds=50)
+    assert "nothing moves" in opened.inner_text("#words")
+    handle = opened.get_by_role("slider", name="Start: player 1")
+    x, y = middle(handle)
+    opened.mouse.move(x, y)
+    opened.mouse.down()
+    opened.mouse.move(x + 10, y - 60, steps=5)
+    opened.mouse.up()
+    until(opened, "regrax.app.run.round === 50")
+    start = opened.evaluate("regrax.app.state.starts[0]")
+    assert sum(start) == pytest.approx(1)
+    assert start[0] > 0.4
+    assert "nothing moves" not in opened.inner_text("#words")
+
+
+def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "shapley", "hedge", "hedge", horizon=400)
+    handle = opened.get_by_role("slider", name="Start: player 2")
+    handle.focus()
+    before = handle.get_attribute("aria-valuetext")
+    opened.keyboard.press("ArrowUp")
+    until(opened, f"document.activeElement.getAttribute('aria-valuetext') !== {json.dumps(before)}")
+    opened.evaluate("document.activeElement.blur()")
+    opened.keyboard.press(".")
+    until(opened, "regrax.app.run.round === 1")
+    opened.keyboard.press(" ")
+    assert opened.get_attribute("#play", "aria-pressed") == "true"
+    opened.keyboard.press(" ")
+    assert opened.get_attribute("#play", "aria-pressed") == "false"
+    cell = opened.get_by_role("gridcell").first
+    cell.focus()
+    label = cell.get_attribute("aria-label")
+    opened.keyboard.press("+")
+    until(opened, f"document.activeElement.getAttribute('aria-label') !== {json.dumps(label)}")
+    opened.keyboard.press("ArrowRight")
+    assert "round 2" in opened.evaluate("document.activeElement.getAttribute('aria-label')")
+
+
+def test_touch_moves_the_start(browse_explorer):
+    opened = browse_explorer(**PHONE)
+    choose(opened, "shapley", "hedge", "hedge")
+    handle = opened.get_by_role("slider", name="Start: player 1")
+    x, y = middle(handle)
+    session = opened.context.new_cdp_session(opened)
+    for kind, dy in (("touchStart", 0), ("touchMove", -20), ("touchMove", -50)):
+        points = [{"x": x, "y": y + dy}]
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert opened.evaluate("regrax.app.state.starts[0][0]") > 0.4
+
+
+DROP = """([name, bytes]) => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([Uint8Array.from(bytes)], name));
+    for (const kind of ["dragover", "drop"]) {
+        document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    }
+}"""
+
+
+def test_dropped_files_become_games_and_their_text_stays_text(browse_explorer):
+    opened = browse_explorer()
+    nfg = rx.games.game_to_nfg(rx.games.jordan())
+    opened.evaluate(DROP, ["three.nfg", list(nfg)])
+    until(opened, "regrax.app.state.game.sizes.length === 3")
+    evil = "<img src=x onerror=alert(1)>"
+    table = {"name": evil, "players": [evil, "b"], "actions": [[evil, "y"], ["z", "w"]]}
+    table["payoffs"] = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+    opened.evaluate(DROP, ["evil.json", list(json.dumps(table).encode())])
+    until(opened, "regrax.app.state.game.sizes.length === 2")
+    opened.click("#once")
+    until(opened, "regrax.app.run.round === 1")
+    assert opened.evaluate("document.querySelectorAll('img, iframe, object').length") == 0
+    assert evil in opened.inner_text("#seats")
+    opened.evaluate(DROP, ["broken.nfg", list(b"NFG 1 R")])
+    until(opened, "document.getElementById('message').textContent")
+    assert "broken.nfg: expected the title in quotes" in opened.inner_text("#message")
+
+
+def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, tmp_path):
+    import jax
+
+    rx.save_model(tmp_path / "layer", rx.LinearAttention(3, key=jax.random.key(1), scale=0.2))
+    opened = browse_explorer()
+    data = list((tmp_path / "layer.safetensors").read_bytes())
+    opened.evaluate(DROP, ["layer.safetensors", data])
+    until(
+        opened, "regrax.app.state.seats[0].layer?.name === 'layer' && regrax.app.run.round === 20"
+    )
+    opened.select_option("[data-seat='1'] select", "hedge")
+    until(opened, "regrax.app.run.round === 20")
+    gaps = opened.evaluate(GAPS)
+    again = browse_explorer("#" + opened.evaluate("regrax.app.link().split('#')[1]"))
+    until(again, "regrax.app.run.round === 20")
+    assert again.evaluate(GAPS) == gaps
+    opened.click("#copy-command")
+    assert 'checkpoint("layer")' in opened.inner_text("#copied")
+
+
+def test_the_tour_tells_five_steps_and_sets_the_page(browse_explorer):
+    opened = browse_explorer()
+    titles = [opened.inner_text("#tour-title")]
+    for _ in range(4):
+        opened.click("#tour-next")
+        titles.append(opened.inner_text("#tour-title"))
+    assert len(set(titles)) == 5
+    assert opened.is_disabled("#tour-next")
+    until(opened, "regrax.app.run.round === 1000")
+    assert opened.evaluate("regrax.app.state.game.name") == "shapley"
+    assert opened.evaluate("regrax.app.run.gaps.swap.at(999)") < 0.02
+    opened.click("#tour-steps li:nth-child(4) button")
+    until(opened, "regrax.app.run.round === 1000 && regrax.app.state.seats[0].kind === 'hedge'")
+    assert opened.evaluate("regrax.app.run.gaps.swap.at(999)") > 0.1
+    opened.click("#tour-steps li:nth-child(3) button")
+    opened.get_by_role("slider", name="step k").fill("1")
+    until(opened, "regrax.app.state.seats.every((seat) => seat.value === 1)")
+
+
+def test_the_link_restores_what_was_seen(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "jordan", "hedge", "regret_matching", "fictitious_play", horizon=120, rounds=120)
+    opened.locator("[data-cell='2-4']").fill("0.25")
+    opened.locator("#where-body details summary").first.click()
+    opened.locator("#where-body input[type=range]").first.fill("0.9")
+    opened.check("#drawn")
+    until(opened, "regrax.app.run.round === 120")
+    link = opened.evaluate("regrax.app.link()").split("#")[1]
+    until(opened, f"location.hash.slice(1) === {json.dumps(link)}")
+    again = browse_explorer("#" + link)
+    until(again, "regrax.app.run.round === 120")
+    assert again.evaluate(GAPS) == opened.evaluate(GAPS)
+    assert again.evaluate("regrax.app.link()").split("#")[1] == link
+
+
+NONSENSE = {
+    "#game=nowhere&seats=x": "no game here is named nowhere",
+    "#game=chicken&seats=hedge(0)|x": "step must be above 0, got 0",
+    '#table={"payoffs":1}': "expected a game of 2 or 3 players",
+    "#game=shapley&seats=linear_attention:1~3~zzz~n|hedge(1)": "could not be read",
+}
+
+
+@pytest.mark.parametrize("link", NONSENSE)
+def test_a_link_that_makes_no_sense_is_told_of(browse_explorer, link):
+    opened = browse_explorer(link)
+    assert NONSENSE[link] in opened.inner_text("#message")
+
+
+def test_the_smallest_and_the_most_extreme_games_draw_without_complaint(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken")
+    for player in (0, 1):
+        opened.locator(".sizes button[aria-label^='Remove']").nth(player).click()
+    opened.click("#once")
+    until(opened, "regrax.app.run.round === 1")
+    assert "Nobody would have gained" in opened.inner_text("#words")
+    choose(opened, "chicken", horizon=20, rounds=20)
+    opened.locator("[data-cell='0-0']").fill("1e300")
+    opened.locator("[data-cell='1-3']").fill("-1e300")
+    until(opened, "regrax.app.run.round === 20 && regrax.app.views.plane.searches.length === 0")
+
+
+def run_command(text, folder):
+    """Run a copied command with the console script of this environment."""
+    regrax = f"{shlex.quote(sys.executable)} -m regrax"
+    command = re.sub(r"(^|&& )regrax ", lambda match: f"{match[1]}{regrax} ", text) + " --json"
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_copied_command_gives_the_same_numbers(browse_explorer, tmp_path):
+    opened = browse_explorer(permissions=["clipboard-read", "clipboard-write"])
+    choose(opened, "weighted-rps", "hedge", "blum_mansour", horizon=150, rounds=150)
+    opened.click("#copy-command")
+    text = opened.inner_text("#copied")
+    assert opened.evaluate("navigator.clipboard.readText()") == text
+    found = run_command(text, tmp_path)
+    gaps = opened.evaluate(GAPS)
+    assert {name: found[key] for name, key in NAMED.items()} == pytest.approx(gaps, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_a_command_with_a_file_and_a_program_with_layers_give_the_same_numbers(
+    browse_explorer, tmp_path
+):
+    opened = browse_explorer()
+    choose(opened, "chicken", "regret_matching", "optimal", horizon=60, rounds=60)
+    opened.locator("[data-cell='1-2']").fill("-1/3")
+    until(opened, "regrax.app.run.round === 60")
+    opened.click("#copy-command")
+    found = run_command(opened.inner_text("#copied"), tmp_path)
+    assert {name: found[key] for name, key in NAMED.items()} == pytest.approx(
+        opened.evaluate(GAPS), abs=1e-9
+    )
+    choose(opened, "weighted-rps", "linear_attention", "swap_attention", horizon=30, rounds=30)
+    opened.click("#copy-command")
+    assert "no command for it" in opened.inner_text("#take-note")
+    opened.click("#copy-python")
+    (tmp_path / "layers.py").write_text(opened.inner_text("#copied"))
+    done = subprocess.run(
+        [sys.executable, "layers.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    expected = {NAMED[name]: gap for name, gap in opened.evaluate(GAPS).items()}
+    assert json.loads(done.stdout.replace("'", '"')) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_start_is_part_of_what_is_copied(browse_explorer):
+    opened = browse_explorer()
+    opened.click("#tour-steps li:nth-child(4) button")
+    opened.click("#copy-command")
+    assert "--start 0.5,0.3,0.2 0.2,0.5,0.3" in opened.inner_text("#copied")
+    opened.click("#copy-python")
+    assert "start=[[0.5,0.3,0.2], [0.2,0.5,0.3]]" in opened.inner_text("#copied")
+    opened.check("#drawn")
+    opened.click("#copy-python")
+    assert "key=jax.random.key(1)" in opened.inner_text("#copied")
+    assert "Drawn actions differ" in opened.inner_text("#take-note")
+
+
+def test_pictures_are_saved_as_svg_and_png(browse_explorer):
+    opened = browse_explorer()
+    with opened.expect_download() as saved:
+        opened.get_by_role("button", name="Save How far from equilibrium as SVG").click()
+    root = tree.fromstring(Path(saved.value.path()).read_text())
+    strokes = [
+        node.attrib.get("stroke")
+        for node in root.iter()
+        if node.attrib.get("class", "").startswith("line")
+    ]
+    assert len(strokes) == 4
+    assert all(stroke.startswith("rgb(") for stroke in strokes)
+    with opened.expect_download() as saved:
+        opened.get_by_role("button", name="Save The payoff plane as PNG").click()
+    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
+ACCESSIBLE = {
+    "button",
+    "slider",
+    "combobox",
+    "textbox",
+    "checkbox",
+    "spinbutton",
+    "link",
+    "image",
+    "gridcell",
+}
+
+
+@pytest.mark.parametrize("game", ["weighted-rps", "jordan", "chicken"])
+def test_everything_that_answers_has_a_name(browse_explorer, game):
+    opened = browse_explorer()
+    choose(opened, game)
+    session = opened.context.new_cdp_session(opened)
+    nodes = session.send("Accessibility.getFullAXTree")["nodes"]
+    asked = [
+        node
+        for node in nodes
+        if node.get("role", {}).get("value") in ACCESSIBLE and not node["ignored"]
+    ]
+    assert len(asked) > 60
+    nameless = [node["role"]["value"] for node in asked if not node.get("name", {}).get("value")]
+    assert nameless == []
+
+
+def test_nothing_moves_by_itself_and_scrolling_is_still_for_those_who_ask(browse_explorer):
+    opened = browse_explorer(reduced_motion="reduce")
+    until(opened, "regrax.app.run.round === 20")
+    opened.wait_for_timeout(300)
+    assert opened.evaluate("regrax.app.isPlaying") is False
+    assert opened.inner_text("#round") == "20"
+    assert opened.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    assert opened.evaluate("document.getAnimations().length") == 0
+
+
+WINDOWS = {"desk": {}, "phone": PHONE}
+
+
+@pytest.mark.parametrize(
+    ("kind", "dark"),
+    [
+        ("desk", False),
+        ("phone", True),
+        pytest.param("desk", True, marks=pytest.mark.slow),
+        pytest.param("phone", False, marks=pytest.mark.slow),
+    ],
+)
+def test_every_window_holds_the_page(browse_explorer, kind, dark):
+    opened = browse_explorer(**WINDOWS[kind], color_scheme="dark" if dark else "light")
+    for game in ("weighted-rps", "chicken", "jordan", "all-pay-auction"):
+        choose(opened, game, horizon=60, rounds=60)
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert opened.evaluate(wide) <= 0, game
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        shade = "dark" if dark else "light"
+        opened.screenshot(path=SHOTS / f"explorer-{kind}-{shade}-{game}.png", full_page=True)
+
+
+def simulated(colour, kind):
+    """A colour as eyes without one kind of cone see it (Vienot, Brettel, Mollon 1999), in linear light."""
+    red, green, blue = ((int(colour[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5))
+    if kind == "protan":
+        mixed = 0.11238 * red + 0.88762 * green
+        return np.array([mixed, mixed, max(0.00401 * (red - green) + blue, 0)])
+    if kind == "deutan":
+        mixed = 0.29275 * red + 0.70725 * green
+        return np.array([mixed, mixed, max(-0.02234 * (red - green) + blue, 0)])
+    return np.array([red, green, blue])
+
+
+@pytest.mark.parametrize("kind", ["all", "protan", "deutan"])
+def test_colours_stay_apart_for_eyes_that_miss_a_cone(kind):
+    style = page().split("<style>")[1].split("</style>")[0]
+    for block in style.split("prefers-color-scheme: dark")[:2]:
+        found = dict(re.findall(r"--(p0|p1|p2|cce|ce|swap|nash): (#\w{6})", block))
+        for group in (("p0", "p1", "p2"), ("cce", "ce", "swap", "nash")):
+            seen = [simulated(found[name], kind) ** (1 / 2.2) for name in group]
+            apart = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
+            assert min(apart) > 0.12  # and every line of a chart has a dash of its own
+
+
+IN_PAGE = """({ payoffs, seats, rounds }) => {
+    const { kernel } = regrax;
+    const read = (seat) => typeof seat === "string" ? kernel.parseSeat(seat) : seat;
+    const run = new kernel.Run(kernel.makeGame({ payoffs }), seats.map((seat) => kernel.learnerOf(read(seat))));
+    run.advance(rounds);
+    const series = (one) => Array.from(one.values.subarray(0, one.length));
+    return {
+        policies: run.players.map((seat) => seat.policies.map(series)),
+        gaps: Object.fromEntries(Object.entries(run.gaps).map(([name, one]) => [name, series(one)])),
+        regrets: run.players.map((seat) => Object.values(seat.regrets).map(series)),
+    };
+}"""
+
+
+def test_the_kernel_in_chromium_plays_as_in_python(browse_explorer, quick_cases):
+    opened = browse_explorer()
+    check(quick_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in quick_cases])
+
+
+@pytest.mark.slow
+def test_the_kernel_in_chromium_plays_as_in_python_on_the_whole_zoo(browse_explorer, zoo_cases):
+    opened = browse_explorer()
+    check(zoo_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in zoo_cases])
+
+
+def test_ten_thousand_rounds_are_reached_at_once(browse_explorer):
+    """How long it takes is measured in benchmarks/explorer.py."""
+    opened = browse_explorer()
+    choose(opened, "shapley", "hedge", "hedge", horizon=10_000)
+    opened.evaluate("regrax.app.goTo(10000)")
+    until(opened, "regrax.app.run.round === 10000 && !regrax.app.dirty")
+
+
+def test_the_picture_is_painted_while_play_runs(browse_explorer):
+    """A frame plays a part of the rounds: the page paints between the first and the last of them."""
+    opened = browse_explorer()
+    choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000)
+    opened.locator("#speed").fill("3")
+    opened.click("#play")
+    seen = opened.evaluate(
+        """() => new Promise((done) => {
+            const seen = [];
+            const look = () => seen.push(regrax.app.run.round) < 30 ? requestAnimationFrame(look) : done(seen);
+            requestAnimationFrame(look);
+        })"""
+    )
+    assert len(set(seen)) > 10
+    assert max(np.diff(seen)) < 5000
+
+
+def test_a_notebook_shows_it_in_a_frame(browse_explorer, tmp_path):
+    notebook = tmp_path / "notebook.html"
+    shown = explore("chicken")._repr_html_()
+    notebook.write_text(f"<!doctype html><title>notebook</title>{shown}")
+    opened = browse_explorer(url=notebook.as_uri())
+    frame = opened.frame_locator("iframe")
+    frame.locator("#once").click()
+    assert frame.locator("#round").inner_text() == "1"
+    assert frame.locator("#game").input_value() == "chicken"
+    frame.locator("#copy-command").click()
+    assert "regrax play chicken" in frame.locator("#copied").inner_text()
+
+
+def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken")
+    opened.select_option("#joint-what", "ce")
+    until(opened, "document.getElementById('joint-note').textContent.includes('10.5')")
+    opened.locator("[data-cell='0-0']").fill("8")
+    until(opened, "!document.getElementById('joint-note').textContent.includes('10.5')")
+    until(opened, "regrax.app.views.plane.searches.length === 0")
+    corners = np.array(opened.evaluate("regrax.app.views.plane.polygons.ce"))
+    payoffs = np.reshape(state_of(opened)["payoffs"], (2, 2, 2))
+    best = rx.solve(rx.Game(payoffs), "ce", "welfare").welfare
+    assert (corners.sum(1)).max() == pytest.approx(best, abs=1e-7)
+    assert math.isclose(opened.evaluate("regrax.app.views.solved.ce.value"), best, abs_tol=1e-7)
+
+
+def test_losses_painted_by_hand_give_regret(browse_explorer):
+    opened = browse_explorer()
+    opened.get_by_role("button", name="Nothing", exact=True).click()
+    series = "regrax.app.adversary.chart.last[0].hedge.y.at(-1)"
+    assert opened.evaluate(series) == pytest.approx(0)
+    cells = opened.get_by_role("gridcell")
+    middle(cells.first)
+    first, last = cells.nth(0).bounding_box(), cells.nth(9).bounding_box()
+    opened.mouse.move(first["x"] + 5, first["y"] + 20)
+    opened.mouse.down()
+    opened.mouse.move(last["x"] + 5, last["y"] + 20, steps=30)
+    opened.mouse.up()
+    painted = opened.evaluate("regrax.app.adversary.losses.map((row) => Array.from(row))")
+    losses = np.array(painted, float)
+    assert losses[:10, 0].tolist() == [1.0] * 10
+    step = rx.theory.step_size(3, 20)
+    expected = float(rx.external_regret(rx.rollout(rx.Hedge(step), losses), losses))
+    assert opened.evaluate(series) == pytest.approx(expected, abs=1e-5)

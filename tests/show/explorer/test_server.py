@@ -1,0 +1,113 @@
+"""`regrax explore`: the file it writes, and a server that answers its own page, on this machine, and stops."""
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from regrax.cli import main
+from regrax.show.explorer import MAX_PAGE_BYTES, Server
+
+COMMAND = [sys.executable, "-m", "regrax", "explore"]
+
+
+@pytest.fixture
+def served():
+    """A server of a short text in a thread."""
+    with Server("<p>hello", 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def ask(server, method="GET", path="/", host=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection.request(method, path, headers={"Host": host or f"127.0.0.1:{server.port}"})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def test_it_serves_its_page_with_strict_headers(served):
+    answer, body = ask(served)
+    assert (answer.status, body) == (200, b"<p>hello")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    answer, body = ask(served, "HEAD", host=f"localhost:{served.port}")
+    assert (answer.status, body) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["/etc/passwd", "/../", "/index.html", "/%2e%2e/"])
+def test_it_has_nothing_else(served, path):
+    assert ask(served, path=path)[0].status == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "evil.example:80", "127.0.0.1:1"])
+def test_it_answers_no_other_name(served, host):
+    answer, body = ask(served, host=host)
+    assert answer.status == 421
+    assert b"hello" not in body
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
+def test_it_takes_nothing(served, method):
+    assert ask(served, method)[0].status == 501
+
+
+def test_it_listens_on_the_loopback_address_only(served):
+    assert served.server_address[0] == "127.0.0.1"
+
+
+def test_the_command_serves_and_stops_on_interrupt():
+    arguments = [*COMMAND, "chicken", "--port", "0", "--no-browser"]
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        line = running.stdout.readline()
+        port = int(re.search(r"http://127\.0\.0\.1:(\d+)/", line)[1])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/")
+        body = connection.getresponse().read()
+        connection.close()
+        running.send_signal(signal.SIGINT)
+        watchdog = threading.Timer(60, running.kill)
+        watchdog.start()
+        out, complaints = running.communicate()
+        watchdog.cancel()
+    assert body.startswith(b"<!doctype html>")
+    assert len(body) < MAX_PAGE_BYTES
+    assert running.returncode == 0
+    assert (out, complaints) == ("stopped\n", "")
+
+
+def test_a_busy_port_gets_one_line(capsys, as_users_run_it):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SystemExit, match="2"):
+            main(["explore", "--port", str(taken.getsockname()[1]), "--no-browser"])
+    assert re.fullmatch(
+        r"regrax: error: port \d+ cannot be used: address already in use\n",
+        capsys.readouterr().err,
+    )
+
+
+def test_the_page_is_written_to_a_file(tmp_path, capsys):
+    out = tmp_path / "explorer.html"
+    main(["explore", "--out", str(out)])
+    assert capsys.readouterr().out.startswith(f"wrote {out}, ")
+    assert out.stat().st_size < MAX_PAGE_BYTES
+
+
+def test_a_game_too_large_for_the_page_gets_one_line(capsys, as_users_run_it):
+    with pytest.raises(SystemExit, match="2"):
+        main(["explore", "kuhn-poker"])
+    assert "2 or 3 players with at most 6 actions each, got kuhn-poker" in capsys.readouterr().err

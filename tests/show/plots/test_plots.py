@@ -1,0 +1,173 @@
+"""Pictures have what they must: labelled axes, a line per gap, bounds where theory has one, simplices, joint play."""
+
+import jax
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.quiver import Quiver
+from PIL import Image, ImageSequence
+
+from regrax import games
+from regrax.games import play
+from regrax.learners import BlumMansour, Exp3, FollowTheLeader, Hedge, RegretMatching, Uniform
+from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
+from regrax.show.plots._panels import CORNERS
+from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
+
+
+def panels(game, learners, rounds, key=None):
+    seats = learners * len(game.sizes) if len(learners) == 1 else learners
+    figure = plot_play(game, seats, play(game, seats, rounds, key=key))
+    return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}, figure
+
+
+def test_a_game_of_three_actions_has_every_panel(x64):
+    shown, figure = panels(games.weighted_rps(), [Hedge(0.1), Uniform()], 50)
+    assert list(shown) == ["equilibrium gaps", "regret", "player 1", "player 2", "joint play"]
+    assert figure.get_suptitle() == "weighted-rps: hedge(0.1) against uniform()"
+    gaps = shown["equilibrium gaps"]
+    assert (gaps.get_xlabel(), gaps.get_ylabel()) == ("round", "gap of joint play")
+    assert (gaps.get_xscale(), gaps.get_yscale()) == ("log", "log")
+    assert {line.get_label() for line in gaps.lines} == {"Nash", "CCE", "CE", "Swap"}
+    assert shown["regret"].get_ylabel() == "regret so far"
+    assert [line.get_label() for line in shown["regret"].lines] == [
+        "player 1",
+        "its bound",
+        "player 2",
+    ]
+
+
+def test_the_bound_is_that_of_the_learner_and_above_the_regret(x64):
+    shown, _ = panels(games.weighted_rps(), [Hedge(0.1), Uniform()], 50)
+    regret, bound = (line.get_ydata() for line in shown["regret"].lines[:2])
+    # rock's payoffs, say against scissors, span from -1 to 2/3 at most: column scissors spans 5/3
+    assert bound[-1] == pytest.approx(np.log(3) / 0.1 + (5 / 3) ** 2 / 8 * 0.1 * 50)
+    assert (np.nan_to_num(regret) <= bound).all()
+
+
+def test_learners_of_swap_regret_show_that(x64):
+    shown, _ = panels(games.chicken(), [BlumMansour(Hedge(0.3))], 20)
+    assert shown["regret"].lines[0].get_label() == "player 1, swap"
+    assert "player 1" not in shown
+
+
+def test_bandit_bounds_need_losses_above_zero(x64):
+    key = jax.random.key(0)
+    shown, _ = panels(games.chicken(), [Exp3(0.1)], 20, key)
+    assert [line.get_label() for line in shown["regret"].lines] == ["player 1", "player 2"]
+    costs = games.Game(-games.chicken().payoffs, actions=games.chicken().actions, name="chicken")
+    shown, _ = panels(costs, [Exp3(0.1)], 20, key)
+    assert len(shown["regret"].lines) == 4
+
+
+def test_the_simplex_shows_policies_corners_and_the_equilibrium(x64):
+    shown, _ = panels(games.weighted_rps(), [Hedge(0.1), Uniform()], 50)
+    axes = shown["player 1"]
+    assert [text.get_text() for text in axes.texts] == ["rock", "paper", "scissors"]
+    found = {line.get_label(): line.get_xydata() for line in axes.lines}
+    np.testing.assert_allclose(found["start"][0], CORNERS.mean(0))
+    np.testing.assert_allclose(found["Nash"][0], np.array([3, 2, 1]) / 6 @ CORNERS)
+    assert len(axes.collections[0].get_segments()) == 49
+
+
+def test_joint_play_is_shown_for_two_players_with_its_numbers(x64):
+    shown, _ = panels(games.chicken(), [Uniform()], 3)
+    axes = shown["joint play"]
+    assert [text.get_text() for text in axes.texts] == ["0.250"] * 4
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("player 1", "player 2")
+    np.testing.assert_allclose(axes.images[0].get_array(), 0.25)
+
+
+def test_three_players_have_no_joint_play_to_see(x64):
+    shown, _ = panels(games.jordan(), [Uniform()], 3)
+    assert list(shown) == ["equilibrium gaps", "regret"]
+
+
+def test_one_round_and_no_gap_are_drawn_without_a_warning(x64, tmp_path):
+    _, figure = panels(games.matching_pennies(), [Uniform()], 1)
+    figure.savefig(tmp_path / "one.png")
+    shown, figure = panels(games.coordination(1), [Uniform()], 5)
+    figure.savefig(tmp_path / "none.png")
+    assert shown["equilibrium gaps"].texts[0].get_text() == "never above zero"
+
+
+def test_names_may_hold_dollars(x64, tmp_path):
+    game = games.Game(
+        games.chicken().payoffs, name="$x", players=["$", "a$b"], actions=[["$", "_"]] * 2
+    )
+    panels(game, [Uniform()], 2)[1].savefig(tmp_path / "it.png")
+
+
+def test_long_curves_are_thinned():
+    assert (
+        len(plot_gaps({"ce_gap": np.ones(100_000)}).axes[0].lines[0].get_xdata())
+        <= MAX_CURVE_POINTS
+    )
+    assert shown_rounds(100_000)[[0, -1]].tolist() == [1, 100_000]
+
+
+def test_the_field_of_matching_pennies_turns_round_its_equilibrium(x64):
+    """Hedge moves at right angles to the way to the equilibrium, clockwise: the flow that goes round for ever."""
+    figure = plot_phase(games.matching_pennies(), Hedge(0.1), rounds=20, arrows=5)
+    (axes,) = figure.axes
+    (field,) = [drawn for drawn in axes.collections if isinstance(drawn, Quiver)]
+    away = np.stack([field.X, field.Y], 1) - 0.5
+    turned = away[:, 0] * field.V - away[:, 1] * field.U
+    middle = np.abs(away).max(1) < 0.01
+    assert (turned[~middle] < 0).all()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (
+        "player 1: probability of heads",
+        "player 2: probability of heads",
+    )
+
+
+@pytest.mark.parametrize("learner", [Hedge(0.2), RegretMatching()], ids=str)
+def test_orbits_begin_where_they_are_told_and_are_those_of_play(x64, learner):
+    start = [[0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
+    game = games.weighted_rps()
+    figure = plot_phase(game, learner, rounds=30, starts=[start], arrows=4)
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    played = play(game, learner, 30, start=start)
+    points = np.asarray(played.policies[0]) @ CORNERS
+    drawn = np.stack(lines["last iterate"].get_data(), 1)
+    np.testing.assert_allclose(drawn[[0, -1]], points[[0, -1]], atol=1e-6)
+    average = np.asarray(played.policies[0]).mean(0) @ CORNERS
+    np.testing.assert_allclose([axis[-1] for axis in lines["time average"].get_data()], average)
+
+
+def test_figures_are_drawn_in_axes_that_are_given_and_show_themselves(x64):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot_phase(games.chicken(), Hedge(0.1), rounds=5, arrows=3, ax=left) is figure
+    assert plot_gaps({"cce_gap": np.array([0.5, 0.25])}, ax=right) is figure
+    shown = plot_gaps({"cce_gap": np.array([0.5, 0.25])})
+    assert shown._repr_png_().startswith(b"\x89PNG")
+
+
+def test_phase_portraits_are_of_small_games():
+    with pytest.raises(ValueError, match=r"2 or 3 actions each, got sizes \(2, 3\)"):
+        plot_phase(games.random(2, 3), Hedge(0.1))
+
+
+def test_an_animation_moves_and_saves_itself(tmp_path):
+    game = games.shapley()
+    played = play(game, FollowTheLeader(), 40, start=[[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
+    moving = animate(played, game, frames=4, seconds=1)
+    for name in ("play.gif", "play.html"):
+        moving.save(tmp_path / name)
+    with Image.open(tmp_path / "play.gif") as picture:
+        assert picture.n_frames == 4
+        pictures = {frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(picture)}
+    assert len(pictures) == 4
+    page = (tmp_path / "play.html").read_text()
+    assert "<img" in page
+    assert "http" not in page  # nothing is loaded from elsewhere
+    assert "fa-" not in page
+    with pytest.raises(ValueError, match=r"must end in .gif, .html, .mp4, got"):
+        moving.save(tmp_path / "play.avi")
+
+
+def test_an_animation_of_other_sizes_has_bars():
+    moving = animate(play(games.random(2, 4), Hedge(0.1), 10), frames=2)
+    titles = [axes.get_title() for axes in moving.figure.axes]
+    assert titles == ["player 1", "player 2"]

@@ -1,0 +1,241 @@
+"""The losses on torch tensors equal the JAX ones in value and gradient."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regrax import regret
+from regrax.attention import LinearAttention
+from regrax.training import (
+    ClosedLoopSwapObjective,
+    HindsightObjective,
+    RegretObjective,
+)
+
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `torch`")
+EXACT = 1e-12
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_transformer.py"
+
+
+def rounds(seed, batch=(), T=20, d=3):
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.ones(d), (*batch, T)), rng.normal(size=(*batch, T, d))
+
+
+@pytest.mark.parametrize(
+    "name", ["external_regret", "internal_regret", "swap_regret", "swap_matrix"]
+)
+def test_regrets_equal_jax_in_value_and_gradient(x64, name):
+    from regrax import torch as rt
+
+    policies, losses = rounds(0)
+    weights = np.random.default_rng(1).normal(size=getattr(regret, name)(policies, losses).shape)
+
+    def total(p, l):
+        return jnp.sum(getattr(regret, name)(p, l) * weights)
+
+    p, l = (torch.tensor(x, requires_grad=True) for x in (policies, losses))
+    value = (getattr(rt, name)(p, l) * torch.tensor(weights)).sum()
+    value.backward()
+    expected = jax.value_and_grad(total, (0, 1))(jnp.asarray(policies), jnp.asarray(losses))
+    np.testing.assert_allclose(value.item(), expected[0], rtol=EXACT)
+    for ours, theirs in zip((p.grad, l.grad), expected[1], strict=True):
+        np.testing.assert_allclose(ours.numpy(), theirs, rtol=EXACT, atol=EXACT)
+
+
+OBJECTIVES = [
+    ("regret_loss", lambda: RegretObjective(actions=3, horizon=20, baseline=False)),
+    ("swap_loss", lambda: ClosedLoopSwapObjective(actions=3, horizon=20)),
+    ("hindsight_loss", lambda: HindsightObjective(actions=3, horizon=20)),
+]
+
+
+@pytest.mark.parametrize(("name", "make"), OBJECTIVES)
+def test_losses_equal_the_training_objectives(x64, monkeypatch, name, make):
+    from regrax import torch as rt
+
+    objective = make()
+    policies, losses = rounds(2, batch=(64,))
+    model, data = (
+        LinearAttention(3, key=jax.random.key(0)),
+        jnp.moveaxis(jnp.asarray(losses), 0, -1),
+    )
+    data = (data, data) if name == "regret_loss" else data
+
+    def loss(p):
+        for module in (
+            sys.modules["regrax.training._objectives"],
+            sys.modules["regrax.training._hindsight"],
+        ):
+            monkeypatch.setattr(module, "policies", lambda *_: jnp.moveaxis(p, 0, -1))
+        return objective.loss(model, data)
+
+    p, l = torch.tensor(policies, requires_grad=True), torch.tensor(losses)
+    value = getattr(rt, name)(p, l)
+    value.backward()
+    expected, gradient = jax.value_and_grad(loss)(jnp.asarray(policies))
+    np.testing.assert_allclose(value.item(), expected, rtol=EXACT)
+    np.testing.assert_allclose(p.grad.numpy(), gradient, rtol=EXACT, atol=EXACT)
+
+
+def test_any_batch_in_front():
+    from regrax import torch as rt
+
+    policies, losses = map(torch.tensor, rounds(3, batch=(4, 5)))
+    assert rt.swap_regret(policies, losses).shape == (4, 5)
+    assert rt.hindsight_loss(policies, losses).ndim == 0
+
+
+HALVES, LOSSES = torch.full((2, 3, 2), 0.5), torch.ones(2, 3, 2)
+BAD = [
+    (
+        {"policies": torch.zeros(2, 3), "losses": torch.zeros(3, 2)},
+        r"policies must be .* got float32 of shape \(2, 3\)",
+    ),
+    (
+        {"policies": HALVES * 3, "losses": LOSSES},
+        "must sum to 1 along their last axis, got 3; logits go in",
+    ),
+    (
+        {"policies": HALVES * torch.tensor([3.0, -1.0]), "losses": LOSSES},
+        "no negative entry, got -0.5",
+    ),
+    (
+        {"policies": HALVES.long(), "losses": LOSSES},
+        r"action indices .* got int64 of shape \(2, 3, 2\)",
+    ),
+    (
+        {"policies": torch.full((2, 3), 2), "losses": LOSSES},
+        "actions must be from 0 to 1, got 2 to 2",
+    ),
+    ({"policies": HALVES, "losses": LOSSES * torch.nan}, "losses must be finite numbers"),
+    ({"policies": HALVES, "losses": LOSSES.long()}, "losses must be floating-point numbers"),
+    ({"policies": HALVES}, "losses and one of policies or logits must be given"),
+    ({"policies": HALVES, "logits": HALVES, "losses": LOSSES}, "one of policies or logits"),
+    ({"logits": HALVES * torch.nan, "losses": LOSSES}, "logits must be numbers, got nan"),
+    ({"policies": HALVES, "losses": LOSSES, "mask": torch.ones(2, 3)}, "mask must be bool"),
+    (
+        {"policies": HALVES, "losses": LOSSES, "mask": torch.ones(3, dtype=torch.bool)},
+        "mask must be bool",
+    ),
+]
+ALL = ["regret_loss", "swap_loss", "hindsight_loss", "external_regret", "internal_regret"]
+ALL += ["swap_regret", "swap_matrix"]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("given", "message"), BAD)
+def test_bad_input_teaches(name, given, message):
+    from regrax import torch as rt
+
+    with pytest.raises(ValueError, match=message):
+        getattr(rt, name)(**given)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_logits_are_their_softmax_and_indices_are_their_corners(name):
+    from regrax import torch as rt
+
+    logits, losses = (torch.tensor(x) for x in np.random.default_rng(7).normal(size=(2, 4, 5, 3)))
+    function = getattr(rt, name)
+    torch.testing.assert_close(
+        function(losses=losses, logits=logits), function(torch.softmax(logits, -1), losses)
+    )
+    actions = logits.argmax(-1)
+    corners = torch.nn.functional.one_hot(actions, 3).double()
+    torch.testing.assert_close(function(actions, losses), function(corners, losses))
+    infinite = torch.where(corners.bool(), 0.0, -torch.inf)  # a sure action as logits
+    torch.testing.assert_close(function(losses=losses, logits=infinite), function(corners, losses))
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("kind", ["policies", "logits", "actions"])
+def test_masked_rounds_count_nowhere(name, kind):
+    from regrax import torch as rt
+
+    rng, function = np.random.default_rng(8), getattr(rt, name)
+    logits, losses = (torch.tensor(x) for x in rng.normal(size=(2, 4, 6, 3)))
+    lengths = torch.tensor([6, 2, 1, 4])
+    mask = torch.arange(6) < lengths[:, None]
+    given = {"policies": torch.softmax(logits, -1), "logits": logits, "actions": logits.argmax(-1)}
+    word = "logits" if kind == "logits" else "policies"
+    full = given[kind]
+    alone = [function(losses=losses[i, :n], **{word: full[i, :n]}) for i, n in enumerate(lengths)]
+    expected = torch.stack(alone).mean() if "loss" in name else torch.stack(alone)
+    spoilt = losses.masked_fill(~mask[..., None], torch.nan)
+    if kind != "actions":
+        full = full.masked_fill(~mask[..., None], torch.nan).requires_grad_()
+    found = function(losses=spoilt, mask=mask, **{word: full})
+    torch.testing.assert_close(found, expected)
+    if kind != "actions":
+        found.sum().backward()
+        assert (full.grad[~mask] == 0).all()
+        assert full.grad.isfinite().all()
+
+
+def test_bandit_estimates_are_right_on_average():
+    from regrax import torch as rt
+
+    generator = torch.Generator().manual_seed(0)
+    chances = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]], dtype=torch.float64)
+    losses = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]], dtype=torch.float64)
+    many = chances.expand(20_000, 2, 3)
+    actions = torch.multinomial(many.reshape(-1, 3), 1, generator=generator).reshape(-1, 2)
+    received = losses.expand(20_000, 2, 3).gather(-1, actions[..., None])[..., 0]
+    estimates = rt.bandit_estimates(actions, received, many)
+    torch.testing.assert_close(estimates.mean(0), losses, atol=0.1, rtol=0)
+    assert rt.external_regret(actions, estimates).shape == (20_000,)
+    with pytest.raises(ValueError, match="received must have shape"):
+        rt.bandit_estimates(actions, received[0], many)
+    with pytest.raises(ValueError, match="chances of the drawn actions must be above 0"):
+        rt.bandit_estimates(torch.tensor([0]), torch.ones(1), torch.tensor([[0.0, 1.0]]))
+
+
+def test_half_precision_passes_the_checks():
+    from regrax import torch as rt
+
+    logits = torch.randn(8, 20, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
+    assert rt.regret_loss(torch.softmax(logits, -1), logits).isfinite()
+
+
+def test_gradients_pass_finite_differences():
+    from regrax import torch as rt
+
+    policies, losses = (torch.tensor(x, requires_grad=True) for x in rounds(4, T=5))
+    for loss in (rt.regret_loss, rt.swap_loss, rt.hindsight_loss):
+        assert torch.autograd.gradcheck(loss, (policies, losses))
+
+
+def test_hindsight_loss_is_squared_regret_on_average():
+    from regrax import torch as rt
+
+    generator = torch.Generator().manual_seed(0)
+    losses = torch.randn(100_000, 10, 3, generator=generator, dtype=torch.float64)
+    policies = torch.softmax(-0.5 * (losses.cumsum(1) - losses), -1)
+    assert rt.hindsight_loss(policies, losses).item() == pytest.approx(
+        rt.regret_loss(policies, losses).item(), rel=0.02
+    )
+
+
+def test_the_example_trains_a_transformer_below_uniform_play():
+    alone = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(EXAMPLE.parent.parent / "src")}
+    done = subprocess.run(
+        [sys.executable, EXAMPLE], capture_output=True, text=True, check=True, env=alone
+    )
+    trained, uniform = _last(done.stdout)
+    assert trained < 0.9 * uniform
+
+
+def _last(text):
+    """The two numbers of the last line: the trained loss and that of uniform play."""
+    numbers = [
+        float(w) for w in text.strip().splitlines()[-1].replace(",", " ").split() if w[0].isdigit()
+    ]
+    return numbers[0], numbers[1]

@@ -1,0 +1,182 @@
+"""The contract every distribution of losses keeps. An entry of the table is tested here on all of it."""
+
+import inspect
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from regrax import _registry, specs, training
+from regrax.games import weighted_rps
+from regrax.learners import Hedge, Uniform
+from regrax.training import (
+    Alternating,
+    BiasedGaussian,
+    Distribution,
+    Drifting,
+    FromKey,
+    Gaussian,
+    InGame,
+    Laplace,
+    Mixture,
+    Rademacher,
+    RandomHorizon,
+    Rescaled,
+    StudentT,
+    UniformLosses,
+)
+
+LARGEST_Z = 5.0  # of about 400 z-scores: one run in four thousand would pass it
+
+KEY, OTHER = jax.random.split(jax.random.key(3))
+D, T, N = 3, 6, 20_000
+COVARIANCE = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.5]])
+
+
+class Entry(NamedTuple):
+    """A distribution, the variance of all its losses together where it promises a mean, and its spec if it has one."""
+
+    distribution: Distribution
+    variance: float | None = None
+    spec: str = ""
+
+
+TABLE = {
+    "gaussian": Entry(Gaussian(), 1.0, "gaussian"),
+    "covariance": Entry(Gaussian(COVARIANCE), 3.5 / 3),
+    "biased": Entry(BiasedGaussian(0.5), spec="biased-gaussian(0.5)"),
+    "uniform": Entry(UniformLosses(), 1 / 3, "uniform"),
+    "uniform above 0": Entry(UniformLosses(0.0, 1.0), 1 / 12, "uniform(0.0, high=1.0)"),
+    "rademacher": Entry(Rademacher(), 1.0, "rademacher"),
+    "laplace": Entry(Laplace(), 1.0, "laplace"),
+    "student": Entry(StudentT(6.0), 1.5, "student-t(6.0)"),
+    "alternating": Entry(Alternating(), spec="alternating"),
+    "drifting": Entry(Drifting(), spec="drifting"),
+    "in a game": Entry(
+        InGame(weighted_rps(), (Uniform(), Hedge(0.5)), 1),
+        spec='in-game("weighted-rps", "uniform", "hedge(0.5)", seat=1)',
+    ),
+    "from a key": Entry(FromKey(lambda key: jax.random.exponential(key, (T, D)))),
+    "mixture": Entry(Mixture((Gaussian(), UniformLosses()), (0.25, 0.75)), 0.5),
+    "mixture of means": Entry(
+        Mixture((Gaussian(), BiasedGaussian())), spec="mixture(gaussian, biased_gaussian)"
+    ),
+    "random horizon": Entry(RandomHorizon(Gaussian()), 7 / 12),
+    "random horizon above 0": Entry(RandomHorizon(UniformLosses(0.0, 1.0))),
+    "rescaled": Entry(Rescaled(UniformLosses(0.0, 1.0), 0.5), 1 / 3),
+}
+
+
+@pytest.fixture(params=TABLE.values(), ids=TABLE)
+def entry(request):
+    return request.param
+
+
+@jax.jit
+def drawn(distribution, key):
+    return distribution.draw(T, D, N, key=key)
+
+
+def largest_z(samples):
+    """Of the mean of each entry over the last axis, against zero."""
+    return np.max(np.abs(samples.mean(-1)) / (samples.std(-1) / samples.shape[-1] ** 0.5))
+
+
+def test_the_contract(entry):
+    """Shape, type, key, `jit` with its parameters traced, and the mean that it promises whatever the past rounds."""
+    losses, again, other = (np.asarray(drawn(entry.distribution, k)) for k in (KEY, KEY, OTHER))
+    assert losses.shape == (T, D, N)
+    assert np.isfinite(losses).all()
+    np.testing.assert_array_equal(losses, again)
+    assert (losses != other).any()
+    mean = entry.distribution.mean
+    assert (mean is None) == (entry.variance is None)
+    if mean is not None:
+        centred = losses.astype(float) - mean
+        assert largest_z(centred) < LARGEST_Z
+        assert largest_z(centred[1:] * losses[:-1]) < LARGEST_Z
+        np.testing.assert_allclose(centred.var(), entry.variance, rtol=0.03)
+
+
+def test_losses_are_of_the_default_float(entry):
+    def dtype():
+        return jax.eval_shape(lambda: entry.distribution.draw(T, D, 2, key=KEY)).dtype
+
+    assert dtype() == jnp.float32
+    with jax.enable_x64(True):
+        assert dtype() == jnp.float64
+
+
+def test_a_spec_makes_the_distribution(entry):
+    if entry.spec:
+        assert eqx.tree_equal(specs.parse_distribution(entry.spec), entry.distribution)
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_sizes_that_are_none_are_refused(entry):
+    for place, name in enumerate(("rounds", "actions", "count")):
+        for bad in (0, -1, 2.5, True, "2"):
+            sizes = [T, D, 4]
+            sizes[place] = bad
+            with pytest.raises(ValueError, match=f"^{name} must be .*{bad!r}"):
+                entry.distribution.draw(*sizes, key=KEY)
+
+
+def test_the_table_has_every_distribution_and_every_name_of_a_spec():
+    public = [getattr(training, name) for name in training.__all__]
+    kinds = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Distribution)}
+    assert kinds - {Distribution} == {type(entry.distribution) for entry in TABLE.values()}
+    assert len({kind.name for kind in kinds - {Distribution}}) == len(kinds) - 1
+    assert all(kind.__bases__ == (Distribution,) for kind in kinds - {Distribution})
+    named = {entry.distribution.name.replace("-", "_") for entry in TABLE.values() if entry.spec}
+    assert named == {*_registry.DISTRIBUTIONS, "mixture", "in_game"}
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian([[1.0, 2.0], [2.0, 1.0]]), "eigenvalues above 0"),
+        (lambda: Gaussian("wide"), "covariance must be numbers"),
+        (lambda: Gaussian(np.eye(2)).draw(T, 3, 4, key=KEY), "covariance must have shape"),
+        (lambda: BiasedGaussian("wide"), "spread must be numbers"),
+        (lambda: Alternating(np.inf), "noise must be finite"),
+        (lambda: Drifting(np.nan), "drift must be finite"),
+        (lambda: UniformLosses(1.0, -1.0), "low must be below high, got 1.0 and -1.0"),
+        (lambda: UniformLosses("a"), "low must be numbers"),
+        (lambda: StudentT(2.0), "freedom must be above 2, got 2.0"),
+        (lambda: StudentT("heavy"), "freedom must be numbers"),
+        (lambda: Mixture(()), "the number of parts must be"),
+        (lambda: Mixture((Gaussian(), 5)), "every part of a mixture must be a Distribution.*got 5"),
+        (lambda: Mixture((Gaussian(), Laplace()), (0.5, 0.6)), "must sum to 1"),
+        (lambda: Mixture((Gaussian(), Laplace()), (1.0,)), "weights must have shape"),
+        (lambda: RandomHorizon("gaussian"), "base must be a Distribution.*got 'gaussian'"),
+        (lambda: Rescaled("gaussian", 1.0), "base must be a Distribution.*got 'gaussian'"),
+        (lambda: Rescaled(Gaussian(), 0.0), "deviation must be above 0"),
+        (lambda: InGame(weighted_rps(), (Uniform(),), 2), "seat must be below 2.*got 2"),
+        (lambda: InGame(weighted_rps(), (Uniform(),), -1), "seat must be"),
+        (lambda: InGame(weighted_rps(), (Uniform(),)).draw(T, 2, 4, key=KEY), "2 actions at seat"),
+        (lambda: TABLE["from a key"].distribution.draw(T, 2, 4, key=KEY), "each sequence must"),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("freedom", [2.5, 5.0, 40.0])
+def test_student_losses_have_their_law(freedom):
+    losses = np.ravel(drawn(StudentT(freedom), KEY)[..., :5_000])
+    assert stats.kstest(losses, stats.t(freedom).cdf).pvalue > 1e-3
+    ends = np.quantile(np.abs(losses), [0.99, 0.999])  # the tails, which that test hardly sees
+    np.testing.assert_allclose(stats.t(freedom).sf(ends), [0.005, 0.0005], rtol=0.2)
+
+
+def test_gaussian_losses_have_their_covariance():
+    losses = np.asarray(drawn(TABLE["covariance"].distribution, KEY))
+    flat = np.moveaxis(losses, 1, 0).reshape(D, -1)
+    np.testing.assert_allclose(np.cov(flat), COVARIANCE, atol=0.03)

@@ -1,0 +1,352 @@
+"""The contract every objective keeps, against brute force; and what makes their gradients equal in the mean."""
+
+import dataclasses
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from regrax import training
+from regrax.attention import LinearAttention, SwapAttention, TrainableLearner
+from regrax.learners import rollout
+from regrax.training import (
+    SURROGATES,
+    BanditFeedback,
+    BiasedGaussian,
+    ClosedLoopSwapObjective,
+    DelayedFeedback,
+    Gaussian,
+    HindsightObjective,
+    Objective,
+    Rademacher,
+    RandomHorizon,
+    RegretObjective,
+    SwapRegretObjective,
+)
+from regrax.training._hindsight import best_loss
+
+ROUNDING = 1e-10
+LARGEST_Z = 4.5  # of about a hundred z-scores: one run in a thousand would pass it
+
+KEY = jax.random.key(3)
+D, T, N = 2, 3, 4
+STEP = 1e-5  # of a difference that is compared with a derivative
+KINDS = [RegretObjective, SwapRegretObjective, ClosedLoopSwapObjective, HindsightObjective]
+LINEAR = LinearAttention(D, key=KEY)
+BALL = LinearAttention(D, key=KEY, operator="ball", radius=2.0)
+SWAP = SwapAttention(D, key=KEY)
+CORRELATED = Gaussian([[2.0, 0.5], [0.5, 1.0]])
+
+
+@jax.jit
+def play(model, seen):
+    """The playing form on every sequence."""
+    return jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(seen)
+
+
+def regrets(model, data):
+    """External regret of each sequence, from the playing form and the definition; a ball model trains unprojected."""
+    losses, seen = data
+    totals = np.asarray(losses).sum(0)
+    if model.domain.name == "ball":
+        return (model.policies(seen) * losses).sum((0, 1)) + 2 * np.linalg.norm(totals, axis=0)
+    return np.asarray(play(model, seen) * losses).sum((0, 1)) - totals.min(0)
+
+
+def mean_of(function):
+    return lambda model, data: np.mean(function(np.asarray(regrets(model, data))))
+
+
+def weighted_by_groups(model, data):
+    groups = regrets(model, data).reshape(-1, 2)
+    weights = np.exp(0.7 * groups)
+    return np.mean((groups**2 * weights).sum(1) / weights.sum(1))
+
+
+def heads_squared(model, blocks):
+    """The square of the sum of the heads' external regrets."""
+    answered = np.asarray(model.columns(blocks) * blocks).sum((0, 1, 2))
+    return np.mean((answered - np.asarray(blocks).sum(0).min(1).sum(0)) ** 2)
+
+
+def swap_squared(model, losses):
+    """Swap regret of play, over every map of actions to actions."""
+    played, losses = np.asarray(play(model, losses)), np.asarray(losses)
+    maps = itertools.product(range(D), repeat=D)
+    gains = [(played * (losses - losses[:, list(sigma)])).sum((0, 1)) for sigma in maps]
+    return np.mean(np.max(gains, 0) ** 2)
+
+
+def forecast(played, losses, covariance):
+    """sum_t ||pi_t - x*||_C^2 - T ||x*||_C^2 and <S_T, x*> of each sequence."""
+    played, losses = np.asarray(played), np.asarray(losses)
+    best = np.eye(D)[losses.sum(0).argmin(0)].T
+    square = lambda x: np.einsum("i...n,ij,j...n->...n", x, covariance, x)  # noqa: E731
+    errors = square(np.moveaxis(played - best, 1, 0)).sum(0) - T * square(best)
+    return errors, losses.sum(0).min(0)
+
+
+def hindsight(covariance=None):
+    def loss(model, losses):
+        norm = np.eye(D) if covariance is None else covariance
+        errors, least = forecast(play(model, losses), losses, norm)
+        return np.mean(errors + least**2)
+
+    return loss
+
+
+def hindsight_of_heads(model, blocks):
+    columns = model.columns(blocks)
+    heads = [forecast(columns[:, i], blocks[:, i], np.eye(D)) for i in range(D)]
+    return np.mean(sum(errors for errors, _ in heads) + sum(least for _, least in heads) ** 2)
+
+
+def conditional_mean(model, losses):
+    """Of two actions the first ends best with probability Phi((S_2 - S_1) / sqrt(2 r)), r rounds to go."""
+    played, losses = np.asarray(play(model, losses)), np.asarray(losses)
+    before = losses.cumsum(0) - losses
+    remaining = np.arange(T, 0, -1)[:, None]
+    first = stats.norm.cdf((before[:, 1] - before[:, 0]) / np.sqrt(2 * remaining))
+    apart = (played - np.stack([first, 1 - first], 1)) ** 2
+    return best_loss(D, T) + np.mean(apart.sum((0, 1)))
+
+
+class Entry(NamedTuple):
+    """An objective, a model that it trains, and its loss by brute force."""
+
+    objective: Objective
+    model: TrainableLearner
+    loss: Callable
+
+
+TABLE = {
+    "square": Entry(RegretObjective(D, T), LINEAR, mean_of(np.square)),
+    "function": Entry(RegretObjective(D, T, surrogate=jnp.cosh), LINEAR, mean_of(np.cosh)),
+    "identity": Entry(
+        RegretObjective(D, T, BiasedGaussian(), surrogate="identity"), LINEAR, mean_of(lambda r: r)
+    ),
+    "groups": Entry(RegretObjective(D, T, group_size=2, sharpness=0.7), LINEAR, weighted_by_groups),
+    "ball": Entry(RegretObjective(D, T), BALL, mean_of(np.square)),
+    "delayed": Entry(
+        RegretObjective(D, T, feedback=DelayedFeedback(1)), LINEAR, mean_of(np.square)
+    ),
+    "swap": Entry(SwapRegretObjective(D, T), SWAP, heads_squared),
+    "closed loop": Entry(ClosedLoopSwapObjective(D, T), SWAP, swap_squared),
+    "hindsight": Entry(HindsightObjective(D, T), LINEAR, hindsight()),
+    "correlated": Entry(
+        HindsightObjective(D, T, CORRELATED), LINEAR, hindsight(CORRELATED.covariance)
+    ),
+    "conditional": Entry(HindsightObjective(D, T, conditional=True), LINEAR, conditional_mean),
+    "heads": Entry(HindsightObjective(D, T, swap=True), SWAP, hindsight_of_heads),
+}
+
+
+@eqx.filter_jit
+def measured(objective, model, data):
+    """The loss; on each half of the data; and its slope on a line of models, by derivative and by difference."""
+    halves = jax.tree.map(lambda leaf: jnp.stack(jnp.split(leaf, 2, -1)), data)
+    each = jax.vmap(objective.loss, (None, 0))(model, halves)
+    # a baseline changes the gradient's noise: without one it is the derivative of the loss
+    has_baseline = hasattr(objective, "baseline")
+    plain = dataclasses.replace(objective, baseline=False) if has_baseline else objective
+
+    def along(step):
+        moved = jax.tree.map(lambda leaf: leaf + step * jnp.cos(7 * leaf), model)
+        return plain.loss(moved, data)
+
+    steps = STEP * jnp.array([-1.0, 0.0, 1.0])
+    losses, slopes = jax.vmap(lambda step: jax.jvp(along, (step,), (jnp.ones(()),)))(steps)
+    loss, gradient = jax.value_and_grad(objective.loss)(model, data)
+    return loss, gradient, each, slopes[1], (losses[2] - losses[0]) / (2 * STEP)
+
+
+@pytest.mark.parametrize("entry", TABLE.values(), ids=TABLE)
+def test_the_contract(x64, entry):
+    model = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, float)), entry.model)
+    draw = jax.jit(lambda: entry.objective.draw(N, key=KEY))
+    data = draw()
+    jax.tree.map(np.testing.assert_array_equal, data, draw())
+    loss, gradient, halves, slope, difference = measured(entry.objective, model, data)
+    np.testing.assert_allclose(loss, entry.loss(model, data), rtol=ROUNDING)
+    np.testing.assert_allclose(halves.mean(), loss, rtol=ROUNDING)
+    np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-8)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+
+
+def test_the_table_has_every_objective():
+    public = [getattr(training, name) for name in training.__all__]
+    kinds = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Objective)}
+    assert kinds - {Objective} == set(KINDS) == {type(e.objective) for e in TABLE.values()}
+
+
+def test_surrogates_are_their_formulas():
+    regrets = np.linspace(-3, 3, 7, dtype=np.float32)
+    formulas = {
+        "square": regrets**2,
+        "positive": np.maximum(regrets, 0),
+        "positive-square": np.maximum(regrets, 0) ** 2,
+        "softplus": np.log1p(np.exp(regrets)),
+        "identity": regrets,
+    }
+    assert formulas.keys() == SURROGATES.keys()
+    for name, expected in formulas.items():
+        np.testing.assert_allclose(SURROGATES[name](jnp.asarray(regrets)), expected, rtol=1e-6)
+
+
+def gaussian_batches(*shape):
+    """200 small batches of Gaussian losses; drawn by NumPy, which has nothing to compile."""
+    return np.random.default_rng(5).normal(size=(200, *shape, 24)).astype(np.float32)
+
+
+def batch_gradients(model, objective, data):
+    """The gradient on each batch, flattened."""
+
+    def flat(batch):
+        gradient = jax.grad(objective.loss)(model, batch)
+        return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(gradient)])
+
+    return np.asarray(jax.jit(jax.vmap(flat))(jax.tree.map(jnp.asarray, data)), float)
+
+
+def compare(first, second):
+    """Largest z-score of the mean difference on the same batches, and the ratio of total variances."""
+    difference = first - second
+    error = difference.std(0, ddof=1) / len(difference) ** 0.5
+    moving = error > 1e-6  # directions that softmax ignores have no gradient at all
+    z = difference.mean(0)[moving] / error[moving]
+    return np.abs(z).max(), first.var(0).sum() / second.var(0).sum()
+
+
+MODELS = {
+    "random": LinearAttention(3, key=KEY, scale=0.3),
+    "optimum": LinearAttention.hedge(3, 0.4479),
+}
+
+
+@pytest.mark.parametrize("where", MODELS)
+def test_regret_baseline_and_hindsight_have_one_expected_gradient(where):
+    model, losses = MODELS[where], gaussian_batches(20, 3)
+    plain = batch_gradients(model, RegretObjective(3, 20, baseline=False), (losses, losses))
+    others = {
+        "baseline": (RegretObjective(3, 20), (losses, losses)),
+        "hindsight": (HindsightObjective(3, 20), losses),
+        "conditional mean": (HindsightObjective(3, 20, conditional=True), losses),
+    }
+    for name, (objective, data) in others.items():
+        z, ratio = compare(plain, batch_gradients(model, objective, data))
+        print(f"{where}: gradient variance, plain regret loss : {name} = {ratio:.1f} : 1")
+        assert z < LARGEST_Z, name
+        assert ratio > 1, name
+
+
+def test_swap_hindsight_has_the_expected_gradient_of_swap_regret():
+    model, blocks = SwapAttention(2, key=KEY, scale=0.3), gaussian_batches(5, 2, 2)
+    plain = batch_gradients(model, SwapRegretObjective(2, 5, baseline=False), blocks)
+    for objective in (SwapRegretObjective(2, 5), HindsightObjective(2, 5, swap=True)):
+        assert compare(plain, batch_gradients(model, objective, blocks))[0] < LARGEST_Z
+
+
+@pytest.mark.parametrize("operator", ["softmax", "ball"])
+def test_hindsight_with_a_covariance(operator):
+    model = LinearAttention(3, key=KEY, scale=0.1, operator=operator)
+    correlated = Gaussian([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.5]])
+    root = np.linalg.cholesky(correlated.covariance).astype(np.float32)
+    losses = np.einsum("ij,btjn->btin", root, gaussian_batches(6, 3))
+    regret = RegretObjective(3, 6, distribution=correlated, baseline=False)
+    plain = batch_gradients(model, regret, (losses, losses))
+    hindsight = HindsightObjective(3, 6, distribution=correlated)
+    assert compare(plain, batch_gradients(model, hindsight, losses))[0] < LARGEST_Z
+
+
+def test_baseline_is_exact_for_groups_too():
+    model, losses = LinearAttention(3, key=KEY, scale=0.3), gaussian_batches(6, 3)
+    gradients = [
+        batch_gradients(
+            model,
+            RegretObjective(3, 6, group_size=4, sharpness=0.3, baseline=baseline),
+            (losses, losses),
+        )
+        for baseline in (False, True)
+    ]
+    assert compare(*gradients)[0] < LARGEST_Z
+
+
+def test_baseline_changes_no_loss_and_is_off_where_losses_are_not_fair(x64):
+    model = LinearAttention(D, key=KEY)
+    for distribution in (Gaussian(), BiasedGaussian()):
+        on = RegretObjective(D, T, distribution=distribution)
+        off = RegretObjective(D, T, distribution=distribution, baseline=False)
+        data = on.draw(N, key=KEY)
+        (first, with_it), (second, without) = (
+            jax.jit(jax.value_and_grad(objective.loss))(model, data) for objective in (on, off)
+        )
+        np.testing.assert_allclose(first, second, rtol=ROUNDING)
+        assert bool(eqx.tree_equal(with_it, without)) == (distribution.mean is None)
+
+
+def test_identity_is_warned_about_on_fair_losses():
+    with pytest.warns(UserWarning, match="no gradient"):
+        RegretObjective(D, T, surrogate="identity")
+    RegretObjective(D, T, surrogate="identity", distribution=BiasedGaussian())
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_objective_refuses_what_makes_none(kind):
+    bad = {"h": "cube", "distribution": "gaussian", "actions": 0, "horizon": 2.5}
+    for name in bad.keys() & {field.name for field in dataclasses.fields(kind)}:
+        with pytest.raises(ValueError, match=f"^{name} must be"):
+            kind(**{"actions": D, "horizon": T, name: bad[name]})
+    with pytest.raises(ValueError, match=r"^count must be"):
+        kind(D, T).draw(0, key=KEY)
+    objective, other = kind(D, T), (SwapAttention if "Swap" in kind.__name__ else LinearAttention)
+    with pytest.raises(ValueError, match="plays 3 actions, got 2"):
+        objective.loss(other(3, key=KEY), objective.draw(N, key=KEY))
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: RegretObjective(D, T, group_size=3).draw(4, key=KEY), "groups of 3"),
+        (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
+        (
+            lambda: HindsightObjective(D, T, Rademacher()),
+            "i.i.d. Gaussian losses, got .* rademacher",
+        ),
+        (
+            lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())),
+            "i.i.d. Gaussian losses, got .* random-horizon",
+        ),
+        (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "covariance"),
+        (lambda: HindsightObjective(D, T, CORRELATED).optimum, "got a covariance"),
+        (
+            lambda: SwapRegretObjective(D, T).loss(LINEAR, jnp.ones((T, D, D, N))),
+            "trains a SwapAttention",
+        ),
+        (
+            lambda: HindsightObjective(D, T, conditional=True).loss(BALL, jnp.ones((T, D, N))),
+            "known on the simplex",
+        ),
+        (
+            lambda: ClosedLoopSwapObjective(D, T).loss(BALL, jnp.ones((T, D, N))),
+            "known on the simplex",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_bandit_estimates_are_unbiased():
+    losses = jnp.broadcast_to(jnp.array([1.0, -2.0, 0.5])[None, :, None], (6, 3, 20_000))
+    seen = np.asarray(BanditFeedback().observe(losses, key=KEY))
+    np.testing.assert_allclose(seen.mean((0, 2)), [1.0, -2.0, 0.5], atol=0.05)
