@@ -1,11 +1,12 @@
 """A page per package with the docstring of every public name, read from the source without importing it.
 
-Docstrings are Markdown, as the pages are. The build fails if a name has no docstring.
+Docstrings are Markdown, as the pages are. The build fails if a name has no page or no docstring.
 """
 
 import logging
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import griffe
@@ -178,11 +179,26 @@ def _fenced(text: str) -> str:
     return re.sub(r"(^>>> .*?)(?=\n\n|\Z)", r"~~~pycon\n\1\n~~~", text, flags=re.M | re.S)
 
 
+def missing(every: dict[str, list[str]]) -> list[str]:
+    """Names that a package has when it runs, and that are on no page."""
+    listed = {name for names in every.values() for name in names}
+    inside = (SOURCE / "regrax").rglob("*")
+    modules = {path.stem for path in inside if path.is_dir() or path.suffix == ".py"}
+    return [
+        _path(package, name)
+        for package in every
+        for name in getattr(import_module(_path(package)), "__all__", ())
+        if name not in listed | modules
+    ]
+
+
 def write_pages(app) -> None:
     """The pages, beside those written by hand; a file whose text is the same is left as it is."""
     regrax = load()
     front = set(public_names(regrax))
     every = entries(regrax)
+    if lost := missing(every):
+        raise ExtensionError(f"public names that are on no page of the API: {', '.join(lost)}")
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
     pages = {_file(p): page(regrax, p, names, front) for p, names in every.items()}
