@@ -24,12 +24,12 @@ $(INSTALLED): pyproject.toml
 demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
 	$(BIN)/regrax reproduce --quick --out out/demo
 
-# beside each other: the type checker keeps one core busy; a file's tests share programs, so one worker takes them all
+# beside each other: the type checker keeps one core busy; tests of a file share programs, so workers take runs of them
 test: $(INSTALLED) ## check style, types and the order of layers, and run the tests
 	$(MAKE) --no-print-directory --jobs 2 lint test-quick
 
 test-quick: $(INSTALLED)
-	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist loadfile -m 'not slow'
+	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m 'not slow'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow

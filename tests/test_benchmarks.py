@@ -23,6 +23,7 @@ def peers_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side, "PEERS", Path(sys.executable))
 
 
+@pytest.mark.slow
 def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
     everyone = {OURS: {}, "numpy": {}, "torch": {}}
     asked = {"numpy": 1e-9, "torch": 1.0}
@@ -56,6 +57,7 @@ def test_a_side_that_plays_something_else_is_not_timed() -> None:
     assert result.best is None
 
 
+@pytest.mark.slow
 def test_a_lead_that_is_too_small_is_said() -> None:
     row = Row("Hedge 3x3", "hedge", SIZES, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
     result = measure(row, 1)

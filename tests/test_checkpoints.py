@@ -18,6 +18,7 @@ from regrax.games import play, weighted_rps
 KEY = jax.random.key(0)
 
 
+@pytest.mark.slow
 def test_a_model_is_found_by_any_of_its_names(tmp_path):
     model = Transformer(3, key=KEY, layers=2, heads=2, width=8, hidden=12)
     save_model(tmp_path / "m", model, seed=3)

@@ -8,6 +8,8 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from regrax.cli import main
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -37,6 +39,7 @@ def test_a_learner_of_ones_own_takes_fifteen_lines_and_needs_no_name(capsys):
     assert "CopyTheWinner(0.3) & 0." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, capsys):
     found = runpy.run_path(str(EXAMPLES / "chat_agents.py"))["main"](tmp_path, 12, 8)
     (pair,) = found.pairs

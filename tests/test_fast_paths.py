@@ -217,7 +217,9 @@ def check_each(batched, play_one, count=MANY):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)
-@pytest.mark.parametrize("sizes", [(3, 3), (2, 4), (2, 2, 3), (3,)])
+@pytest.mark.parametrize(
+    "sizes", [(3, 3), *(pytest.param(s, marks=pytest.mark.slow) for s in ((2, 4), (2, 2, 3), (3,)))]
+)
 def test_many_games_are_played_as_each_alone(x64, learner, sizes):
     tables = random_tables(*sizes)
     run = lambda table: play(games.Game(table), learner, 19)  # noqa: E731
@@ -247,6 +249,7 @@ def test_many_schedules_of_steps(x64):
     check_each(vmapped(run)(steps), lambda i: run(steps[i]))
 
 
+@pytest.mark.slow
 def test_batches_of_batches_of_games(x64):
     tables = random_tables(2, 3, count=3 * MANY).reshape(3, MANY, 2, 2, 3)
     run = lambda table: play(games.Game(table), BlumMansour(Hedge(0.5)), 9)  # noqa: E731
@@ -255,6 +258,7 @@ def test_batches_of_batches_of_games(x64):
         check_each(jax.tree.map(lambda x, i=i: x[i], found), lambda j, i=i: run(tables[i, j]))
 
 
+@pytest.mark.slow
 def test_gradients_of_many_games_are_slopes_of_their_values(x64):
     tables, directions = random_tables(2, 3), random_tables(2, 3)[::-1]
 

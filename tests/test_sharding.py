@@ -83,9 +83,8 @@ def differences(computed, expected):
     }
 
 
-@pytest.mark.parametrize(
-    ("names", "counts"), [("linear", [3]), pytest.param("matches", [3, 8], marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("names", "counts"), [("linear", [3]), ("matches", [3, 8])])
 def test_many_devices_give_the_numbers_of_one(names, counts):
     one, *many = worked(names, "none", *counts, devices=counts[-1])
     assert max(max(differences(numbers, one).values()) for numbers in many) < DOUBLE

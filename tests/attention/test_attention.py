@@ -131,6 +131,7 @@ def test_stationary_parameters_on_the_ball_are_lazy_descent(x64):
 
 
 @pytest.mark.parametrize("d", [pytest.param(2, marks=pytest.mark.slow), 5])
+@pytest.mark.slow
 def test_stationary_swap_parameters_are_blum_mansour(x64, d):
     losses = draws(30, d)
     played = rollout(SwapAttention.hedge(d, 0.9), losses)
@@ -184,6 +185,7 @@ def test_another_projection_can_be_passed_in():
     np.testing.assert_allclose(rollout(model, draws(T, D)).sum(1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_models_take_a_seat():
     game = weighted_rps()
     for make in (MODELS["linear"], MODELS["swap"], MODELS["transformer"]):

@@ -108,6 +108,7 @@ def test_baselines_are_the_librarys_learners_on_scaled_losses(tmp_path, x64):
         assert agent.baselines[name]["external"] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_long_log_walks_through_pieces_and_the_disk(tmp_path, monkeypatch, x64):
     rng = np.random.default_rng(2)
     played, losses = rng.dirichlet(np.ones(2), (2, 3000)), rng.random((2, 3000, 2))

@@ -105,6 +105,7 @@ def arguments(name, setting, value):
 
 CASES = [(name, arguments(name, setting, value)) for name, setting, value in cases()]
 WORK = ("certify", "reproduce", "train", "sweep")  # minutes where nothing is refused
+ANSWERING = ("audit", "compare", "play", "tournament")  # seconds where nothing is refused
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,14 @@ def run(name, given, folder, capfd, monkeypatch):
     return code, capfd.readouterr().err
 
 
-@pytest.mark.parametrize("name", [name for name in BASE if name not in WORK])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ANSWERING else [])
+        for name in BASE
+        if name not in WORK
+    ],
+)
 def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch):
     for given in [given for command, given in CASES if command == name]:
         if any("--coordinator=" in one for one in given):

@@ -163,6 +163,7 @@ def test_an_action_of_zero_weight_is_never_drawn(x64):
     assert drawn.min() > 0
 
 
+@pytest.mark.slow
 def test_play_is_a_vmap_over_seeds_games_and_learners(x64):
     game = games.weighted_rps()
     keys = jax.random.split(jax.random.key(0), 3)

@@ -226,6 +226,7 @@ def read_or_refused(data):
     return "read"
 
 
+@pytest.mark.slow
 def test_ten_thousand_mutated_files_are_read_or_refused():
     rng = np.random.default_rng(0)
     results = [read_or_refused(mutated(rng)) for _ in range(12_000)]

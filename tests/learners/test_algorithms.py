@@ -209,6 +209,7 @@ def tree_swap(base, depth, branching, losses):
     return policies / depth
 
 
+@pytest.mark.slow
 def test_tree_swap_is_a_copy_a_level(x64):
     losses = gaussian(31)
     found = rollout(TreeSwap(Hedge(0.7), 3, 3), losses)

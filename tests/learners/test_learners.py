@@ -150,6 +150,7 @@ def test_drawn_actions_have_no_favourite(x64, text):
 
 
 @every_learner
+@pytest.mark.slow
 def test_float32_by_default_with_finite_gradients(text):
     learner, losses = LEARNER[text], 3 * gaussian().astype(np.float32)
 

@@ -98,7 +98,15 @@ def defined_hessian(d, T, k):
     return total
 
 
-@pytest.mark.parametrize(("d", "T", "share"), [(2, 2, 1.0), (2, 30, 0.6), (3, 2, 1.0), (3, 4, 1.4)])
+@pytest.mark.parametrize(
+    ("d", "T", "share"),
+    [
+        (2, 2, 1.0),
+        (3, 2, 1.0),
+        pytest.param(2, 30, 0.6, marks=pytest.mark.slow),
+        pytest.param(3, 4, 1.4, marks=pytest.mark.slow),
+    ],
+)
 def test_a_grid_over_the_definition_agrees_on_and_off_the_stationary_step(d, T, share):
     k = share * theory.step_size(d, T)
     expected = np.linalg.eigvalsh(defined_hessian(d, T, k))
@@ -228,6 +236,7 @@ def test_the_ball_is_the_hessian_of_a_quadratic_mean():
     assert found.flat == 0
 
 
+@pytest.mark.slow
 def test_large_horizons_tend_to_the_limit_in_scaled_parameters():
     T = 10**6
     found, limit = curvature(3, T), curvature(3, math.inf)

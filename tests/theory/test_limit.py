@@ -216,6 +216,7 @@ def test_the_schedule_minimises_each_round_and_closes_most_of_the_distance():
     assert math.isclose(schedule.loss, 20 * theory.minimum_moment(3, 2) + total, rel_tol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_long_schedule_is_interpolated_to_many_digits():
     schedule = theory.step_schedule(4, 200)
     for n in (1, 77, 199):

@@ -146,6 +146,7 @@ TABLE = {
     "conditional": Entry(HindsightObjective(D, T, conditional=True), LINEAR, conditional_mean),
     "heads": Entry(HindsightObjective(D, T, swap=True), SWAP, hindsight_of_heads),
 }
+LONG_TO_COMPILE = ("function", "identity", "groups", "closed loop", "correlated", "heads")
 
 
 @eqx.filter_jit
@@ -167,7 +168,13 @@ def measured(objective, model, data):
     return loss, gradient, each, slopes[1], (losses[2] - losses[0]) / (2 * STEP)
 
 
-@pytest.mark.parametrize("entry", TABLE.values(), ids=TABLE)
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=name, marks=[pytest.mark.slow] if name in LONG_TO_COMPILE else [])
+        for name, entry in TABLE.items()
+    ],
+)
 def test_the_contract(x64, entry):
     model = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, float)), entry.model)
     draw = jax.jit(lambda: entry.objective.draw(N, key=KEY))
@@ -231,6 +238,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("where", MODELS)
+@pytest.mark.slow
 def test_regret_baseline_and_hindsight_have_one_expected_gradient(where):
     model, losses = MODELS[where], gaussian_batches(20, 3)
     plain = batch_gradients(model, RegretObjective(3, 20, baseline=False), (losses, losses))

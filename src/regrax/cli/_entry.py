@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 from regrax import __version__
 from regrax._settings import parse
-from regrax.cli._interrupt import HEARD
+from regrax.cli._interrupt import PRESSED
 
 COMMANDS = {
     "play": "_play:Play",
@@ -122,7 +122,7 @@ def _overview() -> str:
 
 
 def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
-    if HEARD.is_set():
+    if PRESSED.is_set():
         raise KeyboardInterrupt from None
     from regrax.cli._text import printable
 

@@ -16,39 +16,40 @@ from types import FrameType
 
 INTERRUPTED = 130  # exit code
 GRACE_SECONDS = 1.0
-HEARD = threading.Event()
+PRESSED = threading.Event()
 """Whether Ctrl-C was pressed: whatever is raised after it is its consequence."""
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let the first Ctrl-C be a KeyboardInterrupt, which ends the process here; the second ends it at once."""
-    if threading.current_thread() is not threading.main_thread():
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as of a shell's background jobs
+    if is_ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
-    ended, (heard, told) = threading.Event(), os.pipe()
-    os.set_blocking(told, False)
-    wakeup = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    ended, (reads, writes) = threading.Event(), os.pipe()
+    os.set_blocking(writes, False)
+    wakeup = signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGINT, _raise)
-    threading.Thread(target=_watch, args=[heard, ended], daemon=True).start()
+    threading.Thread(target=_watch, args=[reads, ended], daemon=True).start()
     try:
         yield
     except KeyboardInterrupt:
-        if HEARD.is_set():  # not by way of the interpreter's end, which waits for threads
+        if PRESSED.is_set():  # not by way of the interpreter's end, which waits for threads
             _leave()
         sys.exit(INTERRUPTED)
     finally:
         ended.set()
         signal.signal(signal.SIGINT, before)
         signal.set_wakeup_fd(wakeup)
-        os.close(told)
-        HEARD.clear()
+        os.close(writes)
+        PRESSED.clear()
 
 
 def _raise(_: int, frame: FrameType | None) -> None:
-    if HEARD.is_set() or _is_importing(frame):
+    if PRESSED.is_set() or _is_importing(frame):
         _leave()
-    HEARD.set()
+    PRESSED.set()
     sys.unraisablehook = lambda _: None  # of what is torn down half-made
     raise KeyboardInterrupt
 
@@ -59,11 +60,11 @@ def _is_importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _watch(heard: int, ended: threading.Event) -> None:
-    while signals := os.read(heard, 1):
+def _watch(pipe: int, ended: threading.Event) -> None:
+    while signals := os.read(pipe, 1):
         if signals[0] == signal.SIGINT and not ended.wait(GRACE_SECONDS):
             _leave()
-    os.close(heard)
+    os.close(pipe)
 
 
 def _leave() -> None:

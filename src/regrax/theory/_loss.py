@@ -93,6 +93,12 @@ def loss_parts(
     $J_t = \mathrm{diag}(\pi_t) - \pi_t\pi_t^\top$ is the softmax Jacobian, $d\pi_t/dk = -J_t S_{t-1}$; so $\Sigma_1$ is
     $-\frac12$ the derivative of $\sum_t E\|\pi_t\|^2$ and $\Sigma_2$ is $-$ that of $\sum_t E[\pi_{t,J^*}]$.
 
+    Args:
+        step: $k$, above 0.
+        actions: $d$, from 2 on.
+        horizon: $T$, or `math.inf` for the limit.
+        fineness: of the quadrature, as in `loss_derivative`.
+
     >>> loss_parts(0.2, 3, 20)
     LossParts(sigma_1=-5.4055, sigma_2=-9.6788)
     """

@@ -143,6 +143,7 @@ def test_settings_that_do_not_go_together_are_refused(changes, message, as_users
         TrainConfig(**{**QUICK_RUN.__dict__, **changes})
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_measures_of_each_seed(
     tmp_path, capsys, as_users_run_it, monkeypatch
 ):

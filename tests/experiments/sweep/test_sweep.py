@@ -259,6 +259,7 @@ def test_a_divergence_fails_the_cell_and_not_its_neighbours(tmp_path):
     assert "TrainingDiverged: the loss must be a finite number" in "".join(finished.failed.values())
 
 
+@pytest.mark.slow
 def test_operations_are_counted_as_by_hand_and_as_by_the_compiler():
     def loop(x):
         return jax.lax.scan(lambda c, _: (c @ c, None), x, None, 7)[0]

@@ -69,6 +69,7 @@ def test_matches_are_those_of_play(x64, sizes):
             np.testing.assert_allclose(seat[0, m], swap_matrix(rows, losses), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_drawn_actions_have_the_means_of_expected_play(x64):
     """Uniform play does not learn, so drawing only adds noise: five standard errors of means over 4,000 rounds."""
     game, keys = games.random(2, 3, seed=4), jax.random.split(jax.random.key(0), 2)
