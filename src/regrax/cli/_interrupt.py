@@ -23,7 +23,9 @@ PRESSED = threading.Event()
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let the first Ctrl-C be a KeyboardInterrupt, which ends the process here; the second ends it at once."""
-    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # as of a shell's background jobs
+    is_ignored = (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    )  # as of a shell's background jobs
     if is_ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
