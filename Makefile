@@ -9,7 +9,7 @@ CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo explorer test test-quick test-slow test-extras test-lowest lint format bench clean
+.PHONY: help demo docs test test-quick test-slow test-extras test-lowest test-versions lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -23,9 +23,6 @@ $(INSTALLED): pyproject.toml
 
 demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
 	$(BIN)/regrax reproduce --quick --out out/demo
-
-explorer: $(INSTALLED) ## write the explorer, one page that works from disk: docs/explorer.html
-	$(BIN)/regrax explore --out docs/explorer.html
 
 # beside each other: the type checker keeps one core busy; tests of a file share programs, so workers take runs of them
 test: $(INSTALLED) ## check style, types and the order of layers, and run the tests
@@ -61,6 +58,21 @@ $(LOWEST)/.installed: $(EXTRAS)/.installed
 test-lowest: $(LOWEST)/.installed ## run language models with the oldest transformers that is allowed
 	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/llm/test_policies.py tests/llm/test_seat.py tests/llm/test_folders.py
 
+test-versions: $(INSTALLED) ## install the wheel with the oldest and the newest of everything, and try it
+	$(BIN)/python -m tools.versions
+
+# in an environment of its own: Sphinx and Jupyter are of no use to who only changes code
+DOCS := .venv-docs
+$(DOCS)/.installed: pyproject.toml
+	test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(DOCS)/bin/python -m pip install --quiet --editable . --group docs
+	touch $@
+
+docs: $(DOCS)/.installed ## build the site, running every cell of its pages: docs/_build/html/index.html
+	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --jobs 2 --fresh-env docs docs/_build/html
+	$(DOCS)/bin/python -m tools.links docs/_build/html
+
 lint: $(INSTALLED) ## check style, types and the order of layers
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
@@ -82,4 +94,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## measure speed against the peers an
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the commands above made
-	rm -rf .venv .venv-bench $(EXTRAS) $(LOWEST) .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api .pytest_cache .ruff_cache .import_linter_cache

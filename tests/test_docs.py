@@ -1,81 +1,139 @@
-"""The code of the docs runs: every block of these pages, section by section, in an empty folder."""
+"""The pages: what the site's build does not run is run here, commands can be parsed, and everything is found."""
 
-import builtins
+import contextlib
+import io
+import json
 import re
 import shlex
-import sys
+import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
-import jax
-import numpy as np
 import pytest
+from tools import jobs
+from tools.links import broken_links
 
-import regrax as rx
-from regrax.cli import main
+from regrax._settings import parse
+from regrax.cli._entry import COMMANDS, _command
+from regrax.experiments.sweep import read_sweep
 
-DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ("wishes", "dynamics", "step-size")
-BLOCK = re.compile(r"^```(python|sh) ?(\w*)\n(.*?)^```", re.M | re.S)
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = {page.stem: page.read_text() for page in sorted(DOCS.glob("*.md"))}
+README = (ROOT / "README.md").read_text()
+FENCE = re.compile(r"^```(\S+) ?(\w*)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
+COMMAND = re.compile(r"^(?:    |!|\S*run )(?:\$ )?regrax ((?:.*\\\n)*.*)$", re.M)
 THIRTY = re.compile(r"^### (\d+)\. ", re.M)
+ELSEWHERE = {"llm"}  # tests/llm/test_documented.py runs its block
+PEERS = {"gambit": "pygambit", "openspiel": "pyspiel"}
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 
-def sections():
-    """A test per section and mark: the blocks of a section share a folder."""
-    for page in PAGES:
-        for section in re.split(r"^(?=#+ )", (DOCS / f"{page}.md").read_text(), flags=re.M):
-            blocks, title = BLOCK.findall(section), section.splitlines()[:1]
-            for mark in dict.fromkeys(mark for _, mark, _ in blocks):
-                chosen = [(kind, code) for kind, own, code in blocks if own == mark]
-                marks = [getattr(pytest.mark, mark)] if mark else []
-                yield pytest.param(chosen, id=f"{page}: {title[0].strip('# ')}", marks=marks)
+def marked_blocks():
+    """A test per block that needs a library the build does not have."""
+    for page, text in PAGES.items():
+        for number, (kind, mark, code, output) in enumerate(FENCE.findall(text)):
+            if kind == "python" and page not in ELSEWHERE:
+                assert mark == "extras", f"a block of {page}.md is run by nobody: {code}"
+                yield pytest.param(code, output, id=f"{page}-{number}", marks=pytest.mark.extras)
 
 
-@pytest.mark.parametrize("blocks", list(sections()))
-def test_the_blocks_of_a_section_run(blocks, tmp_path, monkeypatch, request):
-    logged = []
-    if any("wandb" in code for _, code in blocks):  # a service elsewhere: what it is told is kept
-        log = SimpleNamespace(init=lambda **_: None, log=lambda row, step: logged.append(step))
-        monkeypatch.setitem(sys.modules, "wandb", log)
-    monkeypatch.setattr(builtins, "input", lambda _: "rock")
-    monkeypatch.chdir(tmp_path)
-    for kind, code in blocks:
-        try:
-            (run_python if kind == "python" else run_commands)(code)
-        except ImportError as error:
-            if not request.node.get_closest_marker("extras"):
-                raise
-            pytest.skip(str(error))
-    assert logged == ([10, 20, 30, 40] if "wandb" in str(blocks) else [])
+def run(code, folder):
+    printed = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        names = {"__name__": "docs"}
+        exec("import jax, numpy as np, regrax as rx", names)
+        exec(compile(code, "docs", "exec"), names)
+    return printed.getvalue()
 
 
-def run_python(code):
-    exec(compile(code, "docs", "exec"), {"rx": rx, "np": np, "jax": jax, "__name__": "docs"})
+@pytest.mark.parametrize(("code", "output"), list(marked_blocks()))
+def test_a_block_that_needs_extras_runs_and_prints_what_the_page_says(code, output, tmp_path):
+    try:
+        printed = run(code, tmp_path)
+    except ImportError as error:
+        pytest.skip(str(error))
+    assert not output or printed == output
 
 
-def run_commands(code):
-    for line in code.splitlines():
-        command, *arguments = shlex.split(line)
-        assert command == "regrax"
-        main(arguments)
+@pytest.mark.extras
+@pytest.mark.parametrize("file", jobs.programs(), ids=lambda file: file.stem)
+def test_a_job_prints_what_the_page_shows_for_it(file):
+    needs = file.stem.partition("_")[2]
+    pytest.importorskip(PEERS.get(needs, needs))
+    kept = json.loads((jobs.JOBS / "results.json").read_text())[file.stem]
+    assert jobs.count_lines(file) == kept["lines"]
+    assert jobs.run(file)[0] == kept["output"]
 
 
-def test_the_thirty_are_all_there_and_few_wait():
-    text = (DOCS / "wishes.md").read_text()
+def test_the_example_of_the_first_page_runs_and_is_short(tmp_path):
+    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+    assert sum(bool(line) for line in code.splitlines()) <= 15
+    assert run(code, tmp_path).splitlines()[-1].startswith("0.4")
+
+
+def commands():
+    for page, text in {**PAGES, "README": README}.items():
+        for found in COMMAND.findall(text):
+            yield pytest.param(found.replace("\\\n", " "), id=f"{page}: {found[:40]}")
+
+
+@pytest.mark.parametrize("command", list(commands()))
+def test_every_command_on_the_pages_can_be_parsed(command):
+    name, *arguments = shlex.split(command, comments=True)
+    assert name in COMMANDS
+    parse(_command(name), name, arguments)
+
+
+def test_the_sweep_on_its_page_is_one(tmp_path):
+    (text,) = re.findall(r"^```toml\n(.*?)^```", PAGES["sweep"], re.M | re.S)
+    assert tomllib.loads(text)["seeds"] == 3
+    (tmp_path / "sweep.toml").write_text(text)
+    assert len(read_sweep(tmp_path / "sweep.toml")) == 3 * 3 * 2 * 2 + 3 * 3 * 2
+
+
+def test_the_thirty_are_all_there_and_have_code():
+    text = PAGES["wishes"]
     assert [int(number) for number in THIRTY.findall(text)] == list(range(1, 31))
     parts = re.split(r"^### ", text, flags=re.M)[1:]
-    assert sum(bool(BLOCK.search(part)) for part in parts) >= 27
+    assert sum("```" in part or ".ipynb" in part for part in parts) == 30
 
 
-def test_the_pages_are_two_clicks_from_the_first():
-    first = (DOCS.parent / "README.md").read_text()
-    for page in PAGES:
-        assert f"docs/{page}.md" in first or f"({page}.md)" in (DOCS / "wishes.md").read_text()
+def test_every_page_is_one_click_from_the_front_page_or_in_its_contents():
+    front = PAGES["index"]
+    assert "docs/index.md" in README
+    listed = set(re.findall(r"^[\w/-]+$", front, re.M)) | {"index"}
+    assert set(PAGES) <= listed
 
 
-def test_the_pictures_of_the_pages_are_there():
-    for page in PAGES:
-        for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (DOCS / f"{page}.md").read_text()):
-            assert (DOCS / link).is_file(), link
+def test_the_notebooks_for_a_class_have_exercises_and_no_output():
+    notebooks = sorted((DOCS / "class").glob("*.ipynb"))
+    assert len(notebooks) == 3
+    for file in notebooks:
+        cells = json.loads(file.read_text())["cells"]
+        assert sum("**Exercise" in "".join(cell["source"]) for cell in cells) >= 3
+        assert not any(cell.get("outputs") for cell in cells)
+
+
+def test_the_gallery_has_a_dozen_pictures():
+    assert len(re.findall(r"^## \d+\. ", PAGES["gallery"], re.M)) >= 12
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    page = '<a href="b.html#there">b</a><a href="#gone">c</a><script src="https://x.org/y.js"></script>'
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="https://x.org">x</a>')
+    wrong, count = broken_links(tmp_path)
+    assert [line.partition(": ")[2] for line in wrong] == [
+        "loads https://x.org/y.js",
+        "links to #gone",
+    ]
+    assert count == 2
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README"])
+def test_links_of_a_page_lead_to_files_of_the_project(page):
+    text, folder = (README, ROOT) if page == "README" else (PAGES[page], DOCS)
+    for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
+        made = link.startswith(("http", "api/")) or "/api/" in link
+        assert made or (folder / link).exists(), link

@@ -55,13 +55,6 @@ def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, 
     }
 
 
-def test_the_page_on_agents_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "agents.md").read_text(), re.S)
-    exec(code, {})
-    assert "Counter({'number': 30}) 0" in capsys.readouterr().out
-
-
 def test_the_layout_and_the_command_on_the_page_on_audits_read_logs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "audit.md").read_text()

@@ -50,7 +50,8 @@ def test_results_show_themselves_in_a_notebook():
     found = rx.round_robin(["hedge(0.1)"], ["chicken"], 2)
     results = [rx.games.chicken(), rx.solve("chicken"), rx.play("chicken", "hedge(0.1)", 2), found]
     for one in results:
-        assert one._repr_html_().startswith("<table><tr><th>")
+        assert "<table><tr><th>" in one._repr_html_()
+    assert results[2]._repr_html_().count("<svg") == 2  # a small picture per player
     assert "<td>hedge(0.1)</td>" in found._repr_html_()
     assert rx.games.random(5, 5)._repr_html_().endswith("<p>...</p>")
     hostile = rx.Game(np.zeros((2, 2, 2)), players=("<b>", "<i>"))

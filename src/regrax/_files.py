@@ -61,7 +61,10 @@ def output_file(path: Path) -> Path:
         raise ValueError(f"{path} must be a regular file or a new one")
     if not path.absolute().parent.is_dir():
         raise ValueError(f"{path} must be in a folder that exists")
-    return path.resolve()
+    try:
+        return path.resolve()
+    except RuntimeError:
+        raise ValueError(f"{path} must be a file, got links in a circle") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -15,10 +15,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from regrax._files import write_output
 
 Columns = Mapping[str, Sequence[Any]]
 MAX_HTML_ROWS = 20
+SKETCH_POINTS = 120
 _SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 _ESCAPED = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 
@@ -88,8 +91,33 @@ def to_html(self: Table) -> str:
     return f"<table>{''.join(lines)}</table>{more}"
 
 
+def sketch(rows: Any) -> str:
+    """Rows of probabilities as a small picture, a line per column, for a notebook.
+
+    >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]])).count("<polyline")
+    2
+    """
+    rows = np.asarray(rows)
+    shown = rows[np.unique(np.linspace(0, len(rows) - 1, SKETCH_POINTS).round().astype(int))]
+    across = np.linspace(2, 198, len(shown)) if len(shown) > 1 else np.array([2, 198])
+    lines = [
+        f'<polyline fill="none" stroke="hsl({index * 137 % 360} 65% 45%)" points="'
+        + " ".join(
+            f"{x:.1f},{58 - 56 * y:.1f}"
+            for x, y in zip(across, np.broadcast_to(line, across.shape), strict=True)
+        )
+        + '"/>'
+        for index, line in enumerate(shown.T)
+    ]
+    box = 'viewBox="0 0 200 60" width="200" height="60" style="border:1px solid #8888;margin:2px"'
+    return f'<svg {box} role="img" aria-label="policies over rounds">{"".join(lines)}</svg>'
+
+
 def _row(tag: str, cells: Iterable[Any]) -> str:
-    texts = [f"{cell:.4g}" if isinstance(cell, float) else html.escape(str(cell)) for cell in cells]
+    texts = [
+        f"{cell:.4g}" if isinstance(cell, float | np.floating) else html.escape(str(cell))
+        for cell in cells
+    ]
     return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 

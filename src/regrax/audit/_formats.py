@@ -163,7 +163,7 @@ def _csv_header(reader: Iterator[list[str]]) -> list[str]:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
         raise ValueError(f"the first line must name the columns in CSV: {error}") from None
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)
     if twice:
         raise ValueError(f"every column must have its own name, got {twice[0][:60]} twice")
     return header

@@ -1,6 +1,8 @@
 """`regrax games`: the zoo, or one game in full."""
 
 from dataclasses import dataclass
+from itertools import islice
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,10 +85,10 @@ def _described(game: "Game", about: Any) -> dict[str, Any]:
 
 
 def _print(game: "Game", about: Any) -> None:
-    rows = _rows(game)
-    print_table((*game.players, "payoffs"), rows[:MAX_PRINTED_ACTIONS], str(game))
-    if len(rows) > MAX_PRINTED_ACTIONS:
-        print(f"{len(rows) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
+    print_table((*game.players, "payoffs"), _rows(game), str(game))
+    left_out = prod(game.sizes) - MAX_PRINTED_ACTIONS
+    if left_out > 0:
+        print(f"{left_out} more joint actions; --json prints all")
     for text in (about.summary, about.rule, game.comment):
         if text:
             print(printable(text))
@@ -122,9 +124,9 @@ def _strategies(game: "Game", known: "Known") -> str:
 def _rows(game: "Game") -> list[list[str]]:
     import numpy as np
 
-    payoffs = np.asarray(game.payoffs)
+    payoffs, labels = np.asarray(game.payoffs), game.actions
     return [
-        [game.actions[n][a] for n, a in enumerate(joint)]
+        [labels[n][a] for n, a in enumerate(joint)]
         + [" ".join(f"{float(paid):.6g}" for paid in payoffs[(slice(None), *joint)])]
-        for joint in np.ndindex(*game.sizes)
+        for joint in islice(np.ndindex(*game.sizes), MAX_PRINTED_ACTIONS)
     ]

@@ -2,7 +2,7 @@
 
 Python raises KeyboardInterrupt between two of its own instructions. A compiled program that runs for a minute does not
 come to one, and a library that is being imported takes it for a failure of its own. So an import is left at once, and a
-thread that hears of Ctrl-C as well ends a process that is still there a second later: files are written whole or not at
+thread that Ctrl-C wakes as well ends a process that is still there a second later: files are written whole or not at
 all, and runs go on from any moment.
 """
 
@@ -23,17 +23,15 @@ PRESSED = threading.Event()
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let the first Ctrl-C be a KeyboardInterrupt, which ends the process here; the second ends it at once."""
-    is_ignored = (
-        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    )  # as of a shell's background jobs
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a shell's background jobs
     if is_ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
-    ended, (reads, writes) = threading.Event(), os.pipe()
-    os.set_blocking(writes, False)
-    wakeup = signal.set_wakeup_fd(writes, warn_on_full_buffer=False)
+    ended, (reader, writer) = threading.Event(), os.pipe()
+    os.set_blocking(writer, False)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     before = signal.signal(signal.SIGINT, _raise)
-    threading.Thread(target=_watch, args=[reads, ended], daemon=True).start()
+    threading.Thread(target=_watch, args=[reader, ended], daemon=True).start()
     try:
         yield
     except KeyboardInterrupt:
@@ -44,7 +42,7 @@ def interruptible() -> Iterator[None]:
         ended.set()
         signal.signal(signal.SIGINT, before)
         signal.set_wakeup_fd(wakeup)
-        os.close(writes)
+        os.close(writer)
         PRESSED.clear()
 
 
@@ -62,11 +60,11 @@ def _is_importing(frame: FrameType | None) -> bool:
     return frame is not None
 
 
-def _watch(pipe: int, ended: threading.Event) -> None:
-    while signals := os.read(pipe, 1):
+def _watch(reader: int, ended: threading.Event) -> None:
+    while signals := os.read(reader, 1):
         if signals[0] == signal.SIGINT and not ended.wait(GRACE_SECONDS):
             _leave()
-    os.close(pipe)
+    os.close(reader)
 
 
 def _leave() -> None:

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks, regret
-from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._tables import sketch, to_csv, to_html, to_latex, to_pandas
 from regrax.games._game import Game, unfolded
 from regrax.learners import Round, Seats, Sum, Vectors, fold_rounds
 from regrax.simplex import products
@@ -253,7 +253,10 @@ class Trajectory(NamedTuple):
         drawn = {} if self.actions is None else {"drawn": np.hstack(self.played).ravel() > 0}
         return {**table, **drawn}
 
-    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
+    to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
+
+    def _repr_html_(self) -> str:
+        return "".join(map(sketch, self.policies)) + to_html(self)
 
     def summary(self) -> Summary:
         """Payoffs, regrets and averages of the play, in double precision."""

@@ -107,6 +107,9 @@ def play(
     if keep == "all":
         what, hint = f"every row of {rounds:,} rounds", 'keep="summary", or no log and no plot'
         checks.fits_in_memory(what, 16.0 * rounds * sum(game.sizes), hint)
+    if keep == "summary":  # a player's matrix, and what it is added up in
+        what, needed = f"the regrets of {max(game.sizes):,} actions", sum(d * d for d in game.sizes)
+        checks.fits_in_memory(what, 64.0 * needed, "play a game with fewer actions")
     if keep not in ("all", "summary"):
         raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
     seated = _started(game, seated_learners(game, learners), start)

@@ -143,7 +143,7 @@ class InverseSqrt(Schedule):
     scale: Scalar = eqx.field(converter=checks.as_float)
 
     def __check_init__(self) -> None:
-        checks.positive("scale", self.scale)
+        check_number("scale", self.scale)
 
     def __call__(self, round_: Numbers) -> Values:
         xp = _namespace(round_)
@@ -168,6 +168,7 @@ class PerRound(Schedule):
         self.step_sizes = listed if hasattr(listed, "dtype") else np.array(listed, float)
 
     def __check_init__(self) -> None:
+        checks.shape("step_sizes", self.step_sizes, "(n,), n >= 1", np.size(self.step_sizes) > 0)
         checks.positive("step_sizes", self.step_sizes)
 
     def __str__(self) -> str:
@@ -194,7 +195,16 @@ def as_step(step_size: Any) -> Any:
 def check_step(step_size: Step) -> None:
     """Raise unless a constant step is above zero (a schedule checks itself)."""
     if not isinstance(step_size, Schedule):
-        checks.positive("step_size", step_size)
+        check_number("step_size", step_size)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise unless a setting is above zero: a number, or an array of them, one per run; a list is neither."""
+    if isinstance(value, list | tuple):
+        raise ValueError(
+            f"{name} must be a number, got a list (per_round takes one step per round)"
+        )
+    checks.positive(name, value)
 
 
 def step_at(step_size: Any, round_: Int[Array, "*T"]) -> Any:

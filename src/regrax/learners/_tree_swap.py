@@ -13,6 +13,7 @@ from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, c
 from regrax.learners._ftrl import stacked_policies
 
 MAX_ROUNDS = 2**30  # they are counted in 32 bits
+MAX_DEPTH = 64  # twice as many levels as double within these rounds
 
 
 class Levels(NamedTuple):
@@ -50,7 +51,7 @@ class TreeSwap(Learner):
 
     def __check_init__(self) -> None:
         check_base(self.base)
-        checks.at_least("depth", self.depth, 1)
+        checks.at_least("depth", self.depth, 1, MAX_DEPTH)
         checks.at_least("branching", self.branching, 2)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Levels:

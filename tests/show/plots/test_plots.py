@@ -159,7 +159,10 @@ def test_an_animation_moves_and_saves_itself(tmp_path):
         assert picture.n_frames == 4
         pictures = {frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(picture)}
     assert len(pictures) == 4
-    assert "<img" in (tmp_path / "play.html").read_text()
+    page = (tmp_path / "play.html").read_text()
+    assert "<img" in page
+    assert "http" not in page  # nothing is loaded from elsewhere
+    assert "fa-" not in page
     with pytest.raises(ValueError, match=r"must end in .gif, .html, .mp4, got"):
         moving.save(tmp_path / "play.avi")
 

@@ -115,7 +115,7 @@ def listing_of(folder: str | Path) -> Listing:
             f"{folder} must be the folder of a sweep, got one without sweep.json"
         ) from None
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"{file} is damaged: {error}") from None
+        raise ValueError(f"{file} is damaged: {error!s:.200}") from None
 
 
 def rows_of(folder: str | Path) -> list[Row]:

@@ -4,6 +4,7 @@ from regrax.show.plots._animation import Animation, animate
 from regrax.show.plots._curves import plot_gaps
 from regrax.show.plots._dynamics import plot_phase
 from regrax.show.plots._play import plot_play
+from regrax.show.plots._progress import progress_bar
 from regrax.show.plots._style import COLORS, SUFFIXES, check_suffix
 from regrax.show.plots._tournament import plot_tournament
 
@@ -17,4 +18,5 @@ __all__ = [
     "plot_phase",
     "plot_play",
     "plot_tournament",
+    "progress_bar",
 ]

@@ -1,5 +1,6 @@
 """A play that moves: every player's policy, and the average it leaves behind, round by round."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,12 @@ from regrax.specs import as_game
 
 SUFFIXES = (".gif", ".html", ".mp4")
 MAX_PANELS = 4
+ICONS = {
+    "minus": "-", "fast-backward": "⏮", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
+    "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "⏭", "plus": "+",
+}  # fmt: skip
+_ICON = re.compile(r'<i class="fa fa-([\w -]+)"></i>')
+_LOADED = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
 
 Update = Callable[[int], None]
 
@@ -47,7 +54,9 @@ class Animation(NamedTuple):
         self._moving().save(file, writer=writer, fps=self.frames_per_second)
 
     def _repr_html_(self) -> str:
-        return self._moving().to_jshtml(fps=self.frames_per_second)
+        """matplotlib's page, without the icons that it loads from elsewhere."""
+        page = _LOADED.sub("", self._moving().to_jshtml(fps=self.frames_per_second))
+        return _ICON.sub(lambda found: ICONS.get(found[1], found[1]), page)
 
     def _moving(self) -> FuncAnimation:
         def draw(frame: int) -> list[Any]:

@@ -1,0 +1,99 @@
+"""What must work wherever regrax is installed: `python smoke.py` in an environment of its own, in about a minute.
+
+Commands are run as a user runs them, by the script that pip installed, in an empty folder; every name that the stubs
+promise is loaded; extras are tried if they are there.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+from contextlib import chdir
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+NEEDS_EXTRA = {"llm": "torch", "torch": "torch"}
+LAZY = ("matplotlib", "rich", "torch", "pandas")
+PLAYING = "import sys, regrax as rx; rx.play('chicken', 'hedge(0.1)', 5); print(*sys.modules)"
+
+
+def main() -> None:
+    """Everything, in an empty folder."""
+    import regrax
+
+    names = sum(1 for _ in load_names(Path(regrax.__file__).parent))
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        commands()
+        tried = extras()
+    loaded = subprocess.run([sys.executable, "-c", PLAYING], capture_output=True, check=True)
+    assert not set(LAZY) & set(loaded.stdout.decode().split()), (
+        "playing a game loads what it need not"
+    )
+    print(
+        f"regrax {regrax.__version__}: {names} names, five commands, extras: {', '.join(tried) or 'none'}"
+    )
+
+
+def load_names(package: Path):
+    """Every name of every stub, loaded."""
+    for stub in sorted(package.rglob("*.pyi")):
+        parts = stub.parent.relative_to(package).parts
+        needs = NEEDS_EXTRA.get(parts[0]) if parts else None
+        if needs and not find_spec(needs):
+            continue
+        module = import_module(".".join(["regrax", *parts]))
+        for node in ast.parse(stub.read_text("utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                yield from (getattr(module, alias.asname or alias.name) for alias in node.names)
+
+
+def regrax(*arguments: str) -> str:
+    """What the installed command prints."""
+    command = Path(sys.executable).with_name("regrax")
+    return subprocess.run([command, *arguments], capture_output=True, check=True, text=True).stdout
+
+
+def commands() -> None:
+    """Play, solve, train, seat what was trained, audit: small, with numbers that are known."""
+    log = ("--seed", "1", "--log", "log.jsonl", "--plot", "play.png")
+    regrax("play", "weighted-rps", "--learners", "hedge(0.4479)", "--rounds", "20", *log)
+    assert Path("play.png").stat().st_size > 10_000
+    solved = json.loads(regrax("solve", "chicken", "--objective", "welfare", "--json"))
+    assert abs(sum(solved["payoffs"]) - 10.5) < 1e-6, solved
+    small = "--model linear --actions 3 --horizon 5 --steps 5 --batch 8 --out run"
+    regrax("train", *small.split())
+    seated = "--learners", 'checkpoint("run/seed-0")', "--rounds", "5", "--json"
+    assert json.loads(regrax("play", "weighted-rps", *seated))["rounds"] == 5
+    audited = json.loads(regrax("audit", "log.jsonl", "--json", "--html", "audit.html"))
+    assert [agent["rounds"] for agent in audited["agents"]] == [20, 20]
+
+
+def extras() -> list[str]:
+    """What is installed beside regrax, each tried once."""
+    import regrax as rx
+
+    tried = []
+    if find_spec("pyspiel"):
+        back = rx.games.from_openspiel(rx.games.to_openspiel("chicken"))
+        assert (back.payoffs == rx.games.chicken().payoffs).all()
+        tried.append("open_spiel")
+    if find_spec("flint"):
+        assert "0.414906903355" in regrax(
+            "certify", "--rigorous", "--actions", "2", "--horizon", "20"
+        )
+        tried.append("python-flint")
+    if find_spec("pyarrow"):
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        rows = {"action": [0, 1], "losses": [[0.0, 1.0], [0.0, 1.0]]}
+        parquet.write_table(pa.table(rows), "log.parquet")
+        assert rx.audit_log("log.parquet").agents[0].rounds == 2
+        tried.append("pyarrow")
+    return tried
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Install what would be released, as a stranger does, and see that it works: `python -m tools.versions`.
+
+The wheel and the source distribution are built, installed into fresh environments under `.venv-versions`, and tried by
+`tools/smoke.py`: on the oldest Python with every dependency at its lower bound, and on the newer ones with the newest.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+TRIED_EXTRAS = ("openspiel", "pyarrow", "rigorous")  # those whose oldest wheels are small
+TYPED = """import regrax as rx
+from regrax.theory import step_size
+game: rx.Game = rx.games.weighted_rps()
+play: rx.Trajectory = rx.play(game, [rx.Hedge(0.45), "uniform()"], rounds=5)
+gap: float = float(rx.cce_gap(play.joint, game)) + step_size(3, 20)
+rx.nonsense  # error
+rx.play(game, "uniform()", rounds="ten")  # error
+"""
+
+
+class Setup(NamedTuple):
+    """An environment: which Python, which of the built files, and whether everything is as old as is allowed."""
+
+    python: str
+    suffix: str
+    lowest: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it is made."""
+        return ROOT / ".venv-versions" / (self.python + ("-lowest" if self.lowest else ""))
+
+
+SETUPS = (Setup("3.11", ".whl", lowest=True), Setup("3.12", ".whl"), Setup("3.13", ".tar.gz"))
+
+
+def lower_bounds(project: dict) -> list[str]:
+    """Every dependency, and those of the extras that are tried, at its lower bound.
+
+    >>> lower_bounds({"dependencies": ["jax>=0.8"], "optional-dependencies": {"pyarrow": ["pyarrow>=17"]}})
+    ['jax==0.8', 'pyarrow==17']
+    """
+    extras = project["optional-dependencies"]
+    needs = [*project["dependencies"], *(n for e in TRIED_EXTRAS for n in extras.get(e, ()))]
+    return [need.replace(">=", "==") for need in needs]
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version: on the path, or among those of pyenv."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = sorted(pyenv.glob(f"{version}.*/bin/python"))
+    return str(found[-1]) if found else shutil.which(f"python{version}")
+
+
+def run(*command: object, **options: object) -> subprocess.CompletedProcess:
+    """A command, whose output is shown only if it fails."""
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def build(folder: Path) -> dict[str, Path]:
+    """The wheel and the source distribution, by their endings."""
+    shutil.rmtree(folder, ignore_errors=True)
+    run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
+    return {end: next(folder.glob(f"*{end}")) for end in (".whl", ".tar.gz")}
+
+
+def install(setup: Setup, python: str, built: Path) -> Path:
+    """The environment's Python, with the built file in it; what it needs is fetched again only if that changed."""
+    own, made = setup.folder / "bin" / "python", setup.folder / "made-for.toml"
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    if not made.exists() or made.read_text("utf-8") != project:
+        run(python, "-I", "-m", "venv", "--clear", setup.folder)
+        pinned = lower_bounds(tomllib.loads(project)["project"]) if setup.lowest else []
+        run(own, "-I", "-m", "pip", "install", "--quiet", built, *pinned)
+        made.write_text(project, "utf-8")
+    run(own, "-I", "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", built)
+    return own
+
+
+def check_types(own: Path) -> None:
+    """A type checker sees the installed names: what is there passes, what is not is an error on its line."""
+    checker = Path(sys.executable).with_name("basedpyright")
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "typed.py"
+        file.write_text(TYPED, "utf-8")
+        command = [checker, "--level", "error", "--pythonpath", own, file]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    wrong = [number for number, line in enumerate(TYPED.splitlines(), 1) if "# error" in line]
+    seen = sorted({int(line) for line in re.findall(r"typed\.py:(\d+):\d+ - error", done.stdout)})
+    assert seen == wrong, done.stdout
+
+
+def check(setup: Setup, built: dict[str, Path]) -> str:
+    """Install and try one environment; one line says how it went."""
+    python = interpreter(setup.python)
+    name = setup.folder.name
+    if python is None:
+        return f"{name}: skipped, Python {setup.python} is not installed"
+    own = install(setup, python, built[setup.suffix])
+    smoke = run(own, "-I", ROOT / "tools" / "smoke.py", env={**os.environ, "JAX_PLATFORMS": "cpu"})
+    check_types(own)
+    return f"{name}, {built[setup.suffix].name}: {smoke.stdout.strip()}"
+
+
+def main() -> None:
+    """Every environment, two at a time."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("versions", nargs="*", help="only these, such as 3.11-lowest")
+    chosen = parser.parse_args().versions or [setup.folder.name for setup in SETUPS]
+    built = build(ROOT / "dist")
+    with ThreadPoolExecutor(2) as pool:
+        setups = [setup for setup in SETUPS if setup.folder.name in chosen]
+        for line in pool.map(lambda setup: check(setup, built), setups):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
