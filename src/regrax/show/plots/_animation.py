@@ -18,8 +18,8 @@ from regrax.specs import as_game
 SUFFIXES = (".gif", ".html", ".mp4")
 MAX_PANELS = 4
 ICONS = {
-    "minus": "-", "fast-backward": "⏮", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
-    "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "⏭", "plus": "+",
+    "minus": "-", "fast-backward": "&laquo;", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
+    "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "&raquo;", "plus": "+",
 }  # fmt: skip
 _ICON = re.compile(r'<i class="fa fa-([\w -]+)"></i>')
 _LOADED = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
