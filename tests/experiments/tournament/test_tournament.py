@@ -246,7 +246,7 @@ def test_tables(tmp_path):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-def test_the_command(capsys, tmp_path):
+def test_the_command(capsys, tmp_path, monkeypatch):
     picture = tmp_path / "map.svg"
     chosen = ("--learners", "uniform", "hedge(0.5)", "--games", "chicken", "random(2, 2)")
     command = ("tournament", *chosen, "--rounds", "20", "--seeds", "2", "--plot", str(picture))
@@ -260,6 +260,7 @@ def test_the_command(capsys, tmp_path):
     assert result["start"] == "random"
     assert np.shape(result["pairings"]["payoff"]) == (2, 2)
     assert b"<svg" in picture.read_bytes()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     main(command)
     shown, err = capsys.readouterr()
     assert (
