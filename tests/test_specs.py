@@ -37,7 +37,7 @@ def test_learner_specs(text, canonical):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected name, or name.* but '' is none"),
+        ("", "expected name, or name.* got ''"),
         ("hedge(0.4", r"'\(' was never closed"),
         ("hedge(0.4))", r"unmatched '\)'"),
         ("hedge(0.4 0.5)", "Perhaps you forgot a comma"),

@@ -67,9 +67,7 @@ def _parse(text: str, example: str) -> Call:
             raise ValueError("it has no name")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
-        raise ValueError(
-            f"expected {GRAMMAR}{example}, but {_short(text)} is none: {reason}"
-        ) from None
+        raise ValueError(f"expected {GRAMMAR}{example}, got {_short(text)}: {reason}") from None
     return call
 
 
@@ -214,7 +212,9 @@ def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any
         spelled = _with_hyphens if kind == "game" else str
         close = difflib.get_close_matches(call.name, known, 1, 0.5)
         hint = f"; did you mean {spelled(close[0])}?" if close else ""
-        listed = f"`regrax {kind}s` lists them" if kind in ("game", "learner") else _listed(known)
+        listed = (
+            f"`regrax {kind}s` lists all {kind}s" if kind in ("game", "learner") else _listed(known)
+        )
         raise ValueError(
             f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
         )

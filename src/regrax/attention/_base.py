@@ -9,14 +9,15 @@ from regrax.learners import Learner
 
 
 class TrainableLearner(Learner):
-    r"""A learner with parameters to train: besides playing round by round it answers whole batches at once.
+    r"""A learner with parameters to train: besides playing round by round it maps whole batches at once.
 
     Batches keep the sequence axis last, where it is contiguous: `losses[t, j, n]` is the loss of action $j$ in
-    round $t$ of sequence $n$. The training form and the playing form agree to rounding. Every array leaf is a
-    trained parameter; everything else is static.
+    round $t$ of sequence $n$. `policies` (the training form) and `policy` with `update` (the playing form) agree
+    to rounding, or up to the projection that play adds on the ball. Every array leaf is a trained parameter;
+    everything else is static.
     """
 
-    name: ClassVar[str]  # in checkpoints
+    name: ClassVar[str]  # of the kind of model, in checkpoints, `str` and `MODELS`
 
     @property
     @abstractmethod
@@ -26,7 +27,7 @@ class TrainableLearner(Learner):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The arguments that make a model of this shape: with the parameters they are the whole model."""
+        """Constructor arguments besides `key`, kept in checkpoints: with the parameters they are the whole model."""
 
     @abstractmethod
     def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:

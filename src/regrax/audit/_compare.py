@@ -23,7 +23,7 @@ from regrax.games import Game
 
 MEASURES = (*KINDS, "loss")
 MAX_CONTESTANTS = 50
-LEVEL = 0.05
+LEVEL = 0.05  # of significance, for all pairs together
 BLIND = {"bandit": "the largest of estimated regrets is biased", "received": REASON}
 
 
@@ -273,7 +273,7 @@ def _pairs(read: list[_Read], names: list[str], measure: str) -> list[Pair]:
 
 def _words(first: str, second: str, value: float, adjusted: float | None) -> str:
     if adjusted is None:
-        return f"{first} and {second}: cannot tell, for it needs at least five episodes of each"
+        return f"{first} and {second}: cannot tell: that needs at least five episodes of each"
     if adjusted > LEVEL or value == 0:
         return f"{first} and {second}: no clear difference (p = {adjusted:.2g})"
     word = "worse" if value > 0 else "better"

@@ -28,7 +28,7 @@ class Layout:
         fields: from a row's field to its path in a record; a field that is not named is looked for under its own name.
         rows: the path of a list of rounds; fields are looked for in a round first, then in the record around it.
         messages: the path of a list of chat messages, of which every one of the assistant is an answer.
-        actions: the names of the actions, which answers in words are searched for.
+        actions: the names of the actions to look for in answers given in words.
         parsers: which parsers read such answers.
         regex: an expression whose last match is the answer.
         format: "verifiers" or "textarena", whose records are known.

@@ -23,7 +23,7 @@ from regrax.audit._bootstrap import MIN_EPISODES
 
 DRAWS = 1999
 MAX_PERMUTED_EPISODES = 2000  # beyond, the statistic is taken as normal
-LEVEL = 0.95
+LEVEL = 0.95  # of confidence, for the interval of one pair
 Values = Float[np.ndarray, "E"]
 
 

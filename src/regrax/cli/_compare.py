@@ -20,13 +20,13 @@ class CompareLogs:
     """Compare the agents of several logs, or of one, by their regret.
 
     Args:
-        logs: The logs, one per agent, the first that which others are held against; or one log of several agents.
-        agent: Which agent of each log.
-        measure: The regret that is compared, or loss.
+        logs: The logs, one per agent, the first being the reference; or one log of several agents.
+        agent: Which agent of each log; needed if several logs hold several agents.
+        measure: What is compared: a kind of regret, or the loss itself.
         fail_above: End with exit code 1 if an agent's measure per round is above this.
-        fail_if_worse: End with exit code 1 if an agent is surely worse than the first (5 % for all pairs together).
+        fail_if_worse: End with exit code 1 if an agent is significantly worse than the first (at 5 % for all pairs).
         json: Print one JSON object.
-        html: Write a page into this file.
+        html: Write an HTML page to this file.
 
     regrax compare before.jsonl after.jsonl --fail-if-worse
     """
@@ -93,7 +93,7 @@ def _print(comparison: "Comparison") -> None:
             rows.append([name, number(p.difference), _ends(p.low, p.high), *small, how])
         columns = (
             "difference",
-            "an episode",
+            "per episode",
             "95 % interval",
             "p",
             "p, Holm",

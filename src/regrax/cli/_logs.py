@@ -16,10 +16,10 @@ class LogOptions:
         fields: The same for single fields, as in episode=game_id payoff=info.reward.
         format: Records of a known harness: verifiers or textarena.
         rows: The field that lists an episode's rounds.
-        messages: The field that holds chat messages, of which each of the assistant is an answer.
-        actions: The names of the actions, which answers in words are searched for.
-        parsers: Which parsers read answers, of think, regex, json, name and number.
-        regex: An expression whose last match is the answer.
+        messages: The field that holds chat messages; each message of the assistant is an answer.
+        actions: The names of the actions to look for in answers given in words.
+        parsers: Which parsers read answers, among think, regex, json, name and number.
+        regex: A regular expression whose last match is the answer.
     """
 
     game: str | None = None

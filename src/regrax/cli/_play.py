@@ -21,12 +21,12 @@ class Play:
         game: A game's spec, as in weighted-rps or random(10, 10, seed=3), or a .json, .npz or .nfg file.
         learners: One learner's spec for every seat, or one for each: hedge(0.4479), blum_mansour(hedge(0.9944)), ...
         rounds: How many rounds to play.
-        episodes: How often to play them, each time from the beginning; --plot draws the first.
+        episodes: How many times to play them, each from the beginning; --plot draws the first.
         seed: Draw actions with this seed; without it every player sees expected losses.
-        start: The policy of round 1, one or one for each seat: probabilities as in 0.2,0.8, an action, random(7), or
-            own.
+        start: The policy of round 1, one for all seats or one for each: probabilities as in 0.2,0.8, an action,
+            random(7), or own (the learner's choice).
         log: Write a JSON line for every round and player to this file.
-        plot: Draw gaps, regrets with their bounds, simplices and joint play into this .png, .svg or .pdf file.
+        plot: Draw gaps, regrets with their bounds, simplices and joint play to this .png, .svg or .pdf file.
         json: Print one JSON object.
 
     regrax play weighted-rps --learners 'hedge(0.4479)' --rounds 20

@@ -86,13 +86,13 @@ def play(
         learners: one learner, or its spec, as in `"hedge(0.45)"`, per seat; one alone fills every seat. A
             `HostLearner` is played in a plain loop.
         rounds: how many rounds to play, an integer >= 1.
-        key: to draw actions with; bandit learners need it. By default everyone sees expected losses.
+        key: a JAX random key to draw actions with; bandit learners need one. By default everyone sees expected losses.
         start: for each player the policy of round 1: probabilities, an action's index or label, `"random"`,
-            `"random(7)"` for another seed, or None for the learner's own choice, which is the default. One text is for
-            every player. See `Learner.starting_at`.
-        keep: `"all"` rows, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds, and which
-            is played in double precision if they are more than a million.
-        on_round: called with the `Round` after every round, which is then played in a plain loop.
+            `"random(7)"` for another seed, or `"own"` or None (the default) for the learner's own choice. A single
+            string applies to every player. See `Learner.starting_at`.
+        keep: `"all"` rounds, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds, and which
+            is played in double precision if there are more than a million.
+        on_round: called with the `Round` after every round; play is then a plain Python loop.
         on_progress: called with the rounds played so far and `rounds`, from time to time.
 
     >>> from regrax.games import weighted_rps

@@ -65,9 +65,9 @@ class Learner(eqx.Module):
         Args:
             actions: how many actions.
             rounds: how many rounds, or an array of such numbers, which gives an array of bounds.
-            width: what the losses of a round span at most; a bandit learner's losses are between 0 and `width`, and
-                its bound is on expected regret.
-            largest: what the widest single round spans, for bounds that look at it; by default `width`.
+            width: an upper bound on the range (largest less smallest) of a round's losses; a bandit learner's losses
+                are between 0 and `width`, and its bound is on expected regret.
+            largest: the range of the widest single round, for bounds that depend on it; by default `width`.
         """
         return None
 
@@ -89,7 +89,7 @@ class Learner(eqx.Module):
         return started(self, start)
 
     def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
-        """What of a round `update` is given."""
+        """The feedback of a round: the part of it that `update` is given."""
         return loss
 
     def __str__(self) -> str:

@@ -351,7 +351,7 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
     for learner in learners:
         if isinstance(learner, BanditLearner) and key is None:
             raise ValueError(
-                f"{learner} sees only the loss of an action it draws, so it needs a key (a seed), got none"
+                f"{learner} sees only the loss of the action it draws, so it needs a key (a seed), got none"
             )
 
 

@@ -235,7 +235,7 @@ class Hedge(SumLearner):
     r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
 
     `step_size` is a number, or a schedule: `InverseSqrt(c)`, the decreasing step that needs no horizon, or
-    `PerRound(k_1, ..., k_T)`. With non-increasing steps and losses that span at most $w$ a round, regret
+    `PerRound(k_1, ..., k_T)`. With non-increasing steps and losses whose range in a round is at most $w$, regret
     $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$: for `InverseSqrt(c)` at most $(\ln d / c + c w^2 / 4) \sqrt T$. From a
     `prior` $\pi_1$ it plays $\pi_t \propto \pi_1 e^{-k_t S_{t-1}}$, and $\max_j \ln(1/\pi_{1,j})$ takes the place of
     $\ln d$; an action whose prior is 0 is never played.

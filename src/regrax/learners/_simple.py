@@ -1,4 +1,4 @@
-"""Extremes that need no hyperparameter: never learn, follow the leader, answer the last loss."""
+"""Learners without hyperparameters: never learn, follow the leader, best-respond to the last loss."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -37,10 +37,10 @@ class Uniform(Learner):
 
 
 class FollowTheLeader(SumLearner):
-    r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally: fictitious play.
+    r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally.
 
-    In a game this is fictitious play, every player answering the others' average so far; the spec
-    `fictitious_play()` is read as this learner. Alternating losses make its regret grow linearly,
+    In a game this is fictitious play, every player best-responding to the others' empirical play;
+    the spec `fictitious_play()` is read as this learner. Alternating losses make its regret grow linearly,
     so it has no bound.
 
     >>> import jax.numpy as jnp
@@ -58,7 +58,7 @@ class FollowTheLeader(SumLearner):
 class BestResponse(Learner):
     r"""$\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$, ties shared equally; round 1 is uniform.
 
-    In a game this is best-response dynamics: answer what the others just played. It has no bound.
+    In a game this is best-response dynamics: best-respond to what the others just played. It has no bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

@@ -1,9 +1,10 @@
 r"""Sums over rounds at a cost that does not grow with the horizon.
 
-The loss is $\sum_{n=0}^{T-1} f(n/T)$ with $f$ smooth in $\theta$, $n/T = \sin^2\theta$ (in $n/T$ itself the best
-possible loss has a square-root singularity at 1). So the sum is an integral of $f(\theta)$ against the measure with an
-atom at every $\theta_n$. The Gauss rule of that measure is exact for polynomials in $\theta$ of degree below twice its
-size, and gives the sum over a million rounds, or the integral $T \to \infty$, from a few dozen values of $f$.
+The expected squared regret is $\sum_{n=0}^{T-1} f(n/T)$, $n$ being the number of rounds past, with $f$ smooth in the
+angle $\theta$, $n/T = \sin^2\theta$ (in $n/T$ itself the best possible loss has a square-root singularity at 1). So
+the sum is an integral of $f(\theta)$ against the measure with an atom at every $\theta_n$. The Gauss rule of that
+measure is exact for polynomials in $\theta$ of degree below twice its size, and gives the sum over a million rounds,
+or the integral $T \to \infty$, from a few dozen values of $f$.
 """
 
 from functools import lru_cache
@@ -22,6 +23,9 @@ def round_nodes(
     horizon: int | float, nodes: int
 ) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
     r"""Angles and weights of total 1 with $\frac1T \sum_{n<T} f(\theta_n) \approx \sum_i w_i f(\theta_i)$.
+
+    At most `nodes` of them; how many are enough is for the caller to say (`node_count` in `regrax.theory._loss`). A
+    horizon of `math.inf` gives the rule of the integral. The arrays are cached, and so read-only.
 
     >>> import numpy as np
     >>> theta, weight = round_nodes(1000, 12)

@@ -35,16 +35,17 @@ FAMILIES = {
     "drifting": Drifting(),
     "heavy-tailed": StudentT(),
 }
+"""Not part of the settings that results are kept by: after a change here, use a new folder, or old results are read."""
 
 
 @dataclass(frozen=True)
 class GeneralizationConfig:
-    """How many rounds, and how many sequences of each family."""
+    """One horizon to measure at: how many rounds, how many sequences of each family, and which trained models."""
 
     actions: int
     horizon: int  # that the models were trained for
-    rounds: int
-    sequences: int
+    rounds: int  # that are played
+    sequences: int  # of each family
     models: dict[str, TrainConfig]
     seed: int = 17
 
@@ -60,7 +61,7 @@ class Generalization:
 def config_of(
     config: ReproduceConfig, models: dict[str, TrainConfig]
 ) -> list[GeneralizationConfig]:
-    """A part per horizon."""
+    """A part per number of rounds: the trained horizon, and unless `quick` also a shorter and a longer one."""
     own, count = config.horizon, 2000 if config.quick else 4000
     rounds = [own] if config.quick else [max(2, own // 4), own, 5 * own]
     return [GeneralizationConfig(config.actions, own, T, count, models) for T in rounds]
@@ -101,7 +102,7 @@ def _everyone(config: GeneralizationConfig, trained: dict[str, Any]) -> dict[str
 
 
 def regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> float:
-    """Mean external regret."""
+    """Mean external regret over sequences."""
     return float((jnp.sum(played * losses, (0, 1)) - losses.sum(0).min(0)).mean())
 
 

@@ -55,7 +55,7 @@ def _differences(comparison: Comparison) -> Section:
         "permutation test; Holm's holds for all pairs together. Intervals are of one pair each. The effect size is the "
         "difference in standard deviations."
     ]
-    columns = ("difference", "an episode", "95 % interval", "p", "p, Holm", "effect", "episodes")
+    columns = ("difference", "per episode", "95 % interval", "p", "p, Holm", "effect", "episodes")
     return Section(
         "pairs", "Differences", text, [], [Table(columns, [*map(_row, comparison.pairs)])]
     )

@@ -272,7 +272,7 @@ def _systems(reproduction: Reproduction) -> Section:
         same = "yes" if gap < ROUNDING else "no"
         exact = f"{systems.steps[name]:.7f}"
         rows.append((operator, ALGORITHMS[name], spread(steps, 5), exact, same, f"{gap:.1e}"))
-    columns = ("operator", "algorithm", "step reproduction by training", "step by theory")
+    columns = ("operator", "algorithm", "step found by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
     return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
