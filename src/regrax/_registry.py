@@ -36,7 +36,7 @@ LEARNERS = {
     ),
     "blum_mansour": Entry(
         "regrax.learners:BlumMansour",
-        "swap regret from any base: one copy an action, and their fixed point",
+        "swap regret from any base: one copy per action, and their fixed point",
         (
             "blum_mansour(hedge(0.9944))",
             "blum_mansour(regret_matching())",

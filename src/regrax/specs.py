@@ -118,7 +118,7 @@ def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -
     known = {**data, **aliases, **registry.PARTS, **(more or {})}
     built = _build(_parse(text, example), known, "learner", example)
     if not isinstance(built, _load(registry.LEARNER)):
-        raise ValueError(f"expected a learner, as in {example}, but {text} is none")
+        raise ValueError(f"expected a learner, as in {example}, got {text}")
     return built
 
 

@@ -1,4 +1,4 @@
-"""Blum-Mansour: any external-regret learner becomes a swap-regret learner, one copy an action."""
+"""Blum-Mansour: any external-regret learner becomes a swap-regret learner, one copy per action."""
 
 from functools import partial
 from typing import ClassVar, NamedTuple

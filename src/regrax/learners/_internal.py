@@ -1,4 +1,4 @@
-r"""Internal regret without a copy an action: learners that weigh the pairs $i \to j$ themselves.
+r"""Internal regret without a copy per action: learners that weigh the pairs $i \to j$ themselves.
 
 Both keep the gains $R_{ij} = \sum_t \pi_{t,i} (\ell_{t,i} - \ell_{t,j})$ of playing $j$ wherever $i$ was played, turn
 them into rates $A_{ij} \ge 0$, and play the distribution whose flow balances:
