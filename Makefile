@@ -29,7 +29,7 @@ test: $(INSTALLED) ## check style, types and the order of layers, and run the te
 	$(MAKE) --no-print-directory --jobs 2 lint test-quick
 
 test-quick: $(INSTALLED)
-	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m 'not slow'
+	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m 'not slow and not extras'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow
