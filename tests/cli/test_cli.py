@@ -228,7 +228,6 @@ def test_a_defect_of_ours_is_one_line_and_exit_code_seventy(capsys, monkeypatch)
     def broken():
         raise KeyError("nowhere")
 
-    monkeypatch.setattr("regrax._registry.games", broken)
     monkeypatch.setattr("regrax.cli._games.games", broken)
     with pytest.raises(SystemExit) as left:
         main(["games"])
