@@ -145,8 +145,9 @@ def prepared() -> Iterator[None]:
     if LEVEL not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
-    gc.set_threshold(NEW_OBJECTS)
     with contextlib.ExitStack() as stack:
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(NEW_OBJECTS)
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()
             folder.mkdir(parents=True, exist_ok=True)

@@ -37,7 +37,6 @@ from regrax.sharding import over_rows
 
 Seating = tuple[int, ...]
 """For every seat the number of the learner that takes it."""
-
 Batch = Float[Array, "B N _"]
 """Of every match (game after game, in each seating after seating) a vector for each of some seats of equal size."""
 ROUNDS_PER_SUM = 16
@@ -113,9 +112,11 @@ class _Seats:
         def one(learner: Learner, _: Array, key: PRNGKeyArray | None) -> State:
             return learner.init(actions, rounds, key=key)
 
-        keys = None if key is None else jax.vmap(partial(jax.random.split, num=self.shape[1]))(key)
-        counted = self.sorted(jnp.zeros(self.shape))
-        return self.each(one, counted, [None] * len(counted) if keys is None else self.sorted(keys))
+        places = self.sorted(
+            jnp.zeros(self.shape)
+        )  # without keys and starts, vmap has no other axis
+        keys = None if key is None else self.sorted(_split_each(key, self.shape[1]))
+        return self.each(one, places, keys or [None] * len(places))
 
     def policy(self, states: list[State]) -> Batch:
         flat = jnp.concatenate(self.each(lambda learner, state: learner.policy(state), states))
@@ -158,17 +159,17 @@ def _matches(
         added = [total.add(jnp.einsum("tbni,tbnj->bnij", counts * p, l)) for total, p, l in pairs]
         return settle(tuple(added))
 
-    own = (
-        None
-        if keys is None
-        else jax.vmap(partial(jax.random.split, num=len(seatings)))(keys).ravel()
-    )
+    own = None if keys is None else _split_each(keys, len(seatings)).ravel()
     seats = init_seats(seated, [sizes[seats[0]] for seats in alike], rounds, own)
     shapes = [(*group.shape, sizes[seats[0]]) for group, seats in zip(seated, alike, strict=True)]
     kept = tuple(Sum.zeros(*shape, shape[-1], dtype=payoffs.dtype) for shape in shapes)
     sums = fold_rounds(play_block, seats, rounds, size, fold, kept)[1]
     by_seat = _by_seat([s.value for s in sums], alike)
     return tuple(x.reshape(games, len(seatings), *x.shape[1:]) for x in by_seat)
+
+
+def _split_each(keys: Key[Array, "n"], count: int) -> Key[Array, "n {count}"]:
+    return jax.vmap(partial(jax.random.split, num=count))(keys)
 
 
 def _begin(starts: Vectors | None, seats: list[int], seatings: int) -> Batch | None:
