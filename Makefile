@@ -1,6 +1,7 @@
 # `make demo` and `make test` work on a machine with only Python and make.
 PYTHON ?= python3
 BIN := .venv/bin
+PACKAGE := .venv/.package
 INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
@@ -9,19 +10,24 @@ CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo docs test test-quick test-slow test-extras test-lowest test-versions lint format bench clean
+.PHONY: help demo docs test test-quick test-slow test-browser test-extras test-lowest test-versions lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-$(INSTALLED): pyproject.toml
+# what a demonstration runs, and beside it what developers need
+$(PACKAGE): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-demo: $(INSTALLED) ## reproduce the paper on a small scale: a table, and out/demo/report.html
+$(INSTALLED): $(PACKAGE)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --group dev
+	touch $@
+
+demo: $(PACKAGE) ## reproduce the paper on a small scale: a table, and out/demo/report.html
 	$(BIN)/regrax reproduce --quick --out out/demo
 
 # beside each other: the type checker keeps one core busy; tests of a file share programs, so workers take runs of them
@@ -29,11 +35,14 @@ test: $(INSTALLED) ## check style, types and the order of layers, and run the te
 	$(MAKE) --no-print-directory --jobs 2 lint test-quick
 
 test-quick: $(INSTALLED)
-	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m 'not slow and not extras'
+	XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 --dist worksteal -m 'not slow and not extras and not browser'
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
-	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m slow
+	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m 'slow and not browser'
 	REGRAX_FAST_PATHS=0 XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow' $(CONTRACTS)
+
+test-browser: $(INSTALLED) ## open the explorer and the reports in Chromium; without one the tests skip and say so
+	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m browser tests
 
 $(EXTRAS)/.installed: pyproject.toml
 	test -x $(EXTRAS)/bin/python || $(PYTHON) -m venv $(EXTRAS)

@@ -22,6 +22,9 @@ TORCH, LLM = SOURCE / "torch", SOURCE / "llm"
 collect_ignore = [] if find_spec("torch") else [str(TORCH)]
 collect_ignore += [] if find_spec("torch") and find_spec("transformers") else [str(LLM)]
 
+# the fixtures that start one
+BROWSERS = {"browse", "chromium"}
+
 # an int is a float here, as it is to every type checker
 TYPECHECKER = "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))"
 jaxtyping.install_import_hook("regrax", TYPECHECKER)
@@ -35,10 +38,12 @@ jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads where a
 
 
 def pytest_collection_modifyitems(items):
-    """The examples of what needs extras are tests of the extras."""
+    """The examples of what needs extras are tests of the extras; what opens a page is a test in a browser."""
     for item in items:
         if item.path.is_relative_to(LLM) or item.path.is_relative_to(TORCH):
             item.add_marker(pytest.mark.extras)
+        if BROWSERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.browser)
 
 
 def pytest_collection_finish():

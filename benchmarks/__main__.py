@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from benchmarks import felt, special
-from benchmarks.growth import curves, draw
+from benchmarks.growth import curves, draw, too_steep
 from benchmarks.measure import Result, measure
 from benchmarks.page import line, page
 from benchmarks.rows import rows
@@ -55,6 +55,8 @@ def main() -> None:
     missed = [result.name for result in results if result.missed]
     slower = felt.slower(before, waited)
     told = [f"behind what is asked for: {', '.join(missed)}"] if missed else []
+    steep = too_steep(growth)
+    told += [f"time grows faster than rounds: {', '.join(steep)}"] if steep else []
     told += [f"{felt.REGRESSION} times slower than before: {', '.join(slower)}"] if slower else []
     sys.exit("; ".join(told) or 0)
 

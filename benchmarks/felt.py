@@ -100,8 +100,8 @@ class Felt:
 
 
 def seconds(command: Sequence[str], cache: Path) -> float:
-    """Processor seconds of a process and its children; it must succeed."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    """Processor seconds of a process and its children, with bytecode as an installed package has; it must succeed."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": ""}
     running = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
     )

@@ -74,6 +74,13 @@ def _training(kind: str, label: str, batch: int, count: int, **needed: float) ->
     )
 
 
+def _wide() -> Row:
+    name = "transformer (2 layers, width 128) training step, 256 sequences"
+    arguments = {"kind": "deep", "batch": 256, "count": 5, "width": 128}
+    least = limit.training("deep", 256, width=128)
+    return Row(name, "steps", arguments, {OURS: {}, "torch": {}}, {"torch": 1}, least)
+
+
 def rows() -> list[Row]:
     """All of them; the limits are measured when this is called."""
     three = {"actions": 10, "rounds": 5000, "step": _step(10, 5000), "players": 3}
@@ -82,7 +89,8 @@ def rows() -> list[Row]:
                numpy=15, noregret=15, pyol=15, liteefg=1),
         _hedge(100, 5000, {"noregret": {}, "pyol": {}, "liteefg": {"rounds": 300}},
                numpy=2, noregret=2, pyol=2, liteefg=1),
-        _hedge(1000, 200, {"noregret": {}, "pyol": {}}),
+        _hedge(1000, 200, {"numpy, one table": {"one_table": True}, "noregret": {}, "pyol": {}},
+               **{"numpy": 1.3, "numpy, one table": 1}),
         _blum_mansour(10, 5000, {"noregret": {"rounds": 1000}}, numpy=20, noregret=200),
         _blum_mansour(100, 1000, {"noregret": {"rounds": 60}}, numpy=6, noregret=200),
         _blum_mansour(1000, 20, {"noregret": {"rounds": 1}}),
@@ -97,10 +105,11 @@ def rows() -> list[Row]:
             limit=limit.hedge(10, players=3), tolerance=None),
         Row("fictitious play 10x10", "fictitious_play", {"actions": 10, "rounds": 2000},
             {OURS: {}, "quantecon": {}}, limit=limit.hedge(10), tolerance=None),
-        Row("gaps of joint play 100x100", "gaps", {"actions": 100}, {OURS: {}, "numpy": {}},
-            limit=limit.gaps(100)),
+        Row("gaps of joint play 100x100", "gaps", {"actions": 100},
+            {OURS: {}, "numpy": {}, "numpy, float64": {"bits": 64}}, limit=limit.gaps(100)),
         _training("linear", "linear attention", 3072, 50, torch=4),
         _training("deep", "transformer (2 layers, width 32)", 256, 10, torch=1.5),
+        _wide(),
         _training("swap", "swap attention", 1024, 20),
         _quality(),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ import math
 import time
 
 from regrax import theory
-from regrax.theory._quadrature import round_nodes
+from regrax.theory._integrals import round_nodes
 from regrax.theory._step_size import _scaled_step
 
 ACTIONS = (2, 3, 10, 100, 1000, 10**4, 10**6)

@@ -12,7 +12,12 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-SIZES = {"games": (8, 16, 48, 96), "actions": (4, 8, 12, 16), "heads": (8, 16, 32, 64)}
+SIZES = {
+    "games": (8, 16, 48, 96),
+    "actions": (4, 8, 12, 16),
+    "heads": (8, 16, 32, 64),
+    "large": (128, 256, 512),
+}
 REPEATS = 5
 
 
@@ -44,7 +49,17 @@ def heads(size: int) -> Callable[[], object]:
     return lambda: rx.play(game, rx.BlumMansour(rx.Hedge(1.0)), 1000)
 
 
-CASES = {"games": games, "actions": actions, "heads": heads}
+def large(size: int) -> Callable[[], object]:
+    """One table of a zero-sum game instead of two, and joint play in single precision."""
+    import numpy as np
+
+    import regrax as rx
+
+    game = rx.games.zero_sum(np.random.default_rng(0).normal(size=(size, size)))
+    return lambda: rx.play(game, rx.Hedge(0.1), 240)
+
+
+CASES = {"games": games, "actions": actions, "heads": heads, "large": large}
 
 
 def seconds(case: str, size: int) -> float:

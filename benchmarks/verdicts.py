@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 
 from regrax.audit import _verdict
-from regrax.audit._bandit import MIN_PLAYS, Received, Weighted
+from regrax.audit._bandit import MIN_PLAYS, Weighted
 from regrax.audit._bins import Bins, score
 from regrax.audit._verdict import Learning, judge
 
@@ -89,7 +89,7 @@ def bandit_verdict(
         np.take_along_axis(x, action[..., None], 2)[..., 0] for x in (losses, policies)
     )
     weighted = Weighted(received.mean(1), losses.shape[2])
-    estimated = weighted.add(Received(action, received, chance))
+    estimated = weighted.add(action, received, chance)
     bins = Bins(received, policies, estimated, 1, estimated=True)
     explored = bool(np.all(weighted.plays.sum(0) >= MIN_PLAYS) and np.all(policies > 0))
     span = float(np.ptp(estimated, axis=2).mean())

@@ -116,12 +116,12 @@ def tiny(monkeypatch):
 
     monkeypatch.setattr(ReproduceConfig, "trainings", trainings)
     small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "compared": 2}
-    for name, experiment in EXPERIMENTS.items():
+    for experiment in EXPERIMENTS.values():
 
-        def parts(config, models, of=experiment.parts):
+        def parts(config, models, of=experiment.module.parts):
             return [
                 replace(part, **{k: v for k, v in small.items() if hasattr(part, k)})
                 for part in of(config, models)
             ]
 
-        monkeypatch.setitem(EXPERIMENTS, name, experiment._replace(parts=parts))
+        monkeypatch.setattr(experiment.module, "parts", parts)

@@ -128,6 +128,7 @@ BROKEN = {
         lambda s: edited(s, model="mamba"),
         r"must describe one of linear_attention, full_linear.*, got 'mamba'",
     ),
+    "a model that is no name": (lambda s: edited(s, model=[]), r"must describe one of .*got \[\]"),
     "settings of another": (
         lambda s: edited(s, settings={"actions": 3, "layers": 2}),
         r"settings that do not make a linear_attention: .*layers",

@@ -6,12 +6,14 @@ import json
 import re
 import shlex
 import tomllib
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from tools import jobs
 from tools.links import broken_links
 
+import regrax as rx
 from regrax._settings import parse
 from regrax.cli._entry import COMMANDS, _command
 from regrax.experiments.sweep import read_sweep
@@ -66,10 +68,18 @@ def test_a_job_prints_what_the_page_shows_for_it(file):
     assert jobs.run(file)[0] == kept["output"]
 
 
-def test_the_example_of_the_first_page_runs_and_is_short(tmp_path):
-    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
-    assert sum(bool(line) for line in code.splitlines()) <= 15
-    assert run(code, tmp_path).splitlines()[-1].startswith("0.4")
+(FIRST_EXAMPLE,) = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+
+
+def test_the_example_of_the_first_page_is_short_and_names_what_there_is():
+    assert sum(bool(line) for line in FIRST_EXAMPLE.splitlines()) <= 15
+    for name in re.findall(r"\brx\.([\w.]+)", FIRST_EXAMPLE):
+        assert attrgetter(name)(rx)
+
+
+@pytest.mark.slow
+def test_the_example_of_the_first_page_runs(tmp_path):
+    assert run(FIRST_EXAMPLE, tmp_path).splitlines()[-1].startswith("0.4")
 
 
 def commands():

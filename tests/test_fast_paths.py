@@ -1,5 +1,6 @@
 """What is done for speed changes nothing: blocks of rounds, guessed starts, games and chains side by side."""
 
+import os
 from functools import partial
 
 import jax
@@ -13,6 +14,9 @@ from regrax import (
     Hedge,
     InverseSqrt,
     PerRound,
+    RegretMatching,
+    _fast_paths as fast_paths,
+    _random,
     games,
     play,
     power_iteration,
@@ -24,9 +28,19 @@ from regrax._fast_paths import (
     MIN_BATCHED_GAMES as MANY,
     MIN_ELIMINATED_CHAINS as MANY_CHAINS,
 )
-from regrax.learners import Cumulative, Sum, block_of, given_losses, init_seats, scan_rounds
-from regrax.learners._blum_mansour import Heads
+from regrax.games import _side_by_side
+from regrax.learners import (
+    Cumulative,
+    Sum,
+    _engine,
+    block_of,
+    given_losses,
+    init_seats,
+    scan_rounds,
+)
 from regrax.learners._ftrl import stacked_policies
+from regrax.learners._swap import Heads
+from regrax.training import RegretObjective, evaluate
 
 ROUNDING = 1e-12
 
@@ -51,7 +65,7 @@ def test_blocks_keep_buffers_small():
     def block(learner, actions):
         return block_of((jax.eval_shape(lambda: learner.init(actions)),))
 
-    assert [block(Hedge(0.3), d) for d in (10, 1000)] == [12, 16]
+    assert [block(Hedge(0.3), d) for d in (10, 200, 1000)] == [12, 16, 4]
     assert [block(BlumMansour(Hedge(0.3)), d) for d in (10, 20)] == [12, 16]
 
 
@@ -67,6 +81,124 @@ def test_blocks_stack_what_a_plain_loop_stacks(x64, rounds):
     weights = np.exp(-0.3 * (np.cumsum(losses, 0) - losses))
     expected = weights / weights.sum(1, keepdims=True)
     np.testing.assert_allclose(blocks(losses), expected, rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("keep", ["all", "summary"])
+@pytest.mark.parametrize(
+    "seated",
+    [(Hedge(0.3), Hedge(0.1), Hedge(0.2)), (FollowTheLeader(),) * 3, (RegretMatching(),) * 3],
+)
+def test_equal_seats_in_one_vector_play_the_same(x64, monkeypatch, seated, keep):
+    """In several segments, which hand on each seat's own state."""
+    monkeypatch.setattr(_engine, "ROUNDS_PER_SEGMENT", 120)
+    game = games.random(4, 4, 4, seed=1)
+    joined = play(game, seated, 250, keep=keep)
+    monkeypatch.setattr(_side_by_side, "SIDE_BY_SIDE", ())
+    jax.clear_caches()
+    apart = play(game, seated, 250, keep=keep)
+    for one, other in zip(jax.tree.leaves(joined), jax.tree.leaves(apart), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("key", "keep"), [(None, "all"), (jax.random.key(0), "all"), (None, "summary")]
+)
+def test_a_large_zero_sum_game_reads_one_table(x64, monkeypatch, key, keep):
+    game = games.zero_sum(normal(8, 6))
+    apart = play(game, Hedge(0.3), 40, key=key, keep=keep)
+    monkeypatch.setattr(fast_paths, "MIN_MIRRORED_ENTRIES", 48)
+    joined = play(game, Hedge(0.3), 40, key=key, keep=keep)
+    for one, other in zip(jax.tree.leaves(joined), jax.tree.leaves(apart), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-9)
+    steps = jnp.array([0.1, 0.3])
+    many = jax.vmap(lambda step: play(game, Hedge(step), 40).policies[1])(steps)
+    np.testing.assert_allclose(many[1], play(game, Hedge(0.3), 40).policies[1], atol=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [1, 39, 240, 601])
+@pytest.mark.parametrize("drift", [0.0, 0.3])
+def test_joint_play_of_a_large_game_keeps_six_digits_in_single_precision(rounds, drift):
+    steps = np.random.default_rng(rounds).normal(size=(2, rounds, 256)) * drift
+    steps[:, 0] = np.random.default_rng(1).normal(size=(2, 256))
+    weights = np.exp(np.cumsum(steps, 1))
+    played = (weights / weights.sum(-1, keepdims=True)).astype(np.float32)
+    exact = played[0].astype(float).T @ played[1].astype(float) / rounds
+    np.testing.assert_allclose(games.joint_play(list(played)), exact, rtol=1e-6)
+
+
+def test_a_measurement_compiled_lightly_or_fully_gives_the_same(x64, monkeypatch):
+    objective, key = RegretObjective(3, 5), jax.random.key(0)
+    usual = evaluate("hedge(0.4)", objective, key=key, sequences=40)
+    monkeypatch.setattr(fast_paths, "MIN_HEAVY_LOSSES", 40 * 5 * 3)
+    heavy = evaluate("hedge(0.4)", objective, key=key, sequences=40)
+    monkeypatch.setattr(fast_paths, "MAX_LIGHT_LOSSES", 40 * 5 * 3)
+    light = evaluate("hedge(0.4)", objective, key=key, sequences=40)
+    np.testing.assert_allclose([light, heavy], [usual, usual], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_joint_play_of_large_games_of_three_players_and_of_no_rounds(kind):
+    weights = np.random.default_rng(0).uniform(size=(3, 50, 41)).astype(kind)
+    played = list(weights / weights.sum(-1, keepdims=True))
+    exact = np.einsum("ta,tb,tc->abc", *(part.astype(float) for part in played)) / 50
+    np.testing.assert_allclose(games.joint_play(played), exact, rtol=1e-6)
+    with pytest.raises(ValueError, match="rounds must be an integer >= 1, got 0"):
+        games.joint_play([part[:0] for part in played])
+
+
+def test_programs_are_compiled_also_by_jax_that_has_its_trace_state_elsewhere(monkeypatch):
+    monkeypatch.delattr("jax.extend.core.get_opaque_trace_state")
+    monkeypatch.setitem(vars(jax.core), "get_opaque_trace_state", lambda convention: 3)
+    fast_paths._untraced_state.cache_clear()
+    assert not fast_paths._is_traced()
+    fast_paths._untraced_state.cache_clear()
+
+
+def test_options_yield_to_the_flags_of_a_user(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=true")
+    asked = []
+    monkeypatch.setattr("jax.jit", lambda function, **options: asked.append(options))
+    fast_paths._jitted.__wrapped__(normal, (), False, False, True)
+    assert asked[0]["compiler_options"] is None
+
+
+def test_programs_for_many_actions_are_compiled_to_run_fast(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setattr(fast_paths, "ENABLED", True)
+    monkeypatch.setattr(fast_paths, "has_older_emitters", lambda: True)
+    asked = []
+    monkeypatch.setattr("jax.jit", lambda function, **options: asked.append(options) or function)
+    for actions in (3, 100):
+        fast_paths.compiled(lambda x: x, actions=actions)
+    options = [one["compiler_options"] for one in asked]
+    assert options == [{"xla_cpu_use_fusion_emitters": newer} for newer in (False, True)]
+
+
+@pytest.mark.parametrize(("one_shot", "known"), [(True, True), (True, False), (False, True)])
+def test_small_programs_are_asked_for_once_by_commands_whose_xla_knows_the_flags(
+    monkeypatch, one_shot, known
+):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=3")
+    monkeypatch.setattr(fast_paths, "_ONE_SHOT", one_shot)
+    monkeypatch.setattr(fast_paths, "has_older_emitters", lambda: known)
+    fast_paths.compile_small()
+    fast_paths.compile_small()
+    flags = os.environ["XLA_FLAGS"].split()
+    assert flags[0] == "--xla_a=3"
+    assert len(flags) == (3 if one_shot and known else 1)
+
+
+def test_programs_inside_of_a_program_have_no_options():
+    seen = []
+
+    def run(x):
+        seen.append(fast_paths.compiled(normal) is fast_paths.compiled(normal))
+        seen.append(fast_paths.compiled(normal) is outside)
+        return x
+
+    outside = fast_paths.compiled(normal)
+    jax.jit(run)(0.0)
+    assert seen == [True, False]
 
 
 @pytest.mark.parametrize("learner", [Hedge(0.3), BlumMansour(Hedge(1.0))])
@@ -171,7 +303,7 @@ def test_gradients_of_a_batch_are_those_of_each_chain(x64):
     value = lambda p: stationary(p, start, tolerance=1e-12) @ weights  # noqa: E731
     batch = jax.jit(jax.grad(lambda all_of_them: jax.vmap(value)(all_of_them).sum()))(matrices)
     for each in (jax.vmap(jax.grad(value)), partial(one_by_one, jax.grad(value))):
-        np.testing.assert_allclose(jax.jit(each)(matrices), batch, rtol=1e-9)
+        np.testing.assert_allclose(jax.jit(each)(matrices), batch, rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("d", [3, 10, 40])
@@ -274,3 +406,16 @@ def test_gradients_of_many_games_are_slopes_of_their_values(x64):
         (value(0.0, 0.5 + small) - value(0.0, 0.5 - small)) / (2 * small),
     ]
     np.testing.assert_allclose(found, slopes, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (20, 3, 64), (2, 0)])
+def test_normal_numbers_are_those_of_jax(shape):
+    for key in (jax.random.key(3), jax.random.PRNGKey(4), jax.random.key(5, impl="rbg")):
+        ours, theirs = _random.normal(key, shape), jax.random.normal(key, shape)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    keys = jax.random.split(jax.random.key(6), 4)
+    ours, theirs = (
+        jax.vmap(partial(normal, shape=shape))(keys)
+        for normal in (_random.normal, jax.random.normal)
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)

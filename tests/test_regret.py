@@ -107,3 +107,14 @@ def test_a_batch_of_actions_is_measured_as_each_is(x64, name, monkeypatch):
 def test_bad_actions_are_told(played, message):
     with pytest.raises(ValueError, match=message):
         regret.external_regret(played, [[1.0, 0.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("kind", ["external", "internal", "swap"])
+@pytest.mark.parametrize("rounds", [[1, 2, 3], [1, 4, 5, 30], [30]])
+def test_running_regret_of_some_rounds_is_that_of_all_at_them(kind, rounds, monkeypatch):
+    monkeypatch.setattr("regrax.regret.MAX_RUNNING_NUMBERS", 50)  # a few prefixes at a time
+    random = np.random.default_rng(0)
+    policies, losses = random.dirichlet(np.ones(3), (2, 30)), random.normal(size=(2, 30, 3))
+    running = getattr(regret, f"running_{kind}_regret")
+    whole, some = running(policies, losses), running(policies, losses, rounds)
+    np.testing.assert_allclose(some, whole[:, np.array(rounds) - 1], atol=1e-12)

@@ -83,6 +83,17 @@ def differences(computed, expected):
     }
 
 
+def test_settings_are_checked_before_a_device_is_started():
+    code = """
+from jax._src import xla_bridge
+from regrax.experiments.runs import TrainConfig
+for model in ("linear", "full", "swap", "transformer"):
+    TrainConfig(model, actions=3, horizon=4).shapes()
+assert not xla_bridge.backends_are_initialized()
+"""
+    ended(started("-c", code))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("names", "counts"), [("linear", [3]), ("matches", [3, 8])])
 def test_many_devices_give_the_numbers_of_one(names, counts):

@@ -51,6 +51,7 @@ def test_learner_specs(text, canonical):
         ),
         ("hedge(1, [0.5, 0.5], 2)", "too many positional arguments"),
         ("uniform(stepp=1)", "unexpected keyword argument 'stepp'"),
+        ("hedge(stepp=1)", "unexpected keyword argument 'stepp'"),
         ("hedge(step_size=1, step_size=2)", "every keyword must be named, and given once"),
         ("euclidean_ftrl(step_size=1, 2)", "positional argument follows keyword argument"),
         ("hedge(-0.5)", "step_size must be above 0, got -0.5"),

@@ -39,9 +39,9 @@ NAME_WORDS = re.compile("|".join(NAMES))
 Hit = tuple[str, int, str]
 
 
-def names_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def names_of(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
     """The names that a module gives to what others use: not those of local variables."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name, node.lineno
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
@@ -53,9 +53,9 @@ def names_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
             yield from ((t.id, t.lineno) for t in targets if isinstance(t, ast.Name))
 
 
-def strings_of(tree: ast.AST) -> Iterator[tuple[str, int]]:
+def strings_of(nodes: list[ast.AST]) -> Iterator[tuple[str, int]]:
     """Every string: messages, docstrings, labels."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value, node.lineno
         if isinstance(node, ast.JoinedStr):  # a number stands for what is filled in
@@ -76,10 +76,10 @@ def hits_of(path: Path) -> Iterator[Hit]:
     if path.suffix != ".py":
         texts = [(line, number) for number, line in enumerate(source.split("\n"), 1)]
     else:
-        tree = ast.parse(source)
-        names = [(name, line) for name, line in names_of(tree) if NAME_WORDS.fullmatch(name)]
-        yield from ((str(path), line, name) for name, line in names)
-        texts = [*strings_of(tree), *((n.replace("_", " "), line) for n, line in names_of(tree))]
+        nodes = list(ast.walk(ast.parse(source)))
+        names = list(names_of(nodes))
+        yield from ((str(path), line, name) for name, line in names if NAME_WORDS.fullmatch(name))
+        texts = [*strings_of(nodes), *((name.replace("_", " "), line) for name, line in names)]
     for text, line in texts:
         for word in PROSE_WORDS.finditer(text):
             yield str(path), line + text[: word.start()].count("\n"), word[0]

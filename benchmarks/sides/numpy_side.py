@@ -7,6 +7,7 @@ functions play many games at once, a leading axis each.
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from games import COMPARED, payoffs
@@ -17,16 +18,17 @@ Floats = NDArray[np.floating]
 Played = tuple[Floats, Floats, Floats, Floats, Floats]  # policies and losses of both, joint play
 
 
-def hedge(row: Floats, column: Floats, step: float, rounds: int) -> Played:
-    """Hedge against Hedge: `softmax(-step S)`."""
+def hedge(row: Floats, column: Floats, step: float, rounds: int, sign: int = 1) -> Played:
+    """Hedge against Hedge: `softmax(-step S)`; the second player's losses are `sign` times its table's."""
     p, q, p_losses, q_losses = _room(row, column, rounds)
     p_total, q_total = np.zeros_like(p[0]), np.zeros_like(q[0])
     for t in range(rounds):
-        p_now, q_now = softmax(-step * p_total), softmax(-step * q_total)
+        p_now, q_now = softmax(-step * p_total), softmax(-step * sign * q_total)
         p_loss, q_loss = row @ q_now, column @ p_now
         p[t], q[t], p_losses[t], q_losses[t] = p_now, q_now, p_loss, q_loss
         p_total += p_loss
         q_total += q_loss
+    q_losses *= sign
     return p, q, p_losses, q_losses, p.T @ q / rounds
 
 
@@ -148,6 +150,15 @@ def _play(
     return lambda: _shown(play(row, column, step, rounds)[0])
 
 
+def _hedge(one_table: bool = False, **arguments: Any) -> Callable[[], list]:
+    """Both players' losses from their tables, or from the first player's, as they can be where payoffs are zero-sum."""
+    if not one_table:
+        return _play("hedge", **arguments)
+    row, _ = _two(arguments["actions"], 1, 32)
+    step, rounds = arguments["step"], arguments["rounds"]
+    return lambda: _shown(hedge(row, row.T, step, rounds, sign=-1)[0])
+
+
 def _shown(policies: Floats) -> list:
     return policies[COMPARED].ravel().tolist() if len(policies) > COMPARED else []
 
@@ -161,9 +172,10 @@ def _many_players(actions: int, rounds: int, step: float, players: int) -> Calla
     return lambda: _shown(hedge_of_many_players(own, step, rounds)[0])
 
 
-def _gaps(actions: int) -> Callable[[], list]:
-    table = payoffs(actions).astype(np.float32)
-    joint = np.random.default_rng(1).dirichlet(np.ones(actions**2)).astype(np.float32)
+def _gaps(actions: int, bits: int = 32) -> Callable[[], list]:
+    precision = np.float32 if bits == 32 else np.float64
+    table = payoffs(actions).astype(precision)
+    joint = np.random.default_rng(1).dirichlet(np.ones(actions**2)).astype(precision)
     joint = joint.reshape(actions, actions)
     return lambda: gaps_of(joint, [table[0], table[1].T])
 
@@ -171,7 +183,7 @@ def _gaps(actions: int) -> Callable[[], list]:
 if __name__ == "__main__":
     serve(
         {
-            "hedge": partial(_play, "hedge"),
+            "hedge": _hedge,
             "blum_mansour": partial(_play, "blum_mansour"),
             "hedge_of_many": _many_players,
             "gaps": _gaps,

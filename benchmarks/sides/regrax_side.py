@@ -11,7 +11,7 @@ from worker import serve
 
 import regrax as rx
 from regrax.training import SwapRegretObjective, fit
-from regrax.training._defaults import adam
+from regrax.training._fit import adam
 
 KEY = jax.random.key(0)
 
@@ -82,12 +82,18 @@ def gaps(actions: int) -> Callable[[], list]:
 
 
 def steps(
-    kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20, seeds: int = 1
+    kind: str,
+    count: int,
+    batch: int,
+    actions: int = 3,
+    rounds: int = 20,
+    seeds: int = 1,
+    width: int = 32,
 ) -> Callable[[], list]:
     """Training steps on fresh losses."""
     makers: dict[str, Callable[[Any], rx.Learner]] = {
         "linear": lambda key: rx.LinearAttention(actions, key=key),
-        "deep": lambda key: rx.Transformer(actions, key=key),
+        "deep": lambda key: rx.Transformer(actions, width=width, key=key),
         "swap": lambda key: rx.SwapAttention(actions, key=key),
     }
     keys = jax.random.split(KEY, seeds)
@@ -135,7 +141,7 @@ def _checked(model: Any) -> list:
 
 def exact_step(actions: int, horizon: int) -> Callable[[], list]:
     """k*, with nothing remembered from the call before."""
-    from regrax.theory._quadrature import round_nodes
+    from regrax.theory._integrals import round_nodes
     from regrax.theory._step_size import _scaled_step
 
     def run() -> list:

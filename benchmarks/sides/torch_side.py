@@ -82,11 +82,11 @@ def swap_loss(policies: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
 
 
 def steps(
-    kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20
+    kind: str, count: int, batch: int, actions: int = 3, rounds: int = 20, width: int = 32
 ) -> Callable[[], list]:
     """Training steps on fresh losses."""
     torch.manual_seed(0)
-    models = {"linear": Linear, "swap": Swap, "deep": lambda d: Deep(d, 2, 32)}
+    models = {"linear": Linear, "swap": Swap, "deep": lambda d: Deep(d, 2, width)}
     model = models[kind](actions)
     optimizer = torch.optim.Adam(model.parameters(), 0.003)
     shape = (batch, actions, rounds, actions) if kind == "swap" else (batch, rounds, actions)

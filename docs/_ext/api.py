@@ -124,7 +124,7 @@ def _methods(thing: griffe.Object) -> Iterator[str]:
 
 def _signature(thing: griffe.Object) -> str:
     parts, keyword_only = [], False
-    for one in thing.parameters:
+    for one in _parameters(thing):
         if one.name == "self":
             continue
         if one.kind is griffe.ParameterKind.keyword_only and not keyword_only:
@@ -137,6 +137,12 @@ def _signature(thing: griffe.Object) -> str:
         parts.append(f"{stars}{one.name}{note}{default}")
     returns = getattr(thing, "returns", None)
     return f"({', '.join(parts)})" + (f" -> {returns}" if returns is not None else "")
+
+
+def _parameters(thing: griffe.Object) -> griffe.Parameters:
+    """Of a function, or of how a class is made: by its own constructor, or by a base's that it names as its own."""
+    made = thing.all_members.get("__init__") if thing.is_class else None
+    return thing.mro()[0].parameters if made and made.is_attribute else thing.parameters
 
 
 def _documented(thing: griffe.Object, path: str) -> str:

@@ -15,7 +15,7 @@ explore in-context?
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from regrax import _checks as checks
 
@@ -56,8 +56,8 @@ class Seen:
     def __init__(self, shape: tuple[int, ...], bandit: bool) -> None:
         n, self.rounds, d = shape
         self.bandit, self.played, self.greedy = bandit, 0, np.zeros(n)
-        self.totals, self.plays, self.late = np.zeros((n, d)), np.zeros((n, d)), np.zeros((n, d))
-        self.counts, self.sums = np.zeros((n, 1, d)), np.zeros((n, 1, d))  # of what was shown
+        self.totals, self.plays, self.late = np.zeros((3, n, d))
+        self.counts, self.sums = np.zeros((2, n, 1, d))  # of what was shown
 
     def add(
         self,
@@ -67,13 +67,15 @@ class Seen:
     ) -> None:
         """The next rounds: the actions, their losses, and the losses of every action, or estimates of them."""
         drawn = np.eye(losses.shape[2])[actions]
-        shown, terms = (
-            (drawn, drawn * suffered[..., None]) if self.bandit else (np.ones_like(losses), losses)
-        )
-        counts, sums = self.counts + shown.cumsum(1), self.sums + terms.cumsum(1)
-        pairs = ((self.counts, counts), (self.sums, sums))
-        before = [np.concatenate([old, new[:, :-1]], 1) for old, new in pairs]
-        self.greedy += _greedy(actions, *before).sum(1)
+        shown = drawn if self.bandit else np.ones_like(losses)
+        terms = drawn * suffered[..., None] if self.bandit else losses
+        pairs = ((self.counts, shown), (self.sums, terms))
+        counts, sums = (np.concatenate(pair, 1).cumsum(1) for pair in pairs)
+        before = counts[:, :-1]
+        means = np.where(before > 0, sums[:, :-1] / np.maximum(before, 1), np.inf)
+        own = np.take_along_axis(means, actions[..., None], -1)[..., 0]
+        # ties count, and an action of which nothing was seen does not
+        self.greedy += (np.isfinite(own) & (own <= means.min(-1) + 1e-12)).sum(1)
         self.counts, self.sums = counts[:, -1:], sums[:, -1:]
         self.totals, self.plays = self.totals + losses.sum(1), self.plays + drawn.sum(1)
         self.late += drawn[:, max(self.rounds // 2 - self.played, 0) :].sum(1)
@@ -85,14 +87,3 @@ class Seen:
         failed = np.take_along_axis(self.late, best, 1)[:, 0] == 0
         least = self.plays.shape[1] * self.plays.min(1) / self.rounds
         return np.stack([failed, least, self.greedy / self.rounds], 1)
-
-
-def _greedy(
-    actions: Int[np.ndarray, "n t"],
-    counts: Float[np.ndarray, "n t d"],
-    sums: Float[np.ndarray, "n t d"],
-) -> Bool[np.ndarray, "n t"]:
-    """Whether the action has the least mean of the losses before it; ties count, the first round does not."""
-    means = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)
-    own = np.take_along_axis(means, actions[..., None], -1)[..., 0]
-    return np.isfinite(own) & (own <= means.min(-1) + 1e-12)

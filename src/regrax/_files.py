@@ -25,6 +25,14 @@ def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     return data
 
 
+def checkpoint_file(path: str | Path) -> Path:
+    """Where the checkpoint at a path is, named with its suffix or without."""
+    path = Path(path)
+    if not path.name:
+        raise ValueError(f"a checkpoint must be a file, got path {str(path)!r}")
+    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+
+
 def write_output(path: Path, data: bytes) -> None:
     """Write what a person asked for to where they said: behind a link its target, at `-` standard output.
 
@@ -44,15 +52,9 @@ def open_output(path: Path) -> Iterator[IO[str]]:
     """Lines to write to an output, which is there when all of them are."""
     if str(path) == "-":
         yield sys.stdout
-        return
-    file = output_file(path)
-    aside = _aside(file)
-    try:
-        with aside.open("w", encoding="utf-8") as lines:
+    else:
+        with _replacing(output_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
             yield lines
-        os.replace(aside, file)
-    finally:
-        aside.unlink(missing_ok=True)
 
 
 def output_file(path: Path) -> Path:
@@ -76,19 +78,21 @@ def write_whole(path: Path, data: bytes) -> None:
     >>> target.read_bytes()
     b'{}'
     """
-    aside = _aside(path)
+    with _replacing(path) as aside, aside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A file aside, which takes the place of `path` when all is written."""
+    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
     try:
-        with aside.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        yield aside
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
-
-
-def _aside(path: Path) -> Path:
-    return path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
 
 
 @contextlib.contextmanager
@@ -108,10 +112,8 @@ def locked(file: Path) -> Iterator[bool]:
             import fcntl
 
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (
-            ImportError
-        ):  # a system without it: one process in a folder is then the user's to see to
-            pass
+        except ImportError:
+            pass  # a system without it: one process in a folder is then the user's to see to
         except BlockingIOError:
             yield False
             return

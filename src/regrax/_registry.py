@@ -4,6 +4,7 @@ A line per learner; games are found by the file of the zoo that holds them, whos
 """
 
 import ast
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -12,30 +13,29 @@ from typing import NamedTuple
 class Entry(NamedTuple):
     """Something that a spec may name."""
 
-    home: str  # package:name, imported when it is asked for
+    home: str  # package:name, imported when it is asked for; a name alone is in regrax.learners
     about: str = ""  # in a few words
     examples: tuple[str, ...] = ()  # specs of it; the contract tests run on each
     feedback: str = "full"  # or "bandit": what the learner sees
     regret: str = "external"  # or "internal", "swap": what its bound bounds
+    check: Callable[..., None] | None = None  # called with its arguments before anything is loaded
 
 
-LEARNER = Entry("regrax.learners:Learner")
-GAME = Entry("regrax.games:Game")
+LEARNER = "regrax.learners:Learner"
+GAME = "regrax.games:Game"
 """The types that specs of learners and of games give."""
 
 LEARNERS = {
     "ada_hedge": Entry(
-        "regrax.learners:AdaHedge",
-        "Hedge that tunes its own step to the losses it meets",
-        ("ada_hedge()",),
+        "AdaHedge", "Hedge that tunes its own step to the losses it meets", ("ada_hedge()",)
     ),
     "best_response": Entry(
-        "regrax.learners:BestResponse",
+        "BestResponse",
         "the action that was best in the last round, ties shared",
         ("best_response()",),
     ),
     "blum_mansour": Entry(
-        "regrax.learners:BlumMansour",
+        "BlumMansour",
         "swap regret from any base: one copy per action, and their fixed point",
         (
             "blum_mansour(hedge(0.9944))",
@@ -45,22 +45,20 @@ LEARNERS = {
         regret="swap",
     ),
     "delayed": Entry(
-        "regrax.learners:Delayed",
-        "any base, its feedback arriving some rounds late",
-        ("delayed(hedge(0.3), 2)",),
+        "Delayed", "any base, its feedback arriving some rounds late", ("delayed(hedge(0.3), 2)",)
     ),
     "discounted_regret_matching": Entry(
-        "regrax.learners:DiscountedRegretMatching",
+        "DiscountedRegretMatching",
         "regret matching that lets old regret fade, negative regret faster",
         ("discounted_regret_matching(2.0, -1.0)",),
     ),
     "doubling_hedge": Entry(
-        "regrax.learners:DoublingHedge",
+        "DoublingHedge",
         "Hedge restarted in epochs of doubling length, the step fitted to each",
         ("doubling_hedge(2.0)",),
     ),
     "euclidean_ftrl": Entry(
-        "regrax.learners:EuclideanFTRL",
+        "EuclideanFTRL",
         "minus the step times past losses, projected onto the simplex or a ball",
         (
             "euclidean_ftrl(0.3)",
@@ -69,133 +67,123 @@ LEARNERS = {
         ),
     ),
     "exp3": Entry(
-        "regrax.learners:Exp3",
+        "Exp3",
         "bandit: Hedge on importance-weighted losses, with uniform exploration",
         ("exp3(inverse_sqrt(0.5), 0.1)",),
         feedback="bandit",
     ),
     "exp3_ix": Entry(
-        "regrax.learners:Exp3IX",
+        "Exp3IX",
         "bandit: Hedge on losses weighed down a little, its implicit exploration",
         ("exp3_ix(0.05, 0.025)",),
         feedback="bandit",
     ),
     "follow_the_leader": Entry(
-        "regrax.learners:FollowTheLeader",
+        "FollowTheLeader",
         "the best action so far, ties shared: fictitious play",
         ("follow_the_leader()",),
     ),
     "follow_the_perturbed_leader": Entry(
-        "regrax.learners:FollowThePerturbedLeader",
+        "FollowThePerturbedLeader",
         "the chance that an action leads after Gaussian noise of fixed size",
         ("follow_the_perturbed_leader(3.0)",),
     ),
     "hedge": Entry(
-        "regrax.learners:Hedge",
+        "Hedge",
         "smoothed fictitious play: softmax of minus the step times past losses",
         ("hedge(0.4479)", "hedge(inverse_sqrt(1.0))", "hedge(per_round(0.5, 0.4, 0.3))"),
     ),
     "importance_weighted": Entry(
-        "regrax.learners:ImportanceWeighted",
+        "ImportanceWeighted",
         "bandit: any base on importance-weighted losses, with exploration",
         ("importance_weighted(ada_hedge(), 0.2)",),
         feedback="bandit",
     ),
     "internal_regret_matching": Entry(
-        "regrax.learners:InternalRegretMatching",
+        "InternalRegretMatching",
         "from each action flow to others in proportion to positive regret",
         ("internal_regret_matching()",),
         regret="internal",
     ),
     "online_gradient_descent": Entry(
-        "regrax.learners:OnlineGradientDescent",
+        "OnlineGradientDescent",
         "a gradient step from the last policy, projected onto the simplex",
         ("online_gradient_descent(inverse_sqrt(0.5))",),
     ),
     "optimistic_hedge": Entry(
-        "regrax.learners:OptimisticHedge",
+        "OptimisticHedge",
         "Hedge that counts the last loss twice, as a forecast of the next",
         ("optimistic_hedge(0.3)",),
     ),
     "predictive_regret_matching_plus": Entry(
-        "regrax.learners:PredictiveRegretMatchingPlus",
+        "PredictiveRegretMatchingPlus",
         "regret matching plus that expects the last round to come again",
         ("predictive_regret_matching_plus()",),
     ),
     "regret_matching": Entry(
-        "regrax.learners:RegretMatching",
-        "play in proportion to positive regret",
-        ("regret_matching()",),
+        "RegretMatching", "play in proportion to positive regret", ("regret_matching()",)
     ),
     "regret_matching_plus": Entry(
-        "regrax.learners:RegretMatchingPlus",
+        "RegretMatchingPlus",
         "regret matching that forgets negative regret",
         ("regret_matching_plus()",),
     ),
     "stoltz_lugosi": Entry(
-        "regrax.learners:StoltzLugosi",
+        "StoltzLugosi",
         "Hedge over replacements of one action by another, and its fixed point",
         ("stoltz_lugosi(0.5)",),
         regret="internal",
     ),
     "tree_swap": Entry(
-        "regrax.learners:TreeSwap",
+        "TreeSwap",
         "swap regret from any base: the mean of copies on ever longer blocks",
         ("tree_swap(hedge(0.7), 3, 8)",),
         regret="swap",
     ),
     "tsallis_inf": Entry(
-        "regrax.learners:TsallisINF",
+        "TsallisINF",
         "bandit: regularised by the Tsallis entropy of order 1/2",
         ("tsallis_inf()",),
         feedback="bandit",
     ),
-    "uniform": Entry(
-        "regrax.learners:Uniform",
-        "every action alike, whatever happens",
-        ("uniform()",),
-    ),
+    "uniform": Entry("Uniform", "every action alike, whatever happens", ("uniform()",)),
     "optimal": Entry(
         "regrax.theory:Optimal",
         "the best possible policy against Gaussian losses over a known horizon",
         ("optimal(20)",),
     ),
-    "checkpoint": Entry(
-        "regrax.checkpoints:Checkpoint",
-        "a trained model from its files",
-        (),
-    ),
+    "checkpoint": Entry("regrax.checkpoints:Checkpoint", "a trained model from its files"),
 }
-ALIASES = {"fictitious_play": "follow_the_leader"}
+ALIASES = {"fictitious_play": LEARNERS["follow_the_leader"]}
 PARTS = {
-    "inverse_sqrt": Entry("regrax.learners:InverseSqrt", "a step size that falls like 1/sqrt(t)"),
-    "per_round": Entry("regrax.learners:PerRound", "a step size for every round"),
-    "ball": Entry("regrax.domains:Ball", "the L2 ball of a radius"),
-    "simplex": Entry("regrax.domains:Simplex", "distributions over actions"),
-    "started": Entry("regrax.learners:Started", "any learner, its policy of round 1 given"),
+    "inverse_sqrt": Entry("InverseSqrt"),
+    "per_round": Entry("PerRound"),
+    "ball": Entry("regrax.domains:Ball"),
+    "simplex": Entry("regrax.domains:Simplex"),
+    "started": Entry("Started"),
 }
 """What specs of learners may name besides: schedules of step sizes, domains, a learner with its start."""
 
 NAMES = dict[str, str]()
 """The name in specs of each class."""
 for _name, _entry in {**LEARNERS, **PARTS}.items():
-    NAMES[_entry.home.split(":")[1]] = _name
+    NAMES[_entry.home.split(":")[-1]] = _name
 
 DISTRIBUTIONS = {
-    "gaussian": Entry("regrax.training:Gaussian"),
-    "biased_gaussian": Entry("regrax.training:BiasedGaussian"),
-    "uniform": Entry("regrax.training:UniformLosses"),
-    "rademacher": Entry("regrax.training:Rademacher"),
-    "laplace": Entry("regrax.training:Laplace"),
-    "student_t": Entry("regrax.training:StudentT"),
-    "alternating": Entry("regrax.training:Alternating"),
-    "drifting": Entry("regrax.training:Drifting"),
+    "gaussian": "regrax.training:Gaussian",
+    "biased_gaussian": "regrax.training:BiasedGaussian",
+    "uniform": "regrax.training:UniformLosses",
+    "rademacher": "regrax.training:Rademacher",
+    "laplace": "regrax.training:Laplace",
+    "student_t": "regrax.training:StudentT",
+    "alternating": "regrax.training:Alternating",
+    "drifting": "regrax.training:Drifting",
 }
-MIXTURE = Entry("regrax.training:Mixture")
-IN_GAME = Entry("regrax.training:InGame")
+MIXTURE = "regrax.training:Mixture"
+IN_GAME = "regrax.training:InGame"
 FEEDBACKS = {
-    "delayed": Entry("regrax.training:DelayedFeedback"),
-    "bandit": Entry("regrax.training:BanditFeedback"),
+    "delayed": "regrax.training:DelayedFeedback",
+    "bandit": "regrax.training:BanditFeedback",
 }
 
 ZOO_HOME = "regrax.games.zoo"
@@ -228,8 +216,7 @@ def games() -> dict[str, About]:
         source = Path(__file__).parent / "games" / "zoo" / f"_{family}.py"
         tree = ast.parse(source.read_text("utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-        listed = next(node for node in tree.body if isinstance(node, ast.Assign))
-        for name in ast.literal_eval(listed.value):
+        for name in sorted(name for name in functions if not name.startswith("_")):
             found[name.replace("_", "-")] = _about(functions[name])
     return found
 
@@ -242,21 +229,18 @@ def about_game(text: str) -> About:
 def _about(function: ast.FunctionDef) -> About:
     text = ast.get_docstring(function) or ""
     parts = [" ".join(part.split()) for part in text.split("\n\n") if not part.startswith(">>>")]
-    references = [
-        part.removeprefix("Reference: ") for part in parts if part.startswith("Reference")
-    ]
+    cited = [part.removeprefix("Reference: ") for part in parts if part.startswith("Reference")]
     rule = " ".join(part for part in parts[1:] if not part.startswith(("Args:", "Reference")))
-    return About(parts[0], rule, " ".join(references), _parameters(function.args))
+    return About(parts[0], rule, " ".join(cited), _parameters(function.args))
 
 
 def _parameters(arguments: ast.arguments) -> str:
-    first = len(arguments.args) - len(arguments.defaults)
-    texts = [one.arg for one in arguments.args[:first]]
-    pairs = zip(arguments.args[first:], arguments.defaults, strict=True)
-    texts += [f"{one.arg}={_number(default)}" for one, default in pairs]
-    texts += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
-    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    texts += [f"{one.arg}={_number(default)}" for one, default in named if default is not None]
+    required = len(arguments.args) - len(arguments.defaults)
+    defaults = [*[None] * required, *arguments.defaults, *arguments.kw_defaults]
+    named = zip([*arguments.args, *arguments.kwonlyargs], defaults, strict=True)
+    texts = [one.arg + (f"={_number(default)}" if default else "") for one, default in named]
+    if arguments.vararg:
+        texts.insert(len(arguments.args), f"*{arguments.vararg.arg}")
     return f"({', '.join(texts)})" if texts else ""
 
 

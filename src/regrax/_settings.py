@@ -7,10 +7,13 @@ Command lines and files of settings are read by what stands here; a field that i
 import argparse
 import contextlib
 import inspect
+import itertools
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import (
@@ -18,6 +21,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
+    NewType,
     NoReturn,
     TypeVar,
     Union,
@@ -29,13 +33,13 @@ from typing import (
 from regrax._files import output_file
 
 T = TypeVar("T")
-POSITIONAL = "positional"
-Positional = Annotated[T, POSITIONAL]
+Positional = Annotated[T, "positional"]
 """The type of a field that a command line takes without a name."""
-OUTPUT = "output"
-Output = Annotated[Path, OUTPUT]
+Output = NewType("Output", Path)
 """The type of a file to write: whether it can be is found out before any work is done; `-` is standard output."""
-METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH"}
+Folder = NewType("Folder", Path)
+"""The type of a folder to write into, which may be new: a file in its place is told before any work is done."""
+METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH", Output: "PATH", Folder: "PATH"}
 WORDS = {int: "an integer", float: "a number", str: "a text", Path: "a path"}
 MAX_INTEGER = 2**63
 
@@ -44,11 +48,10 @@ class Setting(NamedTuple):
     """One field of a dataclass of settings."""
 
     name: str
-    kind: type  # of a single value: int, float, str, bool or Path
+    kind: Any  # of a single value: int, float, str, bool, Path, Output or Folder
     choices: tuple[str, ...]
     many: bool  # whether it is a tuple of values
     positional: bool
-    output: bool  # whether it is a file to write
     default: Any  # MISSING where a value must be given
     help: str
 
@@ -70,34 +73,34 @@ def settings_of(config: Any) -> Iterator[Setting]:
         if is_dataclass(hint):
             yield from settings_of(hint)
         else:
-            yield Setting(
-                field.name, *_read(hint), default=field.default, help=helps.get(field.name, "")
-            )
+            yield Setting(field.name, *_read(hint), field.default, helps.get(field.name, ""))
 
 
 def build(config: Any, values: dict[str, Any]) -> Any:
-    """The dataclass with these values of its settings, and of those of its parts."""
+    """The dataclass with these values of its settings, and of those of its parts.
+
+    Its static method `refuse`, if there is one, is called with the values before the parts are made: for what is
+    quicker to check than they are.
+    """
+    getattr(config, "refuse", lambda _: None)(values)
     hints = hints_of(config)
-    parts = {f.name: hints[f.name] for f in fields(config)}
-    return config(
-        **{
-            name: build(hint, values) if is_dataclass(hint) else values[name]
-            for name, hint in parts.items()
-        }
-    )
+
+    def value(name: str) -> Any:
+        return build(hints[name], values) if is_dataclass(hints[name]) else values[name]
+
+    return config(**{field.name: value(field.name) for field in fields(config)})
 
 
-def _read(hint: Any) -> tuple[type, tuple[str, ...], bool, bool, bool]:
-    """The kind, the choices, and whether it is many, positional and an output."""
-    hint, *marks = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+def _read(hint: Any) -> tuple[Any, tuple[str, ...], bool, bool]:
+    """The kind, the choices, and whether it is many and positional."""
+    positional = get_origin(hint) is Annotated
+    hint = get_args(hint)[0] if positional else hint
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not NoneType)
-        hint, *more = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-        marks += more
     many = get_origin(hint) is tuple
     hint = get_args(hint)[0] if many else hint
     choices = get_args(hint) if get_origin(hint) is Literal else ()
-    return (str if choices else hint), choices, many, POSITIONAL in marks, OUTPUT in marks
+    return (str if choices else hint), choices, many, positional
 
 
 _ARGS = re.compile(r"^Args:\n((?: .*\n|\n(?= ))+)\n?", re.M)
@@ -124,17 +127,25 @@ def parse(command: type, name: str, arguments: Sequence[str]) -> Any:
         name: Of the command, as in play.
         arguments: As a shell splits them.
     """
-    settings = list(settings_of(command))
+    settings, width = list(settings_of(command)), min(shutil.get_terminal_size().columns, 100)
     parser = _Parser(
         prog=f"regrax {name}",
         usage=f"regrax {name} {_usage(settings)}",
         description=split_docstring(command)[0],
-        formatter_class=_Formatter,
+        formatter_class=partial(
+            argparse.RawDescriptionHelpFormatter, max_help_position=28, width=width
+        ),
         allow_abbrev=False,
     )
+    known = {"--help"}
     for one in sorted(settings, key=lambda one: one.default is not MISSING):
-        _add(parser, one)
-    return build(command, vars(parser.parse_args(arguments)))
+        known.update(_add(parser, one).option_strings)
+    options = itertools.takewhile(lambda word: word != "--", arguments)
+    unknown = [o for o in options if o.startswith("--") and o.split("=")[0] not in known]
+    if unknown and "--help" not in arguments:  # argparse would first ask for what is missing
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    given = vars(parser.parse_args(arguments)).items()
+    return build(command, {n: tuple(v) if isinstance(v, list) else v for n, v in given})
 
 
 class _Parser(argparse.ArgumentParser):
@@ -142,48 +153,34 @@ class _Parser(argparse.ArgumentParser):
         raise ValueError(f"{message} (see {self.prog} --help)")
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(
-            prog, max_help_position=28, width=min(shutil.get_terminal_size().columns, 100)
-        )
-
-
 def _usage(settings: Sequence[Setting]) -> str:
     """What must be given, and that there is more."""
-    given = [one for one in settings if one.positional and one.default is MISSING]
-    parts = [one.name.upper() + " ..." * one.many for one in given]
-    parts += [f"[{s.name.upper()}]" for s in settings if s.positional and s.default is not MISSING]
-    needed = [one for one in settings if not one.positional and one.default is MISSING]
-    parts += [f"{_flag(one)} {_metavar(one)}{' ...' * one.many}" for one in needed]
+    parts = []
+    for one in sorted(settings, key=lambda one: not one.positional):
+        named = f"{_metavar(one)}" if one.positional else f"{_flag(one)} {_metavar(one)}"
+        if one.default is MISSING:
+            parts.append(named + " ..." * one.many)
+        elif one.positional:
+            parts.append(f"[{named}]")
     return " ".join([*parts, "[options]"])
 
 
-def _add(parser: argparse.ArgumentParser, one: Setting) -> None:
+def _add(parser: argparse.ArgumentParser, one: Setting) -> argparse.Action:
     must = one.default is MISSING
     shared: dict[str, Any] = {"default": None if must else one.default, "help": _help(one)}
     if one.kind is bool:
         turned = "--no-" + _flag(one)[2:] if one.default else _flag(one)
         action = "store_false" if one.default else "store_true"
-        parser.add_argument(turned, dest=one.name, action=action, **shared)
-        return
+        return parser.add_argument(turned, dest=one.name, action=action, **shared)
     shared |= {
-        "type": _output if one.output else _reader(one.kind),
+        "type": {Output: _output, Folder: _folder}.get(one.kind) or _reader(one.kind),
         "choices": one.choices or None,
         "metavar": _metavar(one),
+        "nargs": "+" if one.many else "?" if one.positional and not must else None,
     }
-    if one.positional and one.many:
-        parser.add_argument(one.name, nargs="+" if must else "*", action=_Tuple, **shared)
-    elif one.positional:
-        parser.add_argument(one.name, nargs=None if must else "?", **shared)
-    else:
-        extra = {"nargs": "+", "action": _Tuple} if one.many else {}
-        parser.add_argument(_flag(one), dest=one.name, required=must, **shared, **extra)
-
-
-class _Tuple(argparse.Action):
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        setattr(namespace, self.dest, tuple(values))
+    if one.positional:
+        return parser.add_argument(one.name, **shared)
+    return parser.add_argument(_flag(one), required=must, **shared)
 
 
 def _reader(kind: type) -> Callable[[str], Any]:
@@ -208,6 +205,14 @@ def _output(text: str) -> Path:
         raise argparse.ArgumentTypeError(f"cannot be written to: {error.strerror}") from None
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return path
+
+
+def _folder(text: str) -> Path:
+    path = _reader(Path)(text)
+    for part in (path, *path.parents):
+        if os.path.exists(part) and not os.path.isdir(part):
+            raise argparse.ArgumentTypeError(f"must be a folder, got the file {part}")
     return path
 
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -26,27 +26,17 @@ _SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 _ESCAPED = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 
 
-@runtime_checkable
-class Table(Protocol):
-    """A result with columns."""
-
-    def columns(self) -> Columns:
-        """The table: a list of values per name of a column."""
-        ...
-
-
-def to_pandas(self: Table) -> Any:
+def to_pandas(self: Any) -> Any:
     """The table as a `pandas.DataFrame`; pandas is imported here and nowhere else."""
     try:
         pandas = import_module("pandas")
     except ImportError:
-        raise ImportError(
-            "pandas is not installed; pip install pandas installs it, and to_csv does without"
-        ) from None
+        advice = "pip install pandas installs it, and to_csv does without"
+        raise ImportError(f"pandas is not installed; {advice}") from None
     return pandas.DataFrame(dict(self.columns()))
 
 
-def to_csv(self: Table, path: str | Path | None = None) -> str:
+def to_csv(self: Any, path: str | Path | None = None) -> str:
     """The table as CSV, numbers in full; also written to `path` if there is one."""
     table, written = self.columns(), io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
@@ -57,7 +47,7 @@ def to_csv(self: Table, path: str | Path | None = None) -> str:
     return written.getvalue()
 
 
-def to_latex(self: Table, digits: int = 4) -> str:
+def to_latex(self: Any, digits: int = 4) -> str:
     """The table as a LaTeX tabular with booktabs' rules; numbers to so many significant digits."""
     return latex(self.columns(), digits)
 
@@ -82,7 +72,7 @@ def latex(table: Columns, digits: int = 4) -> str:
     return "\n".join([rf"\begin{{tabular}}{{{sides}}}", *parts])
 
 
-def to_html(self: Table) -> str:
+def to_html(self: Any) -> str:
     """The first rows as a table of HTML, which is how a notebook shows the result."""
     table = self.columns()
     rows = list(itertools.islice(zip(*table.values(), strict=True), MAX_HTML_ROWS + 1))
@@ -97,18 +87,14 @@ def sketch(rows: Any) -> str:
     >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]])).count("<polyline")
     2
     """
-    rows = np.asarray(rows)
-    shown = rows[np.unique(np.linspace(0, len(rows) - 1, SKETCH_POINTS).round().astype(int))]
-    across = np.linspace(2, 198, len(shown)) if len(shown) > 1 else np.array([2, 198])
-    lines = [
-        f'<polyline fill="none" stroke="hsl({index * 137 % 360} 65% 45%)" points="'
-        + " ".join(
-            f"{x:.1f},{58 - 56 * y:.1f}"
-            for x, y in zip(across, np.broadcast_to(line, across.shape), strict=True)
-        )
-        + '"/>'
-        for index, line in enumerate(shown.T)
-    ]
+    rows, lines = np.asarray(rows), []
+    count = max(2, min(len(rows), SKETCH_POINTS))  # a single row is a flat line
+    shown = rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
+    for index, line in enumerate(shown.T):
+        places = zip(np.linspace(2, 198, count), line, strict=True)
+        points = " ".join(f"{x:.1f},{58 - 56 * y:.1f}" for x, y in places)
+        color = f"hsl({index * 137 % 360} 65% 45%)"
+        lines.append(f'<polyline fill="none" stroke="{color}" points="{points}"/>')
     box = 'viewBox="0 0 200 60" width="200" height="60" style="border:1px solid #8888;margin:2px"'
     return f'<svg {box} role="img" aria-label="policies over rounds">{"".join(lines)}</svg>'
 

@@ -10,26 +10,28 @@ foreign file is refused with the reason.
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import msgspec
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+from jaxtyping import Array, Float, PyTree
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from regrax._files import write_whole
+from regrax._files import checkpoint_file as file_of, write_whole
 from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
-from regrax.learners import Learner
+from regrax.learners import Key, Learner
 
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]
 
 FORMAT = "regrax checkpoint 2"
 MAX_HEADER_BYTES = 2**24
 Tree = TypeVar("Tree")
+Described = TypeVar("Described")
 
 
 class Saved(NamedTuple):
@@ -92,7 +94,6 @@ class Checkpoint(Learner):
     [[0.5, 0.5], [0.269, 0.731]]
     """
 
-    name: ClassVar[str] = "checkpoint"
     path: str = eqx.field(static=True)
     calibrated: bool = eqx.field(static=True)
     model: TrainableLearner
@@ -103,15 +104,17 @@ class Checkpoint(Learner):
                 'checkpoint takes a path in quotes and calibrated=true or false, as in checkpoint("runs/seed-0")'
             )
         self.path, self.calibrated = path, calibrated
-        self.model = _calibrated(path) if calibrated else load_model(path).model
+        self.model = model = load_model(path).model
+        if isinstance(model, SwapAttention) and calibrated:
+            self.model = model.calibrated()
+        elif calibrated:
+            raise ValueError(f"only the swap architecture is calibrated, but {path} holds {model}")
 
     @property
     def domain(self) -> Domain:
         return self.model.domain
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> PyTree:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> PyTree:
         return self.model.init(actions, rounds, key=key)
 
     def policy(self, state: PyTree) -> Float[Array, "d"]:
@@ -122,22 +125,7 @@ class Checkpoint(Learner):
 
     def __str__(self) -> str:
         scaled = ", calibrated=true" if self.calibrated else ""
-        return f"{self.name}({json.dumps(self.path)}{scaled})"
-
-
-def _calibrated(path: str) -> SwapAttention:
-    model = load_model(path).model
-    if not isinstance(model, SwapAttention):
-        raise ValueError(f"only the swap architecture is calibrated, but {path} holds {model}")
-    return model.calibrated()
-
-
-def file_of(path: str | Path) -> Path:
-    """Where the checkpoint at a path is, named with its suffix or without."""
-    path = Path(path)
-    if not path.name:
-        raise ValueError(f"a checkpoint must be a file, got path {str(path)!r}")
-    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+        return f"checkpoint({json.dumps(self.path)}{scaled})"
 
 
 def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
@@ -168,7 +156,7 @@ def read_header(data: bytes, file: Path, size: int) -> Header:
         about = json.loads(header.pop("__metadata__", {}).get("regrax", "null"))
         shapes = {name: tuple(one["shape"]) for name, one in header.items()}
         end = start + max((one["data_offsets"][1] for one in header.values()), default=0)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ValueError(f"{file} is damaged, or no safetensors file") from None
     if about is None and file.with_suffix(".json").exists():
         raise ValueError(
@@ -182,11 +170,23 @@ def read_header(data: bytes, file: Path, size: int) -> Header:
     return Header(about, shapes, start)
 
 
+def described(file: Path, about: dict[str, Any], kind: type[Described]) -> Described:
+    """The fields of `kind` in a description; raises ValueError unless each is there and what its type says."""
+    try:
+        found = msgspec.convert(about, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{file} is damaged: {error} of its description") from None
+    for name, value in msgspec.to_builtins(found).items():
+        if about[name] != value:  # a field of a field that nobody knows
+            raise ValueError(f"{file} is damaged: {name} of its description has other fields")
+    return found
+
+
 def unpack_model(data: bytes, file: Path) -> Saved:
     """`load_model`, of what `file` held when it was read."""
     about, shapes, _ = read_header(data, file, len(data))
     name, settings = about.get("model"), about.get("settings")
-    if name not in MODELS or not isinstance(settings, dict):
+    if name not in [*MODELS] or not isinstance(settings, dict):  # a list has no hash
         raise ValueError(f"{file} must describe one of {', '.join(MODELS)}, got {name!r}")
     largest = max((len(shapes), *(size for shape in shapes.values() for size in shape)))
     for setting, value in settings.items():
@@ -209,10 +209,9 @@ def unpack(data: bytes, file: Path, template: Tree, *, exact: bool = False) -> T
     about, found, start = read_header(data, file, len(data))
     wanted = {name: tuple(leaf.shape) for name, leaf in _named(template).items()}
     if wanted != found:
-        differ = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
+        name = min(name for name in wanted | found if wanted.get(name) != found.get(name))
         raise ValueError(
-            f"{file} does not fit its description: {differ[0]} must have shape {wanted.get(differ[0])}, "
-            f"got {found.get(differ[0])}"
+            f"{file} does not fit its description: {name} must have shape {wanted.get(name)}, got {found.get(name)}"
         )
     if hashlib.sha256(memoryview(data)[start:]).hexdigest() != about.get("sha256"):
         raise ValueError(f"{file} is damaged: its checksum is not the one that it was written with")

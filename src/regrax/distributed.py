@@ -1,4 +1,4 @@
-"""Several processes as one run: joining them, telling all what the first one knows, and leaving when one is lost.
+"""Several processes as one run: joining them, and leaving when one is lost.
 
 Nothing here happens on import: `join` is called once, before anything is computed, by whoever owns the process.
 """
@@ -10,14 +10,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from socket import SOCK_STREAM
 from typing import Any, NoReturn
 
 import jax
-import numpy as np
 
 from regrax import _checks as checks
+from regrax.sharding import is_first
 
 # exit codes: of a process that cannot go on, and of one whose peers are gone
 FAILED, LOST = 2, 3
@@ -31,8 +31,6 @@ SHUTDOWN_SECONDS = 10
 COLLECTIVE_SECONDS = 120
 # seconds that the first process stays after an error, so that the others can say theirs
 LINGER_SECONDS = 2.0
-AUTO = "auto"
-PREEMPTION = "jax_enable_preemption_service"
 # how the errors of a failed exchange begin
 STATUS = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): ")
 
@@ -43,7 +41,7 @@ def join(coordinator: str, processes: int | None = None, process_id: int | None 
     With "auto" all three come from SLURM, Open MPI, Kubernetes or a TPU pod, as `jax.distributed` finds them. A process
     whose peers do not come within two minutes leaves with one line on the error stream and exit code 3.
     """
-    if coordinator == AUTO:
+    if coordinator == "auto":
         _join_detected()
     else:
         _join_named(coordinator, processes, process_id)
@@ -87,15 +85,23 @@ def _join_detected() -> None:
 
 
 def _initialize(absent: str, **settings: Any) -> None:
-    if hasattr(jax.config, PREEMPTION):
-        jax.config.update(PREEMPTION, False)  # it would swallow the signal to terminate
-    with _limit(absent):
+    with contextlib.suppress(AttributeError):  # a jax without it
+        jax.config.update(
+            "jax_enable_preemption_service", False
+        )  # swallows the signal to terminate
+    # jax itself would abort without a sentence
+    timer = threading.Timer(START_SECONDS, leave, [absent])
+    timer.daemon = True
+    timer.start()
+    try:
         jax.distributed.initialize(
             initialization_timeout=int(START_SECONDS) + 30,  # ours comes first, and says more
             heartbeat_timeout_seconds=HEARTBEAT_SECONDS,
             shutdown_timeout_seconds=SHUTDOWN_SECONDS,
             **settings,
         )
+    finally:
+        timer.cancel()
 
 
 def _check(coordinator: str, processes: int | None, process_id: int | None) -> bool:
@@ -131,18 +137,6 @@ def _check_free(family: socket.AddressFamily, address: Any) -> None:
 
 
 @contextlib.contextmanager
-def _limit(message: str) -> Iterator[None]:
-    """Leave if what is inside takes longer than the start may: jax itself would abort without a sentence."""
-    timer = threading.Timer(START_SECONDS, leave, [message])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-@contextlib.contextmanager
 def guard() -> Iterator[None]:
     """End this process at once and with one sentence if another one is gone, or if it cannot go on itself."""
     try:
@@ -151,14 +145,11 @@ def guard() -> Iterator[None]:
         if jax.process_count() == 1:
             raise
         if isinstance(error, jax.errors.JaxRuntimeError) or STATUS.match(str(error)):
-            leave(f"{_lost()} ({str(error).splitlines()[0][:200]})")
+            lost = f"another process of this run was lost, so process {jax.process_index()} stops"
+            leave(f"{lost} ({str(error).splitlines()[0][:200]})")
         if is_first():
             time.sleep(LINGER_SECONDS)
         leave(str(error) or "interrupted", FAILED)
-
-
-def _lost() -> str:
-    return f"another process of this run was lost, so process {jax.process_index()} stops"
 
 
 def leave(message: str, code: int = LOST) -> NoReturn:
@@ -166,34 +157,3 @@ def leave(message: str, code: int = LOST) -> NoReturn:
     with contextlib.suppress(OSError):
         print(f"regrax: error: {message}", file=sys.stderr, flush=True)
     os._exit(code)
-
-
-def is_first() -> bool:
-    """Whether this is the process that writes files and speaks."""
-    return jax.process_index() == 0
-
-
-def from_first(give: Callable[[], bytes]) -> bytes:
-    """What `give` returns in the first process, in all of them; a ValueError or OSError there is raised everywhere.
-
-    >>> from_first(lambda: b"read by one, known to all")
-    b'read by one, known to all'
-    """
-    if jax.process_count() == 1:
-        return give()
-    try:
-        message = b"+" + give() if is_first() else b""
-    except (ValueError, OSError) as error:
-        message = b"-" + str(error).encode()
-    told = _broadcast(message)
-    if told.startswith(b"-"):
-        raise ValueError(told[1:].decode())
-    return told[1:]
-
-
-def _broadcast(message: bytes) -> bytes:
-    from jax.experimental.multihost_utils import broadcast_one_to_all
-
-    size = int(broadcast_one_to_all(np.int32(len(message))))
-    data = np.frombuffer(message.ljust(size, b"\0"), np.uint8)
-    return np.asarray(broadcast_one_to_all(data), np.uint8).tobytes()

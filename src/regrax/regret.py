@@ -9,17 +9,17 @@ $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
 
 All three follow from the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
 `internal_of` and `swap_of` are the one place where they do, for arrays of numpy and of jax, many matrices on leading
-axes. `running_*` gives the regret of every prefix. What was played is policies, `(T, d)`, or the indices of actions,
-integers of shape `(T,)`; a batch of sequences has axes before these, and gets a regret for each. Numbers are numpy's,
-in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
+axes. `running_*` gives the regret of every prefix, or of some. What was played is policies, `(T, d)`, or the indices of
+actions, integers of shape `(T,)`; a batch of sequences has axes before these, and gets a regret for each. Numbers are
+numpy's, in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
 """
 
+import itertools
 import math
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from regrax import _checks as checks
 
@@ -40,7 +40,7 @@ __all__ = [
     "swap_regret",
 ]
 
-Rows = Array | np.ndarray
+Rows = Any  # arrays of numpy or of jax
 Played = Float[Rows, "*n T d"] | Int[Rows, "*n T"]
 Losses = Float[Rows, "*n T d"]
 Scalar = Float[Rows, "*n"] | np.floating
@@ -154,49 +154,65 @@ def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
     return where(improves, gains.argmax(-1), np.broadcast_to(own, improves.shape))
 
 
-def running_external_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
-    """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
+def running_external_regret(
+    policies: Played, losses: Losses, rounds: Any = None
+) -> Float[Rows, "*n R"]:
+    """External regret of every prefix: entry `t - 1` is that of rounds `1..t`; or of those that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
     [0.5, 0.0]
     """
     policies, losses = _checked(policies, losses)
-    return (policies * losses).sum(-1).cumsum(-1) - losses.cumsum(-2).min(-1)
+    found = (policies * losses).sum(-1).cumsum(-1) - losses.cumsum(-2).min(-1)
+    return found if rounds is None else found[..., np.asarray(rounds) - 1]
 
 
-def running_internal_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
-    """Internal regret of every prefix.
+def running_internal_regret(
+    policies: Played, losses: Losses, rounds: Any = None
+) -> Float[Rows, "*n R"]:
+    """Internal regret of every prefix, or of those that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 5.0]
     """
-    return _running(*_checked(policies, losses), internal_of)
+    return _running(*_checked(policies, losses), internal_of, rounds)
 
 
-def running_swap_regret(policies: Played, losses: Losses) -> Float[Rows, "*n T"]:
-    """Swap regret of every prefix.
+def running_swap_regret(
+    policies: Played, losses: Losses, rounds: Any = None
+) -> Float[Rows, "*n R"]:
+    """Swap regret of every prefix, or of those that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 6.0]
     """
-    return _running(*_checked(policies, losses), swap_of)
+    return _running(*_checked(policies, losses), swap_of, rounds)
 
 
-def _running(policies: Any, losses: Any, kind: Any) -> Any:
-    """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some rounds at a time."""
-    *batch, rounds, d = losses.shape
+def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
+    """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some prefixes at a time."""
+    *batch, last, d = losses.shape
+    ends = np.arange(1, last + 1) if rounds is None else np.asarray(rounds)
     size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
-    total, found = 0, []
-    for first in range(0, rounds, size):
-        part = (..., slice(first, first + size), slice(None))
-        products = policies[part][..., :, None] * losses[part][..., None, :]
-        matrices = total + products.cumsum(-3)
-        total = matrices[..., -1:, :, :]
+    total, first, found = 0, 0, []
+    for some in np.split(ends, range(size, len(ends), size)):
+        matrices = total + _sums(policies, losses, first, some).cumsum(-3)
+        total, first = matrices[..., -1:, :, :], int(some[-1])
         found.append(kind(gains_of(matrices)))
     return losses.__array_namespace__().concatenate(found, axis=-1)
+
+
+def _sums(policies: Any, losses: Any, first: int, ends: Any) -> Any:
+    """$\\sum_t \\pi_t \\ell_t^\\top$ over the rounds from each end to the next."""
+    if ends[-1] - first == len(ends):  # every round
+        part = (..., slice(first, ends[-1]), slice(None))
+        return policies[part][..., :, None] * losses[part][..., None, :]
+    spans = [(..., slice(*span), slice(None)) for span in itertools.pairwise([first, *ends])]
+    sums = [policies[span].swapaxes(-2, -1) @ losses[span] for span in spans]
+    return losses.__array_namespace__().stack(sums, axis=-3)
 
 
 def _checked(policies: Any, losses: Any) -> tuple[Any, Any]:
@@ -209,6 +225,8 @@ def _checked(policies: Any, losses: Any) -> tuple[Any, Any]:
     checks.finite("losses", losses)
     if checks.are_concrete(policies, losses):
         return np.asarray(policies, float), np.asarray(losses, float)
+    import jax.numpy as jnp
+
     return jnp.asarray(policies, float), jnp.asarray(losses, float)
 
 
@@ -220,6 +238,8 @@ def _one_hot(actions: Any, count: int) -> Any:
             f"actions must be integers, or policies of {count} probabilities per round"
         )
     if not checks.is_concrete(actions):
+        import jax.numpy as jnp
+
         return jnp.eye(count)[actions]
     outside = actions[(actions < 0) | (actions >= count)]
     if outside.size:

@@ -3,7 +3,7 @@ r"""One computation on many devices of many processes: who does which part, so t
 Work is a sum or a list over global indices $i = 0, 1, \dots$, and what index $i$ draws depends on $i$ alone: however
 many devices share the indices, the terms are the same, and results differ by the order of additions at most. Devices
 stand in a mesh of `pieces` x `sequences`: indices go round the first axis, the sequences of one index along the second,
-and parameters are on all of them.
+and parameters are on all of them. Of several processes the first writes files and speaks, and tells the others.
 """
 
 import math
@@ -24,7 +24,7 @@ from regrax import _checks as checks
 
 Devices = Sequence[jax.Device]
 Tree = TypeVar("Tree")
-EVERYWHERE = PartitionSpec()
+EVERYWHERE, PIECES = PartitionSpec(), PartitionSpec("pieces")
 
 
 def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
@@ -48,6 +48,7 @@ def total(
     function: Callable[[Any, Int[Array, ""]], Tree],
     shared: Any,
     count: int,
+    zero: Tree,
     mesh: Mesh | None = None,
 ) -> Tree:
     r"""$\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh every device adds its own, then all are added.
@@ -56,28 +57,28 @@ def total(
         function: of what is shared and an index.
         shared: the same on every device.
         count: how many terms.
+        zero: the sum of no terms.
         mesh: of devices; None computes on one.
 
-    >>> total(lambda scale, i: scale * i, 10, 4).tolist()
+    >>> import jax.numpy as jnp
+    >>> total(lambda scale, i: scale * i, 10, 4, jnp.zeros((), int)).tolist()
     60
     """
-    if mesh is None:
-        return _added(partial(function, shared), jnp.arange(count))
+
+    def added(shared: Any, indices: Int[Array, "_"]) -> Tree:
+        def add(sofar: Tree, index: Int[Array, ""]) -> tuple[Tree, None]:
+            return jax.tree.map(jnp.add, sofar, function(shared, index)), None
+
+        return lax.scan(add, zero, indices)[0]
 
     def share(shared: Any, own: Int[Array, "_"]) -> Any:
-        flat, rebuild = ravel_pytree(_added(partial(function, shared), own))
+        flat, rebuild = ravel_pytree(added(shared, own))
         return rebuild(lax.psum(flat, "pieces"))  # one message, however many arrays
 
-    return _over_pieces(share, mesh, EVERYWHERE)(shared, jnp.arange(count))
-
-
-def _added(function: Callable[[Int[Array, ""]], Tree], indices: Int[Array, "_"]) -> Tree:
-    def add(sofar: Tree, index: Int[Array, ""]) -> tuple[Tree, None]:
-        return jax.tree.map(jnp.add, sofar, function(index)), None
-
-    shapes = jax.eval_shape(function, jnp.zeros((), int))
-    zero = jax.tree.map(lambda part: jnp.zeros(part.shape, part.dtype), shapes)
-    return lax.scan(add, zero, indices)[0]
+    indices = jnp.arange(count)
+    if mesh is None:
+        return added(shared, indices)
+    return _over_pieces(share, mesh, EVERYWHERE, shared, indices)
 
 
 def each(
@@ -125,25 +126,29 @@ def over_rows(
     ways = mesh.shape["pieces"]
     padded = jnp.minimum(jnp.arange(-(-count // ways) * ways), count - 1)
     repeated = jax.tree.map(lambda array: array[padded], rows)
-    found = _over_pieces(function, mesh, PartitionSpec("pieces"))(shared, repeated)
+    found = _over_pieces(function, mesh, PIECES, shared, repeated)
     return jax.tree.map(lambda part: part[:count], together(found, mesh))
 
 
-def _over_pieces(share: Callable[[Any, Any], Any], mesh: Mesh, out: PartitionSpec) -> Callable:
-    """`share(shared, own)` on every device, `own` its part of what is cut along the first axis."""
+def _over_pieces(share: Callable, mesh: Mesh, out: PartitionSpec, shared: Any, parts: Any) -> Any:
+    """`share(shared, own)` on every device, `own` its part of what is cut along the first axis.
 
-    def spread(shared: Any, parts: Any) -> Any:
-        arrays, rest = eqx.partition(shared, eqx.is_array)
-        return jax.shard_map(
-            lambda arrays, own: share(eqx.combine(arrays, rest), own),
-            mesh=mesh,
-            in_specs=(EVERYWHERE, PartitionSpec("pieces")),
-            out_specs=out,
-            axis_names={"pieces"},
-            check_vma=False,
-        )(arrays, parts)
-
-    return spread
+    Args:
+        share: of what is shared and a part.
+        mesh: of devices.
+        out: where the results are.
+        shared: the same on every device.
+        parts: what is cut.
+    """
+    arrays, rest = eqx.partition(shared, eqx.is_array)
+    return jax.shard_map(
+        lambda arrays, own: share(eqx.combine(arrays, rest), own),
+        mesh=mesh,
+        in_specs=(EVERYWHERE, PIECES),
+        out_specs=out,
+        axis_names={"pieces"},
+        check_vma=False,
+    )(arrays, parts)
 
 
 def split(tree: Tree, mesh: Mesh | None) -> Tree:
@@ -186,6 +191,31 @@ def everywhere(tree: Tree, mesh: Mesh | None) -> Tree:
 
 def here(tree: Tree, mesh: Mesh | None) -> Tree:
     """Outside `jit`: what is on every device of the mesh, on one device of this process."""
-    if mesh is None:
-        return tree
-    return jax.tree.map(lambda array: array.addressable_data(0), tree)
+    return tree if mesh is None else jax.tree.map(lambda array: array.addressable_data(0), tree)
+
+
+def is_first() -> bool:
+    """Whether this is the process that writes files and speaks."""
+    return jax.process_index() == 0
+
+
+def from_first(give: Callable[[], bytes]) -> bytes:
+    """What `give` returns in the first process, in all of them; a ValueError or OSError there is raised everywhere.
+
+    >>> from_first(lambda: b"read by one, known to all")
+    b'read by one, known to all'
+    """
+    if jax.process_count() == 1:
+        return give()
+    try:
+        message = b"+" + give() if is_first() else b""
+    except (ValueError, OSError) as error:
+        message = b"-" + str(error).encode()
+    from jax.experimental.multihost_utils import broadcast_one_to_all
+
+    size = int(broadcast_one_to_all(np.int32(len(message))))
+    data = np.frombuffer(message.ljust(size, b"\0"), np.uint8)
+    told = np.asarray(broadcast_one_to_all(data), np.uint8).tobytes()
+    if told.startswith(b"-"):
+        raise ValueError(told[1:].decode())
+    return told[1:]

@@ -4,7 +4,6 @@ A matrix $P$ is column-stochastic when column $i$ is the distribution that actio
 distribution solves $\pi = P\pi$. See `docs/conventions.md`.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.custom_batching import custom_vmap
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from regrax import _fast_paths as fast_paths
 
@@ -27,6 +26,7 @@ class PowerIteration(NamedTuple):
     iterations: Int[Array, ""]
 
 
+# Functions that loop are jitted: called outside of any `jit` they would otherwise compile anew each time.
 @partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
 def stationary(
     matrix: Float[Array, "d d"],
@@ -58,33 +58,21 @@ def stationary(
 
     Reference: Grassmann, Taksar, Heyman (1985), Regenerative analysis and steady state distributions.
     """
-    if start is None:
-        return _exact(matrix)
-    tolerance = _default_tolerance(matrix) if tolerance is None else tolerance
-    steps = max(64, 4 * matrix.shape[0]) if max_iterations is None else max_iterations
-    return _warm(matrix, lax.stop_gradient(start), tolerance, steps)
-
-
-def _default_tolerance(matrix: Float[Array, "d d"]) -> float:
-    return 1e-10 if matrix.dtype == jnp.float64 else 1e-6
-
-
-# Functions that loop are jitted: called outside of any `jit` they would otherwise compile anew each time.
-@jax.custom_jvp
-def _exact(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
-    return _eliminate(matrix)
-
-
-@_exact.defjvp
-def _exact_jvp(primals: tuple, tangents: tuple) -> tuple:
-    pi = _exact(*primals)
-    return pi, _implicit_tangent(primals[0], pi, tangents[0])
+    if tolerance is None:
+        tolerance = 1e-10 if matrix.dtype == jnp.float64 else 1e-6
+    steps = max(64, 4 * len(matrix)) if max_iterations is None else max_iterations
+    return _solve(matrix, lax.stop_gradient(start), tolerance, steps)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
-def _warm(
-    matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
+def _solve(
+    matrix: Float[Array, "d d"],
+    start: Float[Array, "d"] | None,
+    tolerance: float,
+    max_iterations: int,
 ) -> Float[Array, "d"]:
+    if start is None:
+        return _eliminate(matrix)
     near = partial(_near, tolerance=tolerance, max_iterations=max_iterations)
     one = custom_vmap(near)
 
@@ -112,16 +100,10 @@ def _near(
 ) -> Float[Array, "d *n"]:
     """Power steps, and elimination of the chains that they leave above `tolerance`; several are on the last axis."""
     found = _powers(matrix, start, tolerance, max_iterations)
-    rows = matrix.swapaxes(
-        0, 1
-    )  # as Blum-Mansour has them: nothing is transposed unless it is needed
+    # as Blum-Mansour has them: nothing is transposed unless it is needed
+    rows = matrix.swapaxes(0, 1)
     # rarely run, so in the form that is quick to compile
     eliminate = _eliminate_one if matrix.ndim == 2 else jax.vmap(_eliminate_one, -1, -1)
-
-    # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged,
-    # where `cond` would turn into a select and eliminate every time.
-    def unfinished(carry: tuple) -> Bool[Array, ""]:
-        return (carry[1] > tolerance).any()
 
     def mend(carry: tuple) -> tuple:
         # XLA would move work that does not change out of the loop, and so do it every time: tie it to the carry
@@ -129,21 +111,18 @@ def _near(
         mended = eliminate(tied.swapaxes(0, 1))
         return jnp.where(residual > tolerance, mended, carry[0]), jnp.zeros_like(residual)
 
-    return lax.while_loop(unfinished, mend, (found.distribution, found.residual))[0]
+    # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged,
+    # where `cond` would turn into a select and eliminate every time.
+    powers = found.distribution, found.residual
+    return lax.while_loop(lambda carry: (carry[1] > tolerance).any(), mend, powers)[0]
 
 
-@_warm.defjvp
-def _warm_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: tuple) -> tuple:
-    pi = _warm(*primals, tolerance, max_iterations)
-    return pi, _implicit_tangent(primals[0], pi, tangents[0])
-
-
-def _implicit_tangent(
-    matrix: Float[Array, "d d"], pi: Float[Array, "d"], tangent: Float[Array, "d d"]
-) -> Float[Array, "d"]:
-    ones = jnp.ones_like(pi)
-    moved = tangent @ pi - tangent.sum(0) * pi
-    return jnp.linalg.solve(jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, ones), moved)
+@_solve.defjvp
+def _solve_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: tuple) -> tuple:
+    """The implicit derivative, whatever found the distribution."""
+    pi, matrix, tangent = _solve(*primals, tolerance, max_iterations), primals[0], tangents[0]
+    system = jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, jnp.ones_like(pi))
+    return pi, jnp.linalg.solve(system, tangent @ pi - tangent.sum(0) * pi)
 
 
 @custom_vmap
@@ -161,9 +140,10 @@ def _eliminate_batch(
     return jax.vmap(_eliminate_one)(matrices), True
 
 
+@jax.jit  # traced once, wherever it is mapped
 def _eliminate_one(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     """Censor the chain to ever fewer states, then build the distribution back up, one state at a time."""
-    states = jnp.arange(matrix.shape[0])
+    states = jnp.arange(len(matrix))
 
     def censor(rates: Float[Array, "d d"], last: Int[Array, ""]) -> tuple:
         out = jnp.where(states < last, rates[:, last], 0)
@@ -189,18 +169,23 @@ def _eliminate_many(matrix: Float[Array, "d d n"]) -> Float[Array, "d n"]:
     censored = []
     for last in range(len(matrix) - 1, 0, -1):
         out, into = matrix[:last, last], matrix[last, :last]
-        leaving = out.sum(0, keepdims=True)
+        leaving = _added(out)
         censored.append((into, leaving))
         share = out / jnp.where(leaving > 0, leaving, 1)
         matrix = matrix[:last, :last] + share[:, None] * into[None]
     pi = jnp.ones_like(matrix[0])
     for into, leaving in reversed(censored):
-        arriving = (into * pi).sum(0, keepdims=True)
+        arriving = _added(into * pi)
         # a state without ways to and from those before it stays empty
         closed = leaving + arriving == 0
         grown = jnp.concatenate([jnp.where(closed, 1, leaving) * pi, arriving])
         pi = grown / jnp.where(closed, 1, leaving + arriving)
     return pi
+
+
+def _added(rows: Float[Array, "m n"]) -> Float[Array, "1 n"]:
+    """Their sum written out, which XLA computes where it is used."""
+    return jnp.asarray(sum(rows[j : j + 1] for j in range(len(rows))))
 
 
 @partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
@@ -226,7 +211,7 @@ def power_iteration(
     >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()
     [0.2857, 0.7143]
     """
-    d = matrix.shape[0]
+    d = len(matrix)
     start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
     found = _powers(matrix, start, tolerance, max_iterations)
     return found._replace(residual=found.residual[0])
@@ -239,10 +224,8 @@ def _powers(
     max_iterations: int,
 ) -> PowerIteration:
     """Of one chain, or of several on the last axis, each of which rests once it has arrived."""
-    product = _product(matrix)
-
-    def unfinished(carry: PowerIteration) -> Bool[Array, ""]:
-        return (carry.residual > tolerance).any() & (carry.iterations < max_iterations)
+    # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
+    product = partial(jnp.matmul, b=matrix.T) if matrix.ndim == 2 else partial(products, matrix)
 
     def step(carry: PowerIteration) -> PowerIteration:
         moved = product(carry.distribution)
@@ -255,18 +238,13 @@ def _powers(
         )
 
     residual = jnp.full((1, *start.shape[1:]), jnp.inf, matrix.dtype)
-    found = lax.while_loop(unfinished, step, PowerIteration(start, residual, jnp.zeros((), int)))
+    found = lax.while_loop(
+        lambda carry: (carry.residual > tolerance).any() & (carry.iterations < max_iterations),
+        step,
+        PowerIteration(start, residual, jnp.zeros((), int)),
+    )
     pi = found.distribution
     return found._replace(distribution=pi / pi.sum(0, keepdims=True))
-
-
-def _product(matrix: Float[Array, "d d *n"]) -> Callable[[Array], Array]:
-    r"""$\pi \mapsto P\pi$ in the form that XLA is fastest at, for one chain and for several."""
-    if matrix.ndim == 2:
-        # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
-        rows = matrix.T
-        return lambda pi: pi @ rows
-    return partial(products, matrix)
 
 
 def products(matrices: Float[Array, "d m n"], vectors: Float[Array, "m #n"]) -> Float[Array, "d n"]:
@@ -285,7 +263,7 @@ def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     Reference: Held, Wolfe, Crowder (1974), Validation of subgradient optimization.
     """
     descending = jnp.sort(point)[::-1]
-    counts = jnp.arange(1, point.size + 1).astype(point.dtype)
+    counts = jnp.arange(1, point.size + 1, dtype=point.dtype)
     thresholds = (jnp.cumsum(descending) - 1) / counts
     support = (descending > thresholds).sum()
     return jnp.maximum(point - thresholds[support - 1], 0)

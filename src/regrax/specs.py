@@ -31,6 +31,7 @@ __all__ = [
     "as_game",
     "as_learner",
     "draw_games",
+    "learner_maker",
     "parse_distribution",
     "parse_feedback",
     "parse_game",
@@ -112,14 +113,31 @@ def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
     'blum_mansour(hedge(0.9944))'
     """
+    return learner_maker(text, more)()
+
+
+def learner_maker(
+    text: str, more: Mapping[str, registry.Entry] | None = None
+) -> "Callable[[], Learner]":
+    """What makes the learner that a spec names: bad names are refused here, and nothing is imported until it is called.
+
+    >>> learner_maker("blum-mansour(hegde(0.9944))")
+    Traceback (most recent call last):
+    ValueError: unknown learner 'hegde'; did you mean hedge? ...
+    """
     example = "blum_mansour(hedge(0.9944))"
-    aliases = {name: registry.LEARNERS[meant] for name, meant in registry.ALIASES.items()}
-    data = {name: one for name, one in registry.LEARNERS.items() if name != "checkpoint"}
-    known = {**data, **aliases, **registry.PARTS, **(more or {})}
-    built = _build(_parse(text, example), known, "learner", example)
-    if not isinstance(built, _load(registry.LEARNER)):
-        raise ValueError(f"expected a learner, as in {example}, got {text}")
-    return built
+    known = {**registry.LEARNERS, **registry.ALIASES, **registry.PARTS, **(more or {})}
+    if "checkpoint" not in (more or {}):
+        del known["checkpoint"]
+    call = _read(text, known, "learner", example)
+
+    def make() -> "Learner":
+        built = _build(call, known)
+        if not isinstance(built, _load(registry.LEARNER)):
+            raise ValueError(f"expected a learner, as in {example}, got {text}")
+        return built
+
+    return make
 
 
 def as_learner(learner: "Learner | str") -> "Learner":
@@ -152,7 +170,8 @@ def parse_game(text: str) -> "Game":
     >>> parse_game("random(2, 3, seed=7)")
     random(2, 3, seed=7)
     """
-    return _build(_parse(text, GAME), _zoo(), "game", GAME)
+    zoo = _zoo()
+    return _build(_read(text, zoo, "game", GAME), zoo)
 
 
 def draw_games(text: str, seeds: int) -> "list[Game]":
@@ -163,25 +182,27 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
     >>> draw_games("chicken", 3)
     [chicken]
     """
-    call, zoo = _parse(text, GAME), _zoo()
-    make = _load(zoo.get(call.name))
-    if not make or "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
-        return [_build(call, zoo, "game", GAME)]
+    zoo = _zoo()
+    call = _read(text, zoo, "game", GAME)
+    make = _load(zoo[call.name])
+    if "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
+        return [_build(call, zoo)]
     seeded = [call._replace(keywords={**call.keywords, "seed": seed}) for seed in range(seeds)]
-    return [_build(one, zoo, "game", GAME) for one in seeded]
+    return [_build(one, zoo) for one in seeded]
 
 
-def _zoo() -> dict[str, registry.Entry]:
+def _zoo() -> dict[str, str]:
     names = dir(import_module(registry.ZOO_HOME))
-    return {name: registry.Entry(f"{registry.ZOO_HOME}:{name}") for name in names}
+    return {name: f"{registry.ZOO_HOME}:{name}" for name in names}
 
 
 def _load(entry: Any) -> Any:
-    """What an entry of the registry names; anything else is the thing itself."""
-    if not isinstance(entry, registry.Entry):
-        return entry
-    package, name = entry.home.split(":")
-    return getattr(import_module(package), name)
+    """What an entry of the registry, or its home, names; anything else is the thing itself."""
+    home = entry.home if isinstance(entry, registry.Entry) else entry
+    if not isinstance(home, str):
+        return home
+    package, _, name = home.rpartition(":")
+    return getattr(import_module(package or "regrax.learners"), name)
 
 
 def parse_distribution(text: str) -> "Distribution":
@@ -194,7 +215,7 @@ def parse_distribution(text: str) -> "Distribution":
     """
     example = "student-t(5.0)"
     known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game}
-    return _build(_parse(text, example), known, "distribution", example)
+    return _build(_read(text, known, "distribution", example), known)
 
 
 def parse_feedback(text: str) -> "Feedback":
@@ -204,53 +225,59 @@ def parse_feedback(text: str) -> "Feedback":
     2
     """
     example = "delayed(2)"
-    return _build(_parse(text, example), registry.FEEDBACKS, "feedback", example)
+    return _build(_read(text, registry.FEEDBACKS, "feedback", example), registry.FEEDBACKS)
 
 
-def _build(call: Call, known: Mapping[str, Any], kind: str, example: str) -> Any:
+def _read(text: str, known: Mapping[str, Any], kind: str, example: str) -> Call:
+    call = _parse(text, example)
+    _check(call, known, kind, example)
+    return call
+
+
+def _check(call: Call, known: Mapping[str, Any], kind: str, example: str) -> None:
+    """Raise for a name that is not known, in a spec or within it: all are looked up before anything is loaded."""
     if call.name not in known:
         spelled = _with_hyphens if kind == "game" else str
         close = difflib.get_close_matches(call.name, known, 1, 0.5)
         hint = f"; did you mean {spelled(close[0])}?" if close else ""
-        listed = (
-            f"`regrax {kind}s` lists all {kind}s" if kind in ("game", "learner") else _listed(known)
-        )
+        listed = f"`regrax {kind}s` lists all {kind}s"
+        if kind not in ("game", "learner"):
+            listed = f"there are {', '.join(map(_with_hyphens, known))}"
         raise ValueError(
             f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
         )
 
+    for value in (*call.arguments, *call.keywords.values()):
+        if isinstance(value, Call):
+            _check(value, known, kind, example)
+    if check := getattr(known[call.name], "check", None):
+        check(*call.arguments, **call.keywords)
+
+
+def _build(call: Call, known: Mapping[str, Any]) -> Any:
     def built(value: Any) -> Any:
-        return _build(value, known, kind, example) if isinstance(value, Call) else value
+        return _build(value, known) if isinstance(value, Call) else value
 
     make = _load(known[call.name])
     arguments = [built(value) for value in call.arguments]
     keywords = {name: built(value) for name, value in call.keywords.items()}
+    signature = inspect.signature(make)
     try:
-        inspect.signature(make).bind(*arguments, **keywords)
+        for unknown in keywords.keys() - signature.parameters:  # told before what is missing
+            raise TypeError(f"got an unexpected keyword argument {unknown!r}")
+        signature.bind(*arguments, **keywords)
     except TypeError as error:
-        form = f"{call.name}{_parameters(make)}"
-        raise ValueError(f"{call.name} is called as {form}, but: {error}") from None
+        plain = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+        form = signature.replace(parameters=plain, return_annotation=signature.empty)
+        raise ValueError(f"{call.name} is called as {call.name}{form}, but: {error}") from None
     try:
         return make(*arguments, **keywords)
     except TypeError as error:
         raise ValueError(f"{call.name} cannot take these arguments: {error}") from None
 
 
-def _listed(known: Mapping[str, Any]) -> str:
-    return f"there are {', '.join(map(_with_hyphens, known))}"
-
-
 def _with_hyphens(name: str) -> str:
     return name.replace("_", "-")
-
-
-def _parameters(make: Callable[..., Any]) -> str:
-    texts = []
-    for parameter in inspect.signature(make).parameters.values():
-        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}"
-        texts.append(f"{star}{parameter.name}{default}")
-    return f"({', '.join(texts)})"
 
 
 def _short(text: str) -> str:
@@ -262,4 +289,4 @@ def _mixture(*parts: "Distribution") -> "Distribution":
 
 
 def _in_game(game: str, *learners: str, seat: int = 0) -> "Distribution":
-    return _load(registry.IN_GAME)(parse_game(game), tuple(map(parse_learner, learners)), seat)
+    return _load(registry.IN_GAME)(game, learners, seat)

@@ -44,8 +44,15 @@ def write(path, played, losses, first=0, **more):
     return path
 
 
-@pytest.mark.parametrize("seed", [(), ("--seed", "1")])
-@pytest.mark.parametrize("learner", ["hedge(0.4479)", "blum_mansour(hedge(0.9944))"])
+@pytest.mark.parametrize(
+    ("learner", "seed"),
+    [
+        ("hedge(0.4479)", ("--seed", "1")),
+        ("blum_mansour(hedge(0.9944))", ()),
+        pytest.param("hedge(0.4479)", (), marks=pytest.mark.slow),
+        pytest.param("blum_mansour(hedge(0.9944))", ("--seed", "1"), marks=pytest.mark.slow),
+    ],
+)
 def test_a_played_log_gives_the_numbers_of_play_to_rounding(capsys, tmp_path, learner, seed):
     log = str(tmp_path / "log.jsonl")
     arguments = ("weighted-rps", "--learners", learner, "--rounds", "50", "--log", log, *seed)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regrax.audit import audit_log
-from regrax.audit._bandit import Received, Weighted, against_interval, regret_interval
+from regrax.audit._bandit import Weighted, against_interval, regret_interval
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 TRIALS, ROUNDS = 1000, 1000
@@ -26,7 +26,7 @@ def simulate(rng, adaptive):
         policy = (1 - share) * [0.6, 0.3, 0.1] + share * [0.2, 0.2, 0.6]
     action = (rng.random((ROUNDS, 1)) > policy.cumsum(1)).sum(1).clip(0, 2)
     loss, chance = losses[t, action], policy[t, action]
-    return Received(action[None], loss[None], chance[None]), loss.sum() - losses.sum(0)
+    return (action[None], loss[None], chance[None]), loss.sum() - losses.sum(0)
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
@@ -35,8 +35,8 @@ def test_intervals_cover_as_often_as_they_say(adaptive):
     fixed, regret, errors = np.zeros(3), 0, []
     for _ in range(TRIALS):
         received, truth = simulate(rng, adaptive)
-        weighted = Weighted(received.loss.mean(1), 3)
-        weighted.add(received)
+        weighted = Weighted(received[1].mean(1), 3)
+        weighted.add(*received)
         low, high = against_interval(weighted)
         fixed += (low <= truth) & (truth <= high)
         _, low, high = regret_interval(weighted)
@@ -54,11 +54,9 @@ def test_the_interval_of_several_episodes_covers_their_mean_regret():
     covered, trials, episodes = 0, 200, 8
     for _ in range(trials):
         pairs = [simulate(rng, True) for _ in range(episodes)]
-        received = Received(
-            *(np.concatenate(part) for part in zip(*(p for p, _ in pairs), strict=True))
-        )
-        weighted = Weighted(received.loss.mean(1), 3)
-        weighted.add(received)
+        received = [np.concatenate(part) for part in zip(*(p for p, _ in pairs), strict=True)]
+        weighted = Weighted(received[1].mean(1), 3)
+        weighted.add(*received)
         _, low, high = regret_interval(weighted)
         covered += low <= np.mean([truth.max() for _, truth in pairs]) <= high
     assert covered >= 0.93 * trials
@@ -66,11 +64,9 @@ def test_the_interval_of_several_episodes_covers_their_mean_regret():
 
 def test_pieces_give_what_the_whole_gives():
     received, _ = simulate(np.random.default_rng(2), True)
-    whole, pieces = (Weighted(received.loss.mean(1), 3) for _ in range(2))
-    losses = whole.add(received)
-    parts = [
-        pieces.add(Received(*(x[:, i : i + 300] for x in received))) for i in range(0, ROUNDS, 300)
-    ]
+    whole, pieces = (Weighted(received[1].mean(1), 3) for _ in range(2))
+    losses = whole.add(*received)
+    parts = [pieces.add(*(x[:, i : i + 300] for x in received)) for i in range(0, ROUNDS, 300)]
     np.testing.assert_allclose(np.concatenate(parts, 1), losses, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(pieces.against, whole.against, rtol=1e-10)
     np.testing.assert_allclose(pieces.variance, whole.variance, rtol=1e-10)

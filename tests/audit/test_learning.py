@@ -66,7 +66,7 @@ def verdict(played, losses, seed=0):
     return judge([bins], [score(bins)], float(np.ptp(losses, axis=2).mean()), seed=seed)
 
 
-@pytest.mark.parametrize("episodes", [1, 12])
+@pytest.mark.parametrize("episodes", [1, pytest.param(12, marks=pytest.mark.slow)])
 def test_verdicts_on_the_known_cases(episodes):
     rng = np.random.default_rng(0)
     losses = biased(rng, episodes, 400)
@@ -82,8 +82,17 @@ def test_verdicts_on_the_known_cases(episodes):
 LASTING = ("uniform", "constant", "circling")
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("feedback", ["full", "drawn", "bandit"])
+FEEDBACK = ("full", "drawn", "bandit")
+
+
+@pytest.mark.parametrize(
+    ("order", "feedback"),
+    [
+        pytest.param(order, feedback, marks=[pytest.mark.slow] if m != n else [])
+        for m, order in enumerate(ORDERS)
+        for n, feedback in enumerate(FEEDBACK)
+    ],
+)
 def test_verdicts_speak_of_each_episodes_own_regret(monkeypatch, order, feedback):
     """Best arms that differ between episodes: no fixed action is better than random play, each episode's own is."""
     monkeypatch.setattr("regrax.audit._verdict.CURVES", 1)
@@ -106,7 +115,7 @@ def test_what_a_bandit_never_tried_is_not_called_no_regret():
 
 
 def test_an_agent_bad_in_its_first_round_only_is_not_learning():
-    losses = arm_losses(np.random.default_rng(0), 2000, "random")
+    losses = arm_losses(np.random.default_rng(0), 500, "random")
     played = np.roll(losses == losses.min(2, keepdims=True), 1, 1) / 1.0
     played /= played.sum(2, keepdims=True)
     played[:, 0] = 1 / 3
@@ -119,7 +128,7 @@ def test_an_agent_bad_in_its_first_round_only_is_not_learning():
 @pytest.mark.parametrize(
     ("order", "episodes"), [*((order, 100) for order in ORDERS), ("rotating", 1000)]
 )
-@pytest.mark.parametrize("feedback", ["full", "drawn", "bandit"])
+@pytest.mark.parametrize("feedback", FEEDBACK)
 def test_verdicts_are_as_often_right_as_they_should_be(monkeypatch, order, feedback, episodes):
     monkeypatch.setattr("regrax.audit._verdict.CURVES", 1)
     logs = 200 if episodes == 100 else 20

@@ -1,10 +1,13 @@
 """What `regrax certify` says of the exact curvature, and that a wrong one would not survive sampled Hessians."""
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from regrax import theory
 from regrax.certify import descent, sampled_curvature
+from regrax.certify._sampled_curvature import _hessians
 
 KEY = jax.random.key(0)
 
@@ -17,6 +20,16 @@ def test_sampled_hessians_accept_the_exact_curvature_and_refuse_another():
     first, *rest = sampled.eigenvalues
     wrong = first._replace(exact=first.exact._replace(value=first.mean + 9 * first.error))
     assert not sampled._replace(eigenvalues=(wrong, *rest)).holds
+
+
+@pytest.mark.parametrize("actions", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_sampled_hessians_are_flat_where_no_policy_changes_and_nowhere_else(x64, actions):
+    exact = theory.curvature(actions, 8)
+    hessians = _hessians(jnp.array(exact.step), KEY, actions, 8, 400, None)
+    values = np.linalg.eigvalsh(hessians.mean(0))
+    flat = np.abs(values) <= 1e-8 * values[-1]
+    assert flat.sum() == exact.flat == actions + 1
+    assert values[~flat].min() > 0
 
 
 @pytest.mark.slow

@@ -37,12 +37,32 @@ def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
 def test_flags_of_the_user_are_kept(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XLA_FLAGS", "--xla_a=3")
     with compiling.prepared():
-        assert os.environ["XLA_FLAGS"] == "--xla_a=3 --xla_backend_optimization_level=1"
-    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=0")
+        assert os.environ["XLA_FLAGS"].startswith("--xla_a=3 --xla_backend_optimization_level=1")
+    mine = " ".join(
+        [
+            "--xla_cpu_use_fusion_emitters=true",
+            "--xla_backend_optimization_level=0",
+            "--xla_cpu_parallel_codegen_split_count=8",
+        ]
+    )
+    monkeypatch.setenv("XLA_FLAGS", mine)
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/elsewhere")
     with compiling.prepared():
-        assert os.environ["XLA_FLAGS"] == "--xla_backend_optimization_level=0"
+        assert os.environ["XLA_FLAGS"] == mine
         assert os.environ["JAX_COMPILATION_CACHE_DIR"] == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("version", "known"), [("0.8.0", True), ("0.10.2", True), ("0.12.0.1", False)]
+)
+def test_xla_is_given_no_flag_that_it_does_not_know(
+    home: Path, monkeypatch: pytest.MonkeyPatch, version: str, known: bool
+) -> None:
+    monkeypatch.setenv("XLA_FLAGS", "")
+    monkeypatch.setattr("jaxlib.version.__version__", version)
+    with compiling.prepared():
+        assert ("fusion_emitters" in os.environ["XLA_FLAGS"]) == known
+        assert ("codegen_split" in os.environ["XLA_FLAGS"]) == known
 
 
 def test_a_folder_that_cannot_be_made_is_no_error(
@@ -107,3 +127,20 @@ def test_what_a_killed_command_may_have_left_half_written_is_dropped(home: Path)
         compiling._drop_unfinished(folder)  # we are alive: what we write stays
         assert len(entries(home)) == 2
     assert sorted(e.name for e in folder.iterdir()) == ["new-cache", "whole-cache"]
+
+
+@pytest.mark.parametrize("end", [ValueError("bad input"), SystemExit(0)])
+def test_a_command_that_fails_or_prints_its_help_was_writing_nothing(
+    home: Path, end: BaseException
+) -> None:
+    """As was the parent of a process of many, whose programs the next command must find."""
+
+    def command() -> None:
+        (compiling.cache_folder() / "whole-cache").touch()
+        raise end
+
+    with pytest.raises(type(end)), compiling.prepared():
+        command()
+    assert not list(compiling.cache_folder().glob("running-*"))
+    with compiling.prepared():
+        assert [entry.name for entry in entries(home)] == ["whole-cache"]

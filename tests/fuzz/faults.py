@@ -48,11 +48,14 @@ def planted(fault: Fault) -> Iterator[None]:
     file = import_module(fault.module).__file__ or ""
     code = _code(compile(ast.fix_missing_locations(tree), file, "exec"), fault.function)
     function = _function(fault)
+    forget = getattr(_named(fault), "cache_clear", lambda: None)
     own, function.__code__ = function.__code__, code
     try:
+        forget()
         yield
     finally:
         function.__code__ = own
+        forget()
 
 
 def _tree(module: str) -> ast.Module:
@@ -105,10 +108,15 @@ def _code(outer: CodeType, name: str) -> CodeType:
     raise LookupError(name)
 
 
-def _function(fault: Fault) -> Any:
-    """The function itself, beneath its decorators."""
+def _named(fault: Fault) -> Any:
+    """What is called by the function's name, its decorators around it."""
     found: Any = import_module(fault.module)
     for part in fault.function.split("."):
         found = vars(found)[part]
         found = getattr(found, "fget", None) or getattr(found, "__func__", found)
-    return inspect.unwrap(found)
+    return found
+
+
+def _function(fault: Fault) -> Any:
+    """The function itself, beneath its decorators."""
+    return inspect.unwrap(_named(fault))

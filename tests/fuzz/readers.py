@@ -3,6 +3,7 @@
 
 import io
 import json
+import re
 import tomllib
 import zipfile
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import pytest
 import regrax as rx
 from regrax import _files as files
 from regrax.attention import LinearAttention
-from regrax.audit import read_layout
+from regrax.audit import Layout, read_layout
 from regrax.audit._log import read_log
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
@@ -25,7 +26,7 @@ from regrax.experiments._store import RunFolder
 from regrax.experiments.runs import Measured, TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, save_trained
 from regrax.experiments.sweep import _grid, read_sweep
-from regrax.experiments.sweep._results import Listing, listing_of, write_listing
+from regrax.experiments.sweep._results import listing_of, write_results
 from regrax.games import FORMATS
 from regrax.specs import parse_distribution, parse_game, parse_learner
 
@@ -105,11 +106,11 @@ def _nfg_bad():
 
 
 def archive(*members, **kind):
-    """An archive of some members, each a name and its bytes."""
+    """An archive of some members, each a name and its bytes; the same bytes at any time of day."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", **kind) as made:
         for name, data in members:
-            made.writestr(name, data)
+            made.writestr(zipfile.ZipInfo(name), data, made.compression)
     return held.getvalue()
 
 
@@ -185,14 +186,16 @@ def _trained(folder):
         lambda about, top: about.pop("config"), lambda about, top: about["config"].update(horizon=6),
         lambda about, top: about["config"].pop("horizon"), lambda about, top: about.pop("measured"),
         lambda about, top: about["measured"].update(more=1), lambda about, top: about.update(measured=3),
+        lambda about, top: about["measured"].update(loss="a"), lambda about, top: about["measured"].pop("loss"),
+        lambda about, top: about.update(seconds=None),
     )  # fmt: skip
     bad = tuple(repacked(data, change) for change in changes)
     return Reader(data, lambda file: load_trained(file, CONFIG), _fits, bad, ".safetensors")
 
 
-def _read_strictly(file):
+def _read_strictly(file, layout=None):
     """A log; a bad row is a ValueError here."""
-    log = read_log(file)
+    log = read_log(file, layout=layout)
     if log.bad.count:
         raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
     return log
@@ -234,6 +237,39 @@ def _log(folder):
         _read_strictly,
         lambda d: any(passes(is_json, x) for x in d.splitlines()),
         _log_bad(),
+        ".jsonl",
+    )
+
+
+def _episodes(folder):
+    """A row per round, or an episode per line whose rounds are a list of their own, or lists of actions and losses."""
+    turn = {"action": 0, "losses": [0.0, 1.0]}
+    lists = {"id": 7, "action": [0, 1], "losses": [[0.0, 1.0], [1.0, 0.0]]}
+    rows = [{"id": 3, "turns": [turn, turn]}, {"id": 4, "turns": [turn]}]
+    bad = [{"turns": 3}, {"turns": {"a": 1}}, {"id": 1}, {"turns": [{"action": 0, "losses": 3}]}]
+
+    def read(file):
+        try:
+            return _read_strictly(file, Layout(rows="turns", fields={"episode": "id"}))
+        except ValueError:
+            return _read_strictly(file, Layout(fields={"episode": "id"}))
+
+    lines = lambda records: "\n".join(map(json.dumps, records)).encode()  # noqa: E731
+    data = lines([lists, {"id": 8, "round": 1, **turn}])
+    cases = (lines(bad), lines(rows) + b"\n3", b"\xff")
+    return Reader(
+        data, read, lambda d: any(passes(is_json, x) for x in d.splitlines()), cases, ".jsonl"
+    )
+
+
+def _textarena(folder):
+    said = {"logs": [[-1, "begin"], [0, "[rock]"], [1, "[paper]"]], "rewards": {"0": -1, "1": 1}}
+    bad = ({"logs": 3}, {"logs": [[0, "a"]], "rewards": [1]}, {"rewards": {"0": 1}}, {"logs": "ab"})
+    return Reader(
+        json.dumps(said).encode(),
+        lambda file: _read_strictly(file, Layout(format="textarena")),
+        is_json,
+        tuple(json.dumps(one).encode() for one in bad),
         ".jsonl",
     )
 
@@ -303,18 +339,31 @@ class Piece:
 
 
 def _stored(folder):
-    """A kept result that is damaged or of other settings is made anew: no file is refused, none is believed."""
+    """A kept result that is damaged or of other settings is made anew: none is believed."""
     store = Store(folder / "store")
     store.result("piece", {"a": 1}, Piece, lambda: Piece(1.5))
     (kept,) = (folder / "store").glob("piece-*.json")
 
+    def make():
+        raise ValueError("made anew")
+
     def read(file):
         kept.write_bytes(file.read_bytes())
-        found = store.result("piece", {"a": 1}, Piece, lambda: Piece(1.5))
+        found = store.result("piece", {"a": 1}, Piece, make)
         assert found.config == {"a": 1}
         return found.result
 
-    return Reader(kept.read_bytes(), read, is_json, (), ".json")
+    data = re.sub(rb'("seconds":)[^,}]+', rb"\g<1>0.5", kept.read_bytes())
+    bad = (
+        b"",
+        b"[]",
+        b"{}",
+        DEEP,
+        data[:-1],
+        data.replace(b'"a":1', b'"a":2'),
+        data.replace(b"1.5", b"true"),
+    )
+    return Reader(data, read, is_json, bad, ".json")
 
 
 def _settings(folder):
@@ -349,7 +398,7 @@ def _metrics(folder):
 
 def _listing(folder):
     """`sweep.json`, what the sweep in a folder is."""
-    write_listing(folder, Listing([CONFIG], {"a": "b"}))
+    write_results(folder, [CONFIG], {"a": "b"})
     data = (folder / "sweep.json").read_bytes()
 
     def read(file):
@@ -406,6 +455,8 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "log.csv": _csv,
     "sweep.toml": _sweep,
     "layout.toml": _layout,
+    "episodes.jsonl": _episodes,
+    "textarena.jsonl": _textarena,
     "kept result": _stored,
     "training.json": _settings,
     "metrics.jsonl": _metrics,

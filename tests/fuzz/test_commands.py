@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regrax._settings import settings_of
+from regrax._settings import Output, settings_of
 from regrax.cli import main
 from regrax.cli._entry import COMMANDS, _command
 
@@ -80,6 +80,7 @@ HOSTILE = {
         "\x00",
     ),
 }
+HOSTILE[Output] = HOSTILE[Path]
 CODES = (0, 1, 2)
 
 
@@ -150,7 +151,7 @@ def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch
 
 SERVER = """
 import json, os, signal, sys, time
-import jax, regrax.cli, regrax.cli._entry, regrax.games, regrax.training, regrax.audit
+import jax, regrax.cli, regrax.games, regrax.training, regrax.audit._compare, regrax.audit._replay
 for line in sys.stdin:
     folder, arguments = json.loads(line)
     began, errors = time.monotonic(), os.memfd_create("errors")
@@ -226,7 +227,7 @@ def test_a_closed_output_is_one_line():
     assert (done.returncode, done.stderr) == (2, "regrax: error: standard output is closed\n")
 
 
-@pytest.mark.parametrize("platform", ["cuda", "nosuch"])
+@pytest.mark.parametrize("platform", ["cuda", pytest.param("nosuch", marks=pytest.mark.slow)])
 def test_a_platform_that_is_not_there_is_one_line(platform):
     command = [sys.executable, "-m", "regrax", "play", *BASE["play"]]
     environment = {**os.environ, "JAX_PLATFORMS": platform}

@@ -14,11 +14,11 @@ GUARDED = {
     "regrax.games.formats._nfg": ("game.nfg",),
     "regrax.games._game": ("game.json", "game.npz"),
     "regrax.specs": ("spec",),
-    "regrax.checkpoints": ("checkpoint",),
+    "regrax.checkpoints": ("checkpoint", "trained model"),
     "regrax.audit._rows": ("log.jsonl", "log.csv"),
     "regrax.audit._formats": ("log.jsonl", "log.csv"),
     "regrax.audit._log": ("log.jsonl",),
-    "regrax.audit._layout": ("layout.toml",),
+    "regrax.audit._layout": ("layout.toml", "episodes.jsonl", "textarena.jsonl"),
     "regrax.experiments._store": ("kept result", "training.json", "metrics.jsonl"),
     "regrax.experiments.sweep._grid": ("sweep.toml",),
     "regrax.experiments.sweep._results": ("sweep.json",),
@@ -28,8 +28,8 @@ GUARDED = {
 """Which readers use the guards of a module."""
 ELSEWHERE = {
     "game_to_nfg", "symmetric", "bimatrix", "_matrix", "as_learner", "as_game", "_calibrated", "Checkpoint.__init__",
-    "file_of", "Row.exact_step_loss", "write_table",
-    "_parquet_rows", "Store.held", "read_rows", "RunFolder._claim", "row_of", "_parsed",
+    "file_of", "Row.exact_step_loss", "_write_table",
+    "_parquet_rows", "Store.held", "read_rows", "RunFolder._claim", "RunFolder.check_unused", "row_of", "_parsed",
 }  # fmt: skip
 """Functions of these modules that are no part of a reader's work on a file, or are tried by other tests."""
 

@@ -1,13 +1,18 @@
 """Folders of runs whose files were changed: the run goes on to the same bits, or is refused in one sentence."""
 
+import itertools
+import json
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import load, save
 from tests.fuzz.mutation import mutated
 
 from regrax.checkpoints import load_model
-from regrax.experiments.runs import TrainConfig, train
+from regrax.experiments.runs import TrainConfig, _train, train
 
 TOY = TrainConfig("linear", actions=2, horizon=3, steps=4, batch=8, seeds=2, sequences=20)
 FILES = ("training.json", "metrics.jsonl", "state.safetensors", "seed-0.safetensors")
@@ -23,9 +28,13 @@ def folders(tmp_path_factory):
         if progress.done == 2:
             raise KeyboardInterrupt
 
-    train(TOY, whole)
-    with pytest.raises(KeyboardInterrupt):
-        train(TOY, broken, on_progress=stop, save_every=0.0)
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # seconds are written: the same bytes in every run of the test
+        patch.setattr(_train, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+        train(TOY, whole)
+        with pytest.raises(KeyboardInterrupt):
+            train(TOY, broken, on_progress=stop, save_every=0.0)
     return whole, broken
 
 
@@ -57,6 +66,22 @@ def tried(name, folders, tmp_path, cases):
 def test_a_changed_file_in_a_folder_is_refused_or_changes_nothing(name, folders, tmp_path):
     gross = [b"", b"{}", b"[]", b"null", DEEP, b"\xff" * 100]
     tried(name, folders, tmp_path, lambda data: [*gross, *(mutated(data, s) for s in range(6))])
+
+
+def undescribed(data, file):
+    """The file without each field of its description in turn, and with each of another type."""
+    with safe_open(file, "np") as held:
+        about = json.loads(held.metadata()["regrax"])
+    for field in about:
+        for other in ({}, {field: None}, {field: "a"}, {field: []}, {field: -(10**30)}):
+            kept = {name: value for name, value in about.items() if name != field}
+            yield save(load(data), {"regrax": json.dumps(kept | other)})
+
+
+@pytest.mark.parametrize("name", ["state.safetensors", "seed-0.safetensors"])
+def test_a_changed_description_is_refused_or_changes_nothing(name, folders, tmp_path):
+    file = folders[name.startswith("state")] / name
+    tried(name, folders, tmp_path, lambda data: undescribed(data, file))
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def test_while_importing(module, arguments, tmp_path):
 
 @pytest.mark.parametrize("arguments", [PLAY, TRAIN], ids=["play", "train"])
 def test_in_the_middle_of_work(arguments, tmp_path):
-    found = ended([sys.executable, "-m", "regrax", *arguments], tmp_path, after=5)
+    found = ended([sys.executable, "-m", "regrax", *arguments], tmp_path, after=2)
     assert found == (LINE, 130)
 
 

@@ -76,7 +76,15 @@ def test_hedge_spirals_outward_and_optimistic_hedge_in(game):
         np.testing.assert_allclose(side[-1], 1 / side.shape[1], atol=0.01)
 
 
-@pytest.mark.parametrize("game", ["matching-pennies", "rock-paper-scissors", "shapley", "jordan"])
+@pytest.mark.parametrize(
+    "game",
+    [
+        "shapley",
+        "jordan",
+        pytest.param("matching-pennies", marks=pytest.mark.slow),
+        pytest.param("rock-paper-scissors", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("learner", ["hedge(0.1)", "fictitious_play()"])
 def test_from_uniform_nothing_moves(game, learner):
     """Uniform play is the equilibrium: why starts are drawn in tournaments."""

@@ -90,7 +90,9 @@ def test_weighted_rock_paper_scissors_at_twenty_rounds(x64, learner, expected):
 
 
 @pytest.mark.parametrize("key", [None, 3])
-@pytest.mark.parametrize("sizes", [(3, 4), (2, 3, 2), (2, 2, 2, 2)])
+@pytest.mark.parametrize(
+    "sizes", [(3, 4), (2, 3, 2), pytest.param((2, 2, 2, 2), marks=pytest.mark.slow)]
+)
 def test_a_gap_is_regret_over_rounds(x64, sizes, key):
     """With expected losses for policies, with sampled actions for the actions: the same identity."""
     game, rounds = games.random(*sizes, seed=1), 300

@@ -50,7 +50,7 @@ def _tournament(*more: str) -> Command:
 def _train(model: str, *more: str, slow: bool = False) -> Command:
     size = ("--actions", "2", "--horizon", "4", "--steps", "6", "--batch", "32", "--out", FOLDER)
     return Command(
-        ("train", "--model", model, *size, *more),
+        ("train", "--model", model, *size, "--sequences", "20000", *more),
         relative=1e-3,  # trained in float32
         absolute=1e-5,
         without=("seconds",),

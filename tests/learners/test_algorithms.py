@@ -31,8 +31,8 @@ from regrax.learners import (
     TreeSwap,
     rollout,
 )
+from regrax.learners._bandit import tsallis_leader
 from regrax.learners._internal import balanced
-from regrax.learners._tsallis import tsallis_leader
 from regrax.regret import external_regret, swap_regret
 from regrax.specs import parse_learner
 from regrax.theory import optimal_policy
@@ -224,7 +224,13 @@ def test_tree_swap_bound_is_the_papers_at_whole_trees():
     assert TreeSwap(FollowTheLeader(), depth, branching).bound(4, rounds) is None
 
 
-@pytest.mark.parametrize("base", [FollowTheLeader(), BlumMansour(Hedge(0.5))], ids=["ftl", "bm"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        pytest.param(FollowTheLeader(), id="ftl"),
+        pytest.param(BlumMansour(Hedge(0.5)), id="bm", marks=pytest.mark.slow),
+    ],
+)
 def test_delayed_is_the_base_some_rounds_ago(x64, base):
     losses = gaussian(12)
     late, prompt = rollout(Delayed(base, 3), losses), rollout(base, losses)

@@ -20,7 +20,12 @@ from regrax.learners import (
 from regrax.specs import parse_learner
 
 START = [0.2, 0.5, 0.3]
-EXAMPLES = [text for entry in LEARNERS.values() for text in entry.examples if "ball" not in text]
+EXAMPLES = [
+    text if text == entry.examples[0] else pytest.param(text, marks=pytest.mark.slow)
+    for entry in LEARNERS.values()
+    for text in entry.examples
+    if "ball" not in text
+]
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -134,8 +139,8 @@ def test_the_famous_games_move_from_a_start():
     ("start", "message"),
     [
         ([[0.5, 0.5]], "start must have an entry for each of 2 players, got 1"),
-        ([[0.5, 0.6], None], "prior must sum to 1"),
-        ([[0.2, 0.3, 0.5], None], r"prior must have shape \(2,\)"),
+        ([[0.5, 0.6], None], "start must sum to 1"),
+        ([[0.2, 0.3, 0.5], None], r"start must have shape \(2,\)"),
         ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),
         ([2, 0], "start must be an action from 0 to 1, got 2"),
     ],
@@ -145,8 +150,10 @@ def test_bad_starts_are_told(as_users_run_it, start, message):
         rx.play(matching_pennies(), rx.Hedge(0.3), 5, start=start)
 
 
-@pytest.mark.parametrize("key", [None, 3])
-@pytest.mark.parametrize("rounds", [1, 300])
+@pytest.mark.parametrize(
+    ("rounds", "key"),
+    [(300, None), (300, 3), (1, None), pytest.param(1, 3, marks=pytest.mark.slow)],
+)
 def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
     drawn = None if key is None else jax.random.key(key)
     game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]

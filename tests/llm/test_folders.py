@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 from regrax.experiments import Store, ignore
 from regrax.llm import TrainConfig, scratch_model, scratch_task, scratch_tokenizer, train
 from regrax.llm._descent import divergence
-from regrax.llm._iterations import iterate
+from regrax.llm._run import Run
 
 TASK = scratch_task(2, 3, decimals=0)
 SHORT = TrainConfig(steps=2, batch=2, warmup=0)
@@ -84,7 +84,7 @@ def test_iterations_that_are_done_are_kept(tmp_path):
         return model, {"regret": float(number)}
 
     def run():
-        return iterate("test", *made(), Iterations(), tmp_path, improve, ignore, True)
+        return Run("test", *made(), Iterations(), tmp_path, ignore, True).iterate(improve)
 
     with pytest.raises(RuntimeError):
         run()

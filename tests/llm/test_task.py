@@ -60,7 +60,7 @@ BAD = [
     ({"actions": 2, "rounds": 2, "parser": "("}, "parser must be first, last, exact or a regular"),
     ({"actions": 2, "rounds": 2, "parser": "x"}, "parser must have a group"),
     ({"actions": None, "rounds": 2}, "actions must be names or how many"),
-    ({"actions": 10**9, "rounds": 2}, "actions must be at most 1,000, got 1,000,000,000"),
+    ({"actions": 10**9, "rounds": 2}, "actions must be at most 1,000, got 1000000000"),
     ({"actions": 2, "rounds": 10**9}, "rounds must be at most 100,000"),
     ({"actions": 2, "rounds": 2, "decimals": 400}, "decimals must be at most 12"),
     ({"actions": 2, "rounds": 2, "chat": "yes"}, "chat must be true or false, got 'yes'"),
@@ -113,9 +113,8 @@ def test_an_environment_counts_what_does_not_parse_and_loses_nothing():
         one.get_reward() == -2.0
     )  # B in round 2, and the round that was not played counts as the worst
     assert environment(task, reward="squared")().get_reward() == 0.0
-    assert [n for n in dir(one) if not n.startswith("_")] == [
-        "asked", "choose", "get_reward", "invalid", "kind", "reset"
-    ]  # fmt: skip
+    public = [name for name in dir(one) if not name.startswith("_")]
+    assert public == ["choose", "get_reward", "invalid", "reset"]
 
 
 def test_a_plain_reward_reads_messages_too():

@@ -24,7 +24,7 @@ def blum_mansour(d, rounds):
 @pytest.mark.parametrize(
     ("make", "gap", "sizes"),
     [
-        pytest.param(hedge, cce_gap, (4, 4), id="hedge-cce-2-players"),
+        pytest.param(hedge, cce_gap, (4, 4), id="hedge-cce-2-players", marks=SLOW),
         pytest.param(hedge, cce_gap, (3, 3, 3), id="hedge-cce-3-players", marks=SLOW),
         pytest.param(blum_mansour, ce_gap, (4, 4), id="blum-mansour-ce-2-players"),
         pytest.param(blum_mansour, ce_gap, (3, 3, 3), id="blum-mansour-ce-3-players", marks=SLOW),

@@ -9,9 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from regrax import theory
-from regrax.theory._integrals import collision, foresight
+from regrax.theory._integrals import collision, foresight, round_nodes
 from regrax.theory._loss import mean_over_rounds
-from regrax.theory._quadrature import round_nodes
 
 PRINTED_12 = 0.6e-12  # twelve decimals
 PRINTED_7 = 0.6e-7  # seven decimals

@@ -114,7 +114,11 @@ def test_bad_sizes_are_refused():
 
 
 @pytest.mark.parametrize(
-    "objective", [RegretObjective(3, 20), HindsightObjective(3, 20)], ids=["regret", "hindsight"]
+    "objective",
+    [
+        pytest.param(RegretObjective(3, 20), id="regret"),
+        pytest.param(HindsightObjective(3, 20), id="hindsight", marks=pytest.mark.slow),
+    ],
 )
 def test_evaluation_is_exact_at_known_policies(objective):
     step = step_size(3, 20)

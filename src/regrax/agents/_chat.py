@@ -4,8 +4,9 @@ import dataclasses
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from time import monotonic, sleep
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,24 +15,17 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.agents._endpoint import KEPT_CHARACTERS, Endpoint
-from regrax.agents._functions import name_of
 from regrax.agents._http import NoAnswer
 from regrax.agents._parsers import PARSERS, AnswerReader
-from regrax.agents._prompts import FEEDBACK, PROMPT, Asked, check, fill
+from regrax.agents._prompts import FEEDBACK, PROMPT, Asked, Told, check, fill
+from regrax.agents._values import Policy
 from regrax.games import Game
 from regrax.learners import HostLearner, Key, on_host
 
+_static = partial(eqx.field, static=True)
 MAX_SILENT = 5  # rounds in a row without a usable answer before play stops
 MAX_SECONDS = 86_400.0
 Messages = list[dict[str, str]]
-
-
-class Told(NamedTuple):
-    """What a chat agent has seen of an episode."""
-
-    rounds: int | None
-    losses: Float[np.ndarray, "past d"]
-    actions: tuple[int, ...]  # none where policies are played, not drawn actions
 
 
 @dataclasses.dataclass
@@ -78,24 +72,24 @@ class ChatAgent(HostLearner):
     """
 
     target: str | Callable[[Messages], str] = eqx.field(static=True, repr=False)
-    model: str = eqx.field(static=True, default="default")
-    api_key_env: str | None = eqx.field(static=True, default=None)
-    timeout: float = eqx.field(static=True, default=30.0)
-    retries: int = eqx.field(static=True, default=2)
-    system: str = eqx.field(static=True, default="")
-    prompt: str = eqx.field(static=True, default=PROMPT)
-    history: str = eqx.field(static=True, default="full")
-    shown: int = eqx.field(static=True, default=50)
-    temperature: float | None = eqx.field(static=True, default=None)
-    max_tokens: int | None = eqx.field(static=True, default=None)
-    parsers: tuple[str, ...] = eqx.field(static=True, default=PARSERS, converter=tuple)
-    regex: str | None = eqx.field(static=True, default=None)
-    game: str = eqx.field(static=True, default="a repeated game")
-    player: str = eqx.field(static=True, default="a player")
-    names: tuple[str, ...] = eqx.field(static=True, default=(), converter=tuple)
-    record: Record = eqx.field(static=True, default_factory=Record, repr=False)
-    reader: AnswerReader = eqx.field(static=True, default=None, repr=False)  # pyright: ignore
-    endpoint: Endpoint | None = eqx.field(static=True, default=None, repr=False)
+    model: str = _static(default="default")
+    api_key_env: str | None = _static(default=None)
+    timeout: float = _static(default=30.0)
+    retries: int = _static(default=2)
+    system: str = _static(default="")
+    prompt: str = _static(default=PROMPT)
+    history: str = _static(default="full")
+    shown: int = _static(default=50)
+    temperature: float | None = _static(default=None)
+    max_tokens: int | None = _static(default=None)
+    parsers: tuple[str, ...] = _static(default=PARSERS, converter=tuple)
+    regex: str | None = _static(default=None)
+    game: str = _static(default="a repeated game")
+    player: str = _static(default="a player")
+    names: tuple[str, ...] = _static(default=(), converter=tuple)
+    record: Record = _static(default_factory=Record, repr=False)
+    reader: AnswerReader = _static(default=None, repr=False)  # pyright: ignore
+    endpoint: Endpoint | None = _static(default=None, repr=False)
     prior: Any = eqx.field(default=None)
 
     def __post_init__(self) -> None:
@@ -157,46 +151,44 @@ class ChatAgent(HostLearner):
         actions = state.actions if action is None else (*state.actions, action)
         return Told(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 
-    def _answered(self, state: Told) -> Float[np.ndarray, "d"]:
+    def _answered(self, state: Told) -> Policy:
         d = state.losses.shape[1]
         names = self.names or tuple(map(str, range(d)))
         asked = Asked(self.game, self.player, names, self.history, self.shown)
-        question = fill(self.prompt, asked, state.losses, state.actions, state.rounds)
-        tried: list[dict[str, str]] = []
-        policy = self._ask(question, names, tried)
+        question = fill(self.prompt, asked, state)
+        policy, tried = self._ask(question, names)
         answered = policy is not None
         self.exchanges.append({"question": question, "tries": tried, "answered": answered})
         self.record.silent = 0 if answered else self.record.silent + 1
-        if self.record.silent >= MAX_SILENT or (not answered and tried[-1].get("final")):
+        if self.record.silent >= MAX_SILENT or "final" in tried[-1]:
             raise ValueError(
                 f"{self._label()} gave no usable answer in {self.record.silent} rounds in a row; "
                 f"the last reason: {tried[-1]['problem']}"
             )
         return np.full(d, 1 / d) if policy is None else policy
 
-    def _ask(
-        self, question: str, names: tuple[str, ...], tried: list[dict[str, str]]
-    ) -> Float[np.ndarray, "d"] | None:
+    def _ask(self, question: str, names: tuple[str, ...]) -> tuple[Policy | None, Messages]:
+        """The answer, if one is usable, and what every try gave."""
+        tried: Messages = []
         for attempt in range(self.retries + 1):
-            record, begin = {}, monotonic()
+            record, end = {}, monotonic() + self.timeout
             tried.append(record)
             try:
                 text = self._say(question)
                 record["answer"] = self._clean(text)
-                left = max(0.1, self.timeout - (monotonic() - begin))
-                policy = self.reader.read(text, names, left)
+                policy = self.reader.read(text, names, max(0.1, end - monotonic()))
                 record["parser"] = self.reader.last
-                return policy
+                return policy, tried
             except NoAnswer as error:
                 record["problem"] = self._clean(str(error))
                 if not error.again:
                     record["final"] = "true"
-                    return None
+                    break
                 if attempt < self.retries:
                     sleep(0.25 * 2**attempt)
             except ValueError as error:
                 record["problem"] = str(error)
-        return None
+        return None, tried
 
     def _say(self, question: str) -> str:
         messages = [{"role": "system", "content": self.system}] if self.system else []
@@ -213,22 +205,23 @@ class ChatAgent(HostLearner):
         try:
             text = self.target(messages)
         except (Exception, SystemExit) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise NoAnswer(f"{self._label()} failed: {what}", again=False) from error
+            what = f"{self._label()} failed: {type(error).__name__}: {error}"
+            raise NoAnswer(what, again=False) from error
         if not isinstance(text, str):
             raise NoAnswer(f"{self._label()} must answer with text, got {type(text).__name__}")
         return text
 
     def _label(self) -> str:
-        return self.endpoint.shown if self.endpoint else name_of(self.target)
+        name = getattr(self.target, "__name__", type(self.target).__name__)
+        return self.endpoint.shown if self.endpoint else name
 
     def _clean(self, text: str) -> str:
         return self.endpoint.clean(text) if self.endpoint else text[:KEPT_CHARACTERS]
 
     def __str__(self) -> str:
-        usual = {field.name: field.default for field in dataclasses.fields(self)}
-        given = {name: getattr(self, name) for name in list(usual)[1:13]}
-        given["parsers"] = ",".join(self.parsers)
-        usual["parsers"] = ",".join(PARSERS)
-        more = [f"{name}={json.dumps(v)}" for name, v in given.items() if v != usual[name]]
-        return f"agent({', '.join([json.dumps(self._label()), *more])})"
+        more = [json.dumps(self._label())]
+        for field in dataclasses.fields(self)[1:13]:
+            if (given := getattr(self, field.name)) != field.default:
+                text = ",".join(given) if isinstance(given, tuple) else given
+                more.append(f"{field.name}={json.dumps(text)}")
+        return f"agent({', '.join(more)})"

@@ -25,8 +25,8 @@ class Endpoint:
     """
 
     def __init__(self, url: str, api_key_env: str | None = None) -> None:
-        self.target, self.api_key_env = _target(url), api_key_env
-        self.shown = _without_query(url)
+        self.shown = url.partition("?")[0] + ("?***" if "?" in url else "")
+        self.target, self.api_key_env = _target(url, self.shown), api_key_env
         if api_key_env is not None and not os.environ.get(api_key_env):
             raise ValueError("api_key_env must name an environment variable that is set")
         if api_key_env is not None and not self._is_private():
@@ -36,7 +36,7 @@ class Endpoint:
         """The text that the server answers; raises `NoAnswer` in every other case."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         secret = self.secret() if self._is_private() else ""
-        if secret.isascii() and secret.isprintable() and secret:
+        if secret and secret.isascii() and secret.isprintable():
             headers["Authorization"] = f"Bearer {secret}"
         found = post(self.target, json.dumps(body).encode(), headers, timeout)
         try:
@@ -62,14 +62,8 @@ class Endpoint:
         return self.target.scheme == "https" or self.target.hostname in LOOPBACK
 
 
-def _without_query(url: str) -> str:
-    start, query, _ = url.partition("?")
-    return start + ("?***" if query else "")
-
-
-def _target(url: str) -> SplitResult:
+def _target(url: str, shown: str) -> SplitResult:
     """Where to post: the completions path is added unless the url has it."""
-    shown = _without_query(url)
     wrong = ValueError(f"an agent's url must be http(s)://host[:port][/path], got {shown[:200]!r}")
     try:
         parts = urlsplit(url)

@@ -3,19 +3,17 @@
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import jax
 
-from regrax import _checks as checks
 from regrax._files import open_output, output_file
 from regrax.agents._chat import ChatAgent
-from regrax.games import Game, Trajectory, play, seated_learners
+from regrax.games import Game, Trajectory, check_rounds, play, seated_learners
 from regrax.learners import HostLearner, Key, Learner
 from regrax.specs import as_game
-
-MAX_EPISODES = 10**6
 
 
 def play_episodes(
@@ -48,29 +46,28 @@ def play_episodes(
     >>> len(list(play_episodes(matching_pennies(), [Uniform(), Uniform()], 5, episodes=3)))
     3
     """
-    checks.at_least("episodes", episodes, 1, MAX_EPISODES)
     game = as_game(game)
+    check_rounds(game, rounds, "all", episodes)
     seated = seated_learners(game, learners)
-    with _opened(log, seated) as lines:
+    outside = any(isinstance(learner, HostLearner) for learner in seated)
+    with _opened(log, outside) as lines:
         for episode in range(first, first + episodes):
             own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
-            if lines is None:
-                yield play(game, seated, rounds, key=own, start=start)
-            elif any(isinstance(learner, HostLearner) for learner in seated):
-                yield _play_and_log(lines, game, seated, rounds, own, start, episode)
-            else:
-                trajectory = play(game, seated, rounds, key=own, start=start)
+            playing = partial(play, game, seated, rounds, key=own, start=start)
+            if lines is not None and outside:
+                yield _play_and_log(playing, lines, game, seated, episode)
+                continue
+            trajectory = playing()
+            if lines is not None:
                 _write(lines, game, trajectory, episode)
-                yield trajectory
+            yield trajectory
 
 
-def _opened(log: Path | str | None, learners: Sequence[Any]) -> Any:
+def _opened(log: Path | str | None, outside: bool) -> Any:
     """The log: of outside agents there from the first round on, of others when it is whole."""
     if log is None:
         return contextlib.nullcontext()
-    if any(isinstance(learner, HostLearner) for learner in learners):
-        return output_file(Path(log)).open("w")
-    return open_output(Path(log))
+    return output_file(Path(log)).open("w") if outside else open_output(Path(log))
 
 
 def _write(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> None:
@@ -81,13 +78,7 @@ def _write(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> 
 
 
 def _play_and_log(
-    lines: IO[str],
-    game: Game,
-    learners: Sequence[Learner],
-    rounds: int,
-    key: Key,
-    start: Any,
-    episode: int,
+    playing: Any, lines: IO[str], game: Game, learners: Sequence[Learner], episode: int
 ) -> Trajectory:
     """Play with outside agents: each round is in the log, with what was said, before the next begins."""
     said = [l.exchanges if isinstance(l, ChatAgent) else () for l in learners]
@@ -100,7 +91,7 @@ def _play_and_log(
         lines.flush()
 
     try:
-        return play(game, learners, rounds, key=key, start=start, on_round=write)
+        return playing(on_round=write)
     except ValueError as error:
         where = f"{lines.name} has the {done} rounds before"
         where += f" in episode {episode}" if episode else ""

@@ -5,10 +5,11 @@ import json
 import os
 import re
 import select
-import subprocess
 import sys
 import threading
 import weakref
+from subprocess import DEVNULL, PIPE, Popen
+from typing import Any
 
 SEEN_CHARACTERS = 4096  # from the end of a text
 MAX_PATTERN_CHARACTERS = 1000
@@ -16,10 +17,7 @@ MAX_SLOW = 3  # matches that were killed before an expression is given up
 CHILD = """
 import json, re, sys
 for line in sys.stdin:
-    pattern, text = json.loads(line)
-    found = None
-    for found in re.finditer(pattern, text):
-        pass
+    found = [None, *re.finditer(*json.loads(line))][-1]
     print(json.dumps(found and found[min(1, len(found.groups()))]), flush=True)
 """
 
@@ -55,19 +53,16 @@ class Expression:
         raise ValueError(f"regex took more than {seconds:.3g} s on the answer")
 
 
-def _answer(child: subprocess.Popen[str], question: str, seconds: float) -> str:
+def _answer(child: Any, question: str, seconds: float) -> str:
     """The line that a child prints within the time, or nothing."""
-    assert child.stdin is not None
-    assert child.stdout is not None
     with contextlib.suppress(BrokenPipeError):
         child.stdin.write(question + "\n")
         child.stdin.flush()
         if os.name == "posix":
             ready, _, _ = select.select([child.stdout], [], [], seconds)
             return child.stdout.readline() if ready else ""
-        timer = threading.Timer(
-            seconds, child.kill
-        )  # ten times as slow: pipes cannot be waited for
+        # ten times as slow: pipes cannot be waited for
+        timer = threading.Timer(seconds, child.kill)
         timer.start()
         line = child.stdout.readline()
         timer.cancel()
@@ -75,18 +70,12 @@ def _answer(child: subprocess.Popen[str], question: str, seconds: float) -> str:
     return ""
 
 
-def _start() -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", CHILD],
-        text=True,
-        encoding="utf-8",
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
+def _start() -> Popen[str]:
+    command = [sys.executable, "-I", "-S", "-c", CHILD]
+    return Popen(command, encoding="utf-8", stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
 
 
-def _end(child: subprocess.Popen[str]) -> None:
+def _end(child: Popen[str]) -> None:
     child.kill()
     with contextlib.suppress(BrokenPipeError):
         child.communicate()

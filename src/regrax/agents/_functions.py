@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from regrax.agents._values import read_value
+from regrax.agents._values import Names, policy_of
 
 
 class FunctionAgent:
@@ -27,20 +27,15 @@ class FunctionAgent:
 
     def __call__(self, losses: Float[np.ndarray, "past d"]) -> Float[np.ndarray, "d"]:
         """Call it; what it raises or gives wrongly names it and the round."""
+        where = f"{self.target} in round {len(losses) + 1}"
         try:
             answer = self._function(losses)
         except (Exception, SystemExit) as error:
-            raise ValueError(
-                f"{self._where(losses)} failed: {type(error).__name__}: {error}"
-            ) from error
+            raise ValueError(f"{where} failed: {type(error).__name__}: {error}") from error
         try:
-            names = [str(place) for place in range(losses.shape[1])]
-            return read_value(_plain(answer), names)
+            return policy_of(_plain(answer), Names.of(tuple(map(str, range(losses.shape[1])))))
         except ValueError as error:
-            raise ValueError(f"{self._where(losses)}: {error}") from None
-
-    def _where(self, losses: Float[np.ndarray, "past d"]) -> str:
-        return f"{self.target} in round {len(losses) + 1}"
+            raise ValueError(f"{where}: {error}") from None
 
 
 def load(target: str) -> Callable[[Any], Any]:
@@ -67,21 +62,8 @@ def load(target: str) -> Callable[[Any], Any]:
     return function
 
 
-def name_of(function: Any) -> str:
-    """What a function is called in errors.
-
-    >>> name_of(len)
-    'len'
-    """
-    return getattr(function, "__name__", type(function).__name__)
-
-
 def _plain(answer: Any) -> Any:
     """Arrays and numpy numbers as Python's own."""
-    return (
-        answer.tolist()
-        if hasattr(answer, "tolist")
-        else list(answer)
-        if isinstance(answer, tuple)
-        else answer
-    )
+    if hasattr(answer, "tolist"):
+        return answer.tolist()
+    return list(answer) if isinstance(answer, tuple) else answer

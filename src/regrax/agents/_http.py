@@ -4,6 +4,7 @@ import contextlib
 import json
 import threading
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from time import monotonic
 from typing import Any
 from urllib.parse import SplitResult
 
@@ -22,9 +23,9 @@ def post(url: SplitResult, body: bytes, headers: dict[str, str], timeout: float)
     """The JSON that `url` answers; raises `NoAnswer` in every other case, within about `timeout` seconds."""
     make = HTTPSConnection if url.scheme == "https" else HTTPConnection
     connection = make(url.hostname or "", url.port, timeout=timeout)
-    late = threading.Event()
+    end = monotonic() + timeout
     # a server that drips bytes never trips the socket's own time limit: hang up from outside
-    timer = threading.Timer(timeout, _hang_up, (connection, late))
+    timer = threading.Timer(timeout, _hang_up, (connection,))
     timer.daemon = True
     timer.start()
     try:
@@ -33,7 +34,7 @@ def post(url: SplitResult, body: bytes, headers: dict[str, str], timeout: float)
         return _read(connection.getresponse())
     except (NoAnswer, OSError, HTTPException, ValueError, AttributeError) as error:
         # hanging up makes the reading fail in many ways, one of them an answer cut short
-        if late.is_set() or isinstance(error, TimeoutError):
+        if monotonic() >= end or isinstance(error, TimeoutError):
             raise NoAnswer(f"no answer within {timeout:g} s") from None
         if isinstance(error, NoAnswer):
             raise
@@ -44,12 +45,9 @@ def post(url: SplitResult, body: bytes, headers: dict[str, str], timeout: float)
         connection.close()
 
 
-def _hang_up(connection: HTTPConnection, late: threading.Event) -> None:
-    late.set()
-    sock = connection.sock
-    if sock is not None:
-        with contextlib.suppress(OSError):
-            sock.shutdown(2)
+def _hang_up(connection: HTTPConnection) -> None:
+    with contextlib.suppress(OSError, AttributeError):  # there may be no socket yet
+        connection.sock.shutdown(2)
 
 
 def _read(response: HTTPResponse) -> Any:

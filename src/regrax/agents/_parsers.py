@@ -101,11 +101,8 @@ def _json(text: str, names: Names) -> Policy | None:
             continue
         return policy_of(value, names)
     for opening in "{[":
-        value = _last_json(text, opening)
-        as_object = isinstance(value, dict) and {str(key).casefold() for key in value} & {
-            *KEYS,
-            *names.places,
-        }
+        value, known = _last_json(text, opening), {*KEYS, *names.places}
+        as_object = isinstance(value, dict) and {str(key).casefold() for key in value} & known
         as_list = isinstance(value, list) and len(value) == len(names.labels) > 1
         if as_object or (as_list and all(type(v) in (int, float) for v in value)):
             return policy_of(value, names)
@@ -118,10 +115,9 @@ def _fenced(text: str) -> str:
     >>> _fenced("So:\\n```json\\n2\\n```")
     '2\\n'
     """
-    before, close, _ = text.rpartition(FENCE)
-    _, opening, inner = before.rpartition(FENCE)
+    *_, opening, inner = text.rpartition(FENCE)[0].rpartition(FENCE)
     kind, line_end, body = inner.partition("\n")
-    if not close or not opening:
+    if not opening:
         return ""
     return body if line_end and kind.strip() in ("", "json") else inner
 
@@ -135,37 +131,29 @@ def _last_json(text: str, opening: str) -> Any:
         return None
 
 
-def _conclusion(text: str, names: Names) -> str | None:
-    """The line after the last word that announces a choice, if it names or numbers something."""
+def _conclusion(text: str, names: Names) -> tuple[str, bool]:
+    """The line after the last word that announces a choice, if it names or numbers something, and True; or the end."""
+    text = text[-TAIL_CHARACTERS:]
     for marker in MARKERS:
         ends = [found.end() for found in marker.finditer(text)]
         line = text[ends[-1] :].lstrip(LEAD[:-1]).partition("\n")[0] if ends else ""
         if names.pattern.search(line) or NUMBER.search(line):
-            return line
-    return None
+            return line, True
+    return text, False
 
 
 def _name(text: str, names: Names) -> Policy | None:
-    text = text[-TAIL_CHARACTERS:]
-    line = _conclusion(text, names)
-    if line is not None:
-        found = names.pattern.search(line)
-        return names.policy(names.places[found[0].casefold()]) if found else None
-    all_of = {found[0].casefold() for found in names.pattern.finditer(text)}
-    return names.policy(names.places[all_of.pop()]) if len(all_of) == 1 else None
+    where, announced = _conclusion(text, names)
+    found = [one[0].casefold() for one in names.pattern.finditer(where)]
+    is_one = found and (announced or len(set(found)) == 1)
+    return names.policy(names.places[found[0]]) if is_one else None
 
 
 def _number(text: str, names: Names) -> Policy | None:
-    if not names.numbered:
-        return None
-    text = text[-TAIL_CHARACTERS:]
-    line = _conclusion(text, names)
-    found = NUMBER.findall(text if line is None else line)
-    return named(found[-1 if line is None else 0], names) if found else None
+    where, announced = _conclusion(text, names)
+    found = NUMBER.findall(where) if names.numbered else []
+    return named(found[0 if announced else -1], names) if found else None
 
 
-READ: dict[str, Callable[[str, Names], Policy | None]] = {
-    "json": _json,
-    "name": _name,
-    "number": _number,
-}
+Parser = Callable[[str, Names], Policy | None]
+READ: dict[str, Parser] = {"json": _json, "name": _name, "number": _number}

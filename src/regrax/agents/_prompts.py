@@ -23,24 +23,19 @@ class Asked(NamedTuple):
     shown: int  # past rounds that are told one by one; sums are of all
 
 
-def fill(
-    prompt: str,
-    asked: Asked,
-    losses: Float[np.ndarray, "past d"],
-    actions: tuple[int, ...],
-    rounds: int | None,
-) -> str:
-    """The question of a round.
+class Told(NamedTuple):
+    """What a chat agent has seen of an episode."""
 
-    Args:
-        prompt: the template.
-        asked: whom, and how.
-        losses: of the past rounds.
-        actions: that were played in them, or nothing if policies were.
-        rounds: how many are played, if that is known.
+    rounds: int | None  # how many are played, if that is known
+    losses: Float[np.ndarray, "past d"]
+    actions: tuple[int, ...]  # none where policies are played, not drawn actions
+
+
+def fill(prompt: str, asked: Asked, seen: Told) -> str:
+    """The question of a round: a template, filled with who is asked, and what it has seen.
 
     >>> asked = Asked("matching-pennies", "row", ("heads", "tails"), "full", 50)
-    >>> print(fill(PROMPT, asked, np.array([[0.5, 1.0]]), (1,), 20))
+    >>> print(fill(PROMPT, asked, Told(20, np.array([[0.5, 1.0]]), (1,))))
     You are row in matching-pennies. Each round you choose one action: heads, tails. After it you learn the loss of
     every action.
     Lower is better: make your total loss over 20 rounds as small as you can.
@@ -57,46 +52,45 @@ def fill(
         count=len(asked.names),
         kind="number" if counted else "name",
         feedback=FEEDBACK[asked.history],
-        history=_history(asked, losses, actions) if len(losses) else "none yet",
-        round=len(losses) + 1,
-        rounds="all rounds" if rounds is None else f"{rounds} rounds",
+        history=_history(asked, seen) if len(seen.losses) else "none yet",
+        round=len(seen.losses) + 1,
+        rounds="all rounds" if seen.rounds is None else f"{seen.rounds} rounds",
     )
 
 
 def check(prompt: str) -> None:
     """Raise unless a template can be filled."""
     try:
-        fill(prompt, Asked("", "", ("",), "full", 1), np.zeros((0, 1)), (), None)
+        fill(prompt, Asked("", "", ("",), "full", 1), Told(None, np.zeros((0, 1)), ()))
     except (KeyError, ValueError) as error:
         known = "$game, $player, $actions, $count, $kind, $feedback, $history, $round, $rounds"
-        raise ValueError(
-            f"prompt must be text with some of {known} (and $$ for $), got {error}"
-        ) from None
+        wrong = f"prompt must be text with some of {known} (and $$ for $), got {error}"
+        raise ValueError(wrong) from None
 
 
-def _history(asked: Asked, losses: Float[np.ndarray, "past d"], actions: tuple[int, ...]) -> str:
-    first = max(0, len(losses) - asked.shown)
+def _history(asked: Asked, seen: Told) -> str:
+    _, losses, actions = seen
+    bandit, first = asked.history == "bandit", max(0, len(losses) - asked.shown)
     since = f"the last {asked.shown} rounds, " if first else ""
-    if asked.history == "bandit":
-        lines = [f"({since}round: action, its loss)"]
-        for t in range(first, len(losses)):
-            lines.append(f"{t + 1}: {asked.names[actions[t]]}, {losses[t, actions[t]]:.6g}")
-        return "\n".join([*lines, _means(asked, losses, actions)])
-    lines = [f"({since}round: {', '.join(asked.names)})"]
+    lines = [f"({since}round: {'action, its loss' if bandit else ', '.join(asked.names)})"]
     for t in range(first, len(losses)):
-        played = f"; you played {asked.names[actions[t]]}" if actions else ""
-        lines.append(f"{t + 1}: {_row(losses[t])}{played}")
-    return "\n".join([*lines, f"Sums over all {len(losses)} rounds: {_row(losses.sum(0))}"])
+        name = asked.names[actions[t]] if actions else ""
+        line = f"{name}, {losses[t, actions[t]]:.6g}" if bandit else _row(losses[t])
+        lines.append(
+            f"{t + 1}: {line}" + (f"; you played {name}" if actions and not bandit else "")
+        )
+    sums = f"Sums over all {len(losses)} rounds: {_row(losses.sum(0))}"
+    return "\n".join([*lines, _means(asked, seen) if bandit else sums])
 
 
-def _means(asked: Asked, losses: Float[np.ndarray, "past d"], actions: tuple[int, ...]) -> str:
-    drawn = np.eye(len(asked.names))[list(actions)]
-    plays, sums = drawn.sum(0), (drawn * losses).sum(0)
+def _means(asked: Asked, seen: Told) -> str:
+    drawn = np.eye(len(asked.names))[list(seen.actions)]
+    plays, sums = drawn.sum(0), (drawn * seen.losses).sum(0)
     means = [
         f"{name} {sums[j] / plays[j]:.6g} in {plays[j]:.0f}" if plays[j] else f"{name} never played"
         for j, name in enumerate(asked.names)
     ]
-    return f"Means over all {len(losses)} rounds: {', '.join(means)}"
+    return f"Means over all {len(seen.losses)} rounds: {', '.join(means)}"
 
 
 def _row(values: Float[np.ndarray, "d"]) -> str:

@@ -1,7 +1,6 @@
 """What a parsed answer means: an action's name or index, or probabilities; anything else is refused."""
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,40 +27,31 @@ class Names(NamedTuple):
     def of(cls, names: tuple[str, ...]) -> "Names":
         """The names, prepared once."""
         places = {name.strip().casefold(): place for place, name in enumerate(names)}
-        longest = sorted(places, key=len, reverse=True)
-        pattern = re.compile(
-            rf"(?<![\w.-])(?:{'|'.join(map(re.escape, longest))})(?![.-]?\w)", re.I
-        )
+        either = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))  # longest first
+        pattern = re.compile(rf"(?<![\w.-])(?:{either})(?![.-]?\w)", re.I)
         counted = [str(place) for place in range(len(names))]
         numbered = list(names) == counted or not any(NUMBER.fullmatch(name) for name in places)
         return cls(names, places, pattern, numbered)
 
     def policy(self, place: int) -> Policy:
         """All on one action."""
-        if not 0 <= place < len(self.labels):
-            raise ValueError(
-                f"the action must be from 0 to {len(self.labels) - 1}, got {place:.6g}"
-            )
-        return np.eye(len(self.labels))[place]
-
-
-def read_value(value: Any, names: Sequence[str]) -> Policy:
-    """The distribution that a parsed answer means; raises if it means none.
-
-    >>> read_value([0.33, 0.33, 0.33], "abc").round(4).tolist(), read_value({"action": "b"}, "abc").tolist()
-    ([0.3333, 0.3333, 0.3333], [0.0, 1.0, 0.0])
-    """
-    return policy_of(value, Names.of(tuple(names)))
+        last = len(self.labels) - 1
+        if not 0 <= place <= last:
+            raise ValueError(f"the action must be from 0 to {last}, got {place:.6g}")
+        return np.eye(last + 1)[place]
 
 
 def policy_of(value: Any, names: Names) -> Policy:
-    """The same with names that are prepared."""
+    """The distribution that a parsed answer means; raises if it means none.
+
+    >>> names = Names.of(("a", "b", "c"))
+    >>> policy_of([0.33, 0.33, 0.33], names).round(4).tolist(), policy_of({"action": "b"}, names).tolist()
+    ([0.3333, 0.3333, 0.3333], [0.0, 1.0, 0.0])
+    """
     if isinstance(value, dict):
         value = _of_object(value, names)
-    if isinstance(value, str):
-        policy = named(value, names)
-        if policy is not None:
-            return policy
+    if isinstance(value, str) and (policy := named(value, names)) is not None:
+        return policy
     if type(value) is int:
         place = names.places.get(str(value), value if names.numbered else -1)
         return names.policy(place)
@@ -76,14 +66,12 @@ def policy_of(value: Any, names: Names) -> Policy:
 
 
 def _of_object(value: dict[Any, Any], names: Names) -> Any:
-    """The one entry that tells the action, or probabilities by name in order."""
+    """The one entry that tells the action, probabilities by name in order, or None."""
     folded = {str(key).strip().casefold(): entry for key, entry in value.items()}
     if len(folded) == len(value) and set(folded) == set(names.places):
         return [folded[name] for name in names.places]
     keys = [key for key in KEYS if key in folded]
-    if len(keys) != 1:
-        raise ValueError("the answer is neither an action nor a distribution")
-    inner = folded[keys[0]]
+    inner = folded[keys[0]] if len(keys) == 1 else None
     return _of_object(inner, names) if isinstance(inner, dict) and keys[0] in KEYS[1:3] else inner
 
 
@@ -92,6 +80,5 @@ def named(text: str, names: Names) -> Policy | None:
     bare = text.strip().strip(LEAD + "[](){}").casefold()
     if bare in names.places:
         return names.policy(names.places[bare])
-    return (
-        names.policy(int(bare)) if names.numbered and bare.isdecimal() and len(bare) < 10 else None
-    )
+    is_index = names.numbered and bare.isdecimal() and len(bare) < 10
+    return names.policy(int(bare)) if is_index else None

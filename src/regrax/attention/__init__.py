@@ -6,8 +6,10 @@ from regrax.attention._swap import SwapAttention
 from regrax.attention._transformer import Transformer
 
 MODELS: dict[str, type[TrainableLearner]] = {
-    model.name: model
-    for model in (LinearAttention, FullLinearAttention, SwapAttention, Transformer)
+    LinearAttention.name: LinearAttention,
+    FullLinearAttention.name: FullLinearAttention,
+    SwapAttention.name: SwapAttention,
+    Transformer.name: Transformer,
 }
 """Every kind of model by its name."""
 

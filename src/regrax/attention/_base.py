@@ -7,6 +7,8 @@ from jaxtyping import Array, Float
 
 from regrax.learners import Learner
 
+Batch = Float[Array, "T d n"]
+
 
 class TrainableLearner(Learner):
     r"""A learner with parameters to train: besides playing round by round it maps whole batches at once.
@@ -30,13 +32,8 @@ class TrainableLearner(Learner):
         """Constructor arguments besides `key`, kept in checkpoints: with the parameters they are the whole model."""
 
     @abstractmethod
-    def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+    def policies(self, losses: Batch) -> Batch:
         r"""The training form: $\pi_t$ of every round and sequence, from rounds $1..t-1$ of `losses`."""
-
-    def check_actions(self, actions: int) -> None:
-        """Raise unless the parameters are for this number of actions."""
-        if actions != self.actions:
-            raise ValueError(f"{self} plays {self.actions} actions, got {actions}")
 
     def __str__(self) -> str:
         return f"{self.name}({self.actions})"

@@ -11,17 +11,121 @@ ball in play. $V \to V + 1 c^\top$ and $v_c \to v_c + \alpha 1$ change no softma
 Reference: Park, Ozdaglar, Training with (swap) regret loss in a single-layer self-attention model, section 2.1.
 """
 
+from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._layer import Layer, Operator, Projection, SingleLayer, check_operator
-from regrax.learners import Scalar
+from regrax._random import normal
+from regrax.attention._base import Batch, TrainableLearner
+from regrax.domains import Ball, Domain, Simplex
+from regrax.learners import Key, Scalar, Sum
+
+Vector = Float[Array, "d"]
+Matrix = Float[Array, "d d"]
+Operator = Literal["softmax", "ball"]
+Projection = Callable[[Vector], Vector]
+
+
+class Layer(NamedTuple):
+    r"""One head on features $x$: each round adds $(V x + v_c)(c + b^\top x)$ to its logits."""
+
+    values: Float[Array, "d m"]  # V
+    bias: Vector  # v_c
+    slope: Float[Array, "m"]  # b
+    offset: Scalar = 1.0  # c
+
+    def increment(self, feature: Float[Array, "m *n"]) -> Float[Array, "d *n"]:
+        """What one round adds, for one feature vector or for a batch of them, batch last."""
+        bias = self.bias.reshape(-1, *(1,) * (feature.ndim - 1))
+        return (self.values @ feature + bias) * (self.offset + self.slope[None] @ feature)
+
+    def logits(self, features: Float[Array, "T m n"]) -> Float[Array, "T d n"]:
+        """Before each round, the sum of the increments of the rounds before it."""
+
+        def add(logits: Float[Array, "d n"], feature: Float[Array, "m n"]) -> tuple:
+            return logits + self.increment(feature), logits
+
+        start = jnp.zeros((self.values.shape[0], features.shape[2]), features.dtype)
+        return lax.scan(add, start, features)[1]
+
+
+class SingleLayer(TrainableLearner):
+    r"""$\pi_t = \mathrm{Operator}(z_t)$ with $z_t$ the logits of one `Layer` on the losses themselves.
+
+    The recurrence has $z_t$ as its state. With the operator `"ball"` training sees $z_t$ itself and play sees its
+    projection, so that the objective stays quadratic in the parameters that matter.
+    """
+
+    values: eqx.AbstractVar[Matrix]
+    operator: Operator = eqx.field(static=True)
+    radius: Scalar = eqx.field(static=True)
+    projection: Projection | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        actions: int,
+        *,
+        key: PRNGKeyArray,
+        operator: Operator = "softmax",
+        radius: Scalar = 1.0,
+        projection: Projection | None = None,
+        scale: float = 0.1,
+    ) -> None:
+        checks.at_least("actions", actions, 1)
+        check_operator(operator, projection)
+        checks.positive("radius", radius)
+        self.operator, self.radius, self.projection = operator, radius, projection
+        self._start(key, scale, actions)
+
+    @abstractmethod
+    def _start(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
+        """Draw the parameters that it starts with."""
+
+    @property
+    @abstractmethod
+    def layer(self) -> Layer:
+        """The sum over time that gives the logits."""
+
+    @property
+    def actions(self) -> int:
+        return self.values.shape[-1]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        if self.projection is not None:
+            raise ValueError(
+                f"{self} plays by a projection of its own, a function, which cannot be written down"
+            )
+        return {"actions": self.actions, "operator": self.operator, "radius": float(self.radius)}
+
+    @property
+    def domain(self) -> Domain:
+        return Simplex() if self.operator == "softmax" else Ball(self.radius)
+
+    def policies(self, losses: Batch) -> Batch:
+        checks.plays(self, losses.shape[1])
+        logits = self.layer.logits(losses)
+        return jax.nn.softmax(logits, axis=1) if self.operator == "softmax" else logits
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
+        checks.plays(self, actions)
+        return Sum.zeros(actions)
+
+    def policy(self, state: Sum) -> Vector:
+        if self.operator == "softmax":
+            return jax.nn.softmax(state.value)
+        return (self.projection or self.domain.project)(state.value)
+
+    def update(self, state: Sum, feedback: Vector) -> Sum:
+        return state.add(self.layer.increment(feedback))
 
 
 class LinearAttention(SingleLayer):
@@ -46,26 +150,12 @@ class LinearAttention(SingleLayer):
     """
 
     name: ClassVar[str] = "linear_attention"
-    values: Float[Array, "d d"]  # V
-    scores: Float[Array, "d"]  # a
-    bias: Float[Array, "d"]  # v_c
-    operator: Operator = eqx.field(static=True)
-    radius: Scalar = eqx.field(static=True)
-    projection: Projection | None = eqx.field(static=True)
+    values: Matrix  # V
+    scores: Vector  # a
+    bias: Vector  # v_c
+    __init__ = SingleLayer.__init__  # that of a dataclass would take the fields
 
-    def __init__(
-        self,
-        actions: int,
-        *,
-        key: PRNGKeyArray,
-        operator: Operator = "softmax",
-        radius: Scalar = 1.0,
-        projection: Projection | None = None,
-        scale: float = 0.1,
-    ) -> None:
-        checks.at_least("actions", actions, 1)
-        check_operator(operator, radius, projection)
-        self.operator, self.radius, self.projection = operator, radius, projection
+    def _start(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
         self.values, self.scores, self.bias = _draw(key, scale, actions)
 
     @classmethod
@@ -82,12 +172,9 @@ class LinearAttention(SingleLayer):
         blank = cls(actions, key=jax.random.key(0), operator=operator)
         return blank.replaced(-step * jnp.eye(actions), zeros, zeros)
 
-    def replaced(
-        self, values: Float[Array, "d d"], scores: Float[Array, "d"], bias: Float[Array, "d"]
-    ) -> "LinearAttention":
+    def replaced(self, values: Matrix, scores: Vector, bias: Vector) -> "LinearAttention":
         """The same model with the parameters $V$, $a$ and $v_c$ given."""
-        parameters = lambda model: (model.values, model.scores, model.bias)  # noqa: E731
-        return eqx.tree_at(parameters, self, (values, scores, bias))
+        return eqx.tree_at(lambda m: (m.values, m.scores, m.bias), self, (values, scores, bias))
 
     @property
     def layer(self) -> Layer:
@@ -115,29 +202,15 @@ class FullLinearAttention(SingleLayer):
     """
 
     name: ClassVar[str] = "full_linear_attention"
-    values: Float[Array, "d d"]  # V
-    keys: Float[Array, "d d"]  # K
-    queries: Float[Array, "d d"]  # Q
-    value_bias: Float[Array, "d"]  # v_c
-    key_bias: Float[Array, "d"]  # k_c
-    query_bias: Float[Array, "d"]  # q_c
-    operator: Operator = eqx.field(static=True)
-    radius: Scalar = eqx.field(static=True)
-    projection: Projection | None = eqx.field(static=True)
+    values: Matrix  # V
+    keys: Matrix  # K
+    queries: Matrix  # Q
+    value_bias: Vector  # v_c
+    key_bias: Vector  # k_c
+    query_bias: Vector  # q_c
+    __init__ = SingleLayer.__init__
 
-    def __init__(
-        self,
-        actions: int,
-        *,
-        key: PRNGKeyArray,
-        operator: Operator = "softmax",
-        radius: Scalar = 1.0,
-        projection: Projection | None = None,
-        scale: float = 0.1,
-    ) -> None:
-        checks.at_least("actions", actions, 1)
-        check_operator(operator, radius, projection)
-        self.operator, self.radius, self.projection = operator, radius, projection
+    def _start(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
         matrices, biases = _draw_full(key, scale, actions)
         self.values, self.keys, self.queries = matrices
         self.value_bias, self.key_bias, self.query_bias = biases
@@ -155,26 +228,29 @@ class FullLinearAttention(SingleLayer):
         values, bias, slope, offset = self.layer
         if checks.is_concrete(offset) and not offset:
             raise ValueError("the bias score k_c^T (Q 1 + q_c) must not be 0")
-        blank = LinearAttention(
-            self.actions,
-            key=jax.random.key(0),
-            operator=self.operator,
-            radius=self.radius,
-            projection=self.projection,
-        )
+        own: Any = {"operator": self.operator, "radius": self.radius, "projection": self.projection}
+        blank = LinearAttention(self.actions, key=jax.random.key(0), **own)
         return blank.replaced(offset * values, slope / offset, offset * bias)
+
+
+def check_operator(operator: str, projection: Projection | None) -> None:
+    """Raise unless the operator is known and takes the projection."""
+    if operator not in ("softmax", "ball"):
+        raise ValueError(f'operator must be "softmax" or "ball", got {operator!r}')
+    if operator == "softmax" and projection is not None:
+        raise ValueError('a projection belongs to operator "ball", got operator "softmax"')
 
 
 @partial(jax.jit, static_argnames="actions")
 def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, Array, Array]:
     """$V$, $a$ and $v_c$ at the start, as one program."""
-    drawn = scale * jax.random.normal(key, (actions + 2, actions))
+    drawn = scale * normal(key, (actions + 2, actions))
     return drawn[:-2], drawn[-2], drawn[-1]
 
 
 @partial(jax.jit, static_argnames="actions")
 def _draw_full(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[tuple, tuple]:
     """$V, K, Q$ and $v_c, k_c, q_c$ at the start, as one program."""
-    drawn = scale * jax.random.normal(key, (3, actions + 1, actions))
+    drawn = scale * normal(key, (3, actions + 1, actions))
     shift = actions**-0.5
     return tuple(drawn[:, :-1]), (drawn[0, -1], drawn[1, -1] + shift, drawn[2, -1] + shift)

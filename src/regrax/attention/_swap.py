@@ -17,9 +17,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import TrainableLearner
-from regrax.attention._layer import Layer
-from regrax.learners import Scalar, Sum, rollout
+from regrax._random import normal
+from regrax.attention._base import Batch, TrainableLearner
+from regrax.attention._linear import Layer
+from regrax.learners import Key, Scalar, Sum, rollout
 from regrax.simplex import stationary
 
 
@@ -63,12 +64,8 @@ class SwapAttention(TrainableLearner):
         checks.positive("step", step)
         identity = jnp.eye(actions)
         blocks = -step * jnp.einsum("jr,ic->jirc", identity, identity)
-        blank = cls(actions, key=jax.random.key(0))
-        return eqx.tree_at(
-            lambda model: (model.values, model.scores, model.bias),
-            blank,
-            (blocks.reshape(blank.values.shape), 0 * blank.scores, 0 * blank.bias),
-        )
+        zero = jax.tree.map(jnp.zeros_like, cls(actions, key=jax.random.key(0)))
+        return eqx.tree_at(lambda model: model.values, zero, blocks.reshape(zero.values.shape))
 
     @property
     def actions(self) -> int:
@@ -88,25 +85,22 @@ class SwapAttention(TrainableLearner):
 
         Training feeds blocks of full scale, play feeds $x_{i,t} = \pi_{t,i} \ell_t$ of scale about $1/d$.
         """
-        d = self.actions
-        where = lambda model: (model.values, model.scores)  # noqa: E731
-        return eqx.tree_at(where, self, (d * self.values, d * self.scores))
+        scaled = self.actions * self.values, self.actions * self.scores
+        return eqx.tree_at(lambda model: (model.values, model.scores), self, scaled)
 
     def columns(self, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
         """Entry `[t, j, :, n]` is $p_{j,t}$, what head $j$ answers to `blocks[s, i, :, n]` $= x_{i,s}$ for $s < t$."""
         rounds, d, _, count = blocks.shape
-        self.check_actions(d)
+        checks.plays(self, d)
         features = blocks.reshape(rounds, d * d, count)
         logits = jax.vmap(lambda head: head.logits(features), out_axes=1)(self.heads)
         return jax.nn.softmax(logits, axis=2)
 
-    def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+    def policies(self, losses: Batch) -> Batch:
         return jnp.asarray(jax.vmap(lambda sequence: rollout(self, sequence), -1, -1)(losses))
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Columns:
-        self.check_actions(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Columns:
+        checks.plays(self, actions)
         return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions))
 
     def policy(self, state: Columns) -> Float[Array, "d"]:
@@ -123,4 +117,4 @@ def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, ...]:
     r"""$V_j$, $a_j$ and $v_j$ at the start, as one program."""
     shapes = (actions, actions, actions**2), (actions, actions**2), (actions, actions)
     keys = jax.random.split(key, 3)
-    return tuple(scale * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))
+    return tuple(scale * normal(k, s) for k, s in zip(keys, shapes, strict=True))

@@ -11,7 +11,7 @@ the keys and values of past tokens, so a round costs one token.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +21,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import TrainableLearner
+from regrax._random import normal
+from regrax.attention._base import Batch, TrainableLearner
+from regrax.learners import Key
+
+Tokens = Float[Array, "w t *n"]
 
 
 class Block(eqx.Module):
@@ -35,18 +39,11 @@ class Block(eqx.Module):
     expand_bias: Float[Array, "h"]  # b
     contract: Float[Array, "w h"]  # B
 
-    def __init__(self, weights: Sequence[Float[Array, "_ _"]], layers: int) -> None:
-        self.queries, self.keys, self.values, self.output, self.expand, self.contract = weights
-        # each layer writes twice to the residual stream: keep its size independent of the depth
-        self.output, self.contract = (w / (2 * layers) ** 0.5 for w in (self.output, self.contract))
-        self.expand_bias = jnp.zeros(len(self.expand))
-
 
 class Cache(NamedTuple):
     """State in play: what each layer keeps of the tokens so far, and the policy they give."""
 
-    keys: Float[Array, "L w T"]
-    values: Float[Array, "L w T"]
+    past: Float[Array, "L 2 w T"]  # keys and values
     tokens: Int[Array, ""]
     policy: Float[Array, "d"]
 
@@ -100,8 +97,7 @@ class Transformer(TrainableLearner):
             raise ValueError(f"width must be a multiple of heads = {heads}, got {width}")
         drawn = _draw(key, actions, layers, width, hidden or 2 * width)
         self.start, self.embed, self.blocks, self.readout = drawn
-        self.readout_bias = jnp.zeros(actions)
-        self.heads = heads
+        self.readout_bias, self.heads = jnp.zeros(actions), heads
 
     @property
     def actions(self) -> int:
@@ -113,29 +109,26 @@ class Transformer(TrainableLearner):
         sizes = {"actions": self.actions, "layers": len(self.blocks), "heads": self.heads}
         return {**sizes, "width": width, "hidden": hidden}
 
-    def policies(self, losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+    def policies(self, losses: Batch) -> Batch:
         rounds, actions, count = losses.shape
-        self.check_actions(actions)
+        checks.plays(self, actions)
         start = jnp.broadcast_to(self.start[:, None, None], (self.start.size, 1, count))
         seen = jnp.tensordot(self.embed, losses[:-1], ((1,), (1,)))
         x = jnp.concatenate([start, seen], axis=1)
         causal = jnp.tril(jnp.ones((rounds, rounds), bool))
         for block in self.blocks:
             y = _norm(x)
-            keys, values = _product(block.keys, y), _product(block.values, y)
-            x = _layer(block, x, y, keys, values, causal, self.heads)
+            x = _layer(block, x, y, _keys_and_values(block, y), causal, self.heads)
         return jnp.moveaxis(self._readout(x), 1, 0)
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: PRNGKeyArray | None = None
-    ) -> Cache:
-        self.check_actions(actions)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cache:
+        checks.plays(self, actions)
         if rounds is None:
             raise ValueError("a transformer needs rounds, the size of its cache, got None")
         checks.at_least("rounds", rounds, 1)
         # one token more than rounds: the update after the last round still reads its loss
-        empty = jnp.zeros((len(self.blocks), self.start.size, rounds + 1))
-        blank = Cache(empty, empty, jnp.zeros((), int), jnp.zeros(actions))
+        empty = jnp.zeros((len(self.blocks), 2, self.start.size, rounds + 1))
+        blank = Cache(empty, jnp.zeros((), int), jnp.zeros(actions))
         return self._read(blank, self.start)
 
     def policy(self, state: Cache) -> Float[Array, "d"]:
@@ -146,53 +139,43 @@ class Transformer(TrainableLearner):
 
     def _read(self, cache: Cache, token: Float[Array, "w"]) -> Cache:
         x, kept = token[:, None], []
-        seen = jnp.arange(cache.keys.shape[2])[None, :] <= cache.tokens
-        for block, *past in zip(self.blocks, cache.keys, cache.values, strict=True):
+        seen = jnp.arange(cache.past.shape[3])[None, :] <= cache.tokens
+        for block, past in zip(self.blocks, cache.past, strict=True):
             y = _norm(x)
-            new = _product(block.keys, y), _product(block.values, y)
-            keys, values = (
-                old.at[:, cache.tokens].set(now[:, 0]) for old, now in zip(past, new, strict=True)
-            )
-            x = _layer(block, x, y, keys, values, seen, self.heads)
-            kept.append((keys, values))
-        keys, values = (jnp.stack(arrays) for arrays in zip(*kept, strict=True))
-        return Cache(keys, values, cache.tokens + 1, self._readout(x)[:, 0])
+            new = jnp.stack(_keys_and_values(block, y))
+            kept.append(past.at[:, :, cache.tokens].set(new[..., 0]))
+            x = _layer(block, x, y, kept[-1], seen, self.heads)
+        return Cache(jnp.stack(kept), cache.tokens + 1, self._readout(x)[:, 0])
 
-    def _readout(self, x: Float[Array, "w t *n"]) -> Float[Array, "d t *n"]:
+    def _readout(self, x: Tokens) -> Float[Array, "d t *n"]:
         return jax.nn.softmax(_product(self.readout, _norm(x), self.readout_bias), axis=0)
 
 
 def _layer(
     block: Block,
-    x: Float[Array, "w t *n"],
-    y: Float[Array, "w t *n"],
-    keys: Float[Array, "w s *n"],
-    values: Float[Array, "w s *n"],
+    x: Tokens,
+    y: Tokens,
+    past: Iterable[Float[Array, "w s *n"]],
     visible: Bool[Array, "t s"],
     heads: int,
-) -> Float[Array, "w t *n"]:
+) -> Tokens:
     """Tokens `t` look at the keys and values of the tokens `s` visible to them, then pass the perceptron."""
-    attended = _attention(_product(block.queries, y), keys, values, visible, heads)
-    x = x + _product(block.output, attended)
-    hidden = jax.nn.relu(_product(block.expand, _norm(x), block.expand_bias))
-    return x + _product(block.contract, hidden)
-
-
-def _attention(
-    queries: Float[Array, "w t *n"],
-    keys: Float[Array, "w s *n"],
-    values: Float[Array, "w s *n"],
-    visible: Bool[Array, "t s"],
-    heads: int,
-) -> Float[Array, "w t *n"]:
-    q, k, v = (array.reshape(heads, -1, *array.shape[1:]) for array in (queries, keys, values))
+    each = _product(block.queries, y), *past
+    q, k, v = (array.reshape(heads, -1, *array.shape[1:]) for array in each)
     scores = jnp.einsum("het...,hes...->hts...", q, k) / q.shape[1] ** 0.5
     hidden = ~jnp.expand_dims(visible, (0, *range(3, scores.ndim)))
     shares = jax.nn.softmax(jnp.where(hidden, -jnp.inf, scores), axis=2)
-    return jnp.einsum("hts...,hes...->het...", shares, v).reshape(queries.shape)
+    attended = jnp.einsum("hts...,hes...->het...", shares, v).reshape(x.shape)
+    x = x + _product(block.output, attended)
+    inner = jax.nn.relu(_product(block.expand, _norm(x), block.expand_bias))
+    return x + _product(block.contract, inner)
 
 
-def _norm(x: Float[Array, "w t *n"]) -> Float[Array, "w t *n"]:
+def _keys_and_values(block: Block, y: Tokens) -> tuple[Array, Array]:
+    return _product(block.keys, y), _product(block.values, y)
+
+
+def _norm(x: Tokens) -> Tokens:
     """Layer normalisation over the features; gain and shift belong to the linear map that follows."""
     centred = x - x.mean(0, keepdims=True)
     return centred * jax.lax.rsqrt((centred**2).mean(0, keepdims=True) + 1e-5)
@@ -200,7 +183,7 @@ def _norm(x: Float[Array, "w t *n"]) -> Float[Array, "w t *n"]:
 
 def _product(
     weights: Float[Array, "out w"],
-    x: Float[Array, "w t *n"],
+    x: Tokens,
     bias: Float[Array, "out"] | None = None,
 ) -> Float[Array, "out t *n"]:
     product = jnp.tensordot(weights, x, 1)
@@ -219,10 +202,15 @@ def _draw(key: PRNGKeyArray, actions: int, layers: int, width: int, hidden: int)
     shapes = [(width, 1), (width, actions), (actions, width), *block * layers]
     own = jax.vmap(partial(jax.random.split, num=len(block)))(jnp.stack(inner)).ravel()
     keys = jnp.concatenate([jax.random.split(ends, 3), own])
-    rows = jax.vmap(partial(jax.random.normal, shape=(max(map(math.prod, shapes)),)))(keys)
+    rows = jax.vmap(partial(normal, shape=(max(map(math.prod, shapes)),)))(keys)
     start, embed, readout, *weights = (
         row[: math.prod(shape)].reshape(shape) / shape[1] ** 0.5
         for row, shape in zip(rows, shapes, strict=True)
     )
-    blocks = tuple(Block(weights[6 * n : 6 * n + 6], layers) for n in range(layers))
-    return start[:, 0], embed, blocks, 0.1 * readout
+    blocks = []
+    for n in range(layers):
+        queries, keys, values, output, expand, contract = weights[6 * n : 6 * n + 6]
+        # each layer writes twice to the residual stream: keep its size independent of the depth
+        output, contract = (written / (2 * layers) ** 0.5 for written in (output, contract))
+        blocks.append(Block(queries, keys, values, output, expand, jnp.zeros(hidden), contract))
+    return start[:, 0], embed, tuple(blocks), 0.1 * readout

@@ -9,25 +9,24 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax._exploration import Seen
-from regrax.audit._bandit import Received, Weighted
+from regrax.audit._bandit import Weighted
 from regrax.audit._baselines import NAMES, baselines, policies, scales
 from regrax.audit._bins import Bins, Scores, score
 from regrax.audit._log import Log
-from regrax.audit._running_regret import Sums, checkpoints, walk
+from regrax.audit._running_regret import Piece, checkpoints, walk
 from regrax.audit._spill_buffer import Group
 from regrax.audit._verdict import BINS
 from regrax.regret import gains_of
 
 MAX_BATCH_NUMBERS = 1 << 18  # numbers of a piece held at once
-FINE = (
-    1 << 17
-)  # rounds that baselines play one by one; of a longer episode sums of several, of more episodes some
+# rounds that baselines play one by one; of a longer episode sums of several, of more episodes some
+FINE = 1 << 17
 MAX_BINNED_EPISODES = 64  # episodes whose bins are kept for random orders
 CURVE_NUMBERS = 1_000_000  # of all curves together
 
 
 class Episodes(NamedTuple):
-    """Numbers of `n` episodes; those from `plays` to `blind` are of bandit feedback, baselines of full feedback."""
+    """Numbers of `n` episodes; those from `against` to `blind` are of bandit feedback, baselines of full feedback."""
 
     rounds: Float[np.ndarray, "n"]
     suffered: Float[np.ndarray, "n"]
@@ -38,9 +37,7 @@ class Episodes(NamedTuple):
     against: Float[np.ndarray, "n d"]
     variance: Float[np.ndarray, "n d"]
     blind: Float[np.ndarray, "n d"]  # rounds in which an action could not be played
-    explored: Float[
-        np.ndarray, "n 3"
-    ]  # the measures of `rx.exploration`; NaN where no action was drawn
+    explored: Float[np.ndarray, "n 3"]  # as `rx.exploration`; NaN where no action was drawn
     gains: Float[np.ndarray, "k d d"]  # of `part`, summed over its episodes
 
     def part(self, at: slice) -> "Episodes":
@@ -48,18 +45,24 @@ class Episodes(NamedTuple):
         return Episodes(*(a[at] for a in self))._replace(gains=self.gains[at].sum(0)[None])
 
 
+class Reached(NamedTuple):
+    """Curves of episodes and of the baselines, and a window of bins or two."""
+
+    curves: Float[np.ndarray, "n stops 4"]
+    baselines: Float[np.ndarray, "k R coarse"]
+    scores: list[Scores]
+    windows: list[Bins]  # of some episodes
+
+
 @dataclass
 class Tally:
-    """What the batches of one agent add up to; curves and bins are of episodes that reach the horizon."""
+    """What the batches of one agent add up to; `reached` is of the episodes that reach the horizon."""
 
     horizon: int
     stops: list[int]
     names: list[str] = field(default_factory=list)  # of the episodes
     episodes: list[Episodes] = field(default_factory=list)
-    curves: list[np.ndarray] = field(default_factory=list)  # (n, stops, 4)
-    baseline_curves: list[np.ndarray] = field(default_factory=list)  # (n, R, coarse stops)
-    windows: list[list[Bins]] = field(default_factory=list)
-    scores: list[list[Scores]] = field(default_factory=list)
+    reached: list[Reached] = field(default_factory=list)
 
     @property
     def grain(self) -> int:
@@ -80,14 +83,11 @@ def new_tally(log: Log, agent: str) -> Tally:
     return Tally(horizon, checkpoints(horizon, count))
 
 
-def joined(tally: Tally) -> Episodes:
-    """The numbers of all episodes."""
-    return Episodes(*map(concatenated, zip(*tally.episodes, strict=True)))
-
-
-def concatenated(parts: Sequence[Any]) -> np.ndarray:
-    """Along the first axis; of many agents most have one part."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def joined(parts: Sequence[Any]) -> Any:
+    """Named tuples of arrays as one, along the first axis; what is no array is the same in all."""
+    columns = zip(*parts, strict=True)
+    arrays = (np.concatenate(c) if isinstance(c[0], np.ndarray) else c[0] for c in columns)
+    return parts[0] if len(parts) == 1 else parts[0]._make(arrays)
 
 
 def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:
@@ -98,30 +98,32 @@ def walk_agents(log: Log, tallies: dict[str, Tally]) -> Iterator[int]:
 
 
 def _batches(log: Log, tallies: dict[str, Tally]) -> Iterator[list[Group]]:
-    """Episodes alike in rounds, horizon and feedback together, as many as fit; in memory are `d * d` sums of each."""
+    """Episodes alike in rounds, horizon and feedback, as many as fit; in memory are `d * d` sums of each."""
 
-    def kind(group: Group) -> tuple[int, ...]:
-        seat = log.seats[group[0]]
-        full, horizon = seat.feedback == "full", tallies[group[0]].horizon
-        return -log.buffer.rows(group), len(seat.actions), horizon, full, seat.mixed
+    def kind(group: Group) -> tuple[Any, ...]:
+        seat, rounds = log.seats[group[0]], log.buffer.rows(group)
+        horizon = tallies[group[0]].horizon
+        return -rounds, len(seat.actions), horizon, seat.feedback, seat.mixed
 
-    groups = [group for agent in tallies for group in log.episodes[agent]]
-    for (rounds, d, *_), alike in groupby(sorted(groups, key=kind), key=kind):
+    groups = sorted((group for agent in tallies for group in log.episodes[agent]), key=kind)
+    for (rounds, d, *_), alike in groupby(groups, key=kind):
         episodes, many = list(alike), max(1, MAX_BATCH_NUMBERS // (d * max(-rounds, d)))
         for start in range(0, len(episodes), many):
             yield episodes[start : start + many]
 
 
 class _Batch:
-    """Episodes of equal length as pieces of `(n, t, d)`: what was played, and the losses, estimated if need be."""
+    """Episodes of equal length in pieces of `(n, t, d)`: what was played, and the losses, estimated if need be."""
 
     def __init__(self, log: Log, groups: list[Group]) -> None:
         self.log, self.seat, self.groups = log, log.seats[groups[0][0]], groups
         self.n, self.d = len(groups), len(self.seat.actions)
         self.rounds, self.full = log.buffer.rows(groups[0]), self.seat.feedback == "full"
         self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
+        self.bins: list[list[np.ndarray]] = []  # of every piece, of what `_read` gives
         self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
-        self.seen, self.pure = Seen((self.n, self.rounds, self.d), not self.full), True
+        self.seen = Seen((self.n, self.rounds, self.d), not self.full)
+        self.drawn, self.varied = np.ones(self.n, bool), np.zeros(self.n, bool)  # actions; losses
 
     def raw(self, step: int) -> Iterator[Float[np.ndarray, "n t k"]]:
         """The numbers of the rounds, `step` rounds at a time."""
@@ -134,95 +136,84 @@ class _Batch:
             self.whole = piece if self.rounds <= step else None
             yield piece
 
-    def pieces(self, step: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Suffered, played, losses."""
+    def pieces(self, step: int, length: int) -> Iterator[Piece]:
+        """Played and losses; sums over `length` rounds are kept, and the first rounds one by one."""
         mean = sum((piece[..., 1].sum(1) for piece in self.raw(step)), np.zeros(self.n))
-        self.weighted = Weighted(mean / self.rounds, 0 if self.full else self.d)
+        self.weighted = Weighted(mean / self.rounds, self.d)
         for piece in self.raw(step):
-            played, losses = piece[..., : self.d], piece[..., self.d :]
-            self.pure &= not self.full or bool((played.max(-1) == 1).all())
-            action = played.argmax(-1)
-            suffered = np.einsum("ntd,ntd->nt", played, losses) if self.full else piece[..., 1]
-            if not self.full:
-                action = piece[..., 0].astype(int)
-                played = piece[..., 3:] if self.seat.mixed else np.eye(self.d)[action]
-                self.blind += (piece[..., 3:] <= 0).sum(1) if self.seat.mixed else 0
-                losses = self.weighted.add(Received(action, suffered, piece[..., 2]))
+            suffered, played, losses = series = self._read(piece)
             self.suffered += suffered.sum(1)
-            if self.pure:
-                self.seen.add(action, suffered, losses)
-            yield suffered, played, losses
+            if not self.bins:
+                self.first = [_cut(part, 1) for part in series]
+            self.varied |= (suffered != self.first[0][:, :1]).any(1)
+            self.bins.append([_cut(part, length) for part in series])
+            yield played, losses
+
+    def _read(self, piece: Float[np.ndarray, "n t k"]) -> tuple[np.ndarray, ...]:
+        """Suffered, played, losses."""
+        if self.full:
+            played, losses = piece[..., : self.d], piece[..., self.d :]
+            suffered = np.einsum("ntd,ntd->nt", played, losses)
+            self.drawn &= (played.max(-1) == 1).all(1)
+            if self.drawn.any():
+                self.seen.add(played.argmax(-1), suffered, losses)
+            return suffered, played, losses
+        action, suffered = piece[..., 0].astype(int), piece[..., 1]
+        drawn = np.eye(self.d)[action]
+        if self.seat.feedback == "received":  # nothing is known of others: as if there were one
+            self.seen.add(action, suffered, drawn * suffered[..., None])
+            return suffered, np.ones((*suffered.shape, 1)), suffered[..., None]
+        losses = self.weighted.add(action, suffered, piece[..., 2])
+        self.seen.add(action, suffered, losses)
+        self.blind += (piece[..., 3:] <= 0).sum(1) if self.seat.mixed else 0
+        return suffered, piece[..., 3:] if self.seat.mixed else drawn, losses
+
+    def explored(self) -> Float[np.ndarray, "n 3"]:
+        """Measures of drawn actions; of received losses the best action is that of the least mean, if they differ."""
+        seen, known = self.seen, self.drawn
+        if self.seat.feedback == "received":
+            seen.totals = np.where(seen.plays > 0, seen.totals / np.maximum(seen.plays, 1), np.inf)
+            known = self.varied
+        return np.where(known[:, None], seen.measures(), np.nan)
+
+    def windows(self, length: int, horizon: int) -> list[Bins]:
+        """The whole horizon, and its first rounds if it is long."""
+        parts = [np.concatenate(part, 1) for part in zip(*self.bins, strict=True)]
+        cut, estimated = [part[:, : horizon // length] for part in parts], not self.full
+        whole = Bins(*cut, length=length, estimated=estimated)
+        start = [Bins(*self.first, length=1, estimated=estimated)] if length > 1 else []
+        return [whole, *start]
 
 
 def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> None:
     batch, tally = _Batch(log, groups), tallies[groups[0][0]]
     length = max(1, -(-tally.horizon // BINS))
     step = length * max(-(-BINS // length), MAX_BATCH_NUMBERS // (batch.n * batch.d * length))
-    sums, bins, first = Sums(batch.n, batch.d), [], []
-
-    def pieces() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for piece in batch.pieces(step):
-            if not bins:
-                first.extend(_cut(part, 1) for part in piece)
-            bins.append([_cut(part, length) for part in piece])
-            yield piece[1:]
-
-    curves = walk(pieces(), _inside(tally.stops, batch.rounds), sums)
+    curves, sums = walk(batch.pieces(step, length), tally.stops)
     others, other_curves = _walk_baselines(batch, tally, sums.least)
-    w, none = batch.weighted, np.zeros((batch.n, 0))
-    parts = (w.plays, w.against, w.variance, none if batch.full else batch.blind)
-    episodes = Episodes(
-        np.full(batch.n, float(batch.rounds)),
-        batch.suffered,
-        sums.most - sums.least,
-        curves[:, -1],
-        others,
-        *parts,
-        batch.seen.measures() if batch.pure else np.full((batch.n, 3), np.nan),
-        gains_of(sums.matrix),
-    )
-    windows = _windows(bins, first, length, tally.horizon, not batch.full)
+    w = batch.weighted
+    known = batch.suffered, sums.most - sums.least, sums.regrets(), others, batch.seen.plays
+    estimated, explored = (w.against, w.variance, batch.blind), batch.explored()
+    rounds, gains = np.full(batch.n, float(batch.rounds)), gains_of(sums.matrix)
+    episodes = Episodes(rounds, *known, *estimated, explored, gains)
+    windows = batch.windows(length, tally.horizon)
     scores = [score(window) for window in windows]
-    for agent, at in _segments(groups):
-        one = tallies[agent]
+    for agent, own in groupby(range(batch.n), key=lambda place: groups[place][0]):
+        one, places = tallies[agent], list(own)
+        at = slice(places[0], places[-1] + 1)
         one.names += [name for _, name in groups[at]]
         one.episodes.append(episodes.part(at))
         if batch.rounds >= tally.horizon:
-            one.curves.append(curves[at, : len(tally.stops)])
-            one.baseline_curves.append(other_curves[at])
-            one.scores.append([s.part(at) for s in scores])
-            room = max(0, MAX_BINNED_EPISODES - sum(len(kept[0].suffered) for kept in one.windows))
-            kept = slice(at.start, min(at.stop, at.start + room))
-            one.windows.append([w.part(kept) for w in windows])
-
-
-def _windows(bins: list, first: list, length: int, horizon: int, estimated: bool) -> list[Bins]:
-    """The whole horizon, and its first rounds if it is long."""
-    count = horizon // length
-    s, p, l = (np.concatenate(part, 1)[:, :count] for part in zip(*bins, strict=True))
-    start = [Bins(first[0], first[1], first[2], 1, estimated)] if length > 1 else []
-    return [Bins(s, p, l, length, estimated), *start]
-
-
-def _inside(stops: list[int], rounds: int) -> list[int]:
-    """The stops before the last round, and it."""
-    return [*(s for s in stops if s < rounds), rounds]
-
-
-def _segments(groups: list[Group]) -> Iterator[tuple[str, slice]]:
-    """The agents of a batch with their places."""
-    start = 0
-    for agent, own in groupby(groups, key=lambda group: group[0]):
-        stop = start + sum(1 for _ in own)
-        yield agent, slice(start, stop)
-        start = stop
+            room = MAX_BINNED_EPISODES - sum(len(r.windows[0].suffered) for r in one.reached)
+            binned = [w.part(at).part(slice(max(0, room))) for w in windows]
+            parts = [s.part(at) for s in scores]
+            one.reached.append(Reached(curves[at], other_curves[at], parts, binned))
 
 
 def _cut(series: Float[np.ndarray, "n t ..."], length: int) -> Float[np.ndarray, "n m ..."]:
     """Sums over `length` rounds each, at most `BINS`, what is left at the end dropped."""
     count = min(series.shape[1] // length, BINS)
-    used = series[:, : count * length]
-    return used.reshape(len(series), count, length, *series.shape[2:]).sum(2)
+    return _coarse(series[:, : count * length], length)
 
 
 def _walk_baselines(
@@ -238,19 +229,18 @@ def _walk_baselines(
     def losses() -> Iterator[np.ndarray]:
         return (_coarse(piece[..., batch.d :], grain) for piece in batch.raw(step))
 
-    stops, scale, totals, curves = tally.coarse_stops, scales(losses), [], []
+    totals, curves = [], []
+    low, width, deviation = scales(losses)
     for name, learner in baselines(batch.d, rounds).items():
-        sums = Sums(batch.n, batch.d)
-        found = walk(policies(learner, losses, scale[name]), _inside(stops, rounds), sums)
-        found[:, -1, 3] = sums.suffered - least
-        rows = np.full(batch.n, batch.rounds), sums.suffered, found[:, -1]
-        totals.append(np.column_stack(rows))
-        curves.append(found[:, : len(stops), 0])
+        scale = deviation if name == "best possible" else width
+        played = policies(learner, losses, low, scale)
+        found, sums = walk(played, tally.coarse_stops)
+        regrets = np.column_stack([sums.regrets()[:, :3], sums.suffered - least])
+        totals.append(np.column_stack([np.full(batch.n, batch.rounds), sums.suffered, regrets]))
+        curves.append(found[..., 0])
     return np.stack(totals, 1), np.stack(curves, 1)
 
 
-def _coarse(losses: Float[np.ndarray, "n t d"], grain: int) -> Float[np.ndarray, "n u d"]:
-    """Sums over `grain` rounds each, the last of what is left."""
-    n, t, d = losses.shape
-    padded = np.pad(losses, ((0, 0), (0, -t % grain), (0, 0)))
-    return padded.reshape(n, -1, grain, d).sum(2)
+def _coarse(series: Float[np.ndarray, "n t ..."], length: int) -> Float[np.ndarray, "n u ..."]:
+    """Sums over `length` rounds each, the last of what is left."""
+    return np.add.reduceat(series, np.arange(0, series.shape[1], length), axis=1)

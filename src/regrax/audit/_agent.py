@@ -1,5 +1,6 @@
 """One agent's audit: what walking through its episodes adds up to."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,32 +8,22 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax._exploration import Exploration
-from regrax.audit import _bandit as bandit, _bootstrap as bootstrap
-from regrax.audit._accumulate import MAX_BINNED_EPISODES, Episodes, Tally, concatenated, joined
+from regrax.audit import _bandit as bandit
+from regrax.audit._accumulate import MAX_BINNED_EPISODES, Episodes, Tally, joined
 from regrax.audit._baselines import NAMES
-from regrax.audit._bins import Bins, Scores
+from regrax.audit._bootstrap import MIN_EPISODES, Measure, interval, mean, mean_of, measures
 from regrax.audit._log import Log
 from regrax.audit._rows import Seat
 from regrax.audit._running_regret import KINDS
-from regrax.audit._text import counted
+from regrax.audit._text import counted, shown
 from regrax.audit._verdict import Learning, judge
 
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A loss or regret with its 95 % interval.
-
-    Attributes:
-        total: mean over episodes.
-        per_round: mean per round.
-        low: lower end of the 95 % interval of `total`; None where too few episodes tell.
-        high: its upper end.
-    """
-
-    total: float
-    per_round: float
-    low: float | None = None
-    high: float | None = None
+Curves = dict[str, list[float]]
+Measures = dict[str, Measure]
+REASON = (
+    "regret needs what other actions would have lost, which this log does not say: give the losses of every action, "
+    "the propensity of the action played, or the game"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +43,7 @@ class Swap:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentAudit:
     """What the log says of one agent; regrets are means over its episodes.
 
@@ -87,30 +78,35 @@ class AgentAudit:
     answers: dict[str, int]
     loss: Measure
     loss_per_round: float
-    regret: dict[str, Measure]
-    curve: dict[str, list[float]]
-    against: dict[str, Measure]
-    worst_swap: Swap | None
-    baselines: dict[str, dict[str, float]]
-    baseline_curves: dict[str, list[float]]
+    regret: Measures = field(default_factory=dict)
+    curve: Curves = field(default_factory=dict)
+    against: Measures = field(default_factory=dict)
+    worst_swap: Swap | None = None
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    baseline_curves: Curves = field(default_factory=dict)
     learning: Learning
     exploration: dict[str, float] | None
     notes: list[str]
     fractions: dict[str, float] = field(default_factory=dict)
 
+    def measures(self) -> list[tuple[str, Measure]]:
+        """Regrets, those against every action, and the loss, by the names that tables give them."""
+        regrets = [(f"{kind} regret", measure) for kind, measure in self.regret.items()]
+        against = [(f"regret against {shown(a)}", measure) for a, measure in self.against.items()]
+        return [*regrets, *against, ("loss", self.loss)]
+
+    def beside(self) -> dict[str, dict[str, float]]:
+        """By name what this agent and the baselines suffer and regret."""
+        own = {kind: measure.total for kind, measure in self.regret.items()}
+        return {"this agent": {"loss_per_round": self.loss_per_round, **own}, **self.baselines}
+
 
 def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
     """What an agent's tally says."""
-    seat, all_of = log.seats[agent], joined(tally)
-    rounds, full = float(all_of.rounds.sum()), seat.feedback == "full"
-    regret = _full_regret(all_of) if full else _bandit_regret(all_of, seat)
-    windows = [_joined(part) for part in zip(*tally.windows, strict=True)]
-    scores = [
-        Scores(*map(concatenated, zip(*part, strict=True)))
-        for part in zip(*tally.scores, strict=True)
-    ]
-    rare, blind = all_of.plays.sum(0) < bandit.MIN_PLAYS, all_of.blind.sum(0) > 0
-    explored = not (rare.any() or blind.any())
+    seat, all_of = log.seats[agent], joined(tally.episodes)
+    rounds, means = float(all_of.rounds.sum()), mean(all_of.explored)
+    exploration = None if np.isnan(means).any() else Exploration(*means.tolist())._asdict()
+    received = seat.feedback == "received"
     return AgentAudit(
         agent=agent,
         feedback=seat.feedback,
@@ -121,129 +117,104 @@ def audit_agent(log: Log, agent: str, tally: Tally) -> AgentAudit:
         answers=dict(log.answers.get(agent, {})),
         loss=mean_of(all_of.suffered, all_of.rounds),
         loss_per_round=float(all_of.suffered.sum()) / rounds,
-        regret=regret,
-        curve=_curve(concatenated(tally.curves), tally.stops, tuple(regret)),
-        against={} if full else _against(all_of, seat),
-        worst_swap=_worst(all_of.gains.sum(0) / rounds, seat) if full or seat.mixed else None,
-        baselines=_baselines(all_of) if full else {},
-        baseline_curves=_baseline_curves(tally) if full else {},
-        learning=judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
-        exploration=_exploration(all_of),
-        notes=_notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
+        exploration=exploration,
+        **(_received(all_of, seat) if received else _regretted(log, agent, tally, all_of)),
     )
 
 
-def _mean(values: np.ndarray) -> Any:
-    """Over episodes; of few numbers `ndarray.mean` takes four times as long."""
-    return np.add.reduce(values) / len(values)
-
-
-def mean_of(values: Float[np.ndarray, "E"], rounds: Float[np.ndarray, "E"]) -> Measure:
-    """The mean over episodes with its interval."""
-    ends, total = bootstrap.interval(values[:, None]), float(_mean(values))
-    low, high = (None, None) if ends is None else (float(end[0]) for end in ends)
-    return Measure(total, total / float(_mean(rounds)), low, high)
-
-
-def _exploration(all_of: Episodes) -> dict[str, float] | None:
-    means = _mean(all_of.explored)
-    return None if np.isnan(means).any() else Exploration(*means.tolist())._asdict()
-
-
-def _joined(parts: tuple[Bins, ...]) -> Bins:
-    s, p, l = (concatenated([part[i] for part in parts]) for i in range(3))
-    return parts[0]._replace(suffered=s, played=p, losses=l)
-
-
-def _full_regret(all_of: Episodes) -> dict[str, Measure]:
-    means, per = _mean(all_of.regrets).tolist(), _mean(all_of.rounds)
-    ends = bootstrap.interval(all_of.regrets)
-    low, high = ([None] * 4, [None] * 4) if ends is None else (end.tolist() for end in ends)
+def _received(all_of: Episodes, seat: Seat) -> dict[str, Any]:
+    """What losses and actions alone say."""
+    plays, alike = all_of.plays.sum(0), np.isnan(all_of.explored).any()
     return {
-        kind: Measure(means[k], float(means[k] / per), low[k], high[k])
-        for k, kind in enumerate(KINDS)
+        "learning": Learning("cannot tell", f"cannot tell: {REASON}"),
+        "notes": [REASON] + ["losses are the same in every round of an episode"] * int(alike),
+        "fractions": dict(zip(seat.actions, (plays / plays.sum()).tolist(), strict=True)),
     }
 
 
-def _bandit_regret(all_of: Episodes, seat: Seat) -> dict[str, Measure]:
+def _regretted(log: Log, agent: str, tally: Tally, all_of: Episodes) -> dict[str, Any]:
+    """What is known of regret, or estimated."""
+    seat, rounds = log.seats[agent], float(all_of.rounds.sum())
+    full, plays, blind = seat.feedback == "full", all_of.plays.sum(0), all_of.blind.any()
+    every = measures(all_of.regrets, all_of.rounds, interval(all_of.regrets) if full else None)
+    regret = dict(zip(KINDS, every, strict=True)) if full else _bandit_regret(all_of, seat, every)
+    curves, baselines, *parts = zip(*tally.reached, strict=True)
+    scores, windows = ([joined(part) for part in zip(*own, strict=True)] for own in parts)
+    explored = full or not (blind or (plays < bandit.MIN_PLAYS).any())
+    return {
+        "regret": regret,
+        "curve": {"round": [*map(float, tally.stops)], **_curve(np.concatenate(curves), regret)},
+        "against": {} if full else _against(all_of, seat),
+        "worst_swap": _worst(all_of.gains.sum(0) / rounds, seat) if seat.mixed else None,
+        "baselines": _baselines(all_of) if full else {},
+        "baseline_curves": _baseline_curves(tally, np.concatenate(baselines)) if full else {},
+        "learning": judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
+        "notes": _notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
+    }
+
+
+def _bandit_regret(all_of: Episodes, seat: Seat, every: list[Measure]) -> Measures:
     value, low, high = bandit.regret_interval(all_of)
-    per = float(_mean(all_of.rounds))
-    means = dict(zip(KINDS, _mean(all_of.regrets).tolist(), strict=True))
-    whole = ("internal", "swap") if seat.mixed else ()
+    external = Measure(value, value / float(mean(all_of.rounds)), low, high)
+    more = {"internal": every[1], "swap": every[2]} if seat.mixed else {}
+    return {"external": external, **more}
+
+
+def _against(all_of: Episodes, seat: Seat) -> Measures:
+    found = measures(all_of.against, all_of.rounds, bandit.against_interval(all_of))
+    every = zip(seat.actions, found, all_of.plays.sum(0), strict=True)
+    return {name: measure for name, measure, plays in every if plays > 0}
+
+
+def _curve(curves: Float[np.ndarray, "E stops 4"], kinds: Iterable[str]) -> Curves:
+    """Mean regret at every stop, and the ends of its interval."""
+    lines = mean(curves), *(interval(curves.reshape(len(curves), -1)) or ())
+    named = dict(
+        zip(("", "_low", "_high"), (line.reshape(-1, 4).T for line in lines), strict=False)
+    )
     return {
-        "external": Measure(value, value / per, low, high),
-        **{kind: Measure(means[kind], means[kind] / per) for kind in whole},
+        kind + suffix: line[KINDS.index(kind)].tolist()
+        for kind in kinds
+        for suffix, line in named.items()
     }
-
-
-def _against(all_of: Episodes, seat: Seat) -> dict[str, Measure]:
-    low, high = (end.tolist() for end in bandit.against_interval(all_of))
-    means, per = _mean(all_of.against).tolist(), float(_mean(all_of.rounds))
-    return {
-        name: Measure(means[j], means[j] / per, low[j], high[j])
-        for j, name in enumerate(seat.actions)
-        if all_of.plays[:, j].sum() > 0
-    }
-
-
-def _curve(
-    curves: Float[np.ndarray, "E stops 4"], stops: list[int], kinds: tuple[str, ...]
-) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {"round": [float(s) for s in stops]}
-    episodes, count, _ = curves.shape
-    means, ends = _mean(curves), bootstrap.interval(curves.reshape(episodes, -1))
-    for kind in kinds:
-        k = KINDS.index(kind)
-        found[kind] = means[:, k].tolist()
-        if ends is not None:
-            low, high = (end.reshape(count, 4)[:, k].tolist() for end in ends)
-            found[f"{kind}_low"], found[f"{kind}_high"] = low, high
-    return found
 
 
 def _worst(gains: Float[np.ndarray, "d d"], seat: Seat) -> Swap | None:
     i, j = np.unravel_index(np.argmax(gains), gains.shape)
-    rate = float(gains[i, j])
-    if rate <= 0:
-        return None
+    rate, played, instead = float(gains[i, j]), seat.actions[i], seat.actions[j]
     prefix = "" if seat.named else "action "
-    played, instead = seat.actions[i], seat.actions[j]
     words = f"when it played {prefix}{played} it should have played {prefix}{instead}: {rate:.3g} per round"
-    return Swap(played, instead, rate, words)
+    return Swap(played, instead, rate, words) if rate > 0 else None
 
 
 def _baselines(all_of: Episodes) -> dict[str, dict[str, float]]:
-    means = _mean(all_of.baselines).tolist()
-    found = {}
-    for name, (rounds, suffered, *regrets) in zip(NAMES, means, strict=True):
-        found[name] = {"loss_per_round": suffered / rounds}
-        found[name] |= dict(zip(KINDS, regrets, strict=True))
-    return found
+    means = zip(NAMES, mean(all_of.baselines).tolist(), strict=True)
+    return {
+        name: {"loss_per_round": suffered / rounds, **dict(zip(KINDS, regrets, strict=True))}
+        for name, (rounds, suffered, *regrets) in means
+    }
 
 
-def _baseline_curves(tally: Tally) -> dict[str, list[float]]:
+def _baseline_curves(tally: Tally, curves: Float[np.ndarray, "k R s"]) -> Curves:
     """External regret of the baselines over the rounds."""
     rounds = [float(min(s * tally.grain, tally.horizon)) for s in tally.coarse_stops]
-    means = _mean(concatenated(tally.baseline_curves)).tolist()
-    return {"round": rounds, **dict(zip(NAMES, means, strict=True))}
+    return {"round": rounds, **dict(zip(NAMES, mean(curves).tolist(), strict=True))}
 
 
 def _notes(log: Log, agent: str, tally: Tally, all_of: Episodes) -> list[str]:
-    full, episodes, short = log.seats[agent].feedback == "full", len(all_of.rounds), 0
+    full, episodes = log.seats[agent].feedback == "full", len(all_of.rounds)
     short = int((all_of.rounds < tally.horizon).sum())
-    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], bootstrap.MIN_EPISODES
+    silent, skipped, fewest = log.unanswered[agent], log.skipped[agent], MIN_EPISODES
+    few, played, binned = full and episodes < fewest, len(all_of.baselines), MAX_BINNED_EPISODES
     said = {
         f"{silent:,} rounds had no usable answer and were played uniformly": silent,
         f"{skipped:,} rounds are missing between others": skipped,
         f"{counted(short, 'episode')} {'has' if short == 1 else 'have'} fewer than {tally.horizon} rounds: "
         "they count in totals, not in curves and tests": short,
-        f"no intervals: they need {fewest} episodes, and there are {episodes}": full
-        and episodes < fewest,
+        f"no intervals: they need {fewest} episodes, and there are {episodes}": few,
         f"baselines change their play every {tally.grain} rounds only": full and tally.grain > 1,
-        f"baselines play {len(all_of.baselines):,} of the episodes": full
-        and len(all_of.baselines) < episodes,
-        f"the published tests look at {MAX_BINNED_EPISODES} of the episodes": episodes
-        > MAX_BINNED_EPISODES,
+        f"baselines play {played:,} of the episodes": full and played < episodes,
+        f"the published tests look at {binned} of the episodes": episodes > binned,
     }
     return [note for note, holds in said.items() if holds]
 
@@ -253,14 +224,11 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
         return ", ".join(name for name, is_one in zip(seat.actions, which, strict=True) if is_one)
 
     plays, few = all_of.plays.sum(0), bandit.MIN_PLAYS
+    rare, blind = named((plays > 0) & (plays < few)), named(all_of.blind.sum(0) > 0)
     said = {
         "never played, so nothing is known of them": named(plays == 0),
-        f"played fewer than {few} times, so their intervals are not to be trusted": named(
-            (plays > 0) & (plays < few)
-        ),
-        "could not be played in some rounds, where their losses are guessed": named(
-            all_of.blind.sum(0) > 0
-        ),
+        f"played fewer than {few} times, so their intervals are not to be trusted": rare,
+        "could not be played in some rounds, where their losses are guessed": blind,
     }
     missing = ["dynamic regret and baselines need the losses of every action"]
     missing += [] if seat.mixed else ["internal and swap regret need whole policies"]

@@ -1,19 +1,18 @@
 """The whole audit of a log: every agent, and the equilibrium gaps of agents that play together."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import msgspec
 
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax.audit._accumulate import new_tally, walk_agents
+from regrax.audit._accumulate import Tally, new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
 from regrax.audit._layout import Layout
-from regrax.audit._log import Callback, Log, read_log
-from regrax.audit._received import audit_received
+from regrax.audit._log import Callback, Log, read_usable
 from regrax.games import Game
 
 AGENTS_PER_BATCH = 4096  # audited together
@@ -87,24 +86,25 @@ def audit_log(
     >>> audit.columns()["external_regret"]
     [1.0]
     """
-    report = callback or (lambda *_: None)
-    log = read_log(Path(path), report, layout, game)
+    log = read_usable(Path(path), callback, layout, game)
+    agents = [agent for agent, _ in audit_agents(log, list(log.seats), callback)]
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
-    if not log.rows:
-        first = f"line {bad[0]['lines']}: {bad[0]['reason']}" if bad else "the file holds none"
-        raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
-    agents, done, names = [], 0, list(log.seats)
-    with jax.enable_x64(True):
-        for start in range(0, len(names), AGENTS_PER_BATCH):
-            some = names[start : start + AGENTS_PER_BATCH]
-            tallies = {n: new_tally(log, n) for n in some if log.seats[n].feedback != "received"}
-            for count in walk_agents(log, tallies):
-                report("episodes audited", done := done + count, len(log.last))
-            agents += [
-                audit_agent(log, n, tallies[n]) if n in tallies else audit_received(log, n)
-                for n in some
-            ]
     return Audit(log.rows, log.bad.count, bad, agents, _gaps(log, agents))
+
+
+def audit_agents(
+    log: Log, names: list[str], callback: Callback | None
+) -> Iterator[tuple[AgentAudit, Tally]]:
+    """The audits of some agents of a log, and what they are made of."""
+    done = 0
+    for start in range(0, len(names), AGENTS_PER_BATCH):
+        some = names[start : start + AGENTS_PER_BATCH]
+        tallies = {name: new_tally(log, name) for name in some}
+        for count in walk_agents(log, tallies):
+            done += count
+            if callback is not None:
+                callback("episodes audited", done, len(log.last))
+        yield from ((audit_agent(log, name, tally), tally) for name, tally in tallies.items())
 
 
 def verdicts(audit: Audit) -> str:
@@ -115,13 +115,11 @@ def verdicts(audit: Audit) -> str:
 
 def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     """Of agents that gave the losses of every action in the same rounds of the same episodes."""
-    if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
-        return None
     shapes = {
         tuple(sorted((group[1], log.buffer.rows(group)) for group in groups))
         for groups in log.episodes.values()
     }
-    if len(shapes) > 1:
+    if len(agents) < 2 or len(shapes) > 1 or any(agent.feedback != "full" for agent in agents):
         return None
     kinds = ("external", "internal", "swap")
     return Gaps(*(max(agent.regret[kind].per_round for agent in agents) for kind in kinds))

@@ -20,22 +20,16 @@ largest estimate is above the estimate at the truly best action. Swap and intern
 those of the policies, with $\hat M = \sum_t \pi_t \hat\ell_t^\top$.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtri
 
-LEVEL = 0.95
+from regrax.audit._bootstrap import Ends
+
+TAIL = 0.025  # on each side of a 95 % interval
 MIN_PLAYS = 30  # of an action: below, its interval is not to be trusted
-
-
-class Received(NamedTuple):
-    """Bandit rounds of `n` episodes of equal length."""
-
-    action: Int[np.ndarray, "n t"]
-    loss: Float[np.ndarray, "n t"]
-    propensity: Float[np.ndarray, "n t"]
 
 
 class Weighted:
@@ -43,23 +37,25 @@ class Weighted:
 
     `means` are the episodes' mean losses. `plays` counts the rounds of each action.
 
-    >>> one = Received(np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]]))
+    >>> actions, losses, propensities = np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]])
     >>> weighted = Weighted(np.array([0.75]), 2)
-    >>> weighted.add(one).tolist(), weighted.against.tolist()
+    >>> weighted.add(actions, losses, propensities).tolist(), weighted.against.tolist()
     ([[[0.25, 0.75], [0.625, 1.25]]], [[0.625, -0.5]])
     """
 
     def __init__(self, means: Float[np.ndarray, "n"], actions: int) -> None:
         self._means = means[:, None, None]
-        self._paid = np.zeros((len(means), actions))
-        self.plays = np.zeros((len(means), actions))
-        self.against = np.zeros((len(means), actions))
-        self.variance = np.zeros((len(means), actions))
+        self._paid, self.plays, self.against, self.variance = np.zeros((4, len(means), actions))
 
-    def add(self, received: Received) -> Float[np.ndarray, "n t d"]:
-        """Add rounds and give their estimated losses."""
-        drawn = np.eye(self.plays.shape[1])[received.action]
-        loss, chance = received.loss[..., None], received.propensity[..., None]
+    def add(
+        self,
+        actions: Int[np.ndarray, "n t"],
+        losses: Float[np.ndarray, "n t"],
+        propensities: Float[np.ndarray, "n t"],
+    ) -> Float[np.ndarray, "n t d"]:
+        """Add rounds of bandit feedback and give their estimated losses."""
+        drawn = np.eye(self.plays.shape[1])[actions]
+        loss, chance = losses[..., None], propensities[..., None]
         paid = self._paid[:, None] + np.cumsum(drawn * loss, 1)
         plays = self.plays[:, None] + np.cumsum(drawn, 1)
         guess = (paid - drawn * loss + self._means) / (plays - drawn + 1)
@@ -70,29 +66,25 @@ class Weighted:
         return guess + error
 
 
-def against_interval(
-    weighted: Any, level: float = LEVEL
-) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
-    r"""The interval of mean regret against each fixed action."""
+def against_interval(weighted: Any) -> Ends:
+    """The interval of mean regret against each fixed action."""
     means, spread = _pooled(weighted)
-    z = ndtri(0.5 + level / 2)
-    return means - z * spread, means + z * spread
+    reach = ndtri(1 - TAIL) * spread
+    return means - reach, means + reach
 
 
-def regret_interval(weighted: Any, level: float = LEVEL) -> tuple[float, float, float]:
-    """Mean external regret over episodes: estimate, and the ends of an interval that holds at least `level`.
+def regret_interval(weighted: Any) -> tuple[float, float, float]:
+    """Mean external regret over episodes: estimate, and the ends of an interval that holds at least 95 %.
 
     Nothing is known of an action that was never played, and it is no comparator.
     """
     known = weighted.plays.sum(0) > 0
     means, spread = _pooled(weighted)
-    tail, d = (1 - level) / 2, int(known.sum())
-    low = np.max((means - ndtri(1 - tail / d) * spread)[known])
+    low = np.max((means - ndtri(1 - TAIL / known.sum()) * spread)[known])
     best = weighted.against[:, known].max(1).mean()
     widest = weighted.variance[:, known].max(1).sum() ** 0.5 / len(weighted.against)
-    return float(best), float(low), float(best + ndtri(1 - tail) * widest)
+    return float(best), float(low), float(best + ndtri(1 - TAIL) * widest)
 
 
-def _pooled(weighted: Any) -> tuple[Float[np.ndarray, "d"], Float[np.ndarray, "d"]]:
-    episodes = len(weighted.against)
-    return weighted.against.mean(0), weighted.variance.sum(0) ** 0.5 / episodes
+def _pooled(weighted: Any) -> Ends:
+    return weighted.against.mean(0), weighted.variance.sum(0) ** 0.5 / len(weighted.against)

@@ -37,8 +37,7 @@ class Bins(NamedTuple):
 
     def part(self, at: slice) -> "Bins":
         """Some of the episodes."""
-        s, p, l = self.suffered[at], self.played[at], self.losses[at]
-        return self._replace(suffered=s, played=p, losses=l)
+        return self._make([*(part[at] for part in self[:3]), *self[3:]])
 
     def average(self) -> Float[np.ndarray, "n m d"]:
         """The average losses that each bin is judged by."""

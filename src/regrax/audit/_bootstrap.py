@@ -8,6 +8,8 @@ Beyond 2,000 episodes the quantiles are the normal distribution's. Reference: Ef
 to the bootstrap, chapter 12.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,13 +18,56 @@ from scipy.special import ndtr, ndtri
 
 MIN_EPISODES = 5  # below, resamples are too often all of one episode
 DRAWS = 1000
+ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # quantiles of a 95 % interval
 MAX_RESAMPLED_EPISODES = 2000  # beyond, quantiles are those of the normal distribution
 
 
-def interval(
-    values: Float[np.ndarray, "E k"], level: float = 0.95, seed: int = 0
-) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]] | None:
-    """The ends of the interval of each column's mean, or None of fewer than five episodes.
+Ends = tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]
+Interval = Callable[[float | None, float | None], str]  # its ends as text
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A loss or regret with its 95 % interval.
+
+    Attributes:
+        total: mean over episodes.
+        per_round: mean per round.
+        low: lower end of the 95 % interval of `total`; None where too few episodes tell.
+        high: its upper end.
+    """
+
+    total: float
+    per_round: float
+    low: float | None = None
+    high: float | None = None
+
+    def cells(self, number: Callable[[float], str], interval: Interval) -> list[str]:
+        """Total, per round and interval as text."""
+        return [number(self.total), number(self.per_round), interval(self.low, self.high)]
+
+
+def mean(values: np.ndarray) -> Any:
+    """Over episodes; of few numbers `ndarray.mean` takes four times as long."""
+    return np.add.reduce(values) / len(values)
+
+
+def mean_of(values: Float[np.ndarray, "E"], rounds: Float[np.ndarray, "E"]) -> Measure:
+    """The mean over episodes with its interval."""
+    return measures(values[:, None], rounds, interval(values[:, None]))[0]
+
+
+def measures(
+    values: Float[np.ndarray, "E k"], rounds: Float[np.ndarray, "E"], ends: Ends | None = None
+) -> list[Measure]:
+    """The mean over episodes of every column, with the ends of its interval."""
+    means, per = mean(values).tolist(), float(mean(rounds))
+    low, high = [[None] * len(means)] * 2 if ends is None else [end.tolist() for end in ends]
+    return [Measure(m, m / per, a, b) for m, a, b in zip(means, low, high, strict=True)]
+
+
+def interval(values: Float[np.ndarray, "E k"]) -> Ends | None:
+    """The ends of the 95 % interval of each column's mean, or None of fewer than five episodes.
 
     >>> low, high = interval(np.arange(20.0)[:, None])
     >>> bool(low[0] < 9.5 < high[0]), interval(np.ones((3, 1)))
@@ -30,12 +75,9 @@ def interval(
     """
     if len(values) < MIN_EPISODES:
         return None
-    mean, error = values.mean(0), _error(values.mean(0), (values**2).mean(0), len(values))
-    tail = (1 - level) / 2
-    if len(values) > MAX_RESAMPLED_EPISODES:
-        low, high = ndtri(tail), ndtri(1 - tail)
-    else:
-        low, high = np.quantile(draws(values, seed), [tail, 1 - tail], axis=0)
+    mean, error = _moments(values)
+    many = len(values) > MAX_RESAMPLED_EPISODES
+    low, high = ndtri(ENDS) if many else np.quantile(draws(values, 0), ENDS, axis=0)
     return mean - high * error, mean - low * error
 
 
@@ -47,7 +89,7 @@ def p_value(values: Float[np.ndarray, "E"], seed: int = 0) -> float:
     >>> p_value(np.arange(20.0)) < 0.01, p_value(-np.arange(20.0)) > 0.99
     (True, True)
     """
-    mean, error = values.mean(), _error(values.mean(), (values**2).mean(), len(values))
+    mean, error = _moments(values)
     if error <= 1e-12 * np.abs(values).max(initial=0.0):
         return 0.0
     if len(values) > MAX_RESAMPLED_EPISODES:
@@ -65,6 +107,12 @@ def draws(values: Float[np.ndarray, "E k"], seed: int) -> Float[np.ndarray, "b k
     mean = picked @ centred
     error = _error(mean, picked @ centred**2, episodes)
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
+
+
+def _moments(values: np.ndarray) -> tuple[Any, Any]:
+    """The mean over episodes, and its standard error."""
+    mean = values.mean(0)
+    return mean, _error(mean, (values**2).mean(0), len(values))
 
 
 def _error(mean: Any, square: Any, episodes: int) -> Any:

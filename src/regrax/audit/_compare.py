@@ -1,24 +1,24 @@
 """Several agents compared: which regrets more, how surely, and by how much."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import jax
 import msgspec
 import numpy as np
 from jaxtyping import Float
 
-from regrax.audit._accumulate import joined, new_tally, walk_agents
-from regrax.audit._agent import AgentAudit, Measure, audit_agent, mean_of
+from regrax.audit._accumulate import Episodes, Tally, joined
+from regrax.audit._agent import REASON, AgentAudit
+from regrax.audit._audit import audit_agents
+from regrax.audit._bootstrap import Interval, Measure, mean_of
 from regrax.audit._layout import Layout
-from regrax.audit._log import Callback, Log, read_log
-from regrax.audit._received import REASON, audit_received, received
+from regrax.audit._log import Callback, Log, read_usable
 from regrax.audit._running_regret import KINDS
-from regrax.audit._two_samples import difference, holm
+from regrax.audit._two_samples import Difference, difference, holm
 from regrax.games import Game
 
 MEASURES = (*KINDS, "loss")
@@ -78,6 +78,13 @@ class Pair:
     effect_size: float | None
     words: str
 
+    def cells(self, number: Callable[[float], str], interval: Interval) -> list[str]:
+        """Difference, interval, p-values, effect size, and how episodes are compared, as text."""
+        tests = (self.p_value, self.adjusted, self.effect_size)
+        small = ["" if value is None else f"{value:.3g}" for value in tests]
+        how = "paired" if self.paired else "independent"
+        return [number(self.difference), interval(self.low, self.high), *small, how]
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -117,21 +124,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class _Read:
-    """An agent's episodes: their names, rounds, losses, regrets, and digests of the losses of every action."""
+    """An agent's episodes, and digests of the losses of every action by their names, where those are known."""
 
     log: Path
     audit: AgentAudit
     names: list[str]
-    rounds: np.ndarray  # (E,)
-    suffered: np.ndarray  # (E,)
-    regrets: np.ndarray | None  # (E, 4), where they are known, not estimated
+    episodes: Episodes
     digests: dict[str, bytes]
 
     def values(self, measure: str) -> Float[np.ndarray, "E"]:
         """What is compared."""
-        if measure == "loss" or self.regrets is None:
-            return self.suffered
-        return self.regrets[:, KINDS.index(measure)]
+        own = self.episodes
+        return own.suffered if measure == "loss" else own.regrets[:, KINDS.index(measure)]
 
 
 def compare_logs(
@@ -167,68 +171,44 @@ def compare_logs(
     """
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
-    with jax.enable_x64(True):
-        read = [
-            _read(log, path, name)
-            for path, log in _logs([Path(p) for p in paths], layout, game, callback)
-            for name in _chosen(log, path, agent, len(paths) == 1)
-        ]
-    if len(read) > MAX_CONTESTANTS:
-        raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(read)}")
-    blind = {one.audit.feedback for one in read if one.regrets is None}
-    notes = [f"losses are compared, not regrets: {BLIND[kind]}" for kind in sorted(blind)]
-    notes, measure = ([], "loss") if measure == "loss" else (notes, "loss" if blind else measure)
-    names = _names(read)
-    contestants = [_contestant(one, name, measure) for one, name in zip(read, names, strict=True)]
-    return Comparison(measure, contestants, _pairs(read, names, measure), notes)
-
-
-def _logs(paths: list[Path], layout: Any, game: Any, callback: Callback | None) -> Any:
     if not paths:
         raise ValueError("at least one log must be given, got none")
-    for path in paths:
-        log = read_log(path, callback or (lambda *_: None), layout, game)
-        if not log.rows:
-            reason = next((f"line {lines}: {why}" for lines, why in log.bad), "the file holds none")
-            raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {reason}")
-        yield path, log
+    read = [
+        _read(log, path, audit, tally)
+        for path in map(Path, paths)
+        for log in [read_usable(path, callback, layout, game)]
+        for audit, tally in audit_agents(log, _chosen(log, path, agent, len(paths) == 1), None)
+    ]
+    if len(read) > MAX_CONTESTANTS:
+        raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(read)}")
+    known = {"full"} if measure != "loss" else {"full", *BLIND}
+    blind = sorted({one.audit.feedback for one in read} - known)
+    notes = [f"losses are compared, not regrets: {BLIND[kind]}" for kind in blind]
+    measure, named = "loss" if blind else measure, list(zip(_names(read), read, strict=True))
+    contestants = [_contestant(name, one, measure) for name, one in named]
+    return Comparison(measure, contestants, _pairs(named, measure), notes)
 
 
 def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[str]:
     names = list(log.seats)
+    some = ", ".join(names[:10])
     if agent is not None and agent not in names:
-        raise ValueError(f"{path} has no agent {agent!r} (there are {', '.join(names[:10])})")
+        raise ValueError(f"{path} has no agent {agent!r} (there are {some})")
     if agent is None and len(names) > 1 and not alone:
-        raise ValueError(
-            f"{path} has {len(names)} agents ({', '.join(names[:10])}): say which one to compare"
-        )
+        raise ValueError(f"{path} has {len(names)} agents ({some}): say which one to compare")
     return names[: MAX_CONTESTANTS + 1] if agent is None else [agent]
 
 
-def _read(log: Log, path: Path, name: str) -> _Read:
-    kind = log.seats[name].feedback
-    if kind == "received":
-        audit, own = audit_received(log, name), received(log, name)
-        return _Read(path, audit, own.names, own.rounds, own.suffered, None, {})
-    tallies = {name: new_tally(log, name)}
-    for _ in walk_agents(log, tallies):
-        pass
-    audit, own, names = (
-        audit_agent(log, name, tallies[name]),
-        joined(tallies[name]),
-        tallies[name].names,
-    )
-    full = kind == "full"
-    digests = {episode: _digest(log, (name, episode)) for episode in names} if full else {}
-    return _Read(
-        path, audit, names, own.rounds, own.suffered, own.regrets if full else None, digests
-    )
+def _read(log: Log, path: Path, audit: AgentAudit, tally: Tally) -> _Read:
+    known = tally.names if audit.feedback == "full" else []
+    digests = {episode: _digest(log, (audit.agent, episode)) for episode in known}
+    return _Read(path, audit, tally.names, joined(tally.episodes), digests)
 
 
-def _contestant(one: _Read, name: str, measure: str) -> Contestant:
-    value = mean_of(one.values(measure), one.rounds)
-    episodes, rounds = len(one.names), int(one.rounds.sum())
-    return Contestant(name, str(one.log), one.audit.agent, episodes, rounds, value, one.audit)
+def _contestant(name: str, one: _Read, measure: str) -> Contestant:
+    audit, value = one.audit, mean_of(one.values(measure), one.episodes.rounds)
+    own = audit.agent, audit.episodes, audit.rounds
+    return Contestant(name, str(one.log), *own, value, audit)
 
 
 def _digest(log: Log, group: tuple[str, str]) -> bytes:
@@ -251,24 +231,28 @@ def _names(read: list[_Read]) -> list[str]:
     return next(names for names in labels if len(set(names)) == len(names))
 
 
-def _pairs(read: list[_Read], names: list[str], measure: str) -> list[Pair]:
-    found = []
-    for i, j in combinations(range(len(read)), 2):
-        first, second = read[i], read[j]
-        paired = bool(first.digests) and first.digests == second.digests
-        x, y = first.values(measure), second.values(measure)
-        if paired:
-            places = {name: place for place, name in enumerate(second.names)}
-            y = y[[places[name] for name in first.names]]
-        found.append((names[i], names[j], paired, difference(x, y, paired)))
-    known = [told.p_value for *_, told in found if told.p_value is not None]
-    adjusted = iter(holm(known))
+def _pairs(named: list[tuple[str, _Read]], measure: str) -> list[Pair]:
+    found = [
+        (one, other, *_difference(first, second, measure))
+        for (one, first), (other, second) in combinations(named, 2)
+    ]
+    adjusted = iter(holm([p for *_, (_, _, _, p, _) in found if p is not None]))
     pairs = []
-    for one, other, paired, told in found:
-        own = None if told.p_value is None else next(adjusted)
-        numbers = told.value, told.low, told.high, told.p_value, own, told.effect_size
-        pairs.append(Pair(one, other, paired, *numbers, words=_words(one, other, told.value, own)))
+    for one, other, paired, (value, low, high, p, effect) in found:
+        own = None if p is None else next(adjusted)
+        words = _words(one, other, value, own)
+        pairs.append(Pair(one, other, paired, value, low, high, p, own, effect, words))
     return pairs
+
+
+def _difference(first: _Read, second: _Read, measure: str) -> tuple[bool, Difference]:
+    """Whether episodes are paired, and the difference."""
+    paired = bool(first.digests) and first.digests == second.digests
+    x, y = first.values(measure), second.values(measure)
+    if paired:
+        places = {name: place for place, name in enumerate(second.names)}
+        y = y[[places[name] for name in first.names]]
+    return paired, difference(x, y, paired)
 
 
 def _words(first: str, second: str, value: float, adjusted: float | None) -> str:

@@ -7,9 +7,11 @@ empty cell is a field that is not there.
 
 import csv
 import json
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import count, islice
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +26,7 @@ MAX_LINE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 1 << 26
 MAX_RECORD_BYTES = 1 << 24  # of a line that holds a whole episode
 
-DECODER = msgspec.json.Decoder(Row)
+ROW, RECORD = msgspec.json.Decoder(Row), msgspec.json.Decoder()
 Numbered = tuple[int, Row | str]
 Record = tuple[int, Any]
 """A line's number, and its row, its parsed value, or why it has none."""
@@ -43,84 +45,59 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     """
     kind = path.suffix.lower()
     if kind not in READERS:
-        known = ", ".join(READERS)
-        raise ValueError(f"a log must end in {known}, got {path.name}")
+        raise ValueError(f"a log must end in {', '.join(READERS)}, got {path.name}")
     with path.open("rb") as file:
-        reader, size = READERS[kind], path.stat().st_size or 1
-        if layout is not None and reader is _json_rows:
-            reader = _json_records
-        records = reader(file)
-        rows = (_typed(one) for one in records) if layout is None else _unfolded(records, layout)
-        while chunk := list(_chunk(rows, file)):
+        size, records = path.stat().st_size or 1, READERS[kind](file, layout)
+        rows = _rows(records, layout)
+        while chunk := _chunk(rows, file):
             yield chunk, min(file.tell() / size, 1.0)
 
 
-def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> Iterator[Numbered]:
+def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> list[Numbered]:
     """The next rows: as many as are held at once, fewer if their lines are long."""
-    start = file.tell()
-    for number, row in enumerate(islice(rows, ROWS_PER_CHUNK), 1):
-        yield row
-        if number % 16 == 0 and file.tell() - start > MAX_CHUNK_BYTES:
-            return
+    chunk, start = [], file.tell()
+    for some in iter(lambda: list(islice(rows, 16)), []):
+        chunk += some
+        if len(chunk) >= ROWS_PER_CHUNK or file.tell() - start > MAX_CHUNK_BYTES:
+            break
+    return chunk
 
 
-def _typed(record: Record) -> Numbered:
-    """JSON lines are rows already; of CSV and Parquet the types are checked here."""
-    number, value = record
-    return number, typed(value) if isinstance(value, dict) else value
-
-
-def _unfolded(records: Iterator[Record], layout: Layout) -> Iterator[Numbered]:
+def _rows(records: Iterator[Record], layout: Layout | None) -> Iterator[Numbered]:
+    """The rows of every record; JSON lines without a layout are rows already."""
     seen: Counter[str] = Counter()
     for number, value in records:
-        for row in [value] if isinstance(value, str) else layout.unfold(value, seen):
-            yield number, row if isinstance(row, str) else typed(row)
+        rows = [value] if layout is None or isinstance(value, str) else layout.unfold(value, seen)
+        for row in rows:
+            yield number, row if isinstance(row, (Row, str)) else typed(row)
 
 
 def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Lines with their numbers; of one that is too long only as much as shows that it is."""
-    mark = b"\xef\xbb\xbf"
-    for number in count(1):
-        line = rest = file.readline(longest + 1)
+    for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), 1):
+        rest = line
         while len(rest) >= longest and not rest.endswith(b"\n"):
             rest = file.readline(longest)
-        if not line:
-            return
-        yield number, line.removeprefix(mark)
-        mark = b""
+        yield number, line.removeprefix(BOM_UTF8) if number == 1 else line
 
 
-def _json_rows(file: IO[bytes]) -> Iterator[Numbered]:
-    stripped = ((number, line.strip()) for number, line in _lines(file))
-    return ((number, json_row(line)) for number, line in stripped if line)
+def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
+    decoder, longest = (ROW, MAX_LINE_BYTES) if layout is None else (RECORD, MAX_RECORD_BYTES)
+    stripped = ((number, line.strip()) for number, line in _lines(file, longest))
+    return ((number, _decoded(line, decoder, longest)) for number, line in stripped if line)
 
 
-def _json_records(file: IO[bytes]) -> Iterator[Record]:
-    for number, line in _lines(file, MAX_RECORD_BYTES):
-        if line.strip():
-            too_long = len(line) > MAX_RECORD_BYTES
-            yield number, f"longer than {MAX_RECORD_BYTES:,} bytes" if too_long else _parsed(line)
-
-
-def _parsed(line: bytes) -> Any:
+def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> Any:
+    """The row or the value that a line of JSON holds, or why it holds none."""
+    if len(line) > longest:
+        return f"longer than {longest:,} bytes"
     try:
-        value = msgspec.json.decode(line)
+        value = decoder.decode(line)
         return [value] if isinstance(value, str) else value  # a text would be a reason
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _lenient(line)
-
-
-def json_row(line: bytes) -> Row | str:
-    """The row that a line of JSON holds, or why it holds none."""
-    if len(line) > MAX_LINE_BYTES:
-        return f"longer than {MAX_LINE_BYTES:,} bytes"
-    try:
-        return DECODER.decode(line)
     except msgspec.ValidationError as error:
         return reason(error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = _lenient(line)
-        return value if isinstance(value, str) else typed(value)
+        return _lenient(line)
 
 
 def _lenient(line: bytes) -> Any:
@@ -136,19 +113,16 @@ def _lenient(line: bytes) -> Any:
         return f"not JSON that can be read: {short(error)}"
 
 
-def _csv_rows(file: IO[bytes]) -> Iterator[Record]:
+def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
     reader = csv.reader(_text(file), strict=True)
-    header = _csv_header(reader)
-    while True:
+    header, cells = _csv_header(reader), []
+    while cells is not None:
         try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield reader.line_num, f"not CSV: {error}"
-        else:
+            cells = next(reader, None)
             if cells:
                 yield reader.line_num, _csv_row(header, cells)
+        except csv.Error as error:
+            yield reader.line_num, f"not CSV: {error}"
 
 
 def _text(file: IO[bytes]) -> Iterator[str]:
@@ -175,36 +149,26 @@ def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
         return "not UTF-8 text"
     row: dict[str, Any] = {}
-    for name, cell in zip(header, cells, strict=True):
+    for name, cell in zip(header, map(str.strip, cells), strict=True):
         field, dot, action = name.partition(".")
-        value = _csv_value(cell.strip())
-        if value is None:
-            continue
-        if dot and field in VECTORS:
-            row.setdefault(field, {})[action] = value
-        else:
-            row[name] = value
+        if cell and dot and field in VECTORS:
+            row.setdefault(field, {})[action] = _csv_value(cell)
+        elif cell:
+            row[name] = _csv_value(cell)
     return row
 
 
 def _csv_value(cell: str) -> Any:
-    """What a cell says: nothing, a number, a JSON list or object, or text."""
-    if not cell:
-        return None
-    for read in (int, float):
+    """What a cell says: a number, a JSON list or object, or text."""
+    for read in (json.loads,) if cell[0] in "[{" else (int, float):
         try:
             return read(cell)
-        except ValueError:
-            pass
-    if cell[0] in "[{":
-        try:
-            return json.loads(cell)
         except (ValueError, RecursionError):
             pass
     return cell
 
 
-def _parquet_rows(file: IO[bytes]) -> Iterator[Record]:
+def _parquet_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
     try:
         from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
         from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -214,19 +178,17 @@ def _parquet_rows(file: IO[bytes]) -> Iterator[Record]:
         ) from None
     number = 0
     try:
-        for batch in ParquetFile(file).iter_batches(batch_size=ROWS_PER_CHUNK):
-            for row in batch.to_pylist():
-                number += 1
-                yield number, row
+        batches = ParquetFile(file).iter_batches(batch_size=ROWS_PER_CHUNK)
+        for number, row in enumerate((row for b in batches for row in b.to_pylist()), 1):
+            yield number, row
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
         what = f"{Path(file.name).name} is not a readable Parquet file{where}"
         raise ValueError(f"{what}: {short(error)}") from None
 
 
-Reader = Callable[[IO[bytes]], Iterator[Record]]
-READERS: dict[str, Reader] = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_rows),
+READERS: dict[str, Callable[[IO[bytes], Layout | None], Iterator[Record]]] = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_records),
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,
 }

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,10 @@ from regrax.audit._text import short
 KNOWN = Row.__struct_fields__
 MAX_FILE_BYTES = 1 << 20
 FORMATS = ("textarena", "verifiers")
+Fields = dict[str, Any]
+Rounds = Iterator[Fields]
+TEXTS = (list | tuple, "a list of texts")
+KINDS = {"fields": (dict, "a table of texts"), "actions": TEXTS, "parsers": TEXTS}
 
 
 @dataclass(frozen=True)
@@ -58,77 +62,44 @@ class Layout:
             object.__setattr__(self, "fields", usual | dict(self.fields))
             object.__setattr__(self, "messages", self.messages or "completion")
 
-    def unfold(
-        self, record: Any, seen: Counter[str] | None = None
-    ) -> Iterator[dict[str, Any] | str]:
+    def unfold(self, record: Any, seen: Counter[str] | None = None) -> Iterator[Fields | str]:
         """The rows of a record, or why it has none; `seen` counts the names of episodes."""
-        seen = Counter() if seen is None else seen
         if not isinstance(record, dict):
             yield f"a record must be object, got {type(record).__name__}"
-        elif self.format == "textarena":
-            yield from self._textarena(record, seen)
-        elif self.rows:
+            return
+        row = self._own(record)
+        rounds = self._rounds(record, row)
+        if rounds is None or isinstance(rounds, str):
+            yield rounds or row
+            return
+        common = _small(row) | self._episode(record, Counter() if seen is None else seen)
+        yield from (common | one for one in rounds)
+
+    def _rounds(self, record: Fields, row: Fields) -> Rounds | str | None:
+        """What an episode's rounds add to its row, why there are none, or None if it is no episode."""
+        if self.format == "textarena":
+            return _textarena(record)
+        if self.rows:
             rounds = lookup(record, self.rows)
             if not isinstance(rounds, list):
-                yield f"{self.rows} must be a list of rounds, got {short(rounds)}"
-            else:
-                common = _small(self._own(record)) | self._episode(record, seen)
-                yield from (common | self._own(one) for one in rounds if isinstance(one, dict))
-        else:
-            yield from self._columns(record, seen)
+                return f"{self.rows} must be a list of rounds, got {short(rounds)}"
+            return (self._own(one) for one in rounds if isinstance(one, dict))
+        answers = {"action": _spoken(lookup(record, self.messages))} if self.messages else {}
+        return _columns(row | answers)
 
-    def _own(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _own(self, record: Fields) -> Fields:
         """The fields that a record has."""
         paths = {name: self.fields.get(name, name) for name in KNOWN}
         found = {name: lookup(record, path) for name, path in paths.items()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _columns(self, record: dict[str, Any], seen: Counter[str]) -> Iterator[dict[str, Any]]:
-        row = self._own(record)
-        if self.messages:
-            row["action"] = _spoken(lookup(record, self.messages))
-        if not isinstance(row.get("action"), list):
-            yield row
-            return
-        rounds, row = len(row["action"]), row | self._episode(record, seen)
-        if "payoff" in row and not isinstance(row["payoff"], list) and rounds:
-            row["payoff"] = [_share(row["payoff"], rounds)] * rounds
-        lists = {name: value for name, value in row.items() if _is_column(name, value, rounds)}
-        constant = _small({name: value for name, value in row.items() if name not in lists})
-        for t in range(rounds):
-            yield constant | {name: values[t] for name, values in lists.items()} | {"round": t + 1}
-
-    def _episode(self, record: dict[str, Any], seen: Counter[str]) -> dict[str, Any]:
+    def _episode(self, record: Fields, seen: Counter[str]) -> Fields:
         """An episode's name; the second of the same name has a number after it."""
         name = lookup(record, self.fields.get("episode", "episode"))
         name = seen.total() if name is None else name
         key = f"{lookup(record, self.fields.get('agent', 'agent'))}/{name}"
         seen[key] += 1
         return {"episode": name if seen[key] == 1 else f"{name}#{seen[key]}"}
-
-    def _textarena(
-        self, record: dict[str, Any], seen: Counter[str]
-    ) -> Iterator[dict[str, Any] | str]:
-        """Of `{"logs": [[player, message], ...], "rewards": {player: reward}}`; the game itself speaks as -1."""
-        logs, rewards = record.get("logs"), record.get("rewards") or {}
-        said: dict[int, list[Any]] = {}
-        if not isinstance(logs, list) or not isinstance(rewards, dict):
-            yield "logs must be a list of [player, message] and rewards an object"
-            return
-        for entry in logs:
-            if (
-                isinstance(entry, list)
-                and len(entry) >= 2
-                and type(entry[0]) is int
-                and entry[0] >= 0
-            ):
-                said.setdefault(entry[0], []).append(entry[1])
-        episode = self._episode(record, seen)
-        for player, messages in said.items():
-            own = _small(self._own(record)) | episode | {"agent": str(player), "player": player}
-            if str(player) in rewards:
-                own["payoff"] = _share(rewards[str(player)], len(messages))
-            yield from (own | {"action": message} for message in messages)  # a bad move is no round
 
 
 def lookup(record: Any, path: str) -> Any:
@@ -157,26 +128,55 @@ def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layo
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} must be TOML: {short(error)}") from None
     both = {**found, **(more or {})}
-    if isinstance(found.get("fields"), dict) and "fields" in both:
+    if isinstance(found.get("fields"), dict):
         both["fields"] = {**found["fields"], **both["fields"]}
     return layout_of(both, str(path))
 
 
 def layout_of(given: Mapping[str, Any], where: str = "a layout") -> Layout:
     """The layout with these settings, checked."""
-    kinds = {"fields": dict, "actions": list, "parsers": list}
     known = [one.name for one in fields(Layout)]
     for name, value in given.items():
         if name not in known:
             raise ValueError(f"{where} may set {', '.join(known)}, got {short(name)}")
-        kind = kinds.get(name, str)
-        inner = (
-            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-        )
+        kind, word = KINDS.get(name, (str, "a text"))
+        inner = value.values() if isinstance(value, dict) else value
         if not isinstance(value, kind) or not all(isinstance(one, str) for one in inner):
-            word = {dict: "a table of texts", list: "a list of texts", str: "a text"}[kind]
             raise ValueError(f"{name} of {where} must be {word}, got {short(value)}")
-    return Layout(**{n: tuple(v) if kinds.get(n) is list else v for n, v in given.items()})  # pyright: ignore[reportArgumentType]
+    return Layout(**{n: tuple(v) if isinstance(v, list) else v for n, v in given.items()})  # pyright: ignore[reportArgumentType]
+
+
+def _columns(row: Fields) -> Rounds | None:
+    """The rounds of a row whose action is a list: of every list as long an entry each."""
+    if not isinstance(row.get("action"), list):
+        return None
+    rounds = len(row["action"])
+    if "payoff" in row and not isinstance(row["payoff"], list):
+        row["payoff"] = [_share(row["payoff"], rounds)] * rounds
+    lists = {name: value for name, value in row.items() if _is_column(name, value, rounds)}
+    return (
+        {name: values[t] for name, values in lists.items()} | {"round": t + 1}
+        for t in range(rounds)
+    )
+
+
+def _textarena(record: Fields) -> Rounds | str:
+    """Of `{"logs": [[player, message], ...], "rewards": {player: reward}}`; the game itself speaks as -1."""
+    logs, rewards = record.get("logs"), record.get("rewards") or {}
+    if not isinstance(logs, list) or not isinstance(rewards, dict):
+        return "logs must be a list of [player, message] and rewards an object"
+    said: dict[int, list[Any]] = {}
+    for entry in logs:
+        is_pair = isinstance(entry, list) and len(entry) >= 2 and type(entry[0]) is int
+        if is_pair and entry[0] >= 0:
+            said.setdefault(entry[0], []).append(entry[1])
+    own: dict[int, Fields] = {n: {"agent": str(n), "player": n} for n in said}
+    for n in own:
+        if str(n) in rewards:
+            own[n]["payoff"] = _share(rewards[str(n)], len(said[n]))
+    return (
+        own[n] | {"action": message} for n in said for message in said[n]
+    )  # a bad move is no round
 
 
 def _is_column(name: str, value: Any, rounds: int) -> bool:
@@ -185,7 +185,7 @@ def _is_column(name: str, value: Any, rounds: int) -> bool:
     return is_list and (name not in VECTORS or isinstance(value[0], list | dict))
 
 
-def _small(row: dict[str, Any]) -> dict[str, Any]:
+def _small(row: Fields) -> Fields:
     """What holds for all rounds of an episode; what is too large for that would be looked through in every round."""
     return {n: v for n, v in row.items() if not isinstance(v, list | dict) or len(v) <= MAX_ACTIONS}
 
@@ -200,11 +200,11 @@ def _spoken(messages: Any) -> list[Any]:
 
 
 def _text(content: Any) -> str:
-    parts = content if isinstance(content, Sequence) and not isinstance(content, str) else [content]
+    parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return "".join(text for text in texts if isinstance(text, str))
 
 
 def _share(reward: Any, rounds: int) -> Any:
     """A reward for a whole episode as an equal share for every round."""
-    return reward / rounds if type(reward) in (int, float) else reward
+    return reward / rounds if type(reward) in (int, float) and rounds else reward

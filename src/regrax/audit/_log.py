@@ -1,16 +1,18 @@
 """A log read once: good rows into the buffer by agent and episode, bad rows with line and reason."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from regrax.audit._formats import Numbered, read_rows
+from regrax.audit._formats import read_rows
 from regrax.audit._layout import Layout
 from regrax.audit._resolve import Resolver
-from regrax.audit._rows import Name, Row, Seat, read_block, read_round
+from regrax.audit._rows import Name, Row, Seat, label, read_block, read_round
 from regrax.audit._spill_buffer import Group, SpillBuffer
 from regrax.audit._text import short
 from regrax.games import Game
@@ -56,18 +58,16 @@ class Log:
     bad: BadRows = field(default_factory=BadRows)
     buffer: SpillBuffer = field(default_factory=SpillBuffer)
     seats: dict[str, Seat] = field(default_factory=dict)
-    unanswered: dict[str, int] = field(
-        default_factory=dict
-    )  # rounds an outside agent did not answer
+    unanswered: Counter[str] = field(default_factory=Counter)  # rounds without an answer
     answers: dict[str, Counter[str]] = field(default_factory=dict)  # how many each parser read
     last: dict[Group, int] = field(default_factory=dict)  # the last round of each group
-    skipped: dict[str, int] = field(default_factory=dict)  # rounds missing between others
+    skipped: Counter[str] = field(default_factory=Counter)  # rounds missing between others
     episodes: dict[str, list[Group]] = field(default_factory=dict)  # the groups of each agent
 
 
 def read_log(
     path: Path,
-    callback: Callback = lambda *_: None,
+    callback: Callback | None = None,
     layout: Layout | None = None,
     game: Game | str | None = None,
 ) -> Log:
@@ -89,42 +89,45 @@ def read_log(
     log = Log()
     resolver = Resolver(layout or Layout(), game) if layout or game else None
     for chunk, share in read_rows(path, layout):
-        callback("log read", share, 1.0)
+        if callback is not None:
+            callback("log read", share, 1.0)
         _take_all(log, chunk if resolver is None else resolver.resolved(chunk))
     _take_all(log, [] if resolver is None else resolver.left())
     return log
 
 
-def _take_all(log: Log, rows: Iterable[Numbered]) -> None:
-    for agent, own in _by_agent(rows, log.bad).items():
+def read_usable(path: Path, *options: Any) -> Log:
+    """What `read_log` gives, which must have a row that can be used."""
+    log = read_log(path, *options)
+    if not log.rows:
+        first = next((f"line {lines}: {why}" for lines, why in log.bad), "the file holds none")
+        raise ValueError(f"{path} has no usable row ({log.bad.count:,} bad); {first}")
+    return log
+
+
+def _take_all(log: Log, rows: Iterable[tuple[int, Any]]) -> None:
+    """Keep the rows of a chunk, those of an agent together."""
+    agents: dict[str, list[Any]] = defaultdict(list)
+    for line, row in rows:
+        group = row if isinstance(row, str) else _group(row.agent, row.episode)
+        if isinstance(group, str):
+            log.bad.add(line, group)
+        else:
+            agents[group[0]].append((line, group, row))
+    for agent, own in agents.items():
         _take(log, agent, own)
 
 
-def _by_agent(chunk: Iterable[Numbered], bad: BadRows) -> dict[str, list[Placed]]:
-    agents: dict[str, list[Placed]] = {}
-    named: dict[tuple[Name | None, Name | None], Group | str] = {}
-    for line, row in chunk:
-        if isinstance(row, str):
-            bad.add(line, row)
-            continue
-        key = row.agent, row.episode
-        group = named.get(key) or named.setdefault(key, _group(*key))
-        if isinstance(group, str):
-            bad.add(line, group)
-        elif group[0] in agents:
-            agents[group[0]].append((line, group, row))
-        else:
-            agents[group[0]] = [(line, group, row)]
-    return agents
-
-
+@lru_cache(1 << 13)
 def _group(agent: Name | None, episode: Name | None) -> Group | str:
     """The names of agent and episode, or why one is none."""
     names = []
     for kind, value, default in (("agent", agent, "agent"), ("episode", episode, "0")):
-        whole = int(value) if type(value) is float and value.is_integer() else value
-        text = default if whole is None else str(whole)
-        if type(whole) is float or not 1 <= len(text) <= 200:
+        try:
+            text = default if value is None else label(kind, value)
+        except ValueError as error:
+            return str(error)
+        if not 1 <= len(text) <= 200:
             return f"{kind} must be a name or an integer, got {short(value)}"
         names.append(text)
     return names[0], names[1]
@@ -151,19 +154,18 @@ def _take(log: Log, agent: str, rows: list[Placed]) -> None:
     log.last |= last
     log.seats[agent] = seat
     log.rows += len(rows)
-    log.skipped[agent] = log.skipped.get(agent, 0) + skipped
-    silent = sum(row.answered is False for _, _, row in rows)
-    log.unanswered[agent] = log.unanswered.get(agent, 0) + silent
+    log.skipped[agent] += skipped
+    log.unanswered[agent] += sum(row.answered is False for _, _, row in rows)
     if parsers := [row.parser for _, _, row in rows if row.parser]:
         log.answers.setdefault(agent, Counter()).update(parsers)
 
 
 def _keep(log: Log, rows: list[Placed], block: np.ndarray, groups: list[Group]) -> None:
-    """SpillBuffer the rows of every group, and note groups that are new."""
+    """Add the rows of every group to the buffer, and note groups that are new."""
     place = {group: at for at, group in enumerate(groups)}
     which = np.array([place[group] for _, group, _ in rows])
     block = block[np.argsort(which, kind="stable")]
-    parts = np.split(block, np.cumsum(np.bincount(which))[:-1]) if len(groups) > 1 else [block]
+    parts = np.split(block, np.cumsum(np.bincount(which))[:-1])
     for group, part in zip(groups, parts, strict=True):
         if group not in log.last:
             log.episodes.setdefault(group[0], []).append(group)

@@ -15,8 +15,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import bdtrc, ndtr, stdtr
 
-TESTS = ("trend", "regression", "mann_kendall")
-
 
 def all_tests(
     curves: Float[np.ndarray, "k m"], rounds: Float[np.ndarray, "m"]
@@ -28,16 +26,12 @@ def all_tests(
     {'trend': True, 'regression': True, 'mann_kendall': True}
     """
     average = curves / rounds
+    falls = (np.diff(average, axis=1) < 0).sum(1)
     return {
-        "trend": _trend(average),
+        "trend": bdtrc(falls - 1, average.shape[1] - 1, 0.5),
         "regression": regression(curves, rounds)[1],
         "mann_kendall": _mann_kendall(average),
     }
-
-
-def _trend(average: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k"]:
-    falls = (np.diff(average, axis=1) < 0).sum(1)
-    return np.where(falls > 0, bdtrc(np.maximum(falls, 1) - 1, average.shape[1] - 1, 0.5), 1.0)
 
 
 def regression(
@@ -56,8 +50,7 @@ def regression(
     y = np.log(np.where(used, curves, 1.0))
     enough = count >= 3
     divisor = np.maximum(count, 1)
-    dx = np.where(used, x - (x.sum(1) / divisor)[:, None], 0.0)
-    dy = np.where(used, y - (y.sum(1) / divisor)[:, None], 0.0)
+    dx, dy = (np.where(used, v - (v.sum(1) / divisor)[:, None], 0.0) for v in (x, y))
     spread = np.where(enough, (dx**2).sum(1), 1.0)
     slope = np.where(enough, (dx * dy).sum(1) / spread, 1.0)
     freedom = np.maximum(count - 2, 1)
@@ -69,11 +62,8 @@ def regression(
 
 def _mann_kendall(average: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k"]:
     m = average.shape[1]
-    if m < 3:
-        return np.ones(len(average))
-    score = np.zeros(len(average))
-    for k in range(1, m):
-        score += np.sign(average[:, k:] - average[:, :-k]).sum(1)
+    signs = (np.sign(average[:, k:] - average[:, :-k]).sum(1) for k in range(1, m))
+    score = sum(signs, np.zeros(len(average)))
     ties = np.array([_tied(row) for row in average])
     variance = (m * (m - 1) * (2 * m + 5) - ties) / 18
     moved = score - np.sign(score)  # continuity correction

@@ -5,6 +5,7 @@ The other players' actions are those of the same episode and round, wherever in 
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ import numpy as np
 from regrax.agents import AnswerReader
 from regrax.audit._formats import Numbered
 from regrax.audit._layout import Layout
-from regrax.audit._rows import MAX_ROUND, VECTORS, Row
+from regrax.audit._rows import VECTORS, Row, round_number
 from regrax.audit._text import short
 from regrax.games import Game
 from regrax.specs import as_game
 
+Place = tuple[Any, int]  # an episode, and a round or a player
 MAX_WAITING_ROUNDS = 1 << 20  # of which some player's action has not been read yet
 MAX_CACHED = 1 << 14  # loss vectors
 
@@ -25,29 +27,24 @@ class Resolver:
     """Takes rows as they are read and gives them back whole; those of a round that is not complete wait."""
 
     def __init__(self, layout: Layout, game: Game | str | None) -> None:
-        game = game if game is None else as_game(game)
-        self.reader = AnswerReader(layout.parsers, layout.regex)
-        self.names, self.game = layout.actions, game
-        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, Row]]] = {}
-        self.rounds: dict[tuple[Any, int], int] = {}  # the last round of a player in an episode
-        self.cached: dict[tuple[int, ...], dict[str, float]] = {}
-        if game is not None:
-            self.payoffs = np.asarray(game.payoffs, float)
-            self.seats = {str(n): n for n in range(len(game.sizes))}
-            self.seats |= {name: n for n, name in enumerate(game.players)}
+        self.game: Any = None if game is None else as_game(game)
+        self.reader, self.names = AnswerReader(layout.parsers, layout.regex), layout.actions
+        self.waiting: dict[Place, dict[int, tuple[int, Row]]] = {}
+        self.rounds: dict[Place, int] = {}  # the last round of a player in an episode
+        if self.game is not None:
+            self.payoffs = np.asarray(self.game.payoffs, float)
+            self.seats = {str(n): n for n in range(len(self.payoffs))}
+            self.seats |= {name: n for n, name in enumerate(self.game.players)}
+            self.losses = lru_cache(MAX_CACHED)(self._losses)
 
     def resolved(self, rows: Iterable[Numbered]) -> Iterator[Numbered]:
         """Rows that are whole, and the reasons of those that cannot be."""
         for line, row in rows:
-            if isinstance(row, str):
-                yield line, row
-                continue
             try:
-                yield from (
-                    [(line, self._named(row, self.names))]
-                    if self.game is None
-                    else self._joined(line, row)
-                )
+                if isinstance(row, str) or self.game is None:
+                    yield line, row if isinstance(row, str) else self._named(row, self.names)
+                else:
+                    yield from self._joined(line, row)
             except ValueError as error:
                 yield line, str(error)
 
@@ -71,15 +68,13 @@ class Resolver:
             if row.action is None and row.policy is None:
                 row.policy = dict(zip(names, policy.tolist(), strict=True))
         elif isinstance(row.action, int | float):
-            if not 0 <= row.action < len(names) or row.action != int(row.action):
-                raise ValueError(
-                    f"action must be from 0 to {len(names) - 1}, got {short(row.action)}"
-                )
+            places = range(len(names))
+            if row.action not in places:
+                raise ValueError(f"action must be from 0 to {places[-1]}, got {short(row.action)}")
             row.action = names[int(row.action)]
         return row
 
     def _joined(self, line: int, row: Row) -> list[Numbered]:
-        assert self.game is not None
         seat = self._seat(row)
         row = self._named(row, self.game.actions[seat])
         if row.action is None:
@@ -98,15 +93,11 @@ class Resolver:
         waiting[seat] = line, row
         return self._complete(place) if len(waiting) == len(self.payoffs) else []
 
-    def _complete(self, place: tuple[Any, int]) -> list[Numbered]:
-        assert self.game is not None
-        rows = self.waiting.pop(place)
-        chosen = [
-            self.game.actions[n].index(str(rows[n][1].action)) for n in range(len(self.payoffs))
-        ]
+    def _complete(self, place: Place) -> list[Numbered]:
+        rows = sorted(self.waiting.pop(place).items())
+        chosen = [self.game.actions[n].index(str(row.action)) for n, (_, row) in rows]
         return [
-            (line, self._paid(row, n, (*chosen[:n], *chosen[n + 1 :])))
-            for n, (line, row) in sorted(rows.items())
+            (line, self._paid(row, n, (*chosen[:n], *chosen[n + 1 :]))) for n, (line, row) in rows
         ]
 
     def _seat(self, row: Row) -> int:
@@ -124,14 +115,11 @@ class Resolver:
     def _round(self, row: Row, seat: int) -> int:
         place = row.episode, seat
         number = self.rounds.get(place, 0) + 1 if row.round is None else row.round
-        if not 0 <= number < MAX_ROUND or number != int(number):
-            raise ValueError(f"round must be an integer >= 0, got {short(row.round)}")
-        self.rounds[place] = row.round = int(number)
+        self.rounds[place] = row.round = round_number(number)
         return row.round
 
     def _others(self, row: Row, seat: int) -> tuple[int, ...]:
         """The other players' actions as places."""
-        assert self.game is not None
         given = row.others if isinstance(row.others, list) else [row.others]
         names = [own for n, own in enumerate(self.game.actions) if n != seat]
         if len(given) != len(names):
@@ -141,15 +129,12 @@ class Resolver:
             raise ValueError("others must be actions, got a distribution")
         return tuple(own.index(str(one.action)) for one, own in zip(rows, names, strict=True))
 
+    def _losses(self, seat: int, others: tuple[int, ...]) -> dict[str, float]:
+        losses = -self.payoffs[(seat, *others[:seat], slice(None), *others[seat:])]
+        return dict(zip(self.game.actions[seat], losses.tolist(), strict=True))
+
     def _paid(self, row: Row, seat: int, others: tuple[int, ...]) -> Row:
         """The row with the losses of every action in place of whatever it said of losses."""
-        key = seat, *others
-        if key not in self.cached:
-            if len(self.cached) >= MAX_CACHED:
-                self.cached.clear()
-            at = (seat, *others[:seat], slice(None), *others[seat:])
-            names = self.game.actions[seat] if self.game else ()
-            self.cached[key] = dict(zip(names, (-self.payoffs[at]).tolist(), strict=True))
-        row.losses, row.policy = self.cached[key], None
+        row.losses, row.policy = self.losses(seat, others), None
         row.payoffs = row.loss = row.payoff = row.propensity = None
         return row

@@ -12,7 +12,7 @@ serves speed and reasons.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
@@ -30,6 +30,7 @@ MIN_PROPENSITY = 1e-9
 MAX_ROUND = 1 << 53  # beyond, a double cannot count
 
 VECTORS = ("policy", "losses", "payoffs")
+Feedback = Literal["full", "bandit", "received"]
 Name = str | int | float
 Vector = list[float] | dict[str, float]
 
@@ -79,7 +80,7 @@ def reason(error: Exception) -> str:
 class Seat:
     """What an agent's first good row fixes for all others: its feedback, and the names of its actions."""
 
-    feedback: Literal["full", "bandit", "received"]
+    feedback: Feedback
     actions: tuple[str, ...]
     named: bool  # vectors are mappings from names, actions are names
     mixed: bool  # bandit rows come with whole policies
@@ -101,59 +102,70 @@ def read_block(rows: list[Row], seat: Seat | None) -> tuple[Seat, Float[np.ndarr
     if seat is not None and (seat.feedback == "full") != full:
         was = "losses of every action" if seat.feedback == "full" else "only the loss received"
         raise ValueError(f"earlier rows of this agent give {was}, but this one gives {given[0]}")
-    sign = -1.0 if given[0].startswith("payoff") else 1.0
-    read = _full if full else _bandit
-    return read(rows, given[0], sign, seat)
+    return (_full if full else _bandit)(rows, given[0], seat)
 
 
 def read_round(row: Row, last: int) -> int:
     """The round of a row that comes after round `last` of its episode, which is -1 before the first."""
     if row.round is None:
         return max(last, 0) + 1
-    if not 0 <= row.round < MAX_ROUND or row.round != int(row.round):
-        raise ValueError(f"round must be an integer >= 0, got {short(row.round)}")
-    if row.round <= last:
-        raise ValueError(
-            f"round must rise within an episode and agent, got {row.round:.0f} after {last}"
-        )
-    return int(row.round)
+    number = round_number(row.round)
+    if number <= last:
+        raise ValueError(f"round must rise within an episode and agent, got {number} after {last}")
+    return number
 
 
-def _full(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+def round_number(value: float) -> int:
+    """A round that a row says."""
+    if not 0 <= value < MAX_ROUND or value != int(value):
+        raise ValueError(f"round must be an integer >= 0, got {short(value)}")
+    return int(value)
+
+
+def label(kind: str, value: Name) -> str:
+    """A name or an integer as text.
+
+    >>> label("agent", "x"), label("agent", 3), label("agent", 3.0)
+    ('x', '3', '3')
+    """
+    if isinstance(value, float) and not value.is_integer():
+        raise ValueError(f"{kind} must be a name or an integer, got {short(value)}")
+    return value if isinstance(value, str) else str(int(value))
+
+
+def _full(rows: list[Row], name: str, seat: Seat | None) -> tuple[Seat, np.ndarray]:
     column = _column(rows, name)
-    named, actions = _names(name, column, seat)
-    seat = seat or Seat("full", actions, named, True)
-    losses = sign * _vectors(name, column, seat)
+    seat = seat or _seat("full", name, column[0])
+    losses = _vectors(name, column, seat)
     policy, action = _column(rows, "policy"), _column(rows, "action")
     if policy is None and action is None:
         raise ValueError("a row must give the action or the policy that was played, got neither")
-    mixed = np.zeros((0, 0)) if policy is None else _policies(policy, seat)
-    # an action that was drawn is what was played, and what regret counts
-    played = mixed if action is None else np.eye(len(actions))[_indices(action, seat)]
+    played: Any = None if policy is None else _vectors("policy", policy, seat)
+    if action is not None:  # what was drawn is what was played, and what regret counts
+        played = np.eye(len(seat.actions))[_indices(action, seat)]
     return seat, np.hstack([played, losses])
 
 
-def _bandit(rows: list[Row], name: str, sign: float, seat: Seat | None) -> tuple[Seat, np.ndarray]:
-    policy, action = _column(rows, "policy"), _column(rows, "action")
+def _bandit(rows: list[Row], name: str, seat: Seat | None) -> tuple[Seat, np.ndarray]:
+    policy, action, chance = (_column(rows, n) for n in ("policy", "action", "propensity"))
     if action is None:
         raise ValueError(f"a row with {name} alone must give the action that received it")
-    loss, chance = sign * _finite(name, _column(rows, name)), _column(rows, "propensity")
-    if policy is None and chance is None and (seat is None or seat.feedback == "received"):
-        seat, played = _discovered(action, seat, "received")
-        return seat, np.column_stack([played, loss])
-    if seat is not None and seat.feedback == "received":
-        raise ValueError("earlier rows of this agent give no propensity, but this one does")
+    kind = "received" if policy is None and chance is None else "bandit"
+    if seat is not None and seat.feedback != kind:
+        neither = "a row with one action's loss must give its propensity or policy, got neither"
+        earlier = "earlier rows of this agent give no propensity, but this one does"
+        raise ValueError(earlier if kind == "bandit" else neither)
     if seat is not None and seat.mixed != (policy is not None):
         raise ValueError("either every row of a bandit agent gives its policy, or none does")
+    columns = [_finite(name, _column(rows, name))]
     if policy is None:
-        seat, played = _discovered(action, seat, "bandit")
-        policies = np.zeros((len(rows), 0))
+        seat, played = _discovered(action, seat, kind)
+        columns += [] if chance is None else [_propensities(chance, None)]
     else:
-        named, actions = _names("policy", policy, seat)
-        seat = seat or Seat("bandit", actions, named, True)
-        policies, played = _policies(policy, seat), _indices(action, seat)
-    chance = _propensities(chance, policies, played)
-    return seat, np.column_stack([played, loss, chance, policies])
+        seat = seat or _seat("bandit", "policy", policy[0])
+        policies, played = _vectors("policy", policy, seat), _indices(action, seat)
+        columns += [_propensities(chance, policies[np.arange(len(played)), played]), policies]
+    return seat, np.column_stack([played, *columns])
 
 
 def _column(rows: list[Row], name: str) -> Any:
@@ -165,14 +177,12 @@ def _column(rows: list[Row], name: str) -> Any:
     return None if missing else column
 
 
-def _names(name: str, column: list[Any], seat: Seat | None) -> tuple[bool, tuple[str, ...]]:
-    """Whether vectors are mappings, and the actions' names."""
-    if seat is not None:
-        return seat.named, seat.actions
-    first, named = column[0], isinstance(column[0], dict)
+def _seat(feedback: Feedback, name: str, first: Any) -> Seat:
+    """What an agent's first vector fixes."""
     if not 1 <= len(first) <= MAX_ACTIONS:
         raise ValueError(f"{name} must be of 1 to {MAX_ACTIONS} actions, got {len(first)} entries")
-    return named, tuple(first) if named else tuple(map(str, range(len(first))))
+    named = isinstance(first, dict)
+    return Seat(feedback, tuple(first if named else map(str, range(len(first)))), named, True)
 
 
 def _vectors(name: str, column: list[Any], seat: Seat) -> np.ndarray:
@@ -184,76 +194,55 @@ def _vectors(name: str, column: list[Any], seat: Seat) -> np.ndarray:
         raise ValueError(
             f"{name} must have {d} entries as in this agent's first row, got {len(column[0])}"
         )
-    rows = [_by_name(name, value, seat) for value in column] if seat.named else column
-    return _finite(name, list(chain.from_iterable(rows))).reshape(-1, d)
-
-
-def _by_name(name: str, value: Any, seat: Seat) -> list[float]:
     try:
-        return [value[action] for action in seat.actions]
+        rows = [[v[a] for a in seat.actions] for v in column] if seat.named else column
     except KeyError as missing:
         raise ValueError(
             f"{name} must have an entry for every action, got none for {short(missing.args[0])}"
         ) from None
-
-
-def _policies(column: list[Any], seat: Seat) -> np.ndarray:
-    policies = _vectors("policy", column, seat)
-    checks.distributions("policy", policies)
-    return policies
+    vectors = _finite(name, list(chain.from_iterable(rows))).reshape(-1, d)
+    if name == "policy":
+        checks.distributions(name, vectors)
+    return vectors
 
 
 def _finite(name: str, values: list[Any]) -> np.ndarray:
+    """The numbers; payoffs as losses."""
     numbers = np.array(values, float)
     if not np.all(np.abs(numbers) <= MAX_LOSS):  # also false for nan
         raise ValueError(
             f"{name} must be finite numbers of size at most {MAX_LOSS:g}, got one that is not"
         )
-    return numbers
+    return -numbers if name.startswith("payoff") else numbers
 
 
 def _indices(column: list[Any], seat: Seat) -> np.ndarray:
-    if seat.named:
-        places = {name: place for place, name in enumerate(seat.actions)}
-        known = f"one of {short(list(seat.actions))}"
-        fits = all(isinstance(value, str) and value in places for value in column)
-        found = np.array([places[v] for v in column]) if fits else None
-    else:
-        known = f"an integer from 0 to {len(seat.actions) - 1}"
-        found = _whole(column, len(seat.actions))
-    if found is None:
+    names: Any = seat.actions if seat.named else range(len(seat.actions))  # 1.0 is found as 1 is
+    places = {name: place for place, name in enumerate(names)}
+    found = list(map(places.get, column))
+    if None in found:
+        known = (
+            f"one of {short(list(names))}" if seat.named else f"an integer from 0 to {names[-1]}"
+        )
         raise ValueError(f"action must be {known}, got {short(column[0])}")
-    return found.astype(int)
+    return np.array(found)
 
 
-def _discovered(
-    column: list[Any], seat: Seat | None, feedback: Literal["bandit", "received"]
-) -> tuple[Seat, np.ndarray]:
+def _discovered(column: list[Any], seat: Seat | None, kind: Feedback) -> tuple[Seat, np.ndarray]:
     """Actions known only from being played: names in the order of their first appearance."""
     places = {name: place for place, name in enumerate(seat.actions if seat else ())}
-    for value in column:
-        if isinstance(value, float) and not value.is_integer():
-            raise ValueError(f"action must be a name or an integer, got {short(value)}")
-    names = [value if isinstance(value, str) else str(int(value)) for value in column]
+    names = [label("action", value) for value in column]
     played = [places.setdefault(name, len(places)) for name in names]
     if len(places) > MAX_ACTIONS:
         raise ValueError(
             f"an agent must have at most {MAX_ACTIONS} actions, got one more: {short(names[0])}"
         )
-    found = Seat(feedback, tuple(places), True, False) if seat is None else seat
-    return replace(found, actions=tuple(places)), np.array(played)
+    return Seat(kind, tuple(places), True, False), np.array(played)
 
 
-def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.ndarray:
+def _propensities(column: Any, of_policy: Any) -> np.ndarray:
     """The probability with which each action was played, given or read off the policy; both must agree."""
-    mixed = policies.shape[1] > 0
-    if column is None and not mixed:
-        raise ValueError(
-            "a row with one action's loss must give its propensity or policy, got neither"
-        )
-    of_policy = policies[np.arange(len(played)), played] if mixed else None
     chance = of_policy if column is None else _finite("propensity", column)
-    assert chance is not None
     if not np.all((chance >= MIN_PROPENSITY) & (chance <= 1 + checks.TOLERANCE)):
         raise ValueError(f"propensity must be from {MIN_PROPENSITY:g} to 1, got {chance[0]:g}")
     if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
@@ -261,11 +250,3 @@ def _propensities(column: Any, policies: np.ndarray, played: np.ndarray) -> np.n
             f"propensity must be the policy's {of_policy[0]:g} of that action, got {chance[0]:g}"
         )
     return np.minimum(chance, 1.0)
-
-
-def _whole(column: list[Any], end: int) -> np.ndarray | None:
-    """The numbers if all are whole, from 0 to below `end`."""
-    if not all(type(v) is not str and 0 <= v < end for v in column):
-        return None
-    numbers = np.array(column, float)
-    return numbers if np.all(numbers == np.floor(numbers)) else None

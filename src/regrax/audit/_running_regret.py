@@ -6,7 +6,9 @@ carry `n` episodes of equal length side by side.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,19 +19,20 @@ KINDS = ("external", "internal", "swap", "dynamic")
 Piece = tuple[Float[np.ndarray, "n t d"], Float[np.ndarray, "n t d"]]
 
 
+@dataclass
 class Sums:
-    """Running sums of `n` episodes over `d` actions.
+    """Running sums of episodes; `least` and `most` are of the smallest and the largest loss of every round.
 
-    >>> sums = Sums(1, 2)
+    >>> sums = Sums()
     >>> sums.add(np.eye(2)[None], np.array([[[3.0, 2.0], [0.0, 5.0]]]))
     >>> sums.regrets().tolist()
     [[5.0, 5.0, 6.0, 6.0]]
     """
 
-    def __init__(self, n: int, d: int) -> None:
-        self.rounds = 0
-        self.matrix = np.zeros((n, d, d))
-        self.least, self.most = np.zeros((2, n))
+    rounds: int = 0
+    matrix: Any = 0.0  # (n, d, d)
+    least: Any = 0.0  # (n,)
+    most: Any = 0.0
 
     def add(self, played: Float[np.ndarray, "n t d"], losses: Float[np.ndarray, "n t d"]) -> None:
         """Add `t` rounds."""
@@ -50,9 +53,9 @@ class Sums:
         return np.stack([external_of(gains), internal_of(gains), swap_of(gains), dynamic], 1)
 
 
-def walk(pieces: Iterable[Piece], stops: Sequence[int], sums: Sums) -> Float[np.ndarray, "n s 4"]:
-    """Add all rounds to `sums`, and give the regrets after each of the rounds `stops`, which rise."""
-    found = []
+def walk(pieces: Iterable[Piece], stops: Sequence[int]) -> tuple[Float[np.ndarray, "n s 4"], Sums]:
+    """The regrets after each of the rounds `stops` that there are, which rise, and the sums over all rounds."""
+    found, sums = [], Sums()
     for played, losses in pieces:
         start, done, end = sums.rounds, 0, played.shape[1]
         for stop in [s - start for s in stops[len(found) :] if s - start <= end]:
@@ -61,7 +64,7 @@ def walk(pieces: Iterable[Piece], stops: Sequence[int], sums: Sums) -> Float[np.
             done = stop
         if done < end:
             sums.add(played[:, done:], losses[:, done:])
-    return np.stack(found, 1)
+    return np.stack(found, 1), sums
 
 
 @cache

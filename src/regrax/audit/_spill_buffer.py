@@ -3,13 +3,11 @@
 import tempfile
 import weakref
 from collections.abc import Iterator
-from typing import IO
 
 import numpy as np
 from jaxtyping import Float
 
 MAX_MEMORY_BYTES = 1 << 23  # bytes in memory before they are written out
-MAX_PIECES = 64  # small pieces of one group before they are joined
 
 Group = tuple[str, str]  # agent, episode
 
@@ -27,15 +25,10 @@ class SpillBuffer:
     def __init__(self, held: int = MAX_MEMORY_BYTES) -> None:
         self._limit, self._bytes = held, 0
         self._held: dict[Group, list[np.ndarray]] = {}
-        self._written: dict[Group, list[tuple[int, int]]] = {}  # where, how many rows
+        self._written: dict[Group, list[tuple[int, int, int]]] = {}  # where, rows, numbers in each
         self._rows: dict[Group, int] = {}
-        self._width: dict[Group, int] = {}
-        self._file: IO[bytes] | None = None
-
-    @property
-    def groups(self) -> list[Group]:
-        """Every group, in the order of its first row."""
-        return list(self._rows)
+        self._file = tempfile.SpooledTemporaryFile(1)  # noqa: SIM115 - on disk once it holds a byte
+        weakref.finalize(self, self._file.close)
 
     def rows(self, group: Group) -> int:
         """How many rows a group has."""
@@ -43,12 +36,8 @@ class SpillBuffer:
 
     def add(self, group: Group, block: Float[np.ndarray, "n k"]) -> None:
         """Append rows to a group."""
-        pieces = self._held.setdefault(group, [])
-        pieces.append(block)
-        if len(pieces) > MAX_PIECES:
-            pieces[:] = [np.concatenate(pieces)]
+        self._held.setdefault(group, []).append(block)
         self._rows[group] = self._rows.get(group, 0) + len(block)
-        self._width[group] = block.shape[1]
         self._bytes += block.nbytes
         if self._bytes > self._limit:
             self._spill()
@@ -68,24 +57,18 @@ class SpillBuffer:
             yield np.concatenate(waiting)
 
     def _blocks(self, group: Group, most: int) -> Iterator[np.ndarray]:
-        width = self._width[group]
-        for place, rows in self._written.get(group, ()):
+        for place, rows, width in self._written.get(group, ()):
             for start in range(0, rows, most):
-                count = min(most, rows - start)
-                assert self._file is not None
                 self._file.seek(place + 8 * width * start)
-                data = self._file.read(8 * width * count)
-                yield np.frombuffer(data).reshape(count, width)
+                data = self._file.read(8 * width * min(most, rows - start))
+                yield np.frombuffer(data).reshape(-1, width)
         yield from self._held.get(group, ())
 
     def _spill(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the buffer
-            weakref.finalize(self, self._file.close)
         place = self._file.seek(0, 2)
         for group, blocks in self._held.items():
             rows = np.concatenate(blocks)
             self._file.write(rows.data)
-            self._written.setdefault(group, []).append((place, len(rows)))
+            self._written.setdefault(group, []).append((place, *rows.shape))
             place += rows.nbytes
         self._held, self._bytes = {}, 0

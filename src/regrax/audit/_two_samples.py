@@ -44,14 +44,19 @@ def difference(first: Values, second: Values, paired: bool, seed: int = 0) -> Di
     0.5
     """
     samples = [second - first] if paired else [second, first]
-    value = _gap(samples)
+    value = float(samples[0].mean() if paired else second.mean() - first.mean())
     if min(map(len, samples)) < MIN_EPISODES:
         return Difference(value)
-    error = _error(samples)
+    variances = np.array([part.var(ddof=1) for part in samples])
+    freedoms = np.array([len(part) - 1 for part in samples])
+    shares = variances / (freedoms + 1)
+    error = float(np.sqrt(shares.sum()))
     if error <= 1e-12 * max(np.abs(part).max() for part in (first, second)):
         return Difference(value, value, value, 1.0 if value == 0 else _flips(samples, seed), None)
-    low, high = _interval(samples, value, error)
-    return Difference(value, low, high, _flips(samples, seed), _effect(samples, value))
+    reach = error * float(stdtrit(error**4 / (shares**2 / freedoms).sum(), 0.5 + LEVEL / 2))
+    pooled, freedom = variances @ freedoms / freedoms.sum(), freedoms.sum()
+    effect = float(value / pooled**0.5 * (1 - 3 / (4 * freedom - 1)))
+    return Difference(value, value - reach, value + reach, _flips(samples, seed), effect)
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -67,43 +72,23 @@ def holm(p_values: list[float]) -> list[float]:
     return adjusted.round(12).tolist()
 
 
-def _gap(samples: list[Values]) -> float:
-    return float(samples[0].mean() - (samples[1].mean() if len(samples) == 2 else 0.0))
-
-
-def _error(samples: list[Values]) -> float:
-    return float(np.sqrt(sum(part.var(ddof=1) / len(part) for part in samples)))
-
-
-def _interval(samples: list[Values], value: float, error: float) -> tuple[float, float]:
-    """Ends by Student's t with Welch's degrees of freedom."""
-    shares = [part.var(ddof=1) / len(part) for part in samples]
-    freedom = sum(shares) ** 2 / sum(
-        share**2 / (len(part) - 1) for share, part in zip(shares, samples, strict=True)
-    )
-    reach = float(stdtrit(freedom, 0.5 + LEVEL / 2)) * error
-    return value - reach, value + reach
-
-
 def _flips(samples: list[Values], seed: int) -> float:
     """The two-sided p-value of the permutation test."""
-    rng, count = np.random.default_rng(seed), sum(map(len, samples))
-    if len(samples) == 1:
-        found = abs(_statistic(samples[0][None])[0])
-        if count > MAX_PERMUTED_EPISODES:
-            return float(2 * ndtr(-found))
-        null = _statistic(rng.choice([-1.0, 1.0], (DRAWS, count)) * samples[0])
-    else:
-        pooled, mask = np.concatenate(samples), np.arange(count) < len(samples[0])
-        found = abs(_welch(pooled, mask[None])[0])
-        if count > MAX_PERMUTED_EPISODES:
-            return float(2 * ndtr(-found))
-        null = _welch(pooled, rng.permuted(np.tile(mask, (DRAWS, 1)), axis=1))
+    rng, pooled, paired = np.random.default_rng(seed), np.concatenate(samples), len(samples) == 1
+    count, statistic = len(pooled), _student if paired else _welch
+    own = np.arange(count) < len(samples[0])  # the first agent's; of pairs all, as signs of 1
+    found = abs(statistic(pooled, own[None])[0])
+    if count > MAX_PERMUTED_EPISODES:
+        return float(2 * ndtr(-found))
+    same = np.tile(own, (DRAWS, 1))
+    drawn = rng.choice([-1.0, 1.0], same.shape) if paired else rng.permuted(same, axis=1)
+    null = statistic(pooled, drawn)
     return float((1 + np.sum(np.abs(null) >= found * (1 - 1e-9))) / (1 + DRAWS))
 
 
-def _statistic(rows: Float[np.ndarray, "b E"]) -> Float[np.ndarray, "b"]:
-    """t of every row; a row without spread is as far away as can be."""
+def _student(values: Values, signs: np.ndarray) -> Float[np.ndarray, "b"]:
+    """t of the values with every row of signs; without spread it is as far away as can be."""
+    rows = signs * values
     mean, error = rows.mean(1), rows.std(1, ddof=1) / rows.shape[1] ** 0.5
     return mean / np.maximum(error, 1e-300)
 
@@ -118,9 +103,3 @@ def _welch(pooled: Values, masks: np.ndarray) -> Float[np.ndarray, "b"]:
         shares.append((mean, np.maximum(square - mean**2, 0) / (n - 1)))
     (m, v), (k, w) = shares
     return (m - k) / np.maximum(np.sqrt(v + w), 1e-300)
-
-
-def _effect(samples: list[Values], value: float) -> float | None:
-    freedom = sum(len(part) - 1 for part in samples)
-    pooled = sum(part.var(ddof=1) * (len(part) - 1) for part in samples) / freedom
-    return float(value / pooled**0.5 * (1 - 3 / (4 * freedom - 1))) if pooled > 0 else None

@@ -43,7 +43,7 @@ from scipy.special import stdtrit
 
 from regrax.audit import _bootstrap as bootstrap
 from regrax.audit._bins import Bins, Scores, weights
-from regrax.audit._published_tests import TESTS, all_tests, regression
+from regrax.audit._published_tests import all_tests, regression
 
 BINS = 512  # into which a longer episode is summed
 MIN_INDEPENDENT_EPISODES = 10  # from here chance is that of episodes, not of the order of rounds
@@ -57,6 +57,7 @@ NEGLIGIBLE = 0.02  # of the spread of a round's losses
 FALL = 0.25  # of the earlier half's regret
 
 Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
+Ends = tuple[float, float]  # of an interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,37 +120,25 @@ def judge(
     pairs = [_p_values(b, s, independent, seed) for b, s in zip(windows, scores, strict=True)]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
     early, late = _halves(scores[0], whole.length)
-    late_bounds = _late_interval(whole, scores[0], independent)
-    p = max(falls, moves)
-    verdict = _decide(p, moves, early - late >= FALL * abs(early), late_bounds, span, explored)
+    ends = _late_interval(whole, scores[0], independent)
+    verdict, why = _decide(falls, moves, early, late, ends, span, explored)
     curve, rounds = whole.curve()[None], whole.length * np.arange(1.0, m + 1)
-    slope, _, left_out = regression(curve, rounds)
-    return Learning(
-        verdict,
-        _words(verdict, early, late, falls, moves, explored),
-        p_value=p,
-        regret_falls=falls,
-        play_moves=moves,
-        early=early,
-        late=late,
-        exponent=float(slope[0]),
-        left_out=int(left_out[0]),
-        tests=_published(whole, rounds, seed),
-        null="bootstrap over episodes" if independent else "rounds in random order",
-    )
+    (exponent,), _, (left_out,) = regression(curve, rounds)
+    p_values, fit = (max(falls, moves), falls, moves), (float(exponent), int(left_out))
+    tests = _published(whole, rounds, seed)
+    null = "bootstrap over episodes" if independent else "rounds in random order"
+    return Learning(verdict, f"{verdict}: {why}", *p_values, early, late, *fit, tests, null)
 
 
-def _p_values(bins: Bins, scores: Scores, independent: bool, seed: int) -> tuple[float, float]:
+def _p_values(bins: Bins, scores: Scores, independent: bool, seed: int) -> list[float]:
     """Of `W(r)` and of `W(q)`."""
     if not independent:
-        regret, quality = (_shuffled(series, seed) for series in bins.series())
-        return regret, quality
+        return [_shuffled(series, seed) for series in bins.series()]
     sums = (scores.regret, scores.regrets), (scores.quality, scores.qualities)
-    regret, quality = (
+    return [
         max(bootstrap.p_value(each, seed), _shuffled(total.sum(0, keepdims=True), seed))
         for each, total in sums
-    )
-    return regret, quality
+    ]
 
 
 def _shuffled(series: Float[np.ndarray, "n m"], seed: int) -> float:
@@ -174,8 +163,7 @@ def orders(n: int, m: int, block: int, generator: np.random.Generator) -> np.nda
     >>> sorted(orders(1, 5, 2, np.random.default_rng(0))[0].tolist())
     [0, 1, 2, 3, 4]
     """
-    blocks = -(-m // block)
-    keys = generator.random((n, blocks))
+    keys = generator.random((n, -(-m // block)))
     return np.argsort(np.repeat(keys, block, 1)[:, :m], axis=1, kind="stable")
 
 
@@ -190,17 +178,15 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
     rest = series - series.mean(1, keepdims=True)
     rest = rest - (rest @ w)[:, None] * w
     power = float((rest**2).sum())
-    if power <= 1e-18 * float((series**2).sum()):
-        return 1
-    rho = float((rest[:, 1:] * rest[:, :-1]).sum()) / power
-    if rho < 1.64 / (n * m) ** 0.5:
-        return 1
+    constant = power <= 1e-18 * float((series**2).sum())
+    rho = 0.0 if constant else float((rest[:, 1:] * rest[:, :-1]).sum()) / power
+    rho = rho if rho >= 1.64 / (n * m) ** 0.5 else 0.0  # not more than chance makes it
     return int(max(1, min(np.ceil((1 + rho) / max(1 - rho, 1e-3)), m // MIN_BLOCKS)))
 
 
-def _late_interval(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
+def _late_interval(bins: Bins, scores: Scores, independent: bool) -> Ends:
     """Bounds of the later half's regret per round: below and above, each at 95 %; samples are episodes, or batches."""
-    low, high = scores.low, scores.high[:, None, None]
+    low, high = scores.low, scores.high.reshape(1, -1, 1)
     if not independent:
         rates = bins.rates()
         n, m, d = rates.shape
@@ -208,8 +194,6 @@ def _late_interval(bins: Bins, scores: Scores, independent: bool) -> tuple[float
         high = rates[:, m % size :].reshape(n, -1, size, d).mean(2)
         leading = np.take_along_axis(high, bins.leaders()[:, None, None], 2)
         low = np.concatenate([high, leading], 2).reshape(-1, d + 1)
-    else:
-        high = high.reshape(1, -1, 1)
     return float(_end(low, -1).max()), float(np.mean([_end(each, 1).max() for each in high]))
 
 
@@ -228,45 +212,23 @@ def _halves(scores: Scores, length: int) -> tuple[float, float]:
 
 
 def _decide(
-    p: float,
-    moves: float,
-    fell: bool,
-    late_bounds: tuple[float, float],
-    span: float,
-    explored: bool,
-) -> Verdict:
-    """The verdict, by the rules above; `late_bounds` are those of the later half's regret."""
-    tiny = 1e-12 * span
-    if p <= LEVEL and fell:
-        return "learning"
-    if late_bounds[1] <= max(NEGLIGIBLE * span, tiny) and explored:
-        return "no regret"
-    if late_bounds[0] > tiny and moves > CLEAR:
-        return "not learning"
-    return "cannot tell"
-
-
-def _words(
-    verdict: Verdict, early: float, late: float, falls: float, moves: float, explored: bool
-) -> str:
+    falls: float, moves: float, early: float, late: float, ends: Ends, span: float, explored: bool
+) -> tuple[Verdict, str]:
+    """The verdict by the rules above, and why; `ends` are the bounds of the later half's regret."""
     rates = f"{early:.3g} per round in the first half, {late:.3g} in the second"
-    if verdict == "learning":
-        return f"learning: regret falls, {rates} (p = {max(falls, moves):.2g})"
-    if verdict == "not learning":
-        return (
-            f"not learning: regret does not fall, {rates} (p = {falls:.2g}), "
-            f"and play does not improve (p = {moves:.2g})"
-        )
-    if verdict == "no regret":
-        return f"no regret: next to nothing is left to learn, {rates}"
+    fell, moved = f"{rates} (p = {falls:.2g})", f"(p = {moves:.2g})"
+    if max(falls, moves) <= LEVEL and early - late >= FALL * abs(early):
+        return "learning", f"regret falls, {rates} (p = {max(falls, moves):.2g})"
+    if ends[1] <= NEGLIGIBLE * span and explored:
+        return "no regret", f"next to nothing is left to learn, {rates}"
+    if ends[0] > 1e-12 * span and moves > CLEAR:
+        return "not learning", f"regret does not fall, {fell}, and play does not improve {moved}"
+    why = f"neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, {rates}"
     if moves <= CLEAR:
-        return (
-            f"cannot tell: play moves towards better actions (p = {moves:.2g}), "
-            f"but regret does not clearly fall, {rates} (p = {falls:.2g})"
-        )
-    if not explored:
-        return f"cannot tell: some actions were played too rarely to be compared with, {rates}"
-    return f"cannot tell: neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, {rates}"
+        why = f"play moves towards better actions {moved}, but regret does not clearly fall, {fell}"
+    elif not explored:
+        why = f"some actions were played too rarely to be compared with, {rates}"
+    return "cannot tell", why
 
 
 def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[str, Published]:
@@ -275,5 +237,5 @@ def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[st
     generator, block = np.random.default_rng(seed), block_length(bins.series()[0])
     curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(CURVES)])
     found, null = all_tests(bins.curve()[None], rounds), all_tests(curves, rounds)
-    alarms = {name: float(np.mean(null[name] <= LEVEL)) for name in TESTS}
-    return {name: Published(float(found[name][0]), alarms[name]) for name in TESTS}
+    alarms = {name: float(np.mean(p <= LEVEL)) for name, p in null.items()}
+    return {name: Published(float(p[0]), alarms[name]) for name, p in found.items()}

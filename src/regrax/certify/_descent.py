@@ -8,14 +8,19 @@ far the Hessian of the set is from the expected one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
+from regrax.certify._monte_carlo import best_forecast
+from regrax.certify._sampled_curvature import as_direction, hessian_matrix
+from regrax.theory import Curvature, Direction
 
 POLISH = 12
 """Preconditioned steps from k* after which the minimum of the set is known to rounding."""
@@ -36,7 +41,7 @@ class Descent(NamedTuple):
         nearby_steps: full preconditioned steps from half the stationary step.
     """
 
-    curvature: theory.Curvature
+    curvature: Curvature
     contraction: float
     below: float
     above: float
@@ -73,39 +78,48 @@ def descent(
     exact = theory.curvature(actions, horizon)
     with jax.enable_x64(True):
         value_and_grad = _sampled_loss(actions, horizon, sequences, key)
-        run = _Runner(exact, value_and_grad)
-        start = run.parameters(exact.step)
-        best = run.preconditioned(start, POLISH)[0]
+        walk, newton = partial(_walk, value_and_grad), partial(_newton, exact, value_and_grad)
+        eye, zeros = jnp.eye(actions), jnp.zeros(actions)
+        uniform, half, start = (
+            Direction(-share * exact.step * eye, zeros, zeros) for share in (0, 0.5, 1)
+        )
+        best = walk(start, POLISH, newton)[0]
         least = float(value_and_grad(best)[0])
-        away = best + 1e-4 * jnp.asarray(_one_of_each(exact))
-        uniform, half = run.parameters(0.0), run.parameters(exact.step / 2)
+        away = _moved(best, _one_of_each(exact), 1e-4)
         limit = 2 / exact.largest
+
+        def growth(rate: float, steps: int) -> float:
+            """The factor per step of the gradient's norm over the last quarter."""
+            norms = walk(away, steps, _down(rate))[2]
+            return float((norms[-1] / norms[-1 - steps // 4]) ** (4 / steps))
+
+        def first(start: Direction, steps: int, move: Callable) -> int | None:
+            """The first step before which the loss is within the tolerance of the least."""
+            reached = np.flatnonzero(walk(start, steps, move)[1] - least <= tolerance)
+            return int(reached[0]) if reached.size else None
+
         return Descent(
             exact,
-            run.growth(away, exact.rate, 200),
-            run.growth(away, 0.95 * limit, 60),
-            run.growth(away, 1.05 * limit, 60),
-            _first(run.gradient(uniform, exact.rate, steps)[1] - least, tolerance),
-            _first(run.preconditioned(uniform, 60, HALVINGS)[1] - least, tolerance),
-            _first(run.preconditioned(half, 60)[1] - least, tolerance),
+            growth(exact.rate, 200),
+            growth(0.95 * limit, 60),
+            growth(1.05 * limit, 60),
+            first(uniform, steps, _down(exact.rate)),
+            first(uniform, 60, partial(newton, halvings=HALVINGS)),
+            first(half, 60, newton),
         )
 
 
-def _first(excess: Float[np.ndarray, "n"], tolerance: float) -> int | None:
-    reached = np.flatnonzero(excess <= tolerance)
-    return int(reached[0]) if reached.size else None
+def _moved(p: Direction, move: Direction, size: float) -> Direction:
+    return jax.tree.map(lambda x, change: x + size * change, p, move)
 
 
 def _sampled_loss(actions: int, horizon: int, sequences: int, key: PRNGKeyArray) -> Callable:
-    """Value and gradient of the mean loss in the vector (V, v_c, a); forecasts are computed once."""
+    """Value and gradient of the mean loss in (V, v_c, a); forecasts are computed once."""
     losses = jax.random.normal(key, (horizon, actions, sequences))
-    past = jnp.cumsum(losses, 0) - losses
-    left = jnp.arange(horizon, 0, -1)[:, None]
-    target = jnp.moveaxis(theory.optimal_policy(jnp.moveaxis(past, 1, -1), left), -1, 1)
-    d = actions
+    target = best_forecast(losses)
 
-    def loss(p: Float[Array, "n"]) -> Float[Array, ""]:
-        V, v, a = p[: d * d].reshape(d, d), p[d * d : -d], p[-d:]
+    def loss(p: Direction) -> Float[Array, ""]:
+        V, v, a = p
         moved = jnp.einsum("ij,tjn->tin", V, losses) + v[None, :, None]
         moved = moved * (1 + jnp.einsum("j,tjn->tn", a, losses))[:, None]
         z = jnp.cumsum(moved, 0) - moved
@@ -114,55 +128,38 @@ def _sampled_loss(actions: int, horizon: int, sequences: int, key: PRNGKeyArray)
     return jax.jit(jax.value_and_grad(loss))
 
 
-class _Runner:
-    """Ways to step on one loss, each returning the last parameters and the losses on the way."""
-
-    def __init__(self, exact: theory.Curvature, value_and_grad: Callable) -> None:
-        self.exact, self.value_and_grad = exact, value_and_grad
-
-    def parameters(self, step: float) -> Float[Array, "n"]:
-        d = self.exact.actions
-        return jnp.concatenate([(-step * jnp.eye(d)).ravel(), jnp.zeros(2 * d)])
-
-    def gradient(self, start: Float[Array, "n"], rate: float, steps: int) -> tuple:
-        p, values, norms = start, [], []
-        for _ in range(steps):
-            value, slope = self.value_and_grad(p)
-            values.append(float(value))
-            norms.append(float(jnp.linalg.norm(slope)))
-            p = p - rate * slope
-        return p, np.array(values), np.array(norms)
-
-    def growth(self, start: Float[Array, "n"], rate: float, steps: int) -> float:
-        """The factor per step of the gradient's norm over the last quarter."""
-        norms = self.gradient(start, rate, steps)[2]
-        return float((norms[-1] / norms[-1 - steps // 4]) ** (4 / steps))
-
-    def preconditioned(self, start: Float[Array, "n"], steps: int, halvings: int = 0) -> tuple:
-        p, values = start, []
-        for _ in range(steps):
-            value, slope = self.value_and_grad(p)
-            values.append(float(value))
-            move, size = self._newton(slope), 1.0
-            for _ in range(halvings):
-                if float(self.value_and_grad(p - size * move)[0]) < value:
-                    break
-                size /= 2
-            p = p - size * move
-        return p, np.array(values)
-
-    def _newton(self, slope: Float[Array, "n"]) -> Float[Array, "n"]:
-        d = self.exact.actions
-        gradient = theory.Direction(slope[: d * d].reshape(d, d), slope[d * d : -d], slope[-d:])
-        move = theory.newton_direction(self.exact, gradient)
-        return jnp.concatenate([jnp.ravel(move.values), move.bias, move.scores])
+def _walk(value_and_grad: Callable, p: Direction, steps: int, move: Callable) -> tuple:
+    """The last parameters, and the losses and norms of gradients on the way."""
+    seen = []
+    for _ in range(steps):
+        value, slope = value_and_grad(p)
+        seen.append((float(value), float(jnp.linalg.norm(ravel_pytree(slope)[0]))))
+        p = move(p, value, slope)
+    return p, *np.array(seen).T
 
 
-def _one_of_each(exact: theory.Curvature) -> Float[np.ndarray, "n"]:
-    """A direction with a part in the eigenspace of every eigenvalue, in the order V, v_c, a."""
-    from regrax.certify._sampled_curvature import hessian_matrix
+def _down(rate: float) -> Callable:
+    return lambda p, value, slope: _moved(p, slope, -rate)
 
-    d = exact.actions
-    vectors = np.linalg.eigh(hessian_matrix(exact))[1][:, exact.flat :].sum(1)
-    V, a, v = np.split(vectors, [d * d, d * d + d])
-    return np.concatenate([V, v, a])
+
+def _newton(
+    exact: Curvature,
+    value_and_grad: Callable,
+    p: Direction,
+    value: Array,
+    slope: Direction,
+    halvings: int = 0,
+) -> Direction:
+    """A preconditioned step, halved while the loss does not fall."""
+    move, size = theory.newton_direction(exact, slope), 1.0
+    for _ in range(halvings):
+        if value_and_grad(_moved(p, move, -size))[0] < value:
+            break
+        size /= 2
+    return _moved(p, move, -size)
+
+
+def _one_of_each(exact: Curvature) -> Direction:
+    """A direction with a part in the eigenspace of every eigenvalue."""
+    vectors = np.linalg.eigh(hessian_matrix(exact))[1][:, exact.flat :]
+    return as_direction(vectors.sum(1), exact.actions)

@@ -6,11 +6,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
-from regrax.certify._monte_carlo import suffered
 from regrax.learners import Scalar
 from regrax.sharding import Devices, everywhere, mesh_of, split, together
 
@@ -102,27 +102,35 @@ def _samples(
 ) -> dict[str, Float[Array, "_"]]:
     rounds, d, _ = shape
     losses = split(jax.random.normal(key, shape), mesh)
-    total, before = losses.sum(0), jnp.cumsum(losses, 0) - losses
+    total = losses.sum(0)
     best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
-    policies = jax.nn.softmax(-step * before, axis=1)
-    # J S for every round, J the Jacobian of softmax at the logits
-    moved = policies * (before - jnp.sum(policies * before, 1, keepdims=True))
     step = jnp.asarray(step, float)
-    regret, slope = jax.jvp(
-        lambda k: suffered(k, losses) - total.min(0), (step,), (jnp.ones_like(step),)
-    )
-    identity = 2 * jnp.sum(moved * (best[None] - policies), (0, 1))
-    forecast = jnp.sum((policies - best[None]) ** 2, (0, 1))
-    shares = jnp.arange(rounds).astype(losses.dtype) / rounds
-    last, spread = before[-1], rounds - 1
-    inner = jnp.sum((last - last.mean(0, keepdims=True)) * policies[-1], 0) / d
+
+    def play(past: Float[Array, "d n"]) -> tuple[Float[Array, "d n"], Float[Array, "d n"]]:
+        """The policy after these losses, and its derivative in the step."""
+        policy = jax.nn.softmax(-step * past, axis=0)
+        return policy, policy * (jnp.sum(policy * past, 0, keepdims=True) - past)
+
+    def add_round(carry: tuple, loss: Float[Array, "d n"]) -> tuple[tuple, None]:
+        past, sums = carry
+        policy, change = play(past)
+        ahead = policy - best
+        terms = (policy * loss, change * loss, change * ahead, ahead**2, past * best)
+        return (past + loss, [x + term for x, term in zip(sums, terms, strict=True)]), None
+
+    # actions are summed once, at the end: sums over so short an axis would take most of the time
+    nothing = jnp.zeros_like(total)
+    sums = lax.scan(add_round, (nothing, [nothing] * 5), losses)[0][1]
+    suffered, slope, response, forecast, hindsight = (x.sum(0) for x in sums)
+    least, last = total.min(0), total - losses[-1]
+    regret, policy = suffered - least, play(last)[0]
+    inner = jnp.sum((last - last.mean(0, keepdims=True)) * policy, 0) / d
     heads = regret.reshape(d, -1).sum(0)
     found = {
-        "conditional expectation": jnp.sum(before * best[None], (0, 1))
-        - shares.sum() * total.min(0),
-        "derivative identity": 2 * regret * slope - identity,
+        "conditional expectation": hindsight - (rounds - 1) / 2 * least,
+        "derivative identity": 2 * (regret * slope - response),
         "regret does not depend on the step": slope,
-        "softmax expectation": inner + spread * step / d * (1 - jnp.sum(policies[-1] ** 2, 0)),
+        "softmax expectation": inner + (rounds - 1) * step / d * (1 - jnp.sum(policy**2, 0)),
         "swap decomposition": heads**2 - d * exact - d * (d - 1) * rounds * mean_least**2,
         "hindsight identity": regret**2 - forecast - rounds * (square_least - 1),
     }

@@ -5,10 +5,11 @@ $\alpha(k) (I - 11^\top/d)$ in $V$, with $\alpha(k) = -L'(k)/(d-1)$, which is ze
 architecture the same in every head's own block, and zero in the blocks of the others.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
@@ -22,6 +23,7 @@ from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
 SEQUENCES_PER_CHUNK = 250  # sequences whose gradients are held at once
 DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than this
+OWN = ("V", "V, own blocks")  # where the gradient is alpha (I - 11^T/d)
 
 
 class Block(NamedTuple):
@@ -50,13 +52,17 @@ class Block(NamedTuple):
         """How often the largest of this many independent z-scores is as large as ours."""
         from scipy.special import ndtr
 
-        tail = 2 * ndtr(-np.abs(self.z).max())
-        return float(-np.expm1(len(self.z) * np.log1p(-tail)))
+        return largest_of(len(self.z), 2 * ndtr(-np.abs(self.z).max()))
 
     @property
     def holds(self) -> bool:
         """Whether the claim survives."""
         return self.p_value > DOUBT
+
+
+def largest_of(count: int, tail: float) -> float:
+    """How often the largest of `count` independent scores is one that a single score reaches with chance `tail`."""
+    return float(-np.expm1(count * np.log1p(-min(tail, 1 - 1e-15))))
 
 
 def gradient_blocks(
@@ -88,78 +94,53 @@ def gradient_blocks(
     checks.at_least("sequences", sequences, 16 * SEQUENCES_PER_CHUNK)
     step = theory.step_size(actions, horizon) if step is None else step
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
+    single = architecture == "single"
+    layer = LinearAttention if single else SwapAttention
+    objective = RegretObjective if single else SwapRegretObjective
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
-        model, objective = _configuration(architecture, actions, horizon, step)
-        placed = everywhere((model, objective, key), mesh)
-        mean, error = _moments(*placed, sequences // SEQUENCES_PER_CHUNK, mesh)
-    if architecture == "single":
-        return _single_blocks(mean, error, target)
-    return _swap_blocks(mean, error, target)
-
-
-def _configuration(
-    architecture: Architecture, actions: int, horizon: int, step: float
-) -> tuple[Learner, Objective]:
-    if architecture == "single":
-        return LinearAttention.hedge(actions, step), RegretObjective(
-            actions, horizon, baseline=False
+        placed = everywhere(
+            (jnp.asarray(step, float), objective(actions, horizon, baseline=False), key), mesh
         )
-    return SwapAttention.hedge(actions, step), SwapRegretObjective(actions, horizon, baseline=False)
+        mean, error = _moments(layer, *placed, sequences // SEQUENCES_PER_CHUNK, mesh)
+    pairs = zip(_parts(mean).items(), _parts(error).values(), strict=True)
+    return [
+        Block(name, value, spread, np.resize(target if name in OWN else 0.0, value.size))
+        for (name, value), spread in pairs
+    ]
 
 
 @eqx.filter_jit
 def _moments(
-    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, mesh: Mesh | None
+    layer: type[LinearAttention | SwapAttention],
+    step: Float[Array, ""],
+    objective: Objective,
+    key: PRNGKeyArray,
+    chunks: int,
+    mesh: Mesh | None,
 ) -> tuple[Learner, Learner]:
-    """Mean and standard error of the gradient over chunks of fresh sequences."""
+    """Mean and standard error of the gradient at Hedge's parameters, over chunks of fresh sequences."""
 
     def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
         model, objective, key = shared
         data = objective.draw(SEQUENCES_PER_CHUNK, key=jax.random.fold_in(key, index))
         return jax.grad(objective.loss)(model, data)
 
+    model = layer.hedge(objective.actions, step)
     every = each(gradient, (model, objective, key), chunks, mesh)
     mean = jax.tree.map(lambda g: g.mean(0), every)
     return mean, jax.tree.map(lambda g: g.std(0, ddof=1) / chunks**0.5, every)
 
 
-def _block(
-    name: str, mean: Array, error: Array, expected: Float[np.ndarray, "n"] | None = None
-) -> Block:
-    gradient = np.ravel(np.asarray(mean))
-    target = np.zeros(gradient.size) if expected is None else expected
-    return Block(name, gradient, np.ravel(np.asarray(error)), target)
-
-
-def _single_blocks(mean: Learner, error: Learner, target: Float[np.ndarray, "n"]) -> list[Block]:
-    parts = {"V": "values", "a": "scores", "v_c": "bias"}
-    return [
-        _block(name, getattr(mean, part), getattr(error, part), target if name == "V" else None)
-        for name, part in parts.items()
-    ]
-
-
-def _swap_blocks(mean: Learner, error: Learner, target: Float[np.ndarray, "n"]) -> list[Block]:
-    values, spread = (np.asarray(tree.values) for tree in (mean, error))  # pyright: ignore
-    d = values.shape[0]
-    values, spread = (v.reshape(d, d, d, d) for v in (values, spread))  # head, row, block, column
-    own = [(values[j, :, j].ravel(), spread[j, :, j].ravel()) for j in range(d)]
-    others = [
-        (values[j, :, r].ravel(), spread[j, :, r].ravel())
-        for j in range(d)
-        for r in range(d)
-        if r != j
-    ]
-    stacked = [np.concatenate(part) for part in zip(*own, strict=True)]
-    apart = [np.concatenate(part) for part in zip(*others, strict=True)]
-    rest = [
-        _block(n, getattr(mean, p), getattr(error, p))
-        for n, p in (("a", "scores"), ("v_c", "bias"))
-    ]
-    return [
-        Block("V, own blocks", *stacked, expected=np.tile(target, d)),
-        Block("V, other blocks", *apart, expected=np.zeros(apart[0].size)),
-        *rest,
-    ]
+def _parts(tree: Any) -> dict[str, Float[np.ndarray, "n"]]:
+    """The parameters by block: of the swap architecture every head's own block apart from those of the others."""
+    values = np.asarray(tree.values)
+    d = len(values)
+    parts = {"V": values}
+    if values.size > d**2:
+        blocks = values.reshape(d, d, d, d).swapaxes(1, 2)  # head, block, row, column
+        own = np.eye(d, dtype=bool)
+        parts = {"V, own blocks": blocks[own], "V, other blocks": blocks[~own]}
+    parts |= {"a": np.asarray(tree.scores), "v_c": np.asarray(tree.bias)}
+    return {name: part.ravel() for name, part in parts.items()}

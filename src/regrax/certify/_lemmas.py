@@ -6,11 +6,13 @@ rounding. Where the printed form fails, the corrected one is tested beside it.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.nn import softmax
+from jax.numpy.linalg import norm
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax.regret import swap_regret
@@ -53,25 +55,33 @@ class Finding(NamedTuple):
 
 def jacobian(z: Vector) -> Float[Array, "d d"]:
     r"""$J(z) = \mathrm{Diag}(p) - pp^\top$, $p = \mathrm{softmax}(z)$."""
-    p = jax.nn.softmax(z)
+    p = softmax(z)
     return jnp.diag(p) - jnp.outer(p, p)
 
 
+def _largest(x: Array) -> Float[Array, ""]:
+    return jnp.abs(x).max()
+
+
 def _inf(matrix: Float[Array, "d d"]) -> Float[Array, ""]:
-    return jnp.abs(matrix).sum(1).max()
+    return norm(matrix, jnp.inf)
 
 
 def _op(matrix: Float[Array, "d d"]) -> Float[Array, ""]:
-    return jnp.linalg.norm(matrix, 2)
+    return norm(matrix, 2)
 
 
-def _same(left: Array, right: Array, scale: Array | float = 1.0) -> Float[Array, ""]:
+def _same(left: Array, right: Any, scale: Array | float = 1.0) -> Float[Array, ""]:
     """A difference of rounding size, beside terms of size `scale`, counts as a ratio below 1."""
-    return jnp.abs(left - right).max() / (ROUNDING * scale)
+    return _largest(left - right) / (ROUNDING * scale)
 
 
 def _flat(z: Vector) -> Float[Array, "d d"]:
     return jacobian(jnp.zeros_like(z))
+
+
+def _away(z: Vector) -> Float[Array, "d d"]:
+    return jacobian(z) - _flat(z)
 
 
 def _slope(z: Vector, h: Vector) -> Float[Array, "d d"]:
@@ -83,63 +93,57 @@ def _second(z: Vector, h: Vector) -> Float[Array, "d d"]:
 
 
 def _remainder(z: Vector) -> Vector:
-    return jax.nn.softmax(z) - 1 / z.size - _flat(z) @ z
+    return softmax(z) - 1 / z.size - _flat(z) @ z
 
 
 def _swap_printed(z: Vector, transposed: bool) -> Float[Array, ""]:
     """Swap regret of two rounds by listing maps of two actions, with the display's P or its transpose."""
-    policies = jax.nn.softmax(jnp.stack([z[:2], z[::-1][:2]]), 1)
+    policies = softmax(jnp.stack([z[:2], z[::-1][:2]]), 1)
     losses = jnp.stack([z[:2], -2 * z[::-1][:2]])
     maps = [jnp.eye(2)[jnp.array(s)] for s in ((0, 0), (0, 1), (1, 0), (1, 1))]
     values = [jnp.sum(policies * (losses - losses @ (p if transposed else p.T))) for p in maps]
-    size = jnp.abs(losses).sum()
-    return _same(
-        jnp.max(jnp.stack(values))[None], jnp.asarray(swap_regret(policies, losses))[None], size
-    )
+    return _same(jnp.stack(values).max(), swap_regret(policies, losses), jnp.abs(losses).sum())
 
 
 LEMMAS = (
     Lemma("softmax Jacobian (a)", "J 1 = 0", "as printed",
-          lambda z, x, h, a: jnp.abs(jacobian(z).sum(1)).max() / 1e-14),
+          lambda z, x, h, a: _largest(jacobian(z).sum(1)) / 1e-14),
     Lemma("softmax Jacobian (a)", "J is positive semidefinite", "as printed",
           lambda z, x, h, a: -jnp.linalg.eigvalsh(jacobian(z))[0] / 1e-14),
     Lemma("softmax Jacobian (b)", "||J||_op = ||J||_inf", "as printed",
-          lambda z, x, h, a: _same(_op(jacobian(z))[None], _inf(jacobian(z))[None])),
+          lambda z, x, h, a: _same(_op(jacobian(z)), _inf(jacobian(z)))),
     Lemma("softmax Jacobian (b)", "||J||_op <= ||J||_inf", "corrected",
           lambda z, x, h, a: _op(jacobian(z)) / _inf(jacobian(z))),
     Lemma("softmax Jacobian (b)", "||J||_inf <= 1/2", "as printed",
           lambda z, x, h, a: 2 * _inf(jacobian(z))),
     Lemma("softmax Jacobian (c)", "||softmax(z) - softmax(x)|| <= ||z - x|| / 2", "as printed",
-          lambda z, x, h, a: 2 * jnp.linalg.norm(jax.nn.softmax(z) - jax.nn.softmax(x)) / jnp.linalg.norm(z - x)),
+          lambda z, x, h, a: 2 * norm(softmax(z) - softmax(x)) / norm(z - x)),
     Lemma("softmax Jacobian (d)", "||J(z) - J(x)||_op <= 3/2 ||z - x||", "as printed",
-          lambda z, x, h, a: _op(jacobian(z) - jacobian(x)) / (1.5 * jnp.linalg.norm(z - x))),
+          lambda z, x, h, a: _op(jacobian(z) - jacobian(x)) / (1.5 * norm(z - x))),
     Lemma("softmax Jacobian (e)", "||DJ(z)[h]||_inf <= 2 ||h||_inf", "as printed",
-          lambda z, x, h, a: _inf(_slope(z, h)) / (2 * jnp.abs(h).max())),
+          lambda z, x, h, a: _inf(_slope(z, h)) / (2 * _largest(h))),
     Lemma("softmax Jacobian (f)", "||D2J(z)[h,h]||_inf <= 16/d e^(2||z||_inf) ||h||_inf^2", "as printed",
-          lambda z, x, h, a: _inf(_second(z, h)) * z.size
-          / (16 * jnp.exp(2 * jnp.abs(z).max()) * jnp.abs(h).max() ** 2)),
+          lambda z, x, h, a: _inf(_second(z, h)) * z.size / (16 * jnp.exp(2 * _largest(z)) * _largest(h) ** 2)),
     Lemma("policy expansion", "||r||_2 <= 3/4 ||z||_2^2", "as printed",
-          lambda z, x, h, a: jnp.linalg.norm(_remainder(z)) / (0.75 * jnp.sum(z**2))),
+          lambda z, x, h, a: norm(_remainder(z)) / (0.75 * jnp.sum(z**2))),
     Lemma("policy expansion", "||r||_inf <= ||z||_inf^2", "as printed",
-          lambda z, x, h, a: jnp.abs(_remainder(z)).max() / jnp.abs(z).max() ** 2),
+          lambda z, x, h, a: _largest(_remainder(z)) / _largest(z) ** 2),
     Lemma("Jacobian expansion", "||J(z) - J_0||_inf <= 2 ||z||_inf", "as printed",
-          lambda z, x, h, a: _inf(jacobian(z) - _flat(z)) / (2 * jnp.abs(z).max())),
+          lambda z, x, h, a: _inf(_away(z)) / (2 * _largest(z))),
     Lemma("J_0 refined", "||J_0 x||_inf <= (||x||_inf + |1'x|) / d", "as printed",
-          lambda z, x, h, a: jnp.abs(_flat(x) @ x).max() * x.size / (jnp.abs(x).max() + jnp.abs(x.sum()))),
+          lambda z, x, h, a: _largest(_flat(x) @ x) * x.size / (_largest(x) + jnp.abs(x.sum()))),
     Lemma("J_0 norms", "||J_0||_inf = 2 (d-1) / d^2", "as printed",
-          lambda z, x, h, a: _same(_inf(_flat(z))[None], jnp.array([2 * (z.size - 1) / z.size**2]))),
+          lambda z, x, h, a: _same(_inf(_flat(z)), 2 * (z.size - 1) / z.size**2)),
     Lemma("J_0 norms", "||J_0||_op = 1/d", "as printed",
-          lambda z, x, h, a: _same(_op(_flat(z))[None], jnp.array([1 / z.size]))),
+          lambda z, x, h, a: _same(_op(_flat(z)), 1 / z.size)),
     Lemma("null direction", "(J - J_0) x = (J - J_0) J_0 x", "as printed",
-          lambda z, x, h, a: _same((jacobian(z) - _flat(z)) @ x,
-                                   (jacobian(z) - _flat(z)) @ (_flat(z) @ x), jnp.abs(x).max())),
+          lambda z, x, h, a: _same(_away(z) @ x, _away(z) @ (_flat(z) @ x), _largest(x))),
     Lemma("null direction", "(J - J_0) x = d (J - J_0) J_0 x", "corrected",
-          lambda z, x, h, a: _same((jacobian(z) - _flat(z)) @ x,
-                                   z.size * (jacobian(z) - _flat(z)) @ (_flat(z) @ x), jnp.abs(x).max())),
+          lambda z, x, h, a: _same(_away(z) @ x, z.size * _away(z) @ (_flat(z) @ x), _largest(x))),
     Lemma("global sign", "<J(-a x) x, softmax(-a x)> <= 0 for a >= 0", "as printed",
-          lambda z, x, h, a: jax.nn.softmax(-a * x) @ (jacobian(-a * x) @ x) / 1e-14),
+          lambda z, x, h, a: softmax(-a * x) @ (jacobian(-a * x) @ x) / 1e-14),
     Lemma("DJ at zero", "||DJ(0)[h]||_inf <= 6/d ||h||_inf", "as printed",
-          lambda z, x, h, a: _inf(_slope(jnp.zeros_like(z), h)) * z.size / (6 * jnp.abs(h).max())),
+          lambda z, x, h, a: _inf(_slope(jnp.zeros_like(z), h)) * z.size / (6 * _largest(h))),
     Lemma("swap regret display", "max over P of sum <pi, l - P^T l>, P row-stochastic", "as printed",
           lambda z, x, h, a: _swap_printed(z, transposed=True)),
     Lemma("swap regret display", "max over P of sum <pi, l - P l>", "corrected",
@@ -165,7 +169,7 @@ def _worst(lemma: Lemma, key: PRNGKeyArray, samples: int) -> Finding:
     worst = {
         d: float(_ratios(lemma.ratio, jax.random.fold_in(key, d), d, samples).max()) for d in SIZES
     }
-    actions = max(worst, key=lambda d: worst[d])
+    actions = max(worst, key=worst.__getitem__)
     return Finding(lemma, worst[actions], actions)
 
 

@@ -13,9 +13,9 @@ Gaussian blocks. All estimators minimise the same expectation up to a constant:
 
 import math
 from collections.abc import Callable
-from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,7 +29,7 @@ from regrax.theory import optimal_policy
 
 Architecture = Literal["single", "swap"]
 Estimator = Literal["paper", "hindsight", "conditional", "antithetic", "quasi"]
-ESTIMATORS: tuple[Estimator, ...] = ("paper", "hindsight", "conditional", "antithetic", "quasi")
+ESTIMATORS: tuple[Estimator, ...] = get_args(Estimator)
 GRID_FACTOR = 16.0  # the first grid reaches this factor up and down from 2 / sqrt(T)
 GRID_POINTS = 9
 GRID_LEVELS = 6  # each grid is 4 times finer: the last is 0.1 % apart
@@ -72,63 +72,54 @@ def monte_carlo_steps(
     if estimator not in ESTIMATORS:
         raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
     heads = actions if architecture == "swap" else 1
-    draw = _draws(estimator, (horizon, actions, heads * samples))
-    mesh = mesh_of(devices, pieces=1)
-    step = partial(_one_run, draw=draw, heads=heads, estimator=estimator, mesh=mesh)
-    return jnp.stack([step(jax.random.fold_in(key, run)) for run in range(runs)])
-
-
-def _one_run(
-    key: PRNGKeyArray, draw: Callable, heads: int, estimator: Estimator, mesh: Mesh | None
-) -> Float[Array, ""]:
+    mesh, shape = mesh_of(devices, pieces=1), (horizon, actions, heads * samples)
+    keys = [jax.random.fold_in(key, run) for run in range(runs)]
     if mesh is None or estimator == "quasi":  # Sobol points are made on the host
-        return here(_step(everywhere(draw(key), mesh), heads, estimator, mesh), mesh)
-    return here(_spread(everywhere(key, mesh), draw, heads, estimator, mesh), mesh)
+        draws = (_draw(key, shape, estimator) for key in keys)
+        steps = [_step(everywhere(losses, mesh), heads, estimator, mesh) for losses in draws]
+    else:
+        steps = [_spread(everywhere(key, mesh), shape, heads, estimator, mesh) for key in keys]
+    return jnp.stack(here(steps, mesh))
 
 
-@partial(jax.jit, static_argnames=("draw", "heads", "estimator", "mesh"))
+@eqx.filter_jit
 def _spread(
-    key: PRNGKeyArray, draw: Callable, heads: int, estimator: Estimator, mesh: Mesh
+    key: PRNGKeyArray, shape: tuple[int, int, int], heads: int, estimator: Estimator, mesh: Mesh
 ) -> Float[Array, ""]:
     """A run whose sequences are drawn where they are used."""
-    return _step(split(draw(key), mesh), heads, estimator, mesh)
+    return _step(split(_draw(key, shape, estimator), mesh), heads, estimator, mesh)
 
 
-def _draws(
-    estimator: Estimator, shape: tuple[int, int, int]
-) -> Callable[[PRNGKeyArray], Float[Array, "T d n"]]:
-    """How losses are drawn; the sequence axis is last, where it is contiguous, a sequence's blocks side by side."""
+def _draw(
+    key: PRNGKeyArray, shape: tuple[int, int, int], estimator: Estimator
+) -> Float[Array, "T d n"]:
+    """Losses; the sequence axis is last, where it is contiguous, a sequence's blocks side by side."""
     horizon, actions, count = shape
     if estimator == "quasi":
-        return partial(_sobol, horizon=horizon, actions=actions, count=count)
+        return _sobol(key, shape)
     if estimator == "antithetic":
-        return partial(_pairs, shape=(horizon, actions, -(-count // 2)), count=count)
-    return partial(_normal, shape=shape)
+        half = _normal(key, (horizon, actions, -(-count // 2)))
+        return jnp.concatenate([half, -half], axis=2)[..., :count]
+    return _normal(key, shape)
 
 
-@partial(jax.jit, static_argnames="shape")
+@eqx.filter_jit
 def _normal(key: PRNGKeyArray, shape: tuple[int, int, int]) -> Float[Array, "T d n"]:
     return jax.random.normal(key, shape)
 
 
-def _pairs(key: PRNGKeyArray, shape: tuple[int, int, int], count: int) -> Float[Array, "T d n"]:
-    half = _normal(key, shape)
-    return jnp.concatenate([half, -half], axis=2)[..., :count]
-
-
-def _sobol(key: PRNGKeyArray, horizon: int, actions: int, count: int) -> Float[Array, "T d n"]:
+def _sobol(key: PRNGKeyArray, shape: tuple[int, int, int]) -> Float[Array, "T d n"]:
     from scipy.special import ndtri
     from scipy.stats import qmc
 
+    horizon, actions, count = shape
     seed = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    points = qmc.Sobol(horizon * actions, rng=seed).random_base2(math.ceil(math.log2(count)))[
-        :count
-    ]
-    inside = np.clip(points, 1e-9, 1 - 1e-9)
-    return jnp.asarray(ndtri(inside).T.reshape(horizon, actions, count), float)
+    points = qmc.Sobol(horizon * actions, rng=seed).random_base2(math.ceil(math.log2(count)))
+    inside = np.clip(points[:count], 1e-9, 1 - 1e-9)
+    return jnp.asarray(ndtri(inside).T.reshape(shape), float)
 
 
-@partial(jax.jit, static_argnames=("heads", "estimator", "mesh"))
+@eqx.filter_jit
 def _step(
     losses: Float[Array, "T d n"], heads: int, estimator: Estimator, mesh: Mesh | None
 ) -> Float[Array, ""]:
@@ -142,7 +133,7 @@ def _step(
         offsets = width * jnp.linspace(-1, 1, GRID_POINTS)
         return centre + offsets[jnp.argmin(lax.map(objective, jnp.exp(centre + offsets)))], None
 
-    start = jnp.log(jnp.asarray(2 / losses.shape[0] ** 0.5))
+    start = jnp.log(jnp.asarray(2 / len(losses) ** 0.5))
     widths = jnp.array(
         [math.log(GRID_FACTOR) * (2 / (GRID_POINTS - 1)) ** level for level in range(GRID_LEVELS)]
     )
@@ -158,25 +149,23 @@ def _objective(
             (suffered(k, losses) - total.min(0)).reshape(heads, -1).sum(0) ** 2
         )
     if estimator == "conditional":
-        rounds = losses.shape[0]
-        before = jnp.cumsum(losses, 0) - losses
-        left = jnp.arange(rounds, 0, -1)[:, None]
-        forecast = jnp.moveaxis(optimal_policy(jnp.moveaxis(before, 1, -1), left), -1, 1)
+        forecast = best_forecast(losses)
     else:
-        best = jax.nn.one_hot(total.argmin(0), total.shape[0], axis=0, dtype=losses.dtype)
+        best = jax.nn.one_hot(total.argmin(0), len(total), axis=0, dtype=losses.dtype)
         forecast = jnp.broadcast_to(best, losses.shape)
-    return lambda k: jnp.mean(_forecast_error(k, losses, forecast))
+    return lambda k: jnp.mean(_along(k, losses, forecast, lambda pi, target: (pi - target) ** 2))
+
+
+def best_forecast(losses: Float[Array, "T d n"]) -> Float[Array, "T d n"]:
+    """The best possible policy of every round, given the losses before it."""
+    before = jnp.moveaxis(jnp.cumsum(losses, 0) - losses, 1, -1)
+    left = jnp.arange(len(losses), 0, -1)[:, None]
+    return jnp.moveaxis(optimal_policy(before, left), -1, 1)
 
 
 def suffered(step: Float[Array, ""], losses: Float[Array, "T d n"]) -> Float[Array, "n"]:
     """The loss of smoothed fictitious play on every sequence, one round after the other."""
     return _along(step, losses, losses, lambda policy, loss: policy * loss)
-
-
-def _forecast_error(
-    step: Float[Array, ""], losses: Float[Array, "T d n"], forecast: Float[Array, "T d n"]
-) -> Float[Array, "n"]:
-    return _along(step, losses, forecast, lambda policy, target: (policy - target) ** 2)
 
 
 def _along(

@@ -61,7 +61,7 @@ def numerical_step(
 
     >>> import jax
     >>> from regrax.training import Gaussian
-    >>> found = numerical_step(Gaussian(), 3, 20, key=jax.random.key(0), sequences=20_000)
+    >>> found = numerical_step(Gaussian(), 3, 20, key=jax.random.key(0), sequences=2000)
     >>> found.low < 0.4479 < found.high
     True
     """

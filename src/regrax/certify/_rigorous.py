@@ -22,8 +22,6 @@ NEWTON_SHARE = 0.03
 SMALLEST_PIECE = 1e-6
 """A piece of the interval, as a share of the step, that is not cut further: the sign is then left open."""
 
-Verdict = Literal["proved", "refuted", "undecided"]
-
 
 class Enclosure(NamedTuple):
     """A ball of `flint.arb` that is proved to hold a number."""
@@ -40,7 +38,7 @@ class Enclosure(NamedTuple):
         """Twice the radius, rounded up."""
         return float(2 * self.ball.rad())
 
-    def verdict(self, claim: str) -> Verdict:
+    def verdict(self, claim: str) -> Literal["proved", "refuted", "undecided"]:
         """What is proved of a claim in decimals: that the number is within one unit of its last digit."""
         from flint import arb
 
@@ -114,12 +112,9 @@ def _derivatives(k: Any, horizon: int, digits: int, widen: float = 1.0) -> tuple
     """L'(k) and L''(k) for a ball of steps."""
     from flint import arb
 
-    first, second = arb(0), arb(0)
-    for n in range(1, horizon):
-        sums = round_sums(k, n, horizon, digits, widen)
-        first += arb(2 * n).sqrt() * sums.slope
-        second += 2 * n * sums.curvature_2
-    return first, second
+    sums = [(n, round_sums(k, n, horizon, digits, widen)) for n in range(1, horizon)]
+    first = sum(arb(2 * n).sqrt() * of.slope for n, of in sums)
+    return first, sum(2 * n * of.curvature_2 for n, of in sums)
 
 
 def _stationary(horizon: int, digits: int, widen: float) -> tuple[Any, Any]:
@@ -133,12 +128,17 @@ def _stationary(horizon: int, digits: int, widen: float) -> tuple[Any, Any]:
     inner = middle * arb(1, NEWTON_SHARE)
     first = _derivatives(middle, horizon, digits, widen)[0]
     second = _derivatives(inner, horizon, ROUGH_DIGITS, widen)[1]
+    return newton_step(middle, first, second, inner), inner
+
+
+def newton_step(middle: Any, first: Any, second: Any, inner: Any) -> Any:
+    """The only root in `inner`, enclosed: from L' at its middle, and L'' on all of it."""
     if not second > 0:
         raise NotProved(f"L'' could not be shown to be above 0 near k*: it is in {second}")
     root = middle - first / second
     if not inner.contains_interior(root):
         raise NotProved(f"the Newton step leaves its interval: {root} is not inside {inner}")
-    return root, inner
+    return root
 
 
 def _only_root(horizon: int, inner: Any, step: float, reach: float) -> tuple[float, float]:
@@ -173,17 +173,16 @@ def _optimal_loss(horizon: int) -> Any:
     r"""$L^* = T/2 - \frac1\pi \sum_n \arcsin(n/T)$."""
     from flint import arb
 
-    angles = sum(((arb(n) / horizon).asin() for n in range(1, horizon)), arb(0))
+    angles = sum((arb(n) / horizon).asin() for n in range(1, horizon))
     return arb(horizon) / 2 - angles / arb.pi()
 
 
 def _eigenvalues(k: Any, sums: list[RoundSums]) -> Iterator[tuple[str, Any]]:
     """The blocks of `regrax.theory._curvature_blocks` for two actions; the sum of slopes is 0 at the root itself."""
-    n = range(1, len(sums) + 1)
-    trace = [2 * s.curvature for s in sums]
-    along = [2 * s.curvature_2 for s in sums]
-    fourth = [2 * s.curvature_4 for s in sums]
-    rows = list(zip(n, trace, along, fourth, strict=True))  # below: i, t, a, f
+    # below i is n, and t, a, f are the trace, along and along the square
+    rows = [
+        (i, 2 * s.curvature, 2 * s.curvature_2, 2 * s.curvature_4) for i, s in enumerate(sums, 1)
+    ]
     yield "step", sum(i * a for i, _, a, _ in rows)
     yield "common score", k * k * sum(a + (i - 1) * t for i, t, a, _ in rows)
     yield "common loss", sum(i * t for i, t, _, _ in rows)

@@ -22,11 +22,12 @@ out $Q > Q_0$ therefore costs at most $e^{-0.8 Q_0} \frac{45 n + 1}{2\pi n\sqrt{
 
 import math
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 from regrax import _checks as checks, theory
-from regrax.certify._rigorous import Enclosure, NotProved
-from regrax.certify._trapezoid import StripError, precision
+from regrax.certify._rigorous import Enclosure, newton_step
+from regrax.certify._trapezoid import cdf_bound, check_strip, precision, rule_error
 
 NEWTON_SHARE = 1e-3
 
@@ -62,31 +63,23 @@ def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> 
         middle = arb(guess)
         inner = middle * arb(1, NEWTON_SHARE)
         lattices = [_lattice(n, horizon, digits, guess, widen) for n in range(1, horizon)]
-        first, second = (sum(part, arb(0)) for part in zip(*_all(middle, lattices), strict=True))
+        first, second = _derivatives(middle, lattices)
         middle = (middle - first / second).mid()  # nothing is proved yet
-        first = sum((each[0] for each in _all(middle, lattices)), arb(0))
-        second = sum((each[1] for each in _all(inner, lattices)), arb(0))
-        if not second > 0:
-            raise NotProved(f"L'' could not be shown to be above 0 near k*: it is in {second}")
-        root = middle - first / second
-        if not inner.contains_interior(root):
-            raise NotProved(f"the Newton step leaves its interval: {root} is not inside {inner}")
-        return Enclosure(root)
+        first, second = _derivatives(middle, lattices)[0], _derivatives(inner, lattices)[1]
+        return Enclosure(newton_step(middle, first, second, inner))
 
 
-def _all(k: Any, lattices: list[Lattice]) -> list[tuple[Any, Any]]:
-    return [_derivatives(k, lattice) for lattice in lattices]
+def _derivatives(k: Any, lattices: list[Lattice]) -> list[Any]:
+    """L'(k) and L''(k) for a ball of steps."""
+    rounds = (_of_round(k, lattice) for lattice in lattices)
+    return [sum(part) for part in zip(*rounds, strict=True)]
 
 
-def _derivatives(k: Any, lattice: Lattice) -> tuple[Any, Any]:
+def _of_round(k: Any, lattice: Lattice) -> tuple[Any, Any]:
     """What one round adds to L' and L'', with their errors."""
     from flint import arb
 
-    if not k * lattice.strip <= arb.pi() / 2:
-        raise StripError(
-            f"the strip must have half width at most pi/2 over the step {float(k):.6g}, "
-            f"got {float(lattice.strip):.6g}: nothing is proved beyond"
-        )
+    check_strip(k, lattice.strip)
     w = [(-k * x).exp() for x in lattice.nodes]
     xw = [x * y for x, y in zip(lattice.nodes, w, strict=True)]
     xxw = [x * y for x, y in zip(lattice.nodes, xw, strict=True)]
@@ -97,8 +90,7 @@ def _derivatives(k: Any, lattice: Lattice) -> tuple[Any, Any]:
         F, away = N * pi, weight * (pi - best)
         first += away * F
         second += weight * F * F + away * (2 * N * F - (xxw[i] + xxw[j]) * pi * pi)
-    errors = [_error(lattice, power) for power in (1, 2)]
-    return 6 * (first + errors[0]), 6 * (second + errors[1])
+    return 6 * (first + _error(lattice, 1)), 6 * (second + _error(lattice, 2))
 
 
 def _error(lattice: Lattice, power: int) -> Any:
@@ -106,17 +98,15 @@ def _error(lattice: Lattice, power: int) -> Any:
     from flint import arb
 
     n, a, h = lattice.played, lattice.strip, lattice.spacing
-    over = a / arb(lattice.remaining).sqrt()
-    D = arb(2).sqrt() + 1 + over * (over * over / 2).exp() / (2 * arb.pi()).sqrt()
+    D = arb(2).sqrt() + cdf_bound(a / arb(lattice.remaining).sqrt())
     size = D / 2 if power == 1 else arb(1) / 4 + 2 * D
-    peak = (
-        h / (4 * arb.pi() * n).sqrt()
-    )  # a lattice sum exceeds its integral by the height of each hump at most
+    # a lattice sum exceeds its integral by the height of each hump at most
+    peak = h / (4 * arb.pi() * n).sqrt()
     mass, square = 1 + peak, 2 * n + 8 * n * peak / arb(1).exp()  # of phi_2n, of x^2 phi_2n
     rho = 2 * (square * 9 / 4 + mass * (arb(3 * n / 2).sqrt() + a) ** 2)
     in_second = (mass * rho).sqrt() if power == 1 else rho
     in_first = (2 * arb(2 * n).sqrt() + a) ** power
-    grow = 2 * (a * a / (3 * n)).exp() / ((2 * arb.pi() * a / h).exp() - 1)
+    grow = (a * a / (3 * n)).exp() * rule_error(a, h)
     spread = (60 * arb.pi() * n).sqrt() + h
     left_out = (45 * n + 1) / (2 * arb.pi() * n * arb(3).sqrt()) * spread * spread
     left_out *= (arb(lattice.cut) * -4 / 5).exp()
@@ -138,13 +128,12 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
     best = _best(nodes, left, digits)
     norm = h * h / (2 * arb.pi() * n * arb(3).sqrt())
     points = []
-    for i in range(2 * count + 1):
-        for j in range(i, 2 * count + 1):
-            s, t = i - count, j - count
-            form = s * s - s * t + t * t
-            if form * spacing**2 / (3 * n) <= cut * (1 + 1e-9):
-                weight = norm * (-(h * h) * form / (3 * n)).exp()
-                points.append((i, j, weight if i == j else 2 * weight, best[i, j]))
+    for i, j in combinations_with_replacement(range(len(nodes)), 2):
+        s, t = i - count, j - count
+        form = s * s - s * t + t * t
+        if form * spacing**2 / (3 * n) <= cut * (1 + 1e-9):
+            weight = norm * (-(h * h) * form / (3 * n)).exp()
+            points.append((i, j, weight if i == j else 2 * weight, best[i, j]))
     return Lattice(n, left, h, arb(strip), cut, nodes, points)
 
 
@@ -162,19 +151,12 @@ def _best(nodes: list[Any], left: int, digits: int) -> Any:
     count = math.ceil(math.sqrt(2 * goal) / float(h))
     root, normal = (2 * arb(left)).sqrt(), (2 * arb.pi()).sqrt()
     g = [h * i for i in range(-count, count + 1)]
-    phi = [(1 + (y / arb(2).sqrt() + x / root).erf()) / 2 for x in nodes for y in g]
-    table = arb_mat(len(nodes), len(g), phi)
+    phi = [[(1 + (y / arb(2).sqrt() + x / root).erf()) / 2 for y in g] for x in nodes]
     weights = [h * (-y * y / 2).exp() / normal for y in g]
-    weighted = arb_mat(
-        len(nodes),
-        len(g),
-        [table[i, l] * weights[l] for i in range(len(nodes)) for l in range(len(g))],
-    )
-    D = 1 + a * (a * a / 2).exp() / normal
-    error = 2 * (a * a / 2).exp() * D * D / ((2 * arb.pi() * a / h).exp() - 1)
-    R = h * count
-    error += 2 * (-R * R / 2).exp() / normal / R
+    weighted = [[p * weight for p, weight in zip(row, weights, strict=True)] for row in phi]
+    D, R = cdf_bound(a), h * count
+    error = (a * a / 2).exp() * D * D * rule_error(a, h) + 2 * (-R * R / 2).exp() / normal / R
     ball = arb(0, error.upper())
-    result = weighted * table.transpose()
-    size = len(nodes)
-    return {(i, j): result[i, j] + ball for i in range(size) for j in range(i, size)}
+    return arb_mat(weighted) * arb_mat(phi).transpose() + arb_mat(
+        [[ball] * len(nodes)] * len(nodes)
+    )

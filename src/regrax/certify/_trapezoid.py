@@ -61,11 +61,7 @@ def round_sums(k: Any, n: int, horizon: int, digits: int, widen: float = 1.0) ->
     with precision(digits):
         kappa = k * arb(2 * n).sqrt()
         grid = _grid(n, horizon, digits, math.ceil(float(kappa.upper()) * 64) / 64, widen)
-        if not kappa * grid.strip <= arb.pi() / 2:
-            raise StripError(
-                f"the strip must have half width at most pi/2 over {float(kappa.upper()):.6g}, the logit's deviation, "
-                f"got {float(grid.strip):.6g}: softmax has poles beyond, and nothing is proved"
-            )
+        check_strip(kappa, grid.strip)
         return _with_errors(_sums(kappa, grid), grid)
 
 
@@ -81,10 +77,19 @@ def precision(digits: int) -> Iterator[None]:
         ctx.prec = before
 
 
-def _sums(kappa: Any, grid: Grid) -> list[Any]:
+def check_strip(rate: Any, strip: Any) -> None:
+    """Raise unless the rate of the logit times the half width of the strip is proved to be at most pi/2."""
     from flint import arb
 
-    totals = [arb(0)] * 5
+    if not rate * strip <= arb.pi() / 2:
+        raise StripError(
+            f"the strip must have half width at most pi/2 over {float(rate.upper()):.6g}, the rate of the logit, "
+            f"got {float(strip):.6g}: softmax has poles there, and nothing is proved beyond"
+        )
+
+
+def _sums(kappa: Any, grid: Grid) -> list[Any]:
+    totals: list[Any] = [0] * 5
     for x, weight, best in grid.nodes:
         sigma = 1 / (1 + (-kappa * x).exp())
         away, slope = sigma - best, sigma * (1 - sigma)
@@ -103,13 +108,10 @@ def _sums(kappa: Any, grid: Grid) -> list[Any]:
 
 def _with_errors(totals: list[Any], grid: Grid) -> RoundSums:
     """Every sum widened by its discretisation and truncation errors."""
-    from flint import arb
-
-    on_strip, on_line = _sizes(1 + _best_bound(grid)), _sizes(arb(1))
-    parts = zip(totals, on_strip, on_line, (0, 1, 0, 2, 4), strict=True)
-    return RoundSums(
-        *(total + _error(size, real, power, grid) for total, size, real, power in parts)
-    )
+    on_strip, on_line = _sizes(1 + cdf_bound(grid.mu * grid.strip)), _sizes(1)
+    sizes = zip(on_strip, on_line, (0, 1, 0, 2, 4), strict=True)
+    errors = (_error(*size, grid) for size in sizes)
+    return RoundSums(*(total + error for total, error in zip(totals, errors, strict=True)))
 
 
 def _sizes(D: Any) -> list[Any]:
@@ -117,25 +119,28 @@ def _sizes(D: Any) -> list[Any]:
     return [2 * D * D, 2 * D, *[1 + 2 * D] * 3]
 
 
-def _best_bound(grid: Grid) -> Any:
-    r"""$|P| \le 1 + \mu a e^{\mu^2 a^2/2}/\sqrt{2\pi}$ on the strip."""
+def cdf_bound(width: Any) -> Any:
+    r"""$|\Phi| \le 1 + b e^{b^2/2}/\sqrt{2\pi}$ where $|\mathrm{Im}| \le b$, the width."""
     from flint import arb
 
-    wide = grid.mu * grid.strip
-    return 1 + wide * (wide * wide / 2).exp() / (2 * arb.pi()).sqrt()
+    return 1 + width * (width * width / 2).exp() / (2 * arb.pi()).sqrt()
+
+
+def rule_error(strip: Any, spacing: Any) -> Any:
+    r"""$2/(e^{2\pi a/h} - 1)$: the error of the rule, as a share of $M$."""
+    from flint import arb
+
+    return 2 / ((2 * arb.pi() * strip / spacing).exp() - 1)
 
 
 def _error(size: Any, real: Any, power: int, grid: Grid) -> Any:
     """A ball around 0 for the error of the rule for X^power phi f, |f| <= size on the strip and <= real on the line."""
     from flint import arb
 
-    a, h, R = grid.strip, grid.spacing, grid.reach
+    a, R = grid.strip, grid.reach
     mean = [arb(1), (2 / arb.pi()).sqrt(), arb(1), 2 * (2 / arb.pi()).sqrt(), arb(3)]  # E|X|^i
-    moment = sum(
-        (math.comb(power, i) * a ** (power - i) * mean[i] for i in range(power + 1)), arb(0)
-    )
-    inside = (a * a / 2).exp() * size * moment
-    discretisation = 2 * inside / ((2 * arb.pi() * a / h).exp() - 1)
+    moment = sum(math.comb(power, i) * a ** (power - i) * mean[i] for i in range(power + 1))
+    discretisation = (a * a / 2).exp() * size * moment * rule_error(a, grid.spacing)
     density = (-R * R / 2).exp() / (2 * arb.pi()).sqrt()
     lower = max(power - 1, 0)
     truncation = 2 * real * density * R ** (power - 1) / (1 - lower / (R * R))

@@ -1,5 +1,6 @@
 """`regrax certify`: the paper's stationarity claims at one (d, T), each with a z-score and a verdict."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,6 +10,7 @@ from regrax.cli._text import print_json, print_table
 if TYPE_CHECKING:
     from regrax.sharding import Devices
 
+Claims = Iterator[dict[str, Any]]
 MAX_ACTIONS, MAX_HORIZON = 1000, 100_000
 
 
@@ -44,23 +46,30 @@ class Certify:
     def run(self) -> None:
         """Check, then print a table of claims: in the first process, if there are several."""
         from regrax import _checks as checks
-        from regrax.distributed import is_first
 
         checks.at_least("actions", self.actions, 2, MAX_ACTIONS)
         checks.at_least("horizon", self.horizon, 2, MAX_HORIZON)
         if self.rigorous or self.claim is not None:
-            return self._rigorous()
+            from regrax.cli._rigorous import report
+
+            return report(self.actions, self.horizon, self.claim, as_json=self.json)
         with self.cluster.joined() as devices:
-            claims = [*self._gradients(devices), *self._landscape(devices)]
-            claims += self._expectations(devices)
-            claims += self._lemmas() if self.lemmas else []
+            claims = list(self._claims(devices))
+            from regrax.sharding import is_first
+
             if is_first():
                 self._print(claims)
 
-    def _rigorous(self) -> None:
-        from regrax.cli._rigorous import report
+    def _claims(self, devices: "Devices | None") -> Claims:
+        import jax
 
-        return report(self.actions, self.horizon, self.claim, as_json=self.json)
+        drawn = {"key": jax.random.key(self.seed), "devices": devices}
+        yield from self._gradients(drawn)
+        yield from self._family()
+        yield from self._curvature(drawn)
+        yield from self._expectations(drawn)
+        if self.lemmas:
+            yield from _lemmas(drawn["key"])
 
     def _print(self, claims: list[dict[str, Any]]) -> None:
         result = {
@@ -78,49 +87,41 @@ class Certify:
         title = f"{self.architecture}, {self.actions} actions, horizon {self.horizon}"
         return print_table(("claim", "measured", "verdict"), rows, title)
 
-    def _key(self) -> Any:
-        import jax
-
-        return jax.random.key(self.seed)
-
-    def _gradients(self, devices: "Devices | None") -> list[dict[str, Any]]:
+    def _gradients(self, drawn: dict[str, Any]) -> Claims:
         from regrax.certify import gradient_blocks
 
         blocks = gradient_blocks(
             self.actions,
             self.horizon,
-            key=self._key(),
             architecture=self.architecture,
             step=self.step,
             sequences=self.sequences,
-            devices=devices,
+            **drawn,
         )
-        return [
-            {
+        for b in blocks:
+            largest = float(abs(b.z).max())
+            yield {
                 "claim": f"gradient of {b.name} is {'alpha (I - 11^T/d)' if b.expected.any() else 'zero'}",
-                "measured": f"largest |z| {abs(b.z).max():.2f} of {b.z.size}, p = {b.p_value:.3f}",
-                "z": float(abs(b.z).max()),
+                "measured": f"largest |z| {largest:.2f} of {b.z.size}, p = {b.p_value:.3f}",
+                "z": largest,
                 "p_value": b.p_value,
                 "holds": b.holds,
             }
-            for b in blocks
-        ]
 
-    def _landscape(self, devices: "Devices | None") -> list[dict[str, Any]]:
+    def _family(self) -> Claims:
         from regrax.certify import family
 
         along = family(self.actions, self.horizon, points=25)
         low, high, points = along.scanned
-        claims = [
-            _claim("L'(k) < 0 below k* and > 0 above", f"{along.slopes['half']:.4g} at k*/2, "
-                   f"{along.slopes['twice']:.4g} at 2k*", along.slopes["half"] < 0 < along.slopes["twice"]),
-            _claim("k* is a local minimum in the family", f"L''(k*) = {along.curvature:.4g}", along.curvature > 0),
-            _claim("k* is the only root", f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}",
-                   along.roots == 1),
-        ]  # fmt: skip
-        return [*claims, *self._curvature(devices)]
+        half, twice = along.slopes["half"], along.slopes["twice"]
+        slopes = f"{half:.4g} at k*/2, {twice:.4g} at 2k*"
+        yield _claim("L'(k) < 0 below k* and > 0 above", slopes, half < 0 < twice)
+        curved = f"L''(k*) = {along.curvature:.4g}"
+        yield _claim("k* is a local minimum in the family", curved, along.curvature > 0)
+        scanned = f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}"
+        yield _claim("k* is the only root", scanned, along.roots == 1)
 
-    def _curvature(self, devices: "Devices | None") -> list[dict[str, Any]]:
+    def _curvature(self, drawn: dict[str, Any]) -> Claims:
         """The exact Hessian at k*, and for one layer a sampled one beside it."""
         from regrax import theory
         from regrax.certify import sampled_curvature
@@ -132,31 +133,26 @@ class Certify:
             f"{found.condition:.4g}, {found.flat} flat directions"
         )
         exact = _claim("k* is a strict local minimum up to symmetry", text, found.is_minimum)
-        exact["eigenvalues"] = [e._asdict() for e in found.eigenvalues]
-        if self.architecture == "swap":
-            return [exact]
-        sampled = sampled_curvature(found, key=self._key(), devices=devices)
-        text = f"largest |t| {sampled.largest_score:.2f} of {len(sampled.eigenvalues)}, p = {sampled.p_value:.3f}"
-        claim = "sampled Hessians agree with the exact one in every eigenspace"
-        return [exact, _claim(claim, text, sampled.holds)]
+        yield exact | {"eigenvalues": [e._asdict() for e in found.eigenvalues]}
+        if self.architecture == "single":
+            sampled = sampled_curvature(found, **drawn)
+            text = f"largest |t| {sampled.largest_score:.2f} of {len(sampled.eigenvalues)}, p = {sampled.p_value:.3f}"
+            claim = "sampled Hessians agree with the exact one in every eigenspace"
+            yield _claim(claim, text, sampled.holds)
 
-    def _expectations(self, devices: "Devices | None") -> list[dict[str, Any]]:
+    def _expectations(self, drawn: dict[str, Any]) -> Claims:
         from regrax.certify import check_expectations
 
-        found = check_expectations(self.actions, self.horizon, key=self._key(), devices=devices)
-        return [{**_claim(i.statement, f"z = {i.z:.2f}", i.holds), "z": i.z} for i in found]
+        for i in check_expectations(self.actions, self.horizon, **drawn):
+            yield _claim(i.statement, f"z = {i.z:.2f}", i.holds) | {"z": i.z}
 
-    def _lemmas(self) -> list[dict[str, Any]]:
-        from regrax.certify import check_lemmas
 
-        return [
-            _claim(
-                f"{f.lemma.statement} ({f.lemma.form})",
-                f"worst ratio {f.worst:.4g} at d = {f.actions}",
-                f.holds,
-            )
-            for f in check_lemmas(key=self._key())
-        ]
+def _lemmas(key: Any) -> Claims:
+    from regrax.certify import check_lemmas
+
+    for f in check_lemmas(key=key):
+        worst = f"worst ratio {f.worst:.4g} at d = {f.actions}"
+        yield _claim(f"{f.lemma.statement} ({f.lemma.form})", worst, f.holds)
 
 
 def _claim(claim: str, measured: str, holds: bool) -> dict[str, Any]:

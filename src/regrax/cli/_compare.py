@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from regrax._settings import Output, Positional
-from regrax.cli._logs import LogOptions
+from regrax.cli._logs import LogOptions, interval
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
@@ -42,17 +42,18 @@ class CompareLogs:
 
     def run(self) -> None:
         """Read, compare, write, print, and fail if that was asked for."""
-        from regrax._files import write_output
         from regrax.audit import compare_logs
         from regrax.cli._text import Bars
         from regrax.experiments import Progress
-        from regrax.show.report import compare_page
 
         with Bars(hidden=self.json, after=1.0) as bars:
             told = {"agent": self.agent, "measure": self.measure, **self.form.read()}
             found = compare_logs(self.logs, **told, callback=lambda *at: bars.show(Progress(*at)))
         failed = self._failures(found)
         if self.html:
+            from regrax._files import write_output
+            from regrax.show.report import compare_page
+
             write_output(self.html, compare_page(found).encode("utf-8", "replace"))
         print_json({**found.to_dict(), "failed": failed}) if self.json else _print(found)
         if failed:
@@ -61,14 +62,11 @@ class CompareLogs:
             sys.exit(FAILED)
 
     def _failures(self, comparison: "Comparison") -> list[str]:
-        failed = []
-        if self.fail_above is not None:
-            over = comparison.above(self.fail_above)
-            failed += [f"{name} has more than {self.fail_above:g} per round" for name in over]
-        if self.fail_if_worse:
-            first = comparison.contestants[0].name
-            failed += [f"{name} is worse than {first}" for name in comparison.worse()]
-        return failed
+        over = [] if self.fail_above is None else comparison.above(self.fail_above)
+        worse = comparison.worse() if self.fail_if_worse else []
+        first = comparison.contestants[0].name
+        failed = [f"{name} has more than {self.fail_above:g} per round" for name in over]
+        return failed + [f"{name} is worse than {first}" for name in worse]
 
 
 def _print(comparison: "Comparison") -> None:
@@ -77,39 +75,18 @@ def _print(comparison: "Comparison") -> None:
     what = "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
     rows = []
     for one in comparison.contestants:
-        value, verdict = one.value, one.audit.learning.verdict
-        numbers = number(value.total), number(value.per_round), _ends(value.low, value.high)
-        rows.append([shown(one.name), f"{one.episodes:,}", *numbers, verdict])
+        cells = one.value.cells(number, interval)
+        rows.append([shown(one.name), f"{one.episodes:,}", *cells, one.audit.learning.verdict])
     columns = ("agent", "episodes", "per episode", "per round", "95 % interval", "verdict")
     print_table(columns, rows, f"{what}, {counted(len(rows), 'agent')}")
     if comparison.pairs:
-        rows = []
-        for p in comparison.pairs:
-            name, how = (
-                f"{shown(p.second)} - {shown(p.first)}",
-                "paired" if p.paired else "independent",
-            )
-            small = [_small(value) for value in (p.p_value, p.adjusted, p.effect_size)]
-            rows.append([name, number(p.difference), _ends(p.low, p.high), *small, how])
-        columns = (
-            "difference",
-            "per episode",
-            "95 % interval",
-            "p",
-            "p, Holm",
-            "effect",
-            "episodes",
-        )
-        print_table(columns, rows)
+        numbers = ("per episode", "95 % interval", "p", "p, Holm", "effect")
+        rows = [
+            [f"{shown(pair.second)} - {shown(pair.first)}", *pair.cells(number, interval)]
+            for pair in comparison.pairs
+        ]
+        print_table(("difference", *numbers, "episodes"), rows)
     for pair in comparison.pairs:
         print(shown(pair.words))
     for note in comparison.notes:
         print(f"note: {shown(note)}")
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None else f"{low:.5g} to {high:.5g}"
-
-
-def _small(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"

@@ -36,24 +36,34 @@ class Cluster:
     processes: int | None = None
     process_id: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.is_alone and (self.processes is not None or self.process_id is not None):
+            raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
+        given = self.devices
+        if given not in (None, "all") and not (given.isdigit() and int(given)):
+            raise ValueError(f"--devices must be all or a number above 0, got {given}")
+
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":
         """The devices to share the work among, None for the usual one; leaves if another process is lost."""
         coordinator = self._coordinator
         if coordinator is None:
-            if self.processes is not None or self.process_id is not None:
-                raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
             yield self._chosen()
             return
-        self._count()
-        from regrax.distributed import from_first, guard, join
+        from regrax.distributed import guard, join
+        from regrax.sharding import from_first
 
-        with _watched() as joined:
-            join(coordinator, self.processes, self.process_id)
-            joined()
+        tell_parent = _watched()
+        join(coordinator, self.processes, self.process_id)
+        tell_parent()
         with guard():
             yield self._chosen()
             from_first(lambda: b"done")  # the others wait until the first has written and printed
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether this process is the only one."""
+        return self._coordinator is None
 
     @property
     def _coordinator(self) -> str | None:
@@ -64,43 +74,28 @@ class Cluster:
         """Whether the command is to run in a child of its process, which tells how it ended: see `run_child`."""
         return self._coordinator is not None and CHILD not in os.environ and os.name == "posix"
 
-    def _count(self) -> int | None:
-        """How many devices of each process, None for all."""
-        if self.devices in (None, "all"):
-            return None
-        if not self.devices.isdigit() or not int(self.devices):
-            raise ValueError(f"--devices must be all or a number above 0, got {self.devices}")
-        return int(self.devices)
-
     def _chosen(self) -> "Devices | None":
-        count = self._count()
         import jax
 
         if self.devices is None and jax.process_count() == 1:
             return None
+        count = None if self.devices in (None, "all") else int(self.devices)
         own = len(jax.local_devices())
         if count is not None and count > own:
             more = f"; XLA_FLAGS=--xla_force_host_platform_device_count={count} makes a CPU as many"
             more = more if jax.default_backend() == "cpu" else ""
             raise ValueError(f"--devices asks for {count} devices, but there are {own} here{more}")
-        held: dict[int, int] = {}
-        chosen = []
-        for device in jax.devices():
-            place = held[device.process_index] = held.get(device.process_index, 0) + 1
-            if count is None or place <= count:
-                chosen.append(device)
-        return chosen
+        everyone = range(jax.process_count())
+        return [one for p in everyone for one in jax.local_devices(process_index=p)[:count]]
 
 
-@contextlib.contextmanager
-def _watched() -> Iterator[Callable[[], None]]:
+def _watched() -> Callable[[], None]:
     """In a child: end with its parent, whatever ends that; what comes is called once the child has joined."""
     if CHILD not in os.environ:
-        yield lambda: None
-        return
+        return lambda: None
     parent = socket.socket(fileno=int(os.environ[CHILD]))
     threading.Thread(target=_end_with, args=[parent], daemon=True).start()
-    yield lambda: parent.sendall(b"joined")
+    return lambda: parent.sendall(b"joined")
 
 
 def _end_with(parent: socket.socket) -> None:

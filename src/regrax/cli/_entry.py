@@ -1,32 +1,32 @@
-"""`regrax COMMAND ...`: a dataclass per command, its fields the options, and one line for whatever goes wrong.
+"""The life of a process: Ctrl-C, jax's environment and compiled programs, one command, and one line if it fails.
 
-Exit codes: 0 done; 1 a check that was asked for failed; 2 bad input; 3 peers lost; 70 a defect of regrax itself, with
-the traceback if REGRAX_DEBUG=1; 130 Ctrl-C.
+Ctrl-C ends a command with one line and exit code 130 within two seconds, wherever it is. Python raises
+KeyboardInterrupt between two of its own instructions. A compiled program that runs for a minute does not come to one,
+and a library that is being imported takes it for a failure of its own. So an import is left at once, and a thread that
+Ctrl-C wakes as well ends a process that is still there a second later: files are written whole or not at all, and runs
+go on from any moment. Whatever takes time to import is imported inside of functions, where that is so already.
 
 A command spends more time in XLA's compiler than in what it compiles. LLVM's first level of optimisation gives programs
-that run as fast as the third's, here, in two thirds of the time; and what was compiled is kept in the user's cache
-folder, apart for every kind of processor. Both yield to the user's own XLA_FLAGS and JAX_ variables;
-JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
+that run as fast as the third's, here, in two thirds of the time, and XLA's older emitters in four fifths of that; and
+what was compiled is kept in the user's cache folder, apart for every kind of processor. All yield to the user's own
+XLA_FLAGS and JAX_ variables; JAX_ENABLE_COMPILATION_CACHE=false keeps nothing.
 """
 
+import atexit
 import contextlib
-import difflib
 import gc
-import hashlib
-import inspect
 import os
-import platform
-import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
-from typing import Any, NoReturn
+from types import FrameType
 
-from regrax import __version__
-from regrax._settings import parse
-from regrax.cli._interrupt import PRESSED
+TYPE_CHECKING = False  # as type checkers read it: typing itself takes long to import
+if TYPE_CHECKING:
+    from pathlib import Path
 
 COMMANDS = {
     "play": "_play:Play",
@@ -45,13 +45,73 @@ COMMANDS = {
     "reproduce": "_reproduce:Reproduce",
 }
 """Where each command lives: only the one that is asked for is imported."""
-BAD_INPUT, DEFECT = 2, 70
-ENVIRONMENT = {
-    "MemoryError": "there is not enough memory for these sizes",
-    "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
-    "Unable to initialize backend": "jax cannot use the devices that JAX_PLATFORMS names",
-}
-"""What errors that are neither bad input nor a defect say, and what they mean."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; the console script `regrax`."""
+    with interruptible():
+        run(arguments)
+
+
+INTERRUPTED = 130  # exit code
+GRACE_SECONDS = 1.0
+PRESSED = threading.Event()
+"""Whether Ctrl-C was pressed: whatever is raised after it is its consequence."""
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let the first Ctrl-C be a KeyboardInterrupt, which ends the process here; the second ends it at once."""
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN  # a shell's background jobs
+    if is_ignored or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    ended, (reader, writer) = threading.Event(), os.pipe()
+    os.set_blocking(writer, False)
+    wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGINT, _raise)
+    threading.Thread(target=_watch, args=[reader, ended], daemon=True).start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if PRESSED.is_set():  # not by way of the interpreter's end, which waits for threads
+            _leave()
+        sys.exit(INTERRUPTED)
+    finally:
+        ended.set()
+        signal.signal(signal.SIGINT, before)
+        signal.set_wakeup_fd(wakeup)
+        os.close(writer)
+        PRESSED.clear()
+
+
+def _raise(_: int, frame: FrameType | None) -> None:
+    if PRESSED.is_set() or _is_importing(frame):
+        _leave()
+    PRESSED.set()
+    sys.unraisablehook = lambda _: None  # of what is torn down half-made
+    raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None and "importlib._bootstrap" not in frame.f_code.co_filename:
+        frame = frame.f_back
+    return frame is not None
+
+
+def _watch(reader: int, ended: threading.Event) -> None:
+    while signals := os.read(reader, 1):
+        if signals[0] == signal.SIGINT and not ended.wait(GRACE_SECONDS):
+            _leave()
+    os.close(reader)
+
+
+def _leave() -> None:
+    """Say so, and show the cursor that bars hide."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        shown = "\x1b[?25h" if sys.stderr.isatty() else ""
+        print(f"{shown}regrax: interrupted", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
@@ -65,73 +125,41 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         # the reader has gone (`regrax ... | head`): be silent, and keep the interpreter from flushing again
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    except OSError as error:
-        _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except ValueError as error:
-        _fail(str(error))
     except Exception as error:
-        if os.environ.get("REGRAX_DEBUG"):
-            raise
-        if isinstance(error, AssertionError) and not _has_devices():  # as jax says it
-            error = RuntimeError("Unable to initialize backend")
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        for sign, meaning in ENVIRONMENT.items():
-            if sign in what:
-                _fail(f"{meaning} ({what})")
-        _fail(f"a defect of regrax, {what} (REGRAX_DEBUG=1 shows where)", DEFECT)
+        if PRESSED.is_set():
+            raise KeyboardInterrupt from None
+        from regrax.cli._failures import fail
 
-
-def _has_devices() -> bool:
-    import jax
-
-    try:
-        return bool(jax.devices())
-    except (AssertionError, RuntimeError):
-        return False
+        fail(error)
 
 
 def _run(arguments: Sequence[str]) -> None:
-    if list(arguments) in (["--version"], ["--help"], ["-h"]):
-        return print(f"regrax {__version__}" if arguments[0] == "--version" else _overview())
     name, *rest = arguments or ("",)
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, 1, 0.5)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        got = f"unknown command {name!r}{hint}" if name else "a command must be given"
-        raise ValueError(f"{got} (there are {', '.join(COMMANDS)}; see regrax --help)")
-    command = parse(_command(name), name, rest)
-    if getattr(getattr(command, "cluster", None), "wants_a_child", False):
-        from regrax.cli._distributed_options import run_child
+        from regrax.cli._help import answer
 
-        sys.exit(run_child(arguments))
-    with prepared():
-        command.run()
+        return answer(arguments, list(COMMANDS), _command)
+    from regrax._settings import parse
+
+    with prepared():  # before parsing, which imports jax to check the settings of a training
+        command = parse(_command(name), name, rest)
+        if getattr(getattr(command, "cluster", None), "wants_a_child", False):
+            from regrax.cli._distributed_options import run_child
+
+            sys.exit(run_child(arguments))
+        return command.run()
 
 
-def _command(name: str) -> Any:
+def _command(name: str) -> type:
     module, kind = COMMANDS[name].split(":")
     return getattr(import_module(f"regrax.cli.{module}"), kind)
 
 
-def _overview() -> str:
-    about = "Regret: play learners in games, and measure how far from equilibrium they are."
-    first = {name: (inspect.getdoc(_command(name)) or "").partition("\n")[0] for name in COMMANDS}
-    lines = [f"  {name:12}{text}" for name, text in first.items()]
-    usage = "usage: regrax COMMAND [options]\n       regrax COMMAND --help\n       regrax --version"
-    return "\n".join([usage, "", about, "", *lines])
-
-
-def _fail(message: str, code: int = BAD_INPUT) -> NoReturn:
-    if PRESSED.is_set():
-        raise KeyboardInterrupt from None
-    from regrax.cli._text import printable
-
-    short = re.sub(r"\S{300,}", lambda word: f"{word[0][:80]}...", message)
-    print(printable(f"regrax: error: {short}"), file=sys.stderr)
-    sys.exit(code)
-
-
-LEVEL = "--xla_backend_optimization_level"
+XLA_FLAGS = (
+    "--xla_backend_optimization_level=1",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
 MIN_CACHED_SECONDS = "0.1"  # of compilation
 MAX_CACHE_BYTES = 2**29
 NEW_OBJECTS = 100_000
@@ -141,13 +169,14 @@ NEW_OBJECTS = 100_000
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
     """Set up the environment that jax reads when it is first imported."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if LEVEL not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {LEVEL}=1".strip()
+    if "XLA_FLAGS" not in os.environ:
+        os.environ.setdefault("REGRAX_ONE_SHOT", "1")  # see `regrax._fast_paths`
+    os.environ["XLA_FLAGS"] = _flags(os.environ.get("XLA_FLAGS", ""))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
     with contextlib.ExitStack() as stack:
         stack.callback(gc.set_threshold, *gc.get_threshold())
         gc.set_threshold(NEW_OBJECTS)
+        atexit.register(gc.freeze)  # a last look at all that jax is made of takes 0.2 s
         with contextlib.suppress(OSError):  # a folder that cannot be written to keeps nothing
             folder = cache_folder()
             folder.mkdir(parents=True, exist_ok=True)
@@ -163,13 +192,24 @@ def prepared() -> Iterator[None]:
         yield
 
 
-def _format_warning(message: Warning | str, *_: Any, **__: Any) -> str:
+def _flags(given: str) -> str:
+    from regrax._fast_paths import has_older_emitters
+
+    known = XLA_FLAGS if has_older_emitters() else XLA_FLAGS[:1]
+    return " ".join([given, *(flag for flag in known if flag.split("=")[0] not in given)]).strip()
+
+
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
     """One line, as for errors: where in our code it was raised is of no use to who reads it."""
     return f"regrax: warning: {message}\n"
 
 
-def cache_folder() -> Path:
+def cache_folder() -> "Path":
     """Programs compiled for one processor may not run on another that shares the home folder."""
+    import hashlib
+    import platform
+    from pathlib import Path
+
     about = Path("/proc/cpuinfo")
     lines = about.read_text().splitlines() if about.exists() else [platform.processor()]
     kind = sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))})
@@ -179,14 +219,18 @@ def cache_folder() -> Path:
 
 
 @contextlib.contextmanager
-def _marked(folder: Path) -> Iterator[None]:
+def _marked(folder: "Path") -> Iterator[None]:
     mark = folder / f"running-{os.getpid()}"
     mark.touch()
-    yield
+    try:
+        yield
+    except (Exception, SystemExit):  # not Ctrl-C, which may have cut an entry off
+        mark.unlink(missing_ok=True)
+        raise
     mark.unlink(missing_ok=True)
 
 
-def _drop_unfinished(folder: Path) -> None:
+def _drop_unfinished(folder: "Path") -> None:
     """jax never replaces an entry: those that a killed command may have been writing are dropped."""
     for mark in folder.glob("running-*"):
         if not _is_alive(int(mark.name.partition("-")[2])):
@@ -204,7 +248,7 @@ def _is_alive(process: int) -> bool:
         return True
 
 
-def _drop_oldest(folder: Path) -> None:
+def _drop_oldest(folder: "Path") -> None:
     about = {entry: entry.stat() for entry in folder.glob("*-cache")}
     size = sum(entry.st_size for entry in about.values())
     for entry, stat in sorted(about.items(), key=lambda item: item[1].st_mtime):

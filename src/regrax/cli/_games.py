@@ -1,14 +1,14 @@
 """`regrax games`: the zoo, or one game in full."""
 
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
 from regrax._settings import Output, Positional
-from regrax.cli._text import print_json, print_table, printable
+from regrax.cli._text import print_json, print_table, printable, read_game
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -35,56 +35,37 @@ class Games:
 
     def run(self) -> None:
         """Print the zoo or the one game."""
-        if self.game is None and self.save is not None:
+        if self.game is not None:
+            return self._show(self.game)
+        if self.save is not None:
             raise ValueError(
                 "--save needs a game to write, as in regrax games chicken --save chicken.nfg"
             )
-        if self.game is None:
-            _list(self.json)
-        else:
-            _show(self.game, self.save, self.json)
+        told = games()
+        if self.json:
+            return print_json({name: one.summary for name, one in told.items()})
+        rows = [[name, f"{one.summary} {one.parameters}".strip()] for name, one in told.items()]
+        return print_table(("game", "what it is"), rows)
+
+    def _show(self, text: str) -> None:
+        game = read_game(text)
+        from_zoo = game.labels.name and not Path(text).is_file()
+        about = about_game(game.name) if from_zoo else About()
+        if self.save is not None:
+            game.save(self.save)
+        print_json(_described(game, about)) if self.json else _print(game, about)
 
 
-def _list(as_json: bool) -> None:
-    told = games()
-    if as_json:
-        print_json({name: one.summary for name, one in told.items()})
-        return
-    rows = [[name, f"{one.summary} {one.parameters}".strip()] for name, one in told.items()]
-    print_table(("game", "what it is"), rows)
-
-
-def _show(text: str, save: Path | None, as_json: bool) -> None:
-    from regrax.cli._text import read_game
-
-    game = read_game(text)
-    told = about_game(game.name) if game.labels.name and not Path(text).is_file() else About()
-    if save is not None:
-        game.save(save)
-    if as_json:
-        print_json(_described(game, told))
-        return
-    _print(game, told)
-
-
-def _described(game: "Game", about: Any) -> dict[str, Any]:
-    import numpy as np
-
+def _described(game: "Game", about: About) -> dict[str, Any]:
     labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
     known = [
-        {
-            "concept": one.concept,
-            "about": one.about,
-            "profile": one.joint(game.sizes).tolist(),
-        }
+        {"concept": one.concept, "about": one.about, "profile": one.joint(game.sizes).tolist()}
         for one in game.equilibria
     ]
-    payoffs = np.asarray(game.payoffs).tolist()
-    described = about._asdict() | labels
-    return {**described, "payoffs": payoffs, "equilibria": known}
+    return {**about._asdict(), **labels, "payoffs": game.payoffs.tolist(), "equilibria": known}
 
 
-def _print(game: "Game", about: Any) -> None:
+def _print(game: "Game", about: About) -> None:
     print_table((*game.players, "payoffs"), _rows(game), str(game))
     left_out = prod(game.sizes) - MAX_PRINTED_ACTIONS
     if left_out > 0:
@@ -108,25 +89,17 @@ def _strategies(game: "Game", known: "Known") -> str:
             f"{weight:.4g} ({', '.join(game.actions[n][a] for n, a in enumerate(joint))})"
             for joint, weight in known.weights
         )
-    sides = []
-    for labels, strategy in zip(
-        game.actions, CorrelatedProfile(known.joint(game.sizes), game).marginals, strict=True
-    ):
+    sides, profile = [], CorrelatedProfile(known.joint(game.sizes), game)
+    for labels, strategy in zip(game.actions, profile.marginals, strict=True):
         played = [(label, float(p)) for label, p in zip(labels, strategy, strict=True) if p > 0]
-        sides.append(
-            played[0][0]
-            if len(played) == 1
-            else ", ".join(f"{p:.4g} {label}" for label, p in played)
-        )
+        mixed = ", ".join(f"{p:.4g} {label}" for label, p in played)
+        sides.append(mixed if len(played) > 1 else played[0][0])
     return " | ".join(sides)
 
 
 def _rows(game: "Game") -> list[list[str]]:
-    import numpy as np
-
-    payoffs, labels = np.asarray(game.payoffs), game.actions
-    return [
-        [labels[n][a] for n, a in enumerate(joint)]
-        + [" ".join(f"{float(paid):.6g}" for paid in payoffs[(slice(None), *joint)])]
-        for joint in islice(np.ndindex(*game.sizes), MAX_PRINTED_ACTIONS)
-    ]
+    rows, labels = [], game.actions
+    for joint in islice(product(*map(range, game.sizes)), MAX_PRINTED_ACTIONS):
+        paid = [f"{float(payoff):.6g}" for payoff in game.payoffs[(slice(None), *joint)]]
+        rows.append([labels[n][a] for n, a in enumerate(joint)] + [" ".join(paid)])
+    return rows

@@ -20,9 +20,8 @@ class Learners:
         """Print the registry."""
         if self.json:
             facts = ("about", "examples", "feedback", "regret")
-            print_json(
-                {name: {f: getattr(one, f) for f in facts} for name, one in LEARNERS.items()}
-            )
+            told = LEARNERS.items()
+            print_json({name: {f: getattr(one, f) for f in facts} for name, one in told})
         else:
             rows = [["\n".join(one.examples), one.about] for one in LEARNERS.values()]
             print_table(("learner", "what it plays"), rows)

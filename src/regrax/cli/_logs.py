@@ -40,13 +40,15 @@ class LogOptions:
         single = [entry.partition("=") for entry in self.fields]
         if not all(equals and path for _, equals, path in single):
             raise ValueError(f"--fields must be name=path, got {' '.join(self.fields)}")
-        given: dict[str, Any] = {
-            "fields": {name: path for name, _, path in single},
-            "actions": list(self.actions),
-            "parsers": list(self.parsers),
-            **{name: getattr(self, name) for name in ("format", "rows", "messages", "regex")},
-        }
+        given: dict[str, Any] = {"fields": {name: path for name, _, path in single}}
+        for name in ("actions", "parsers", "format", "rows", "messages", "regex"):
+            given[name] = getattr(self, name)
         given = {name: value for name, value in given.items() if value}
         layout = layout_of(given, "the options") if given else None
         layout = read_layout(self.layout, given) if self.layout else layout
         return {"layout": layout, "game": read_game(self.game) if self.game else None}
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval as text, nothing where there is none."""
+    return "" if low is None else f"{low:.5g} to {high:.5g}"

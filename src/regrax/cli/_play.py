@@ -44,9 +44,9 @@ class Play:
 
     def run(self) -> None:
         """Play in float64, write what was asked for, print."""
-        import jax
-
         from regrax import _checks as checks
+        from regrax.cli._text import learner_maker, read_game
+        from regrax.games import check_rounds, check_seats, start_policies
 
         if self.plot:
             from regrax.show.plots import check_suffix
@@ -54,25 +54,34 @@ class Play:
             check_suffix(self.plot)
         if self.seed is not None:
             checks.at_least("seed", self.seed, 0)
-        with jax.enable_x64(True):
-            self._run()
+        game = read_game(self.game)
+        check_rounds(game, self.rounds, "all" if self._keeps_rows else "summary", self.episodes)
+        check_seats(game, len(self.learners))
+        makers = [learner_maker(text) for text in self.learners]
+        start = None
+        if self.start:
+            given = self.start[0] if len(self.start) == 1 else self.start
+            start = start_policies(game, given)
+        import jax  # not before there is something to play
 
-    def _run(self) -> None:
+        with jax.enable_x64(True):
+            # a seat of its own for each: an outside agent keeps what was said to it
+            makers = makers * len(game.sizes) if len(makers) == 1 else makers
+            self._run(game, [make() for make in makers], start)
+
+    @property
+    def _keeps_rows(self) -> bool:
+        return bool(self.log or self.plot or self.episodes != 1)
+
+    def _run(self, game: "Game", learners: "list[Learner]", start: Any) -> None:
         import jax
 
-        from regrax.cli._text import read_game, read_learner
-
-        game = read_game(self.game)
-        # a seat of its own for each: an outside agent keeps what was said to it
-        texts = self.learners * len(game.sizes) if len(self.learners) == 1 else self.learners
-        learners = [read_learner(text) for text in texts]
         key = None if self.seed is None else jax.random.key(self.seed)
-        start = self.start[0] if len(self.start) == 1 else self.start or None
         chats = any(hasattr(learner, "counts") for learner in learners)
-        if not (self.log or self.plot or chats or self.episodes != 1):
-            summaries = [self._summed(game, learners, key, start)]
-        else:
+        if self._keeps_rows or chats:
             summaries = self._kept(game, learners, key, start)
+        else:
+            summaries = [self._summed(game, learners, key, start)]
         result = {
             "game": str(game),
             "learners": [str(learner) for learner in learners],
@@ -91,17 +100,17 @@ class Play:
     def _summed(self, game: "Game", learners: "list[Learner]", key: Any, start: Any) -> "Summary":
         """Play with a bar on the terminal, and keep sums only."""
         from regrax.cli._text import Bars
-        from regrax.experiments import Progress
         from regrax.games import play
 
+        def show(done: int, of: int) -> None:
+            from regrax.experiments import Progress
+
+            bars.show(Progress("play", done, of))
+
+        more: Any = {"key": key, "start": start, "keep": "summary"}
         with Bars(hidden=self.json, after=1.0) as bars:
-
-            def show(done: int, of: int) -> None:
-                bars.show(Progress("play", done, of))
-
-            return play(
-                game, learners, self.rounds, key=key, start=start, keep="summary", on_progress=show
-            )
+            watched = show if bars.visible else None
+            return play(game, learners, self.rounds, **more, on_progress=watched)
 
     def _kept(
         self, game: "Game", learners: "list[Learner]", key: Any, start: Any

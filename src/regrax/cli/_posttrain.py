@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from regrax._settings import Output, Positional
+from regrax import llm
+from regrax._settings import Folder, Output, Positional
 from regrax.cli._text import Bars, number, print_json, print_table
 
 if TYPE_CHECKING:
     from regrax.experiments import OnProgress
-    from regrax.llm import Comparison, Loaded, Player, Task
 
 Method = Literal["regret", "swap", "hindsight", "rmft", "grpo"]
 
@@ -50,7 +50,7 @@ class PostTrain:
     """
 
     model: Positional[str]
-    out: Path
+    out: Folder
     method: Method = "regret"
     task: str | None = None
     rounds: int | None = None
@@ -76,109 +76,66 @@ class PostTrain:
     json: bool = False
 
     def run(self) -> None:
-        """Train, compare, write, print."""
-        text = self._check()
-        loaded = self._load()
-        if text is not None:
-            _check_text(loaded.tokenizer, text)
-        task = self._task(loaded.task)
-        with Bars(hidden=self.json) as bars:
-            trained = self._train(loaded, task, bars.show)
-            comparison = self._compare(loaded.tokenizer, trained, text, bars.show)
-        if self.export:
-            self._export(loaded.tokenizer, trained, comparison.task)
-        self._print(comparison)
-
-    def _check(self) -> str | None:
-        """Look at all that is needed after training before it begins; gives the held-out text."""
+        """Train, compare, write, print; all that is needed after training is looked at before it begins."""
         from regrax import _checks as checks
 
         for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
             checks.at_least(name, getattr(self, name), least)
-        return None if self.text is None else self.text.read_text("utf-8")
+        text = None if self.text is None else self.text.read_text("utf-8")
+        loaded = self._load()
+        if text is not None:
+            llm.text_tokens(loaded.tokenizer, text)  # refuses one that cannot be measured
+        with Bars(hidden=self.json) as bars:
+            trained = self._train(loaded, self._task(loaded.task), bars.show)
+            comparison = self._compare(loaded.tokenizer, trained, text, bars.show)
+        if self.export:
+            self._export(self.export, loaded.tokenizer, trained, comparison.task)
+        self._print(comparison)
 
-    def _load(self) -> "Loaded":
+    def _load(self) -> "llm.Loaded":
         try:
-            from regrax.llm import load_model
+            load = llm.load_model
         except ModuleNotFoundError as error:
             raise ValueError(str(error)) from None
-        return load_model(self.model, device=self.device, dtype=self.dtype)
+        return load(self.model, device=self.device, dtype=self.dtype)
 
-    def _task(self, own: "Task | None") -> "Task":
-        from regrax.llm import Task, scenario
-
+    def _task(self, own: "llm.Task | None") -> "llm.Task":
         if self.task is not None and self.task.endswith(".json"):
-            task = Task.load(self.task)
+            own = llm.Task.load(self.task)
         elif self.task is not None or own is None:
-            task = scenario(self.task or "plain")
-        else:
-            task = own
-        changes = {
-            name: getattr(self, name)
-            for name in ("feedback", "losses", "rounds")
-            if getattr(self, name) is not None
-        }
-        return task.replace(**changes, **({"chat": True} if self.chat else {}))
+            own = llm.scenario(self.task or "plain")
+        given = {name: getattr(self, name) for name in ("feedback", "losses", "rounds")}
+        given["chat"] = self.chat or None
+        return own.replace(**{name: value for name, value in given.items() if value is not None})
 
-    def _train(self, loaded: "Loaded", task: "Task", show: "OnProgress") -> Any:
-        from regrax import llm
-
-        config = self._config()
-        methods: Any = {
-            llm.RMFTConfig: llm.rmft,
-            llm.GRPOConfig: llm.grpo,
-            llm.TrainConfig: llm.train,
-        }
-        return methods[type(config)](
-            loaded.model,
-            loaded.tokenizer,
-            task,
-            config,
-            self.out,
-            on_progress=show,
-            resume=self.resume,
-        )
-
-    def _config(self) -> Any:
-        """The settings of the method."""
-        from regrax import llm
-
+    def _train(self, loaded: "llm.Loaded", task: "llm.Task", show: "OnProgress") -> Any:
         common = {"seed": self.seed, "rate": self.rate, "lora": self.lora}
+        train: Any
         if self.method == "rmft":
-            return llm.RMFTConfig(
-                self.iterations, scenarios=self.batch, rollouts=self.group, by=self.by, **common
-            )
-        if self.method == "grpo":
-            return llm.GRPOConfig(
-                self.iterations,
-                steps=max(1, self.steps // self.iterations),
-                groups=self.batch,
-                group_size=self.group,
-                reward="squared" if self.by == "squared" else "regret",
-                beta=self.kl,
-                **common,
-            )
-        return llm.TrainConfig(
-            self.method,
-            steps=self.steps,
-            batch=self.batch,
-            accumulate=self.accumulate,
-            kl=self.kl,
-            **common,
-        )
+            own = {"scenarios": self.batch, "rollouts": self.group, "by": self.by}
+            train, config = llm.rmft, llm.RMFTConfig(self.iterations, **own, **common)
+        elif self.method == "grpo":
+            own = {"groups": self.batch, "group_size": self.group, "beta": self.kl}
+            own["steps"] = max(1, self.steps // self.iterations)
+            own["reward"] = "squared" if self.by == "squared" else "regret"
+            train, config = llm.grpo, llm.GRPOConfig(self.iterations, **own, **common)
+        else:
+            own = {name: getattr(self, name) for name in ("steps", "batch", "accumulate", "kl")}
+            train, config = llm.train, llm.TrainConfig(self.method, **own, **common)
+        made = (loaded.model, loaded.tokenizer, task, config)
+        return train(*made, self.out, on_progress=show, resume=self.resume)
 
     def _compare(
         self, tokenizer: Any, trained: Any, text: str | None, show: "OnProgress"
-    ) -> "Comparison":
+    ) -> "llm.Comparison":
         from regrax._files import write_whole
-        from regrax.llm import Task, compare_models, load_model
         from regrax.show.report import posttrain_page
 
-        found = compare_models(
-            load_model(self.model, device=self.device, dtype=self.dtype).model,
+        found = llm.compare_models(
+            self._load().model,
             trained,
             tokenizer,
-            Task.load(self.out / "model" / "task.json"),
+            llm.Task.load(self.out / "model" / "task.json"),
             sequences=self.sequences,
             seed=self.seed + 10_000,
             text=text,
@@ -188,27 +145,33 @@ class PostTrain:
         write_whole(self.out / "report.html", page.encode("utf-8", "replace"))
         return found
 
-    def _export(self, tokenizer: Any, trained: Any, task: "Task") -> None:
+    def _export(self, file: Path, tokenizer: Any, trained: Any, task: "llm.Task") -> None:
         from regrax._files import write_output
-        from regrax.llm import evaluate_rollouts, transcript_lines
 
-        assert self.export is not None
-        played = evaluate_rollouts(
-            trained, tokenizer, task, self.sequences, seed=self.seed + 20_000
-        )
-        lines = "".join(line + "\n" for line in transcript_lines(task, played))
-        write_output(self.export, lines.encode())
+        seed = self.seed + 20_000
+        played = llm.evaluate_rollouts(trained, tokenizer, task, self.sequences, seed=seed)
+        lines = "".join(line + "\n" for line in llm.transcript_lines(task, played))
+        write_output(file, lines.encode())
 
-    def _print(self, comparison: "Comparison") -> None:
+    def _print(self, found: "llm.Comparison") -> None:
         if self.json:
-            return print_json(_plain(comparison, str(self.out)))
-        task, count = comparison.task, comparison.sequences
-        title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {count} sequences"
+            settings = [found.trained_on, *found.elsewhere]
+            return print_json(
+                {
+                    "out": str(self.out),
+                    "sequences": found.sequences,
+                    "settings": [dataclasses.asdict(one) for one in settings],
+                    "language": found.language._asdict(),
+                    "valid": found.valid,
+                    "exploration": [one._asdict() for one in found.exploration],
+                }
+            )
+        task, language = found.task, found.language
+        title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {found.sequences} sequences"
         columns = ("player", "regret", "+-", "squared regret", "+-")
-        print_table(columns, [_cells(one) for one in comparison.trained_on.players], title)
-        language = comparison.language
+        print_table(columns, [_cells(one) for one in found.trained_on.players], title)
         rows = [
-            ["answers that name an action", *(f"{value:.1%}" for value in comparison.valid)],
+            ["answers that name an action", *(f"{value:.1%}" for value in found.valid)],
             [f"perplexity on {language.text}", f"{language.before:.4g}", f"{language.after:.4g}"],
         ]
         print_table(("language", "before", "after"), rows)
@@ -217,24 +180,6 @@ class PostTrain:
         return None
 
 
-def _check_text(tokenizer: Any, text: str) -> None:
-    from regrax.llm import text_tokens
-
-    text_tokens(tokenizer, text)
-
-
-def _cells(one: "Player") -> list[str]:
+def _cells(one: "llm.Player") -> list[str]:
     values = (one.regret, one.regret_error, one.squared, one.squared_error)
     return [one.name, *(number(value) for value in values)]
-
-
-def _plain(comparison: "Comparison", out: str) -> dict[str, Any]:
-    settings = [comparison.trained_on, *comparison.elsewhere]
-    return {
-        "out": out,
-        "sequences": comparison.sequences,
-        "settings": [dataclasses.asdict(one) for one in settings],
-        "language": comparison.language._asdict(),
-        "valid": list(comparison.valid),
-        "exploration": [one._asdict() for one in comparison.exploration],
-    }

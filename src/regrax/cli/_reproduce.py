@@ -3,8 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from regrax._settings import Folder
 from regrax.cli._text import print_json, print_table
 from regrax.experiments.paper import ReproduceConfig
+
+OUT = Folder(Path("out/reproduction"))
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Reproduce:
     """
 
     config: ReproduceConfig = field(default_factory=ReproduceConfig)
-    out: Path = Path("out/reproduction")
+    out: Folder = OUT
     json: bool = False
 
     def run(self) -> None:
@@ -33,10 +36,7 @@ class Reproduce:
 
         with Bars(hidden=self.json) as bars:
             found = reproduce(self.config, self.out, on_progress=bars.show)
-        lines, (numbers, page) = (
-            compare(found),
-            (self.out / "results.json", self.out / "report.html"),
-        )
+        lines, numbers, page = compare(found), self.out / "results.json", self.out / "report.html"
         write_whole(numbers, msgspec.json.format(msgspec.json.encode(found), indent=1))
         write_whole(page, paper_page(found).encode())
         if self.json:

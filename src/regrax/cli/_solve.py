@@ -1,15 +1,17 @@
 """`regrax solve`: an equilibrium of a game, exact or by dynamics, with the gap that certifies it."""
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from regrax._settings import Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table, read_game
 
 if TYPE_CHECKING:
     from regrax.games import CorrelatedProfile, Game
 
 MAX_PRINTED_ACTIONS = 20  # joint actions printed, the likeliest first
+MIN_PRINTED = 5e-7  # probabilities below are printed as zero
 NAMES = {
     "nash": "Nash equilibrium",
     "ce": "correlated equilibrium",
@@ -43,11 +45,8 @@ class Solve:
     json: bool = False
 
     def run(self) -> None:
-        """Solve in float64 and print."""
-        import jax
-
+        """Solve and print."""
         from regrax import _checks as checks
-        from regrax.cli._text import read_game
 
         if (self.by is None) != (self.rounds is None):
             raise ValueError("--by and --rounds come together, but only one was given")
@@ -59,103 +58,78 @@ class Solve:
                 raise ValueError(
                     "--seed is for dynamics (--by), but an exact solution was asked for"
                 )
-        with jax.enable_x64(True):
-            game = read_game(self.game)
-            profile = self._exact(game) if self.by is None else self._played(game)
-            result = self._result(profile)
-        print_json(result) if self.json else _print(result, profile, self.concept)
+        profile = self._found(read_game(self.game))
+        print_json(self._result(profile)) if self.json else self._print(profile)
 
-    def _exact(self, game: "Game") -> "CorrelatedProfile":
-        from regrax.games import solve
+    def _found(self, game: "Game") -> "CorrelatedProfile":
+        """The exact answer, or joint play in float64; for Nash the product of its marginals."""
+        if self.by is None:
+            from regrax.games import solve
 
-        return solve(game, self.concept, self.objective)
+            return solve(game, self.concept, self.objective)
+        from regrax.cli._text import learner_maker
+        from regrax.games import CorrelatedProfile, check_rounds
 
-    def _played(self, game: "Game") -> "CorrelatedProfile":
-        """Joint play; for Nash the product of its marginals."""
+        make, rounds = learner_maker(self.by), self.rounds or 0
+        check_rounds(game, rounds, "all")
         import jax
 
-        from regrax.cli._text import read_learner
-        from regrax.games import CorrelatedProfile, play
+        from regrax.games import play
 
         key = None if self.seed is None else jax.random.key(self.seed)
-        trajectory = play(game, read_learner(self.by or ""), self.rounds or 0, key=key)
-        profile = CorrelatedProfile(trajectory.joint, game)
+        with jax.enable_x64(True):
+            joint = play(game, make(), rounds, key=key).joint
+        profile = CorrelatedProfile(joint, game)
         return profile.product if self.concept == "nash" else profile
 
     def _result(self, profile: "CorrelatedProfile") -> dict[str, Any]:
         worst = profile.worst_deviation(self.concept)
-        players, actions = profile.game.players, profile.game.actions
+        actions = profile.game.actions[worst.player]
+        labels = {
+            "player": profile.game.players[worst.player],
+            "recommended": None if worst.recommended is None else actions[worst.recommended],
+            "instead": actions[worst.instead],
+        }
         return {
+            **{name: value for name, value in vars(self).items() if name != "json"},
             "game": str(profile.game),
-            "concept": self.concept,
             "objective": self.objective if self.by is None else None,
-            "by": self.by,
-            "rounds": self.rounds,
-            "seed": self.seed,
             "profile": profile.joint.tolist(),
             "payoffs": profile.payoffs.tolist(),
             "welfare": profile.welfare,
             "gap": worst.gain,
-            "deviation": {
-                "player": players[worst.player],
-                "recommended": None
-                if worst.recommended is None
-                else actions[worst.player][worst.recommended],
-                "instead": actions[worst.player][worst.instead],
-                "gain": worst.gain,
-            },
+            "deviation": {**labels, "gain": worst.gain},
         }
 
-
-def _print(
-    result: dict[str, Any], profile: "CorrelatedProfile", concept: Literal["nash", "ce", "cce"]
-) -> None:
-    how = (
-        f"exact, objective {result['objective']}"
-        if result["by"] is None
-        else f"by {result['by']}, {result['rounds']} rounds"
-    )
-    title = f"{result['game']}: {NAMES[concept]}, {how}"
-    if concept == "nash":
-        _print_strategies(profile, title)
-    else:
-        _print_joint(profile, title)
-    rows = [
-        [name, number(float(paid))]
-        for name, paid in zip(profile.game.players, profile.payoffs, strict=True)
-    ]
-    print_table(("player", "payoff"), [*rows, ["welfare", number(profile.welfare)]])
-    worst = profile.worst_deviation(concept)
-    print(f"gap {worst.gain:.3g}: {profile.explain(worst) if worst.gain > 0 else 'nobody gains'}")
+    def _print(self, profile: "CorrelatedProfile") -> None:
+        exact = f"exact, objective {self.objective}"
+        how = exact if self.by is None else f"by {self.by}, {self.rounds} rounds"
+        title = f"{profile.game}: {NAMES[self.concept]}, {how}"
+        print_profile = _print_strategies if self.concept == "nash" else _print_joint
+        print_profile(profile, title)
+        payoffs = zip(profile.game.players, profile.payoffs, strict=True)
+        rows = [*payoffs, ("welfare", profile.welfare)]
+        print_table(("player", "payoff"), [[name, number(float(paid))] for name, paid in rows])
+        worst = profile.worst_deviation(self.concept)
+        who = profile.explain(worst) if worst.gain > 0 else "nobody gains"
+        print(f"gap {worst.gain:.3g}: {who}")
 
 
 def _print_joint(profile: "CorrelatedProfile", title: str) -> None:
-    import numpy as np
-
-    game, flat = profile.game, np.ravel(profile.joint)
-    likeliest = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 5e-7]
-    rows = [
-        [labels[a] for labels, a in zip(game.actions, np.unravel_index(i, game.sizes), strict=True)]
-        + [f"{flat[i]:.6f}"]
-        for i in likeliest[:MAX_PRINTED_ACTIONS]
-    ]
-    print_table((*game.players, "probability"), rows, title)
-    if len(likeliest) > MAX_PRINTED_ACTIONS:
-        print(f"{len(likeliest) - MAX_PRINTED_ACTIONS} more joint actions; --json prints all")
+    shown = islice(profile.likeliest(MIN_PRINTED), MAX_PRINTED_ACTIONS)
+    rows = [[*labels, f"{p:.6f}"] for *labels, p in shown]
+    print_table((*profile.game.players, "probability"), rows, title)
+    left_out = int((profile.joint > MIN_PRINTED).sum()) - MAX_PRINTED_ACTIONS
+    if left_out > 0:
+        print(f"{left_out} more joint actions; --json prints all")
 
 
 def _print_strategies(profile: "CorrelatedProfile", title: str) -> None:
-    rows = []
-    for name, labels, mixed in zip(
-        profile.game.players, profile.game.actions, profile.marginals, strict=True
-    ):
-        played = sorted(
-            (a for a in range(len(labels)) if mixed[a] > 5e-7), key=lambda a: -float(mixed[a])
-        )
-        rows += [[name, labels[a], f"{mixed[a]:.6f}"] for a in played[:MAX_PRINTED_ACTIONS]]
-        rows += (
-            [[name, f"{len(played) - MAX_PRINTED_ACTIONS} more", ""]]
-            if len(played) > MAX_PRINTED_ACTIONS
-            else []
-        )
+    rows, game = [], profile.game
+    for name, labels, mixed in zip(game.players, game.actions, profile.marginals, strict=True):
+        played = [(-float(p), a) for a, p in enumerate(mixed) if p > MIN_PRINTED]
+        shown = sorted(played)[:MAX_PRINTED_ACTIONS]
+        rows += [[name, labels[a], f"{-p:.6f}"] for p, a in shown]
+        if len(played) > MAX_PRINTED_ACTIONS:
+            rows.append([name, f"{len(played) - MAX_PRINTED_ACTIONS} more", ""])
     print_table(("player", "action", "probability"), rows, title)

@@ -45,7 +45,6 @@ def _compute(actions: int, horizon: int | float, operator: str, radius: float) -
 
     settings: dict[str, Any] = {"operator": operator, "radius": radius}
     found = theory.step_size_with_error(actions, horizon, **settings)
-    uniform = theory.uniform_loss(actions, horizon) if operator == "softmax" else None
     return {
         "actions": actions,
         "horizon": "inf" if math.isinf(horizon) else horizon,
@@ -56,7 +55,7 @@ def _compute(actions: int, horizon: int | float, operator: str, radius: float) -
         "scaled": found.value * (1 if math.isinf(horizon) else math.sqrt(horizon)),
         "loss": theory.loss(found.value, actions, horizon, **settings),
         "optimal_loss": theory.optimal_loss(actions, horizon, **settings),
-        "uniform_loss": uniform,
+        "uniform_loss": theory.uniform_loss(actions, horizon) if operator == "softmax" else None,
     }
 
 

@@ -2,14 +2,14 @@
 
 import sys
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regrax._settings import Positional
+from regrax._settings import Folder, Positional
 from regrax.cli._text import number, print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.experiments.runs import TrainConfig
     from regrax.experiments.sweep import Finished, Row
 
 MAX_PRINTED_ROWS = 40  # rows of the table that is printed
@@ -35,7 +35,7 @@ class Sweep:
     """
 
     file: Positional[Path]
-    out: Path | None = None
+    out: Folder | None = None
     dask: str | None = None
     retries: int = 2
     report: bool = False
@@ -44,33 +44,35 @@ class Sweep:
     def run(self) -> None:
         """Run what is missing with a bar on the terminal, then write and print."""
         from regrax.cli._text import Bars
-        from regrax.experiments.sweep import read_sweep, run_sweep
+        from regrax.experiments.sweep import read_sweep
 
         cells = read_sweep(self.file)
+        from regrax.experiments.sweep import run_sweep  # with jax, for a file that is good
+
         out = self.out or Path("out") / self.file.stem
         with Bars(hidden=self.json) as bars:
             finished = run_sweep(
                 cells, out, dask=self.dask, retries=self.retries, on_progress=bars.show
             )
         if self.report:
-            _write_report(out, self.file.stem, finished)
-        self._print(cells, out, finished)
+            from regrax._files import write_whole
+            from regrax.show.report import sweep_page
+
+            page = sweep_page(finished.rows, finished.failed, self.file.stem)
+            write_whole(out / "report.html", page.encode())
+        self._print(len(cells), out, finished)
         if finished.failed:
             sys.stdout.flush()
             sys.exit(1)
 
-    def _print(self, cells: "list[TrainConfig]", out: Path, finished: "Finished") -> None:
+    def _print(self, cells: int, out: Path, finished: "Finished") -> None:
         if self.json:
-            found = {"cells": len(cells), "finished": len(finished.rows)}
-            more = {
-                "failed": finished.failed,
-                "out": str(out),
-                "rows": [row.to_dict() for row in finished.rows],
-            }
-            return print_json({**found, **more})
+            rows = [row.to_dict() for row in finished.rows]
+            found = {"cells": cells, "finished": len(rows), "failed": finished.failed}
+            return print_json({**found, "out": str(out), "rows": rows})
         _print_rows(finished.rows)
         before = f", {finished.done_before} of them before" if finished.done_before else ""
-        print(f"{len(finished.rows)} of {len(cells)} cells are finished{before}: {out}/results.csv")
+        print(f"{len(finished.rows)} of {cells} cells are finished{before}: {out}/results.csv")
         if self.report:
             print(f"{out}/report.html shows them")
         for name, error in finished.failed.items():
@@ -78,22 +80,14 @@ class Sweep:
         return None
 
 
-def _write_report(out: Path, name: str, finished: "Finished") -> None:
-    from regrax._files import write_whole
-    from regrax.show.report import sweep_page
-
-    write_whole(out / "report.html", sweep_page(finished.rows, finished.failed, name).encode())
-
-
 def _print_rows(rows: "list[Row]") -> None:
     from regrax.experiments.sweep import summary
 
     columns, lines = summary(rows, number)
-    fitting = [place for place, name in enumerate(columns) if name not in WIDE]
+    fitting = [name not in WIDE for name in columns]
     if lines:
-        shown = [[line[place] for place in fitting] for line in lines[:MAX_PRINTED_ROWS]]
-        print_table([columns[place] for place in fitting], shown)
-    if len(lines) > MAX_PRINTED_ROWS:
-        print(
-            f"... and {len(lines) - MAX_PRINTED_ROWS} rows more, all of them in the results and the report"
-        )
+        head, *shown = ([*compress(row, fitting)] for row in (columns, *lines[:MAX_PRINTED_ROWS]))
+        print_table(head, shown)
+    more = len(lines) - MAX_PRINTED_ROWS
+    if more > 0:
+        print(f"... and {more} rows more, all of them in the results and the report")

@@ -4,11 +4,12 @@ import io
 import json
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from regrax._files import checkpoint_file
 from regrax._registry import GAME_FILES, LEARNERS, Entry
 
 if TYPE_CHECKING:
@@ -20,19 +21,39 @@ if TYPE_CHECKING:
     from regrax.learners import Learner
 
 MAX_NAME = 256  # characters, of a file
-AGENT = Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function")
-LANGUAGE_MODEL = Entry("regrax.llm:llm", "a local language model in a folder")
+
+
+def learner_maker(text: str) -> "Callable[[], Learner]":
+    """What makes the learner, checkpoint, outside agent or language model of a spec, which is looked at without jax."""
+    from regrax import specs
+
+    make = specs.learner_maker(text, KNOWN)
+
+    def made() -> "Learner":
+        try:
+            return make()
+        except ModuleNotFoundError as error:  # an extra that a learner needs
+            raise ValueError(str(error)) from None
+
+    return made
 
 
 def read_learner(text: str) -> "Learner":
     """The learner, checkpoint, outside agent or language model that a spec names."""
-    from regrax.specs import parse_learner
+    return learner_maker(text)()
 
-    known = {"agent": AGENT, "checkpoint": LEARNERS["checkpoint"], "llm": LANGUAGE_MODEL}
-    try:
-        return parse_learner(text, known)
-    except ModuleNotFoundError as error:  # an extra that a learner needs
-        raise ValueError(str(error)) from None
+
+def _check_file(path: Any = None, *_: Any, **__: Any) -> None:
+    if isinstance(path, str):
+        checkpoint_file(path).open("rb").close()
+
+
+KNOWN = {
+    "agent": Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function"),
+    "checkpoint": LEARNERS["checkpoint"]._replace(check=_check_file),
+    "llm": Entry("regrax.llm:llm", "a local language model in a folder"),
+}
+"""What specs of the command line name besides."""
 
 
 def read_game(text: str) -> "Game":
@@ -124,8 +145,8 @@ class Bars:
     """One bar per task, made at its first report, with the time left; where no terminal is, none."""
 
     def __init__(self, *, hidden: bool = False, after: float = 0.0) -> None:
-        hidden = hidden or not sys.stderr.isatty()
-        self.begin = math.inf if hidden else monotonic() + after  # before it nothing is shown
+        self.visible = not hidden and sys.stderr.isatty()
+        self.begin = monotonic() + after if self.visible else math.inf  # nothing is shown before
         self.bars: "RichProgress | None" = None
         self.tasks: "dict[str, TaskID]" = {}
 

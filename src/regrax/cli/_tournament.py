@@ -10,6 +10,8 @@ from regrax.cli._text import print_json, print_table, save_figure
 
 if TYPE_CHECKING:
     from regrax.experiments.tournament import Interval, Tournament as Results
+    from regrax.games import Game
+    from regrax.learners import Learner
     from regrax.sharding import Devices
 
 LEARNERS = (
@@ -32,6 +34,7 @@ GAMES = (
     "random-zero-sum(5, 5)",
 )
 MAX_ROUNDS, MAX_SEEDS = 10**7, 10**5
+MAX_SMALL_ROUNDS = 5000  # played by a small program before a faster one would be compiled
 MAX_PRINTED_COLUMNS = 9  # learners whose pairings fit on a terminal
 COLUMNS = {
     "regret": "regret",
@@ -77,20 +80,28 @@ class Tournament:
 
     def run(self) -> None:
         """Play in float64, draw, print: in the first process, if there are several."""
-        import jax
-
-        from regrax import _checks as checks
-        from regrax.distributed import is_first
-        from regrax.show.plots import check_suffix
+        from regrax import _checks as checks, _fast_paths as fast_paths
+        from regrax.cli._text import learner_maker, read_games
 
         checks.at_least("seeds", self.seeds, 1, MAX_SEEDS)
         checks.at_least("rounds", self.rounds, 1, MAX_ROUNDS)
         if self.plot:
+            from regrax.show.plots import check_suffix
+
             check_suffix(self.plot)
-        with self.cluster.joined() as devices, jax.enable_x64(True):
-            found = self._played(devices)
-            if is_first():
-                self._show(found)
+        if self.rounds <= MAX_SMALL_ROUNDS:
+            fast_paths.compile_small()
+        makers = [learner_maker(text) for text in self.learners]
+        games = {text: read_games(text, self.seeds) for text in self.games}
+        with self.cluster.joined() as devices:
+            import jax
+
+            from regrax.sharding import is_first
+
+            with jax.enable_x64(True):
+                found = self._played([make() for make in makers], games, devices)
+                if is_first():
+                    self._show(found)
 
     def _show(self, results: "Results") -> None:
         if self.plot:
@@ -99,16 +110,19 @@ class Tournament:
             save_figure(plot_tournament(results, self.rank), self.plot)
         print_json(_result(results, self.rank)) if self.json else _print(results, self.rank)
 
-    def _played(self, devices: "Devices | None") -> "Results":
+    def _played(
+        self,
+        learners: "list[Learner]",
+        games: "dict[str, list[Game]]",
+        devices: "Devices | None",
+    ) -> "Results":
         import jax
 
-        from regrax.cli._text import Bars, read_games, read_learner
-        from regrax.distributed import is_first
+        from regrax.cli._text import Bars
         from regrax.experiments.tournament import round_robin
         from regrax.learners import BanditLearner
+        from regrax.sharding import is_first
 
-        learners = [read_learner(text) for text in self.learners]
-        games = {text: read_games(text, self.seeds) for text in self.games}
         sampled = self.sampled or any(isinstance(learner, BanditLearner) for learner in learners)
         key = jax.random.key(0) if sampled else None
         with Bars(hidden=self.json or not is_first()) as bars:

@@ -1,14 +1,14 @@
 """`regrax train`: train models with regret loss into a folder, and print how near they are to the exact optimum."""
 
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
+from regrax._settings import Folder, build
 from regrax.cli._distributed_options import Cluster
 from regrax.cli._text import number, print_json, print_table
 from regrax.experiments.runs import TrainConfig
 
-MEASURED = ("loss", "optimal_loss", "step_size", "total_variation")
+MEASURED = ("loss", "loss_error", "optimal_loss", "step_size", "total_variation")
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,24 @@ class Train:
     """
 
     config: TrainConfig
-    out: Path
+    out: Folder
     resume: bool = False
     save_every: float = 10.0
     json: bool = False
     cluster: Cluster = field(default_factory=Cluster)
 
+    @staticmethod
+    def refuse(values: dict[str, Any]) -> None:
+        """Raise for what can be told without jax, which the settings of a training need."""
+        from regrax.experiments import RunFolder
+
+        cluster = build(Cluster, values)
+        if cluster.is_alone and not values["resume"]:  # of several processes the first looks, once
+            RunFolder(values["out"]).check_unused()
+
     def run(self) -> None:
         """Train with a bar on the terminal, then print a line per seed: in the first process, if there are several."""
-        from regrax.distributed import is_first
+        from regrax.sharding import is_first
 
         with self.cluster.joined() as devices:
             rows = self._train(devices)
@@ -42,8 +51,8 @@ class Train:
 
     def _train(self, devices: Any) -> list[dict[str, Any]]:
         from regrax.cli._text import Bars
-        from regrax.distributed import is_first
         from regrax.experiments.runs import train
+        from regrax.sharding import is_first
         from regrax.training import TrainingDiverged
 
         with Bars(hidden=self.json or not is_first()) as bars:
@@ -67,7 +76,8 @@ class Train:
     def _print(self, rows: list[dict[str, Any]]) -> None:
         if self.json:
             return print_json({"out": str(self.out), "seeds": rows})
-        columns = ("seed", "loss", "least possible", "nearest step", "total variation", "seconds")
+        measured = ("loss", "its error", "least possible", "nearest step", "total variation")
+        columns = ("seed", *measured, "seconds")
         cells = [
             [str(row["seed"])]
             + ["" if row[name] is None else number(row[name]) for name in MEASURED]

@@ -63,19 +63,20 @@ class Dask:
             raise ValueError(
                 "--dask needs the extra dask, but it is not installed: pip install 'regrax[dask]'"
             ) from None
+        absent = f"no Dask scheduler answers at {address} (--dask takes its address, as in "
+        absent += "tcp://127.0.0.1:8786)"
         if not ADDRESS.fullmatch(address):  # a client that is given one waits for it in vain
-            raise ValueError(
-                f"no Dask scheduler answers at {address} (--dask takes its address, as in tcp://127.0.0.1:8786)"
-            )
+            raise ValueError(absent)
         _quiet()
-        self.address, self.away = address, None
+        self.lost = ClusterLost(
+            f"the Dask scheduler at {address} was lost; every cell that was finished is kept, and the same command "
+            "does the rest"
+        )
+        self.away = None  # since when
         try:
             self.client = Client(address, timeout=PATIENCE_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise ValueError(
-                f"no Dask scheduler answers at {address} (--dask takes its address, as in "
-                f"tcp://127.0.0.1:8786): {str(error)[:200]}"
-            ) from None
+            raise ValueError(f"{absent}: {str(error)[:200]}") from None
 
     def submit(self, function: Callable[..., Any], argument: Any, tell: Tell) -> "_Remote":
         future = self.client.submit(run_checked, function, argument, __version__, pure=False)
@@ -88,16 +89,9 @@ class Dask:
         elif self.away is None:
             self.away = time.monotonic()
         elif time.monotonic() - self.away > PATIENCE_SECONDS or self.client.status == "closed":
-            raise self.lost()
+            raise self.lost
         workers = len(self.client.scheduler_info()["workers"])
         return f"{workers} worker{'s' if workers > 1 else ''}" if workers else "waiting for workers"
-
-    def lost(self) -> ClusterLost:
-        """The error when the scheduler has gone."""
-        return ClusterLost(
-            f"the Dask scheduler at {self.address} was lost; every cell that was finished is kept, and the same "
-            "command does the rest"
-        )
 
     def close(self) -> None:
         """Cancel what has not begun, and leave."""
@@ -123,22 +117,19 @@ def _quiet() -> None:
 class _Remote:
     """A task on the cluster."""
 
-    def __init__(self, future: Any, lost: Callable[[], ClusterLost]) -> None:
-        self.future, self.lost = future, lost
-
-    def done(self) -> bool:
-        return self.future.done()
+    def __init__(self, future: Any, lost: ClusterLost) -> None:
+        self.future, self.done, self.lost = future, future.done, lost
 
     def result(self) -> Any:
         """What the task gave, or its own error; anything else that keeps it from coming is the cluster's."""
         if self.future.status == "error":
             raise self.future.exception(timeout=PATIENCE_SECONDS)
         if self.future.status != "finished":
-            raise self.lost()
+            raise self.lost
         try:
             return self.future.result(timeout=PATIENCE_SECONDS)
         except Exception:
-            raise self.lost() from None
+            raise self.lost from None
         finally:
             self.future.release()
 

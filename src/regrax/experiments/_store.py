@@ -71,18 +71,16 @@ class Store:
     def result(self, name: str, config: Any, kind: type[R], compute: Callable[[], R]) -> Kept[R]:
         """The result of these settings, of type `kind`: read, or computed and kept."""
         file = self.path(name, config, ".json")
-        kept = _read(file, config, kind)
-        if kept is None:
-            start = time.perf_counter()
-            result = msgspec.json.encode(compute())
-            seconds = time.perf_counter() - start
-            msgspec.json.decode(result, type=kind)  # NaN is not of its type
-            written = _Written(msgspec.Raw(_encoded(config)), msgspec.Raw(result), seconds)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(file, msgspec.json.encode(written))
-            kept = _read(file, config, kind)
-        assert kept is not None
-        return kept
+        if (kept := _read(file, config, kind)) is not None:
+            return kept
+        start = time.perf_counter()
+        result = msgspec.json.encode(compute())
+        seconds = time.perf_counter() - start
+        decoded = msgspec.json.decode(result, type=kind)  # NaN is not of its type
+        written = _Written(msgspec.Raw(_encoded(config)), msgspec.Raw(result), seconds)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, msgspec.json.encode(written))
+        return Kept(config, decoded, seconds)
 
 
 class RunFolder:
@@ -114,14 +112,19 @@ class RunFolder:
             self._claim(json.loads(json.dumps(settings)), resume)
             yield
 
-    def _claim(self, settings: dict[str, Any], resume: bool) -> None:
-        file = self.path / "training.json"
-        if not file.exists():
-            return write_whole(file, json.dumps(settings, indent=1).encode())
-        if not resume:
+    def check_unused(self) -> None:
+        """Raise if the folder holds a run."""
+        if (self.path / "training.json").exists():
             raise ValueError(
                 f"{self.path} holds a training already: --resume goes on with it, or choose another --out"
             )
+
+    def _claim(self, settings: dict[str, Any], resume: bool) -> None:
+        file = self.path / "training.json"
+        if not resume:
+            self.check_unused()
+        if not file.exists():
+            return write_whole(file, json.dumps(settings, indent=1).encode())
         kept = _settings(file)
         for name in [*settings, *kept]:
             if kept.get(name) != settings.get(name):
@@ -130,7 +133,6 @@ class RunFolder:
                     f"{self.path} holds a training with {name} = {there}, but {asked} was asked for: "
                     "choose another folder, or the same settings"
                 )
-        return None
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics, on disk before a state that counts on it."""

@@ -55,6 +55,11 @@ from ._play import (
     play as play,
     seated_learners as seated_learners,
 )
+from ._requests import (
+    check_rounds as check_rounds,
+    check_seats as check_seats,
+    start_policies as start_policies,
+)
 from ._solve import (
     NearestEquilibrium as NearestEquilibrium,
     nearest_equilibrium as nearest_equilibrium,

@@ -10,20 +10,22 @@ A mediator draws the joint action $a \sim \mu$ and tells every player its own pa
 Everything here is computed in double precision on the host.
 """
 
+from collections.abc import Iterator
 from functools import reduce
-from typing import Any, Literal, NamedTuple
+from itertools import islice
+from typing import Any, Literal, NamedTuple, get_args
 
-import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from regrax import _checks as checks
+from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax.games._game import Game
+from regrax.games._game import Game, unfolded
 from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
-CONCEPTS = ("nash", "ce", "cce")
+CONCEPTS = get_args(Concept)
 MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
@@ -43,7 +45,8 @@ class Deviation(NamedTuple):
     gain: float
 
 
-class CorrelatedProfile(eqx.Module):
+@pytree("joint", "game")
+class CorrelatedProfile:
     r"""A distribution $\mu$ over the joint actions of a game.
 
     >>> from regrax.games import chicken
@@ -56,7 +59,7 @@ class CorrelatedProfile(eqx.Module):
     Reference: Aumann (1974), Subjectivity and correlation in randomized strategies.
     """
 
-    joint: Float[Array, "*d"] | Float[np.ndarray, "*d"]
+    joint: Float[Any, "*d"]
     game: Game
 
     def __init__(self, joint: Any, game: Game | str) -> None:
@@ -67,7 +70,10 @@ class CorrelatedProfile(eqx.Module):
         )
         checks.distributions("joint", joint.ravel())
         joint.setflags(write=False)
-        self.joint, self.game = joint, game
+        self.__dict__.update(joint=joint, game=game)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a profile never changes: {name} cannot be set")
 
     @property
     def payoffs(self) -> Float[np.ndarray, "N"]:
@@ -83,10 +89,8 @@ class CorrelatedProfile(eqx.Module):
     @property
     def marginals(self) -> tuple[Float[np.ndarray, "_"], ...]:
         """How often each player plays each of its actions."""
-        players = range(self.joint.ndim)
-        return tuple(
-            np.asarray(self.joint).sum(tuple(m for m in players if m != n)) for n in players
-        )
+        joint = np.asarray(self.joint)
+        return tuple(unfolded(joint, n).sum(1) for n in range(joint.ndim))
 
     @property
     def product(self) -> "CorrelatedProfile":
@@ -102,7 +106,7 @@ class CorrelatedProfile(eqx.Module):
         """
         check_concept(concept)
         profile = self.product if concept == "nash" else self
-        players = range(len(self.game.sizes))
+        players = range(self.joint.ndim)
         return max((_worst(profile, n, concept) for n in players), key=lambda found: found.gain)
 
     def gap(self, concept: Concept = "ce") -> float:
@@ -139,6 +143,13 @@ class CorrelatedProfile(eqx.Module):
         )
         return f"{self.game.players[player]} gains {gain:.6g} by {how}"
 
+    def likeliest(self, least: float = 0.0) -> Iterator[tuple[Any, ...]]:
+        """The joint actions that are played more often than `least`, the likeliest first: labels and probability."""
+        flat, names = np.ravel(self.joint), self.game.actions
+        for index in np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > least)]:
+            actions = zip(names, np.unravel_index(index, self.game.sizes), strict=True)
+            yield *(labels[a] for labels, a in actions), float(flat[index])
+
     def columns(self) -> dict[str, list[Any]]:
         """The joint actions that are played, a column per player, the likeliest first, and their probabilities.
 
@@ -146,27 +157,17 @@ class CorrelatedProfile(eqx.Module):
         >>> solve("chicken", "ce", "welfare").columns()["probability"]
         [0.5, 0.25, 0.25]
         """
-        flat = np.ravel(self.joint)
-        played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
-        labels = zip(*(self._labels(a) for a in played), strict=True)
-        actions = dict(zip(self.game.players, map(list, labels), strict=True))
-        return {**actions, "probability": [float(flat[a]) for a in played]}
+        columns = map(list, zip(*self.likeliest(), strict=True))
+        return dict(zip((*self.game.players, "probability"), columns, strict=True))
 
     to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
 
     def __repr__(self) -> str:
-        flat = np.ravel(self.joint)
-        played = [int(a) for a in np.argsort(-flat, kind="stable") if flat[a] > 0]
-        shown = [
-            f"{flat[a]:.4g} ({', '.join(self._labels(a))})" for a in played[:MAX_SHOWN_ACTIONS]
-        ]
-        return (
-            f"{self.game}: {', '.join(shown)}{', ...' if len(played) > MAX_SHOWN_ACTIONS else ''}"
-        )
-
-    def _labels(self, flat: int) -> list[str]:
-        actions = np.unravel_index(flat, self.game.sizes)
-        return [labels[a] for labels, a in zip(self.game.actions, actions, strict=True)]
+        played = islice(self.likeliest(), MAX_SHOWN_ACTIONS + 1)
+        shown = [f"{p:.4g} ({', '.join(labels)})" for *labels, p in played]
+        if len(shown) > MAX_SHOWN_ACTIONS:
+            shown[-1] = "..."
+        return f"{self.game}: {', '.join(shown)}"
 
 
 def check_concept(concept: str) -> None:
@@ -176,19 +177,10 @@ def check_concept(concept: str) -> None:
 
 
 def _worst(profile: CorrelatedProfile, player: int, concept: Concept) -> Deviation:
-    gains = _gains(profile, player)
+    payoffs = unfolded(np.asarray(profile.joint), player) @ profile.game.own(player).T
+    gains = payoffs - payoffs.diagonal()[:, None]
     if concept == "ce":
         recommended, instead = divmod(int(gains.argmax()), gains.shape[1])
-        return Deviation(player, recommended, instead, float(gains[recommended, instead]))
+        return Deviation(player, recommended, instead, float(gains.max()))
     always = gains.sum(0)
     return Deviation(player, None, int(always.argmax()), float(always.max()))
-
-
-def _gains(profile: CorrelatedProfile, player: int) -> Float[np.ndarray, "d d"]:
-    """`deviation_gains` in NumPy: nothing to compile for each new size of game."""
-    own, rows = (
-        np.moveaxis(np.asarray(table, float), player, 0).reshape(profile.game.sizes[player], -1)
-        for table in (profile.game.payoffs[player], profile.joint)
-    )
-    payoffs = rows @ own.T
-    return payoffs - np.diag(payoffs)[:, None]

@@ -8,11 +8,11 @@ from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from regrax import _checks as checks
+from regrax._checks import pytree
 from regrax._tables import latex, to_csv, to_html, to_pandas
 
 
@@ -113,14 +113,15 @@ def _check_text(what: str, value: Any) -> None:
         raise ValueError(f"{what} must have different names, got {label!r} {count} times")
 
 
-Payoffs = Float[Array, "N *d"] | Float[np.ndarray, "N *d"]
+Payoffs = Float[Any, "N *d"]
+"""Arrays of numpy or of jax."""
 MAX_PLAYERS = 26
 """A letter for each in `einsum`."""
 MAX_PAYOFFS = 50_000_000
 """That a spec or a file may ask for: 400 megabytes."""
 
 
-@jax.tree_util.register_pytree_node_class
+@pytree("payoffs")
 class Game:
     r"""A finite game: player $n$ is paid $u[n, a_1, \dots, a_N]$ when the players choose $a_1, \dots, a_N$.
 
@@ -143,7 +144,7 @@ class Game:
     """
 
     payoffs: Payoffs
-    labels: Labels
+    labels: Labels = Labels()
 
     def __init__(
         self,
@@ -155,9 +156,7 @@ class Game:
         comment: str = "",
         equilibria: tuple[Known, ...] = (),
     ) -> None:
-        payoffs, exact = (
-            (payoffs, None) if isinstance(payoffs, jax.Array) else _frozen_and_exact(payoffs)
-        )
+        payoffs, exact = (payoffs, None) if checks.is_jax(payoffs) else _frozen_and_exact(payoffs)
         _check_payoffs(payoffs)
         given = Labels(name, players or (), actions or (), comment, exact, tuple(equilibria))
         check_labels(given, payoffs.shape[1:])
@@ -168,17 +167,6 @@ class Game:
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a game never changes: {name} cannot be set")
-
-    def tree_flatten(self) -> tuple[tuple[Payoffs], None]:
-        """The payoffs, and nothing else that a program would be compiled for."""
-        return (self.payoffs,), None
-
-    @classmethod
-    def tree_unflatten(cls, _: None, children: tuple[Any]) -> "Game":
-        """A game without labels, whatever stands for its payoffs."""
-        game = object.__new__(cls)
-        game.__dict__.update(payoffs=children[0], labels=Labels())
-        return game
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -217,7 +205,7 @@ class Game:
         """Equilibria known from theory."""
         return self.labels.equilibria
 
-    def own(self, player: int) -> Float[Array | np.ndarray, "d others"]:
+    def own(self, player: int) -> Float[Any, "d others"]:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""
         return unfolded(checks.as_floats(self.payoffs)[player], player)
 

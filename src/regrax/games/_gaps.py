@@ -14,18 +14,18 @@ which sums swap gaps. A Nash gap of zero makes the product of the marginals a Na
 only if it is that product. A game may be given by its spec.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.games._environment import Trajectory, outer
 from regrax.games._game import Game, unfolded
 from regrax.regret import (
     external_of,
-    gains_of,
     internal_of,
     running_external_regret,
     running_internal_regret,
@@ -35,7 +35,7 @@ from regrax.regret import (
 from regrax.specs import as_game
 
 Reduce = Literal["max", "sum", "none"]
-Gaps = Float[Array, "*N"] | Float[np.ndarray, "*N"] | np.floating
+Gaps = Float[Any, "*N"] | np.floating
 MAX_NUMBERS = 1 << 22
 """Numbers of product distributions that are held at once."""
 
@@ -117,18 +117,17 @@ def joint_gaps(joint: Any, game: Game | str) -> dict[str, Any]:
     game = as_game(game)
     joint = _checked(joint, game)
     gains = _gains(joint, game)
+    best = [one.max(1) for one in gains]  # of each action told, for the CE and the swap gap alike
     per_player = {
         "nash_gap": _nash(joint, game),
         "cce_gap": [external_of(one) for one in gains],
-        "ce_gap": [internal_of(one) for one in gains],
-        "swap_gap": [swap_of(one) for one in gains],
+        "ce_gap": [one.max() for one in best],
+        "swap_gap": [one.sum() for one in best],
     }
-    return {name: _REDUCE["max"](found) for name, found in per_player.items()}
+    return {name: _largest(found) for name, found in per_player.items()}
 
 
-def deviation_gains(
-    joint: Any, game: Game | str, player: int
-) -> Float[Array, "d d"] | Float[np.ndarray, "d d"]:
+def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
     r"""$G_n[i, j]$: what player `player` gains by playing $j$ whenever it would have played $i$.
 
     >>> import jax.numpy as jnp
@@ -140,10 +139,11 @@ def deviation_gains(
     return _gains(_checked(joint, game), game)[player]
 
 
-def running_gaps(trajectory: Trajectory, game: Game | str) -> dict[str, Any]:
-    """All four gaps (max over players) of the first `t` rounds, for every `t`, with no joint tensor per round.
+def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
+    """All four gaps (max over players) of the first `t` rounds, for every `t` or those in `rounds`, in order.
 
-    CCE, CE and swap gaps are running regrets divided by `t`; the Nash gap follows the running marginals.
+    CCE, CE and swap gaps are running regrets divided by `t`; the Nash gap follows the running marginals: no joint
+    tensor is made for any round.
 
     >>> from regrax.games import play, weighted_rps
     >>> from regrax.learners import Uniform
@@ -152,11 +152,13 @@ def running_gaps(trajectory: Trajectory, game: Game | str) -> dict[str, Any]:
     [0.1111, 0.1111, 0.1111]
     """
     played = trajectory.played
-    counts = np.arange(1, trajectory.rounds + 1).astype(played[0].dtype)
-    means = [rows.cumsum(0) / counts[:, None] for rows in played]
+    ends = np.arange(1, trajectory.rounds + 1) if rounds is None else np.asarray(rounds)
+    counts = ends.astype(played[0].dtype)
+    means = [rows.cumsum(0)[ends - 1] / counts[:, None] for rows in played]
 
     def averaged(running: Callable[..., Any]) -> Any:
-        per_player = [running(p, l) for p, l in zip(played, trajectory.losses, strict=True)]
+        pairs = zip(played, trajectory.losses, strict=True)
+        per_player = [running(p, l, rounds) for p, l in pairs]
         return _largest(per_player) / counts
 
     return {
@@ -181,7 +183,7 @@ def _stacked(per_player: Sequence[Any]) -> Any:
 
 
 def _largest(per_player: Sequence[Any]) -> Any:
-    return _stacked(per_player).max(0)
+    return functools.reduce(per_player[0].__array_namespace__().maximum, per_player)
 
 
 _REDUCE = {"max": _largest, "sum": lambda found: _stacked(found).sum(0), "none": _stacked}
@@ -196,8 +198,9 @@ def _checked(joint: Any, game: Game) -> Any:
 
 
 def _gains(joint: Any, game: Game) -> list[Any]:
-    """Per player, what playing j whenever told i would gain: `gains_of` the losses that a told player sums up."""
-    return [gains_of(-(unfolded(joint, n) @ game.own(n).T)) for n in range(joint.ndim)]
+    """Per player, what playing j whenever told i would gain."""
+    paid = [unfolded(joint, n) @ game.own(n).T for n in range(joint.ndim)]
+    return [one - one.diagonal()[:, None] for one in paid]
 
 
 def _nash(joint: Any, game: Game) -> list[Any]:

@@ -1,6 +1,7 @@
 """Games from and to OpenSpiel, Gambit, nashpy and QuantEcon, which the user installs; the first two are extras."""
 
 import io
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -20,9 +21,8 @@ def to_openspiel(game: Game | str) -> Any:
     pyspiel, game = _optional("pyspiel", "'regrax[openspiel]'"), as_game(game)
     payoffs, names = np.asarray(game.payoffs, float), [list(labels) for labels in game.actions]
     if len(payoffs) == 2:
-        tables = [table.tolist() for table in payoffs]
-        return pyspiel.create_matrix_game(game.name, game.name, *names, *tables)
-    tables = [table.ravel().tolist() for table in payoffs]
+        return pyspiel.create_matrix_game(game.name, game.name, *names, *payoffs.tolist())
+    tables = payoffs.reshape(len(payoffs), -1).tolist()
     return pyspiel.create_tensor_game(game.name, game.name, names, tables)
 
 
@@ -30,21 +30,19 @@ def from_openspiel(game: Any) -> Game:
     """The game that an OpenSpiel matrix or tensor game is; other games go through `pyspiel.load_matrix_game` first."""
     pyspiel = _optional("pyspiel", "'regrax[openspiel]'")
     if isinstance(game, pyspiel.MatrixGame):
-        sizes, label = (game.num_rows(), game.num_cols()), _matrix_label
+        sizes = game.num_rows(), game.num_cols()
+        names = [game.row_action_name, game.col_action_name]
     elif isinstance(game, pyspiel.TensorGame):
-        sizes, label = tuple(game.shape()), lambda game, n, a: game.action_name(n, a)
+        sizes = tuple(game.shape())
+        names = [partial(game.action_name, n) for n in range(len(sizes))]
     else:
         raise ValueError(
             f"an OpenSpiel matrix or tensor game was expected, got a {type(game).__name__}; "
             "pyspiel.extensive_to_matrix_game and extensive_to_tensor_game make one of it"
         )
     payoffs = np.stack([game.player_utilities(n) for n in range(len(sizes))])
-    actions = [[label(game, n, a) for a in range(size)] for n, size in enumerate(sizes)]
+    actions = [list(map(name, range(size))) for name, size in zip(names, sizes, strict=True)]
     return Game(payoffs, name=game.get_type().short_name, actions=actions)
-
-
-def _matrix_label(game: Any, player: int, action: int) -> str:
-    return game.col_action_name(action) if player else game.row_action_name(action)
 
 
 def to_gambit(game: Game | str) -> Any:

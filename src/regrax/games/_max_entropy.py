@@ -27,6 +27,7 @@ from regrax.games._linear_programs import SolverError, minimise
 
 Rows = Float[np.ndarray, "K"]
 
+TOLERANCE = 1e-9  # on gains and on entropy
 MAX_NEWTON_UNKNOWNS = 4096
 MAX_NEWTON_STEPS = 100
 RIDGE = 1e-10  # on tight rows, which may repeat each other
@@ -50,8 +51,8 @@ class _Point(NamedTuple):
     gains: Rows  # G mu
 
 
-def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]:
-    r"""A distribution with $G\mu \le$ `tolerance` whose entropy, plus `tolerance`, none with $G\mu \le 0$ exceeds.
+def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
+    r"""A distribution with $G\mu \le$ `TOLERANCE` whose entropy, plus `TOLERANCE`, none with $G\mu \le 0$ exceeds.
 
     >>> from scipy.sparse import csr_array
     >>> most_entropic(csr_array([[0.0, 2.0, -1.0]])).tolist()
@@ -61,17 +62,18 @@ def most_entropic(gains: Any, tolerance: float = 1e-9) -> Float[np.ndarray, "A"]
         raise ValueError(
             f"maximum entropy takes up to {MAX_NEWTON_UNKNOWNS:,} joint actions or deviations, got {min(gains.shape):,}"
         )
-    even = np.full(gains.shape[1], 1 / gains.shape[1])
+    actions = gains.shape[1]
+    even = np.full(actions, 1 / actions)
     if (gains @ even).max(initial=0.0) <= 0:
         return even  # nothing has more entropy
     face = find_face(gains)
-    point = _follow(gains[:, np.flatnonzero(face.support)], ~face.tight, tolerance)
-    joint = np.zeros(gains.shape[1])
+    point = _follow(gains[:, face.support], ~face.tight)
+    joint = np.zeros(actions)
     joint[face.support] = point.joint
     violation, excess = _certificate(gains, face, point.weights, joint)
-    if not max(violation, excess) <= tolerance:
+    if not max(violation, excess) <= TOLERANCE:
         raise SolverError(
-            f"maximum entropy was not certified to {tolerance:g} in {MAX_NEWTON_STEPS} steps: deviations still gain "
+            f"maximum entropy was not certified to {TOLERANCE:g} in {MAX_NEWTON_STEPS} steps: deviations still gain "
             f"{violation:.3g} and entropy may be {excess:.3g} short"
         )
     return joint
@@ -86,12 +88,9 @@ def find_face(gains: Any) -> Face:
     from scipy import sparse
 
     rows, actions = gains.shape
-    if rows == 0:
-        return Face(np.ones(actions, bool), np.zeros(0, bool), np.zeros(0))
     found = minimise(
         -np.repeat([1.0, 0.0, 1.0], [actions, actions, rows]),
-        A_ub=sparse.hstack([gains, gains, sparse.eye_array(rows)], format="csr"),
-        b_ub=np.zeros(rows),
+        sparse.hstack([gains, gains, sparse.eye_array(rows)], format="csr"),
         bounds=[(0, 1)] * actions + [(0, None)] * actions + [(0, 1)] * rows,
     )
     reached, slack = found.x[:actions], found.x[2 * actions :]
@@ -104,32 +103,28 @@ def _certificate(gains: Any, face: Face, weights: Rows, joint: Any) -> tuple[flo
     off = (gains.T @ weights)[~face.support]
     needed = max(needed, 60 - off.min()) if len(off) else needed  # e^-60 is nothing beside 1
     feasible = np.maximum(weights + needed * face.proof, 0)
-    _, log_total = _softmax(-(gains.T @ feasible))
+    log_total = np.logaddexp.reduce(-(gains.T @ feasible))
     played = joint[joint > 0]
-    excess = log_total + float((played * np.log(played)).sum())
+    excess = float(log_total + (played * np.log(played)).sum())
     return float((gains @ joint).max(initial=0.0)), excess
 
 
-def _softmax(exponents: Float[np.ndarray, "A"]) -> tuple[Float[np.ndarray, "A"], float]:
-    top = exponents.max()
-    terms = np.exp(exponents - top)
-    return terms / terms.sum(), float(top + np.log(terms.sum()))
-
-
-def _follow(gains: Any, loose: Bool[np.ndarray, "K"], tolerance: float) -> _Point:
+def _follow(gains: Any, loose: Bool[np.ndarray, "K"]) -> _Point:
     """Newton steps from even weights until the equations hold well within the tolerance."""
     start = loose.astype(float)
     point = _point(gains, start, start)
     for _ in range(MAX_NEWTON_STEPS):
         residual = np.where(loose, point.gains, np.abs(point.gains)).max(initial=0.0)
-        if max(residual, abs(float(point.weights @ point.gains))) <= 0.1 * tolerance:
+        if max(residual, abs(float(point.weights @ point.gains))) <= 0.1 * TOLERANCE:
             break
         point = _step(gains, loose, point)
     return point
 
 
 def _point(gains: Any, weights: Rows, slacks: Rows) -> _Point:
-    joint, _ = _softmax(-(gains.T @ weights))
+    exponents = -(gains.T @ weights)
+    terms = np.exp(exponents - exponents.max())
+    joint = terms / terms.sum()
     return _Point(weights, slacks, joint, gains @ joint)
 
 
@@ -162,11 +157,10 @@ def _ratio(top: Rows, bottom: Rows, where: Bool[np.ndarray, "K"], other: float) 
 
 def _room(weights: Rows, move: Rows, slacks: Rows, shift: Rows, loose: Any) -> float:
     """How far weights and slacks can go before one of them is negative."""
-    limits = [
-        _ratio(-value, change, loose & (change < 0), np.inf).min(initial=1 / 0.95)
+    return min(
+        float(_ratio(-value, change, loose & (change < 0), np.inf).min(initial=1 / 0.95))
         for value, change in ((weights, move), (slacks, shift))
-    ]
-    return float(min(limits))
+    )
 
 
 def _trust(gains: Any, point: _Point, move: Rows) -> float:

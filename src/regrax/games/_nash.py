@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float
 
 from regrax.games._correlated_profile import CorrelatedProfile
 from regrax.games._game import Game, exact_payoffs
-from regrax.games._linear_programs import minimise, scaled
+from regrax.games._linear_programs import largest_minimum, scaled
 from regrax.specs import as_game
 
 MAX_SUPPORT_PAIRS = 200_000
@@ -41,7 +41,7 @@ def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
     game = as_game(game)
     payoffs = np.asarray(game.payoffs) if game.exact is None else exact_payoffs(game)
     best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
-    return [tuple(int(a) for a in joint) for joint in np.argwhere(np.all(best, axis=0))]
+    return [tuple(joint) for joint in np.argwhere(np.all(best, axis=0)).tolist()]
 
 
 def is_zero_sum(game: Game) -> bool:
@@ -65,16 +65,7 @@ def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
     game = as_game(game)
     if not is_zero_sum(game):
         raise ValueError(f"a zero-sum game has two payoffs of constant sum, but {game} has not")
-    matrix = scaled(game, 0)
-    rows, columns = matrix.shape
-    found = minimise(
-        np.append(np.zeros(rows), -1.0),
-        A_ub=np.hstack([-matrix.T, np.ones((columns, 1))]),
-        b_ub=np.zeros(columns),
-        A_eq=np.append(np.ones(rows), 0.0)[None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * rows + [(None, None)],
-    )
+    found = largest_minimum(scaled(game, 0).T)
     return _product(game, found.x[:-1], -found.ineqlin.marginals)
 
 
@@ -103,11 +94,11 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
         )
     # each player's vertices make the other's actions indifferent; the payer's own action comes first
     rows, columns = (_integers(u) for u in exact_payoffs(game))
-    first, second = (rows, scaled(game, 0)), (columns.T, scaled(game, 1))
-    xs, ys = _vertices(*second), _vertices(*first)
-    leaves_x = xs.support.astype(float) @ (~ys.replies).T.astype(float)
-    leaves_y = (~xs.replies).astype(float) @ ys.support.T.astype(float)
-    pairs = np.argwhere((leaves_x == 0) & (leaves_y == 0))
+    xs, ys = _vertices(columns.T, scaled(game, 1)), _vertices(rows, scaled(game, 0))
+    # of every pair the actions that one plays though they are no best reply to the other
+    first = np.hstack([xs.support, ~xs.replies]).astype(float)
+    second = np.hstack([~ys.replies, ys.support]).astype(float)
+    pairs = np.argwhere(first @ second.T == 0)
     sizes = xs.support.sum(1)[pairs[:, 0]] + ys.support.sum(1)[pairs[:, 1]]
     found = [
         (_solved(columns.T, *xs.systems[i]), _solved(rows, *ys.systems[j]))
@@ -123,24 +114,20 @@ class _Vertices(NamedTuple):
 
     support: Bool[np.ndarray, "v m"]
     replies: Bool[np.ndarray, "v n"]
-    systems: list[
-        tuple[np.ndarray, np.ndarray]
-    ]  # of each, the best replies and the actions that it solves for
+    systems: list[Any]  # of each, the best replies and the actions that it solves for
 
 
 def _vertices(exact: np.ndarray, replies: Float[np.ndarray, "n m"]) -> _Vertices:
     """The vertices of the polyhedron of mixed strategies over the columns against which rows are best replies."""
     found = [_of_size(exact, replies, size) for size in range(1, min(replies.shape) + 1)]
-    support, best, equal, played = (
-        list(itertools.chain(*part)) for part in zip(*found, strict=True)
-    )
-    both = np.hstack([np.array(support), np.array(best)])
-    kept = np.sort(np.unique(both, axis=0, return_index=True)[1])
-    systems = [(equal[k], played[k]) for k in kept]
-    return _Vertices(np.array(support)[kept], np.array(best)[kept], systems)
+    support, best = (np.concatenate(part) for part in list(zip(*found, strict=True))[:2])
+    systems = [pair for _, _, equal, played in found for pair in zip(equal, played, strict=True)]
+    _, kept = np.unique(np.hstack([support, best]), axis=0, return_index=True)
+    kept.sort()
+    return _Vertices(support[kept], best[kept], [systems[k] for k in kept])
 
 
-def _of_size(exact: np.ndarray, replies: Float[np.ndarray, "n m"], size: int) -> tuple[list, ...]:
+def _of_size(exact: np.ndarray, replies: Float[np.ndarray, "n m"], size: int) -> tuple[Any, ...]:
     """Support, best replies and systems of the vertices that pairs of `size` actions name, with repetitions."""
     n, m = replies.shape
     equal = np.array(list(itertools.combinations(range(n), size)))  # J
@@ -152,7 +139,7 @@ def _of_size(exact: np.ndarray, replies: Float[np.ndarray, "n m"], size: int) ->
     fits, clear = _clearly(replies, equal, played, support, best)
     for k in np.flatnonzero(~clear):
         fits[k], support[k], best[k] = _exactly(exact, equal[k], played[k])
-    return tuple(list(array[fits]) for array in (support, best, equal, played))
+    return support[fits], best[fits], equal[fits], played[fits]
 
 
 def _clearly(
@@ -205,14 +192,12 @@ def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> np.ndar
         if pivot is None:
             return None
         rows[k], rows[pivot] = rows[pivot], rows[k]
+        scale = rows[k][k]
         for r in range(size):
             if r != k:
-                scale, factor = rows[k][k], rows[r][k]
-                rows[r] = [
-                    (scale * a - factor * b) // divisor
-                    for a, b in zip(rows[r], rows[k], strict=True)
-                ]
-        divisor = rows[k][k]
+                pairs, factor = zip(rows[r], rows[k], strict=True), rows[r][k]
+                rows[r] = [(scale * a - factor * b) // divisor for a, b in pairs]
+        divisor = scale
     strategy = np.zeros(exact.shape[1], object)
     strategy[played] = [row[-1] * (1 if divisor > 0 else -1) for row in rows[:-1]]
     return strategy
@@ -226,10 +211,8 @@ def _gap(own: Any, strategy: Any, other: Any) -> Any:
 
 def _integers(payoffs: np.ndarray) -> np.ndarray:
     """One player's payoffs times a positive number."""
-    factor = lcm(*(value.denominator for value in payoffs.ravel()))
-    return np.array([int(value * factor) for value in payoffs.ravel()], object).reshape(
-        payoffs.shape
-    )
+    factor = lcm(*(value.denominator for value in payoffs.flat))
+    return np.vectorize(int, otypes="O")(payoffs * factor)
 
 
 def _product(game: Game, first: Any, second: Any) -> CorrelatedProfile:

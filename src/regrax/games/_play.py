@@ -7,34 +7,40 @@ from typing import Any, Literal, overload
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int
 
 from regrax import _checks as checks
+from regrax._fast_paths import compiled
 from regrax.domains import Simplex
 from regrax.games._environment import (
     ROUNDS_PER_SUM,
     Summary,
     Tables,
     Trajectory,
-    fold_sums,
     game_losses,
     joint_play,
+    joint_sum,
     loss_tables,
+    sizes_of,
     summary_of,
 )
 from regrax.games._game import Game
-from regrax.games._side_by_side import all_rounds
+from regrax.games._requests import Keep, check_rounds, check_seats, start_policies
+from regrax.games._side_by_side import all_rounds, apart, end_to_end, seats_of
 from regrax.learners import (
     HostLearner,
     Key,
     Learner,
     Round,
     Seats,
-    as_start,
+    Sum,
     at_most,
+    begin,
     check_key,
     fill_rounds,
+    fold_rounds,
     init_seats,
     on_host,
     play_on_host,
@@ -43,11 +49,11 @@ from regrax.learners import (
 )
 from regrax.specs import as_game, as_learner
 
-Keep = Literal["all", "summary"]
-MAX_ROUNDS = 10**11
 MAX_SINGLE_ROUNDS = 10**6
 """Rounds of expected play beyond which a summary is played in double precision: rounding to single precision shifts a
 cycle a little in every round, and after 10^9 rounds regrets agree in three digits only, states in two."""
+LOSSES_PER_ROUND = 16
+"""Losses of a training that take as long as one in play, where a round waits for the one before."""
 MAX_COUNTED = 2**30
 """Rounds that 32-bit integers count. Drawn actions are those of the key and the precision: up to here of both."""
 
@@ -102,16 +108,8 @@ def play(
     >>> play("matching-pennies", "hedge(0.1)", rounds=10, start=[[0.8, 0.2], "own"]).policies[0].shape
     (10, 2)
     """
-    checks.at_least("rounds", rounds, 1, MAX_ROUNDS)
     game = as_game(game)
-    if keep == "all":
-        what, hint = f"every row of {rounds:,} rounds", 'keep="summary", or no log and no plot'
-        checks.fits_in_memory(what, 16.0 * rounds * sum(game.sizes), hint)
-    if keep == "summary":  # a player's matrix, and what it is added up in
-        what, needed = f"the regrets of {max(game.sizes):,} actions", sum(d * d for d in game.sizes)
-        checks.fits_in_memory(what, 64.0 * needed, "play a game with fewer actions")
-    if keep not in ("all", "summary"):
-        raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
+    check_rounds(game, rounds, keep)
     seated = _started(game, seated_learners(game, learners), start)
     check_key(seated, key)
     tables = loss_tables(game)
@@ -125,7 +123,7 @@ def play(
             seated = _doubles(seated) if double else seated
             parts = _play_in_segments(tables, seated, rounds, key, keep, on_progress)
         if keep == "summary":
-            return summary_of(parts[0], rounds)
+            return summary_of(parts[0] / rounds, game, rounds)
         rows = parts[0] if len(parts) == 1 else jax.tree.map(_joined, *parts)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
@@ -147,10 +145,7 @@ def seated_learners(
     seats = len(game.sizes)
     given = [learners] if isinstance(learners, Learner | str) else learners
     given = tuple(as_learner(learner) for learner in given)
-    if len(given) not in (1, seats):
-        raise ValueError(
-            f"learners must be one, or one for each of {seats} players, got {len(given)}"
-        )
+    check_seats(game, len(given))
     for learner in given:
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
@@ -163,16 +158,7 @@ def seated_learners(
 
 
 def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
-    if start is None:
-        return learners
-    starts = (start,) * len(learners) if isinstance(start, str) else start
-    if len(starts) != len(learners):
-        raise ValueError(
-            f"start must have an entry for each of {len(learners)} players, got {len(starts)}"
-        )
-    labels = game.actions
-    policies = [as_start(one, len(labels[n]), n, labels[n]) for n, one in enumerate(starts)]
-    pairs = zip(learners, policies, strict=True)
+    pairs = zip(learners, start_policies(game, start), strict=True)
     return tuple(l if policy is None else l.starting_at(policy) for l, policy in pairs)
 
 
@@ -184,7 +170,7 @@ def _traced(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key
 def _play_on_host(
     tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key, on_round: Any
 ) -> Round:
-    seats = init_seats(learners, [len(table) for table in tables], rounds, key)
+    seats = init_seats(learners, sizes_of(tables), rounds, key)
     tables = jax.tree.map(jax.numpy.asarray, tables)
     return play_on_host(learners, partial(game_losses, tables), seats, [None] * rounds, on_round)
 
@@ -197,31 +183,29 @@ def _play_in_segments(
     keep: Keep,
     on_progress: Callable[[int, int], None] | None,
 ) -> list[Any]:
-    """The rows of each segment; or one entry, the sums over all of them in double precision."""
-    seats, kept = None, []
+    """The rows of each segment; or one entry, the sum of joint play over all of them in double precision."""
+    sizes = sizes_of(tables)
+    seats, kept = begin(learners, sizes, rounds, key), []
+    worth = {"actions": max(sizes), "losses": LOSSES_PER_ROUND * rounds * sum(sizes)}
+    play_segment = compiled(_segment, "rounds", "capacity", "keep", **worth)
     for first, count, capacity in segments(rounds):
-        seats, part = _segment(
+        seats, part = play_segment(
             tables, learners, seats, first, count, key, at_most(rounds), capacity, keep
         )
         if keep == "all":
-            kept.append(_rows(part, count))
+            kept.append(_rows(part, count, len(tables)))
         else:
-            kept = [jax.tree.map(_add_doubles, checks.as_numpy(part), *kept)]
+            kept = [sum(kept, np.asarray(part, float))]
         if on_progress is not None:
             on_progress(first + count, rounds)
     return kept
 
 
-def _add_doubles(*terms: Any) -> Any:
-    return sum(np.asarray(term, float) for term in terms)
-
-
-def _rows(filled: Round, count: int) -> Round:
+def _rows(filled: Round, count: int, seats: int) -> Round:
     """The rows of the rounds that were asked for."""
-    return jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled))
+    return apart(jax.tree.map(lambda rows: rows[:count], checks.as_numpy(filled)), seats)
 
 
-@partial(jax.jit, static_argnames=("rounds", "capacity", "keep"))
 def _segment(
     tables: Tables,
     learners: tuple[Learner, ...],
@@ -234,18 +218,25 @@ def _segment(
     keep: Keep,
 ) -> tuple[Seats | None, Any]:
     """`count` rounds from round `first` on; the number of rounds is no part of the program, its power of two is."""
-    environment = partial(game_losses, tables)
     if seats is None:
-        seats = init_seats(learners, [len(table) for table in tables], rounds, key)
+        seats = init_seats(learners, sizes_of(tables), rounds, key)
+    players, environment, seats = end_to_end(learners, tables, seats)
     if keep == "all":
-        after, rows = fill_rounds(learners, environment, seats, (first, count, capacity))
-        return (
-            after if rounds > capacity else None
-        ), rows  # every array that is returned takes time
+        after, rows = fill_rounds(players, environment, seats, (first, count, capacity))
+        more = rounds > capacity  # every array that is returned takes time
+        return (seats_of(players, after) if more else None), rows
 
     size = min(ROUNDS_PER_SUM, capacity)
 
     def play_block(seats: Seats, here: Int[Array, ""]) -> tuple[Seats, Round]:
-        return scan_rounds(learners, environment, seats, size, first=first + here)
+        seats, rows = scan_rounds(players, environment, seats, size, first=first + here)
+        return seats, apart(rows, len(tables))
 
-    return fold_sums(play_block, seats, count, size)
+    def add(total: Sum, here: Int[Array, ""], rows: Round) -> Sum:
+        own, *others = rows.played
+        counts = (here + jnp.arange(size) < count).astype(own.dtype)
+        return total.add(joint_sum([own * counts[:, None], *others])).settle()
+
+    empty = Sum.zeros(*sizes_of(tables))
+    seats, total = fold_rounds(play_block, seats, count, size, add, empty)
+    return seats_of(players, seats), total.value

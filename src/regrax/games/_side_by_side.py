@@ -1,6 +1,8 @@
-"""Many small games at once: `vmap` of expected play puts the games on the last axis, where XLA works on vectors."""
+"""Small games by fewer and longer loops: equal seats of one game end to end, many games on the last axis."""
 
+import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,24 +11,109 @@ from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Int
 
 from regrax import _fast_paths as fast_paths
-from regrax.games._environment import Tables, game_losses
+from regrax.games._environment import Tables, game_losses, sizes_of
 from regrax.learners import (
     BlumMansour,
+    FollowTheLeader,
     Hedge,
     Key,
     Learner,
+    RegretMatching,
+    RegretMatchingPlus,
     Round,
     Seats,
+    State,
+    Vectors,
     init_seats,
     play_round,
     scan_rounds,
     settle,
 )
 
+SIDE_BY_SIDE = Hedge, FollowTheLeader, RegretMatching, RegretMatchingPlus
+"""Learners that are faster with all seats in one vector: their rounds are a few small kernels."""
+
+
+class EqualSeats:
+    """Equal learners with as many actions each, played like one, on one vector that holds all of theirs end to end.
+
+    Entering a kernel takes XLA as long as a small seat's part in it: one for all seats instead of one per seat.
+    """
+
+    def __init__(self, learners: tuple[Learner, ...], state: State) -> None:
+        self.count, self.state = len(learners), state
+        self.learners = jax.tree.map(lambda *leaves: jnp.stack(leaves), *learners)
+
+    def policy(self, states: State) -> Array:
+        return jax.vmap(lambda learner, state: learner.policy(state))(
+            self.learners, self._apart(states)
+        ).ravel()
+
+    def observe(self, losses: Array, _: None) -> Array:
+        return losses
+
+    def update(self, states: State, losses: Array) -> State:
+        after = jax.vmap(lambda learner, state, loss: learner.update(state, loss))(
+            self.learners, self._apart(states), losses.reshape(self.count, -1)
+        )
+        return jax.tree.map(jnp.ravel, after)
+
+    def seats(self, states: State) -> Seats:
+        """Each seat's own state again."""
+        own = [jax.tree.map(lambda x, n=n: x[n], self._apart(states)) for n in range(self.count)]
+        return Seats(tuple(own), None)
+
+    def _apart(self, states: State) -> State:
+        return jax.tree.map(lambda x, y: x.reshape(self.count, *y.shape), states, self.state)
+
+
+def seats_of(players: Any, seats: Seats) -> Seats:
+    """The seats of the learners that `end_to_end` made these players of."""
+    return players[0].seats(*seats.states) if isinstance(players[0], EqualSeats) else seats
+
+
+def end_to_end(
+    learners: tuple[Learner, ...], tables: Tables, seats: Seats
+) -> tuple[Any, Any, Seats]:
+    """Learners, environment and seats of a game, as one of `EqualSeats` where that is faster."""
+    environment = partial(game_losses, tables)
+    if not _are_equal(learners, tables, seats):
+        return learners, environment, seats
+
+    def losses(shown: Vectors, given: None) -> Vectors:
+        apart = tuple(shown[0].reshape(len(learners), -1))
+        return (jnp.concatenate(environment(apart, given)),)
+
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves).ravel(), *seats.states)
+    return (EqualSeats(learners, seats.states[0]),), losses, Seats((states,), None)
+
+
+def _are_equal(learners: tuple[Learner, ...], tables: Tables, seats: Seats) -> bool:
+    """Whether seats differ in numbers only, and two rounds of all of them are small rows."""
+    known = all(isinstance(learner, SIDE_BY_SIDE) for learner in learners)
+    sizes = sizes_of(tables)
+    kinds = [(jax.tree.structure(l), size) for l, size in zip(learners, sizes, strict=True)]
+    row = sum(sizes) * tables[0].dtype.itemsize
+    small = 2 * row <= fast_paths.MAX_SMALL_BUFFER_BYTES
+    several = len(learners) > 1 and seats.draws is None
+    return several and known and small and kinds == kinds[:1] * len(kinds)
+
+
+def apart(rows: Round, seats: int) -> Round:
+    """The rows of each seat, views of rows that are end to end."""
+    if len(rows.policies) == seats:
+        return rows
+    policies, losses = (
+        tuple(joined.reshape(len(joined), seats, -1).swapaxes(0, 1))
+        for joined in (rows.policies[0], rows.losses[0])
+    )
+    return Round(policies, losses, None)
+
 
 def all_rounds(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key) -> Round:
     """The rows of every round, stacked; the number of rounds is that of the program."""
-    narrow = max(table.shape[1] for table in tables) <= fast_paths.MAX_BATCHED_OPPONENT_ACTIONS
+    widths = [math.inf if table is None else table.shape[1] for table in tables]
+    narrow = max(widths) <= fast_paths.MAX_BATCHED_OPPONENT_ACTIONS
     batched = fast_paths.ENABLED and narrow and all(map(on_last_axis, learners))
     if key is None and batched:
         return _expected(tables, learners, rounds)
@@ -40,7 +127,7 @@ def on_last_axis(learner: Learner) -> bool:
 
 
 def _one_game(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key = None) -> Round:
-    seats = init_seats(learners, [len(table) for table in tables], rounds, key)
+    seats = init_seats(learners, sizes_of(tables), rounds, key)
     return scan_rounds(learners, partial(game_losses, tables), seats, rounds)[1]
 
 
@@ -75,7 +162,7 @@ def _many_games(
     """The rows of `count` games, which are on the last axis of everything until their rows are put in place."""
 
     def begin(tables: Tables, learners: tuple[Learner, ...]) -> Seats:
-        return init_seats(learners, [len(table) for table in tables], rounds, None)
+        return init_seats(learners, sizes_of(tables), rounds, None)
 
     states = jax.vmap(begin, axes, -1, axis_size=count)(tables, learners).states
     wide = jax.vmap(lambda tables: tables, axes[:1], -1, axis_size=count)(tables)

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax.games import _nash as nash
 from regrax.games._correlated_profile import Concept, CorrelatedProfile, check_concept
-from regrax.games._game import Game
-from regrax.games._linear_programs import incentives, minimise
+from regrax.games._game import Game, pure
+from regrax.games._linear_programs import incentives, largest_minimum, minimise
 from regrax.games._max_entropy import most_entropic
 from regrax.specs import as_game
 
@@ -51,19 +51,28 @@ def solve(
         raise ValueError(
             f'objective must be "any", "welfare", "minimum", "entropy" or an array, got {objective!r}'
         )
-    if objective == "any" and (pure := nash.pure_equilibria(game)):
-        return _certain(game, pure[0])  # an equilibrium by every concept, and nothing to solve
+    if objective == "any" and (found := nash.pure_equilibria(game)):
+        # an equilibrium by every concept, and nothing to solve
+        return CorrelatedProfile(pure("", *found[0]).joint(game.sizes), game)
     # one player alone correlates with nobody
     if concept == "nash" and len(game.sizes) > 1:
         return _nash(game, objective)
+    return _correlated(game, concept, objective)
+
+
+def _correlated(game: Game, concept: Concept, objective: Objective) -> CorrelatedProfile:
     if objective != "entropy" and nash.is_zero_sum(game):
-        return nash.zero_sum_equilibrium(
-            game
-        )  # every equilibrium pays the value; this is the smaller program
+        # every equilibrium pays the value; this is the smaller program
+        return nash.zero_sum_equilibrium(game)
     gains = incentives(game, concept)
     if objective == "entropy":
         return _profile(most_entropic(gains), game)
-    return _profile(_LINEAR[objective](game, gains), game)
+    payoffs = np.asarray(game.payoffs, float).reshape(len(game.sizes), -1)
+    payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
+    if objective == "minimum":
+        return _profile(largest_minimum(payoffs, gains).x[:-1], game)
+    # where any will do an objective still helps: without one the simplex method took 4 to 40 times as long
+    return _profile(minimise(-payoffs.sum(0), gains, shares=payoffs.shape[1]).x, game)
 
 
 def nearest_equilibrium(
@@ -85,10 +94,9 @@ def nearest_equilibrium(
     # variables mu and r >= p - mu; half the L1 distance of distributions is sum_a max(p - mu, 0)
     found = minimise(
         np.repeat([0.0, 1.0], flat.size),
-        A_ub=sparse.block_array([[gains, None], [-one, -one]], format="csr"),
-        b_ub=np.concatenate([np.zeros(gains.shape[0]), -flat]),
-        A_eq=np.repeat([1.0, 0.0], flat.size)[None, :],
-        b_eq=[1.0],
+        sparse.block_array([[gains, None], [-one, -one]], format="csr"),
+        np.concatenate([np.zeros(gains.shape[0]), -flat]),
+        shares=flat.size,
     )
     profile = _profile(found.x[: flat.size], game)
     return NearestEquilibrium(profile, 0.5 * float(np.abs(np.ravel(profile.joint) - flat).sum()))
@@ -105,48 +113,13 @@ def _weights(objective: Any, game: Game) -> Float[np.ndarray, "*d"]:
 def _best(game: Game, concept: Concept, weights: Float[np.ndarray, "*d"]) -> CorrelatedProfile:
     """The equilibrium of the largest mean weight."""
     if concept != "nash" or len(game.sizes) == 1:
-        return _profile(_largest(weights.ravel(), incentives(game, concept)), game)
+        found = minimise(-weights.ravel(), incentives(game, concept), shares=weights.size)
+        return _profile(found.x, game)
     if len(game.sizes) > 2:
         raise ValueError(
             f"Nash equilibria by an objective of one's own are of two players, but {game} has {len(game.sizes)}"
         )
     return max(nash.nash_equilibria(game), key=lambda found: float((weights * found.joint).sum()))
-
-
-def _largest(weights: Float[np.ndarray, "A"], gains: Any) -> Float[np.ndarray, "A"]:
-    rows, ones = gains.shape[0], np.ones((1, weights.size))
-    return minimise(-weights, A_ub=gains, b_ub=np.zeros(rows), A_eq=ones, b_eq=[1.0]).x
-
-
-def _welfare(game: Game, gains: Any) -> Float[np.ndarray, "A"]:
-    return _largest(_scaled_payoffs(game).sum(0), gains)
-
-
-def _minimum(game: Game, gains: Any) -> Float[np.ndarray, "A"]:
-    """One more variable `z`, below every player's payoff."""
-    from scipy import sparse
-
-    payoffs = _scaled_payoffs(game)
-    players, actions = payoffs.shape
-    least = sparse.csr_array(np.ones((players, 1)))
-    found = minimise(
-        np.append(np.zeros(actions), -1.0),
-        A_ub=sparse.block_array([[gains, None], [sparse.csr_array(-payoffs), least]], format="csr"),
-        b_ub=np.zeros(gains.shape[0] + players),
-        A_eq=np.append(np.ones(actions), 0.0)[None, :],
-        b_eq=[1.0],
-        bounds=[(0, None)] * actions + [(None, None)],
-    )
-    return found.x[:-1]
-
-
-# where any will do an objective still helps: without one the simplex method took 4 to 40 times as long
-_LINEAR = {"any": _welfare, "welfare": _welfare, "minimum": _minimum}
-
-
-def _scaled_payoffs(game: Game) -> Float[np.ndarray, "N A"]:
-    payoffs = np.asarray(game.payoffs, float).reshape(len(game.sizes), -1)
-    return payoffs / (np.abs(payoffs).max() or 1.0)
 
 
 def _profile(flat: Any, game: Game) -> CorrelatedProfile:
@@ -166,12 +139,6 @@ def _nash(game: Game, objective: Objective) -> CorrelatedProfile:
         f"Nash equilibria of {len(game.sizes)} players are solved exactly only if one is pure and any will do, "
         f"but {game} has {lacks}; approach one by dynamics (regrax solve --by), or ask for a ce"
     )
-
-
-def _certain(game: Game, actions: tuple[int, ...]) -> CorrelatedProfile:
-    joint = np.zeros(game.sizes)
-    joint[actions] = 1
-    return CorrelatedProfile(joint, game)
 
 
 # on a set of mixtures of extreme equilibria each payoff is linear in the other's strategy: the best is extreme

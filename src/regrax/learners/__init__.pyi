@@ -1,9 +1,5 @@
 """The names of `regrax.learners`, each loaded on first use."""
 
-from ._adaptive import (
-    AdaHedge as AdaHedge,
-    DoublingHedge as DoublingHedge,
-)
 from ._agent import (
     Agent as Agent,
 )
@@ -11,6 +7,7 @@ from ._bandit import (
     Exp3 as Exp3,
     Exp3IX as Exp3IX,
     ImportanceWeighted as ImportanceWeighted,
+    TsallisINF as TsallisINF,
 )
 from ._base import (
     BanditLearner as BanditLearner,
@@ -22,24 +19,26 @@ from ._base import (
     State as State,
     spec as spec,
 )
-from ._blum_mansour import (
-    BlumMansour as BlumMansour,
-)
 from ._delayed import (
     Delayed as Delayed,
 )
+from ._draws import (
+    Vectors as Vectors,
+    draw as draw,
+    one_hots as one_hots,
+)
 from ._engine import (
+    ROUNDS_PER_SETTLEMENT as ROUNDS_PER_SETTLEMENT,
     Round as Round,
     Seats as Seats,
-    Vectors as Vectors,
     at_most as at_most,
+    begin as begin,
     block_of as block_of,
     check_key as check_key,
     fill_rounds as fill_rounds,
     fold_rounds as fold_rounds,
     init_seats as init_seats,
     on_host as on_host,
-    play_on_host as play_on_host,
     play_round as play_round,
     scan_rounds as scan_rounds,
     segments as segments,
@@ -59,12 +58,17 @@ from ._ftrl import (
     SumLearner as SumLearner,
     settle as settle,
 )
+from ._hedge_variants import (
+    AdaHedge as AdaHedge,
+    DoublingHedge as DoublingHedge,
+    OptimisticHedge as OptimisticHedge,
+)
 from ._internal import (
     InternalRegretMatching as InternalRegretMatching,
     StoltzLugosi as StoltzLugosi,
 )
-from ._optimistic import (
-    OptimisticHedge as OptimisticHedge,
+from ._on_host import (
+    play_on_host as play_on_host,
 )
 from ._perturbed import (
     FollowThePerturbedLeader as FollowThePerturbedLeader,
@@ -85,16 +89,16 @@ from ._simple import (
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
 )
+from ._start_policies import (
+    as_start as as_start,
+    random_start as random_start,
+)
 from ._starts import (
     Started as Started,
     StartedBandit as StartedBandit,
     StartedOnHost as StartedOnHost,
-    as_start as as_start,
-    random_start as random_start,
 )
-from ._tree_swap import (
+from ._swap import (
+    BlumMansour as BlumMansour,
     TreeSwap as TreeSwap,
-)
-from ._tsallis import (
-    TsallisINF as TsallisINF,
 )

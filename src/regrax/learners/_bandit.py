@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
@@ -24,13 +25,20 @@ from regrax.learners._base import (
     Rounds,
     State,
     as_base,
-    as_prior,
     check_base,
-    check_prior,
     prior_bits,
     with_prior,
 )
-from regrax.learners._ftrl import Cumulative, Scalar, Step, as_step, check_step, ftrl_bound, step_at
+from regrax.learners._ftrl import (
+    BoundTerms,
+    Cumulative,
+    InverseSqrt,
+    Scalar,
+    StepLearner,
+    SumLearner,
+    ftrl_bound,
+    prior_field,
+)
 
 
 def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:
@@ -68,7 +76,14 @@ def unexplored(start: Any, exploration: Scalar) -> Float[Array | np.ndarray, "d"
     return rest / rest.sum()
 
 
-class Exp3(BanditLearner):
+class BanditSumLearner(BanditLearner, SumLearner):
+    r"""A learner whose policy follows from the sum of estimates $\sum_{s<t} \hat\ell_s$ and $t$."""
+
+    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return state.add(estimate(self.policy(state), feedback))
+
+
+class Exp3(BanditSumLearner, StepLearner):
     r"""$\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
 
     Hedge on importance-weighted losses, mixed with `exploration` $\gamma$. With non-increasing steps and losses
@@ -83,36 +98,25 @@ class Exp3(BanditLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    step_size: Step = eqx.field(converter=as_step)
     exploration: Scalar = 0.0
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
-        check_step(self.step_size)
         check_share("exploration", self.exploration)
 
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
-        check_prior(self.prior, actions)
-        return Cumulative.start(actions)
-
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        logits = -step_at(self.step_size, state.round) * state.total
+        logits = -self.step_at(state.round) * state.total
         return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
-    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
-        return state.add(estimate(self.policy(state), feedback))
-
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
         extra = float(self.exploration) * width * rounds
-        return _bandit_bound(self, actions, rounds, width, extra)
+        return prior_bits(self.prior, actions), actions * width**2 / 2, extra
 
     def starting_at(self, start: Any) -> "Exp3":
         return replace(self, prior=unexplored(start, self.exploration))
 
 
-class Exp3IX(BanditLearner):
+class Exp3IX(BanditSumLearner, StepLearner):
     r"""$\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
 
     Implicit exploration: the estimates are a little too small, which tames their variance and with it the spread of
@@ -129,40 +133,87 @@ class Exp3IX(BanditLearner):
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits.
     """
 
-    step_size: Step = eqx.field(converter=as_step)
     gamma: Scalar
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
-        check_step(self.step_size)
         checks.positive("gamma", self.gamma)
 
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
-        check_prior(self.prior, actions)
-        return Cumulative.start(actions)
-
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        logits = -step_at(self.step_size, state.round) * state.total
+        logits = -self.step_at(state.round) * state.total
         return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
         return state.add(estimate(self.policy(state), feedback, self.gamma))
 
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        extra = float(self.gamma) * actions * width * rounds
+        return prior_bits(self.prior, actions), actions * width**2 / 2, extra
+
+
+@jax.jit
+def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
+    r"""$\arg\min_{x \in \Delta} \langle g, x \rangle - 4 \sum_j \sqrt{x_j}$, that is $x_j = 4 / (g_j + y)^2$.
+
+    The smallest gap is 0 and $y \in [2, 2\sqrt d]$ makes it sum to 1, that is, it solves $(\sum_j (g_j +
+    y)^{-2})^{-1/2} = 2$. The left side is concave and grows with $y$, so Newton's steps from 2 climb to the root and
+    stop when rounding lets them climb no more; one more step, from a constant, gives the answer its derivative.
+    """
+
+    def newton(y: Float[Array, ""], gaps: Float[Array, "d"]) -> Float[Array, ""]:
+        inverse = 1 / (gaps + y)
+        squares = jnp.sum(inverse**2)
+        return y + (2 - squares**-0.5) / (jnp.sum(inverse**3) * squares**-1.5)
+
+    fixed = lax.stop_gradient(gaps)
+    start = jnp.full((), 2.0, gaps.dtype)
+    root, _ = lax.while_loop(
+        lambda pair: pair[1] > pair[0],
+        lambda pair: (pair[1], newton(pair[1], fixed)),
+        (start, newton(start, fixed)),
+    )
+    return 4 / (gaps + newton(root, gaps)) ** 2
+
+
+class TsallisINF(BanditSumLearner):
+    r"""$\pi_t = \arg\min_{x \in \Delta} \langle \hat S_{t-1}, x \rangle - \frac{4}{k_t} \sum_j \sqrt{x_j}$.
+
+    $\hat S$ is the sum of importance-weighted losses, $k_t = c / \sqrt t$ with `scale` $c$. For losses between 0 and
+    $w$ expected regret $\le 4 (\sqrt d - 1) / k_T + \frac{w^2 \sqrt d}{2} \sum_t k_t$, below $4 \sqrt{dT}$ for $c =
+    2$ and $w = 1$: no logarithm of $d$. When the losses are drawn alike every round it grows only like $\ln T$.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> losses = jnp.array([[1.0, 1.0], [0.0, 0.0]])
+    >>> rollout(TsallisINF(), losses, key=jax.random.key(0)).max(1).tolist()
+    [0.5, 0.841]
+
+    Reference: Zimmert, Seldin (2021), Tsallis-INF: an optimal algorithm for stochastic and adversarial bandits.
+    """
+
+    scale: Scalar = eqx.field(converter=checks.as_float, default=2.0)
+    prior: Prior = prior_field()
+
+    def __check_init__(self) -> None:
+        checks.positive("scale", self.scale)
+
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        step = self.scale / jnp.sqrt(state.round.astype(state.total.dtype) + 1)
+        gaps = step * (state.total - state.total.min())
+        if self.prior is None:
+            return tsallis_leader(gaps)
+        # the gradient of -4 sum_j sqrt(x_j) at the prior takes the place of the constant at uniform
+        gaps = gaps + 2 / jnp.sqrt(jnp.asarray(self.prior, gaps.dtype))
+        return tsallis_leader(gaps - gaps.min())
+
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
     ) -> Bound:
-        return _bandit_bound(
-            self, actions, rounds, width, float(self.gamma) * actions * width * rounds
-        )
-
-
-def _bandit_bound(
-    learner: Exp3 | Exp3IX, actions: int, rounds: Rounds, width: float, extra: Any
-) -> Bound:
-    r"""$\ln d / k_T + \frac{d w^2}{2} \sum_t k_t$ and what exploring or its like costs besides."""
-    spread = prior_bits(learner.prior, actions)
-    known = ftrl_bound(learner.step_size, rounds, spread, actions * width**2 / 2)
-    return None if known is None else known + extra
+        if self.prior is not None:
+            return None
+        terms = 4 * (actions**0.5 - 1), width**2 * actions**0.5 / 2, 0.0
+        return ftrl_bound(InverseSqrt(self.scale), rounds, terms)
 
 
 class ImportanceWeighted(BanditLearner):

@@ -2,29 +2,23 @@ r"""The one loop: seats, who chooses the losses, what is observed, what is kept.
 
 A round asks every seat for its policy, draws actions if there is a key, asks the `environment` for the losses of every
 seat, and shows each seat what its kind of learner sees. A loss sequence, a game and an adversary are environments;
-`scan_rounds` is the loop, `fold_rounds` the same for a number of rounds that no program is compiled for,
-`play_on_host` the same in Python.
+`scan_rounds` is the loop, `fold_rounds` the same for a number of rounds that no program is compiled for.
 """
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Int, Key as KeyArray, PRNGKeyArray
+from jaxtyping import Array, Int
 
 from regrax import _checks as checks, _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
+from regrax.learners._draws import Keys, Vectors, draw_all, key_of_round, one_hots, split
 from regrax.learners._ftrl import settle
 
-Keys = PRNGKeyArray | KeyArray[Array, "B"]
-"""A key, or a key per match where seats hold a batch of policies."""
-Vectors = tuple[Any, ...]
-"""What every seat plays, or loses: a vector per seat, or a batch of them."""
 Environment = Callable[[Vectors, Any], Vectors]
 """From what the seats play in a round, and what the round is given, to the losses of every seat."""
 
@@ -36,6 +30,8 @@ ROUNDS_PER_SETTLEMENT = 240
 """Rounds after which the sums of the states are settled, or after each block if `scan_rounds` plays more than these."""
 ROUNDS_PER_LARGE_BLOCK = 16
 """Rounds in a block where states are large."""
+LONG_ROW_BYTES, ROUNDS_PER_LONG_BLOCK = 2048, 4
+"""Rows from which a round takes long: whole blocks are played, so that they are kept short."""
 
 
 class Round(NamedTuple):
@@ -69,10 +65,13 @@ def init_seats(
         rounds: that will be played, for learners that need a horizon or a buffer.
         key: split among initial states and draws; None where nothing is drawn.
     """
-    begin, draws = (None, None) if key is None else _split(key, 2)
-    keys = [None] * len(sizes) if begin is None else _split(begin, len(sizes))
+    begin, draws = (None, None) if key is None else split(key, 2)
+    keys = [None] * len(sizes) if begin is None else split(begin, len(sizes))
     seats = zip(learners, sizes, keys, strict=True)
     return Seats(tuple(l.init(size, rounds, key=own) for l, size, own in seats), draws)
+
+
+_init_seats = jax.jit(init_seats, static_argnums=(1, 2))
 
 
 def play_round(
@@ -92,7 +91,7 @@ def play_round(
         key: to draw actions; None plays the policies themselves.
     """
     policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
-    actions = None if key is None else _draw_all(key, policies)
+    actions = None if key is None else draw_all(key, policies)
     shown = policies if actions is None else one_hots(actions, policies)
     losses = environment(shown, given)
     drawn = (None,) * len(policies) if actions is None else actions
@@ -128,7 +127,7 @@ def scan_rounds(
 
     def one(states: tuple, step: tuple) -> tuple[tuple, Round]:
         number, row = step
-        key = None if draws is None else _of_round(draws, number)
+        key = None if draws is None else key_of_round(draws, number)
         return play_round(learners, environment, states, row, key)
 
     def play_block(states: tuple, steps: tuple) -> tuple[tuple, Round]:
@@ -177,7 +176,7 @@ def fold_rounds(
 
 
 def fill_rounds(
-    learners: Sequence[Learner],
+    learners: Sequence[Any],
     environment: Environment,
     seats: Seats,
     span: tuple[Any, Any, int],
@@ -218,7 +217,7 @@ def block_of(states: tuple[State, ...]) -> int:
     row = max((leaf.shape[-1] * leaf.dtype.itemsize for leaf in leaves), default=1)
     limit = fast_paths.MAX_SMALL_BUFFER_BYTES
     if largest > limit:
-        return ROUNDS_PER_LARGE_BLOCK
+        return ROUNDS_PER_LARGE_BLOCK if row < LONG_ROW_BYTES else ROUNDS_PER_LONG_BLOCK
     return 2 * _divisor(ROUNDS_PER_SEGMENT // 2, max(limit // row // 2, 1))  # even: see `_unroll`
 
 
@@ -232,6 +231,22 @@ def _unroll(states: tuple[State, ...], block: int) -> int:
     return 2 if light and block % 2 == 0 else 1
 
 
+def begin(
+    learners: Sequence[Any], sizes: tuple[int, ...], rounds: int, key: Keys | None
+) -> Seats | None:
+    """The seats before the first of several segments, which then share a program; None for one, which begins itself.
+
+    Args:
+        learners: one per seat.
+        sizes: number of actions per seat.
+        rounds: that will be played.
+        key: as for `init_seats`.
+    """
+    if rounds <= ROUNDS_PER_SEGMENT:
+        return None
+    return _init_seats(tuple(learners), sizes, at_most(rounds), key)
+
+
 def segments(rounds: int) -> Iterator[tuple[int, int, int]]:
     """First round, number of rounds and buffer size of each call that together play `rounds`.
 
@@ -240,9 +255,9 @@ def segments(rounds: int) -> Iterator[tuple[int, int, int]]:
     >>> list(segments(1000)), len(list(segments(100_000)))
     ([(0, 1000, 1024)], 2)
     """
+    capacity = at_most(min(rounds, ROUNDS_PER_SEGMENT))
     for first in range(0, rounds, ROUNDS_PER_SEGMENT):
-        count = min(rounds - first, ROUNDS_PER_SEGMENT)
-        yield first, count, at_most(count)
+        yield first, min(rounds - first, ROUNDS_PER_SEGMENT), capacity
 
 
 def at_most(rounds: int) -> int:
@@ -254,96 +269,6 @@ def at_most(rounds: int) -> int:
     power = 1 << (rounds - 1).bit_length()
     quarter = power // 8 if rounds > ROUNDS_OF_ONE_BUFFER_SIZE else power
     return -(-rounds // quarter) * quarter
-
-
-def play_on_host(
-    learners: Sequence[Learner],
-    environment: Environment,
-    seats: Seats,
-    given: Sequence[Any],
-    on_round: Callable[[Round], None] | None = None,
-) -> Round:
-    """The same rounds in a plain loop, for learners that jax cannot trace.
-
-    Args:
-        learners: who sits at each seat.
-        environment: from what was played and the row of `given` to the losses of every seat.
-        seats: before the first round.
-        given: a row for the environment per round.
-        on_round: called after each.
-    """
-    seated: Any = [l if isinstance(l, HostLearner) else _Compiled(l) for l in learners]
-    (states, draws), rows = seats, []
-    for number, row in enumerate(given):
-        key = None if draws is None else _of_round(draws, number)
-        states, played = play_round(seated, environment, states, row, key)
-        rows.append(played)
-        if on_round is not None:
-            on_round(played)
-    return jax.tree.map(lambda *column: jnp.stack(column), *rows)
-
-
-class _Compiled:
-    """A traced learner in a plain loop: its methods, compiled once for all learners of its kind."""
-
-    def __init__(self, learner: Learner) -> None:
-        self.policy = partial(_policy, learner)
-        self.update = partial(_update, learner)
-        self.observe = learner.observe
-
-
-@jax.jit
-def _policy(learner: Learner, state: State) -> Float[Array, "d"]:
-    return learner.policy(state)
-
-
-@jax.jit
-def _update(learner: Learner, state: State, feedback: Any) -> State:
-    return learner.update(state, feedback)
-
-
-def draw(key: PRNGKeyArray, policy: Float[Array, "d"]) -> Int[Array, ""]:
-    r"""An action $a \sim \pi$."""
-    return jax.random.categorical(key, jnp.log(policy))  # log(0) is -inf, which is never drawn
-
-
-def _is_batch(key: Keys) -> bool:
-    return bool(key.ndim) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-
-
-def _split(key: Keys, count: int) -> Any:
-    """`count` keys of a key, or of each key of a batch: `count` is the first axis."""
-    split = partial(jax.random.split, num=count)
-    return jax.vmap(split, out_axes=1)(key) if _is_batch(key) else split(key)
-
-
-def _of_round(draws: Keys, number: Any) -> Keys:
-    if _is_batch(draws):
-        return jax.vmap(jax.random.fold_in, (0, None))(draws, number)
-    return jax.random.fold_in(draws, number)
-
-
-def _draw_all(key: Keys, policies: Vectors) -> Vectors:
-    """An action for every seat; of seats that hold several policies, an action for each."""
-    if _is_batch(key):
-        return jax.vmap(_draw_all)(key, policies)
-    keys = jax.random.split(key, len(policies))
-    return tuple(
-        draw(own, pi) if pi.ndim == 1 else jax.vmap(draw)(jax.random.split(own, len(pi)), pi)
-        for own, pi in zip(keys, policies, strict=True)
-    )
-
-
-def one_hots(actions: tuple, policies: tuple) -> tuple:
-    """Actions as one-hot rows."""
-    if isinstance(actions[0], np.ndarray):
-        return tuple(
-            np.eye(pi.shape[-1], dtype=pi.dtype)[a] for a, pi in zip(actions, policies, strict=True)
-        )
-    return tuple(
-        jax.nn.one_hot(a, pi.shape[-1], dtype=pi.dtype)
-        for a, pi in zip(actions, policies, strict=True)
-    )
 
 
 def check_key(learners: Sequence[Learner], key: Key) -> None:

@@ -2,36 +2,24 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax.domains import Domain, Simplex
-from regrax.learners._base import (
-    Bound,
-    Key,
-    Learner,
-    Prior,
-    Rounds,
-    as_prior,
-    check_prior,
-    prior_or_uniform,
-)
+from regrax.learners._base import Bound, Key, Prior, Rounds, check_prior, prior_or_uniform
 from regrax.learners._ftrl import (
+    BoundTerms,
     Cumulative,
-    Step,
+    StepLearner,
     SumLearner,
-    as_step,
-    check_step,
-    ftrl_bound,
-    step_at,
+    prior_field,
     step_sums,
 )
 from regrax.simplex import project_simplex
 
 
-class EuclideanFTRL(SumLearner):
+class EuclideanFTRL(StepLearner, SumLearner):
     r"""$\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
 
     `domain` is `Simplex()` (the default) or `Ball(radius)`. With non-increasing steps, regret
@@ -48,27 +36,22 @@ class EuclideanFTRL(SumLearner):
     Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (lazy form).
     """
 
-    step_size: Step = eqx.field(converter=as_step)
     domain: Domain = Simplex()  # pyright: ignore[reportIncompatibleMethodOverride]
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
-        check_step(self.step_size)
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
 
     def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        point = -step_at(self.step_size, state.round) * state.total
+        point = -self.step_at(state.round) * state.total
         center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
         return self.domain.project(center + point)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
         if not isinstance(self.domain, Simplex):
-            return None
-        distance = squared_distance(self.prior, actions)
-        return ftrl_bound(self.step_size, rounds, distance / 2, actions * width**2 / 8)
+            return super().bound_terms(actions, rounds, width)
+        return squared_distance(self.prior, actions) / 2, actions * width**2 / 8, 0.0
 
 
 def squared_distance(prior: Prior, actions: int) -> float:
@@ -87,7 +70,7 @@ class Descent(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
-class OnlineGradientDescent(Learner):
+class OnlineGradientDescent(StepLearner):
     r"""$\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform: a step from the last policy.
 
     With non-increasing steps regret is at most
@@ -102,11 +85,7 @@ class OnlineGradientDescent(Learner):
     Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (greedy form).
     """
 
-    step_size: Step = eqx.field(converter=as_step)
-    prior: Prior = eqx.field(converter=as_prior, default=None)
-
-    def __check_init__(self) -> None:
-        check_step(self.step_size)
+    prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Descent:
         return Descent(prior_or_uniform(self.prior, actions), jnp.zeros((), int))
@@ -115,7 +94,7 @@ class OnlineGradientDescent(Learner):
         return state.policy
 
     def update(self, state: Descent, feedback: Float[Array, "d"]) -> Descent:
-        step = step_at(self.step_size, state.round)
+        step = self.step_at(state.round)
         return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
 
     def bound(

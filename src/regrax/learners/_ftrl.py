@@ -1,6 +1,7 @@
 r"""Follow the regularised leader: sums of losses $S_{t-1}$ that hold, step sizes $k_t$, and Hedge, made of both."""
 
 from abc import abstractmethod
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -70,10 +71,6 @@ class Sum(NamedTuple):
         r"""$\max(\cdot, 0)$."""
         return self._replace(recent=jnp.maximum(self.recent, -self.settled))
 
-    def scaled(self, factor: Float[Array, "*d"]) -> "Sum":
-        """The sum times a factor."""
-        return Sum(*(part * factor for part in self))
-
 
 def settle(states: PyTree) -> PyTree:
     """Settle every sum in the states."""
@@ -90,11 +87,6 @@ class Cumulative(NamedTuple):
     losses: Sum  # S_{t-1}, or what differs from it by a constant
     round: Int[Array, "*n"]  # t - 1
 
-    @classmethod
-    def start(cls, actions: int) -> "Cumulative":
-        """No loss seen yet."""
-        return cls(Sum.zeros(actions), jnp.zeros((), int))
-
     @property
     def total(self) -> Float[Array, "d *n"]:
         """$S_{t-1}$."""
@@ -105,12 +97,16 @@ class Cumulative(NamedTuple):
         return Cumulative(self.losses.add(loss), self.round + 1)
 
 
+prior_field: Any = partial(eqx.field, converter=as_prior, default=None)
+"""A field for the distribution that a learner begins from, by default none: every action alike."""
+
+
 class SumLearner(Learner):
     r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
         check_prior(getattr(self, "prior", None), actions)
-        return Cumulative.start(actions)
+        return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
 
     def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
         return state.add(feedback)
@@ -146,7 +142,7 @@ class InverseSqrt(Schedule):
         check_number("scale", self.scale)
 
     def __call__(self, round_: Numbers) -> Values:
-        xp = _namespace(round_)
+        xp: Any = round_.__array_namespace__()
         return self.scale / xp.sqrt(round_.astype(float) + 1)
 
 
@@ -158,11 +154,9 @@ class PerRound(Schedule):
     [0.5, 0.25, 0.25]
     """
 
-    step_sizes: Float[Array, "n"] | Float[np.ndarray, "n"]
+    step_sizes: Values
 
-    def __init__(
-        self, *step_sizes: Scalar | list[float] | Float[Array, "n"] | Float[np.ndarray, "n"]
-    ) -> None:
+    def __init__(self, *step_sizes: Scalar | list[float] | Values) -> None:
         one = len(step_sizes) == 1 and np.ndim(step_sizes[0]) == 1
         listed: Any = step_sizes[0] if one else step_sizes
         self.step_sizes = listed if hasattr(listed, "dtype") else np.array(listed, float)
@@ -175,27 +169,16 @@ class PerRound(Schedule):
         return fields_text(self).replace("[", "").replace("]", "")
 
     def __call__(self, round_: Numbers) -> Values:
-        xp = _namespace(round_)
+        xp: Any = round_.__array_namespace__()
         return xp.asarray(self.step_sizes, float)[xp.minimum(round_, len(self.step_sizes) - 1)]
 
 
 Step = Scalar | Schedule
 
 
-def _namespace(array: Any) -> Any:
-    """`jax.numpy` for jax's arrays, `numpy` for numpy's."""
-    return array.__array_namespace__()
-
-
 def as_step(step_size: Any) -> Any:
     """A constant as a float, so that integers and floats share a program; a schedule as it is."""
     return step_size if isinstance(step_size, Schedule) else checks.as_float(step_size)
-
-
-def check_step(step_size: Step) -> None:
-    """Raise unless a constant step is above zero (a schedule checks itself)."""
-    if not isinstance(step_size, Schedule):
-        check_number("step_size", step_size)
 
 
 def check_number(name: str, value: Any) -> None:
@@ -205,11 +188,6 @@ def check_number(name: str, value: Any) -> None:
             f"{name} must be a number, got a list (per_round takes one step per round)"
         )
     checks.positive(name, value)
-
-
-def step_at(step_size: Any, round_: Int[Array, "*T"]) -> Any:
-    """The step of a round counted from 0."""
-    return step_size(round_) if isinstance(step_size, Schedule) else step_size
 
 
 def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
@@ -223,15 +201,42 @@ def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
     return None if grows else (steps[0], steps[last - 1], np.cumsum(steps)[last - 1])
 
 
-def ftrl_bound(step_size: Step, rounds: Rounds, spread: float, per_round: float) -> Bound:
-    r"""$D / k_T + c \sum_t k_t$ with `spread` $D$ and `per_round` $c$, for steps that never grow; else None."""
-    sums = step_sums(step_size, rounds)
+BoundTerms = tuple[float, float, Any]
+r"""$D$, $c$ and $e$ of a bound $D / k_T + c \sum_t k_t + e$; where $D$ is infinite there is none."""
+
+
+def ftrl_bound(step_size: Step, rounds: Rounds, terms: BoundTerms) -> Bound:
+    r"""$D / k_T + c \sum_t k_t + e$ for steps that never grow; else None."""
+    sums, (spread, per_round, extra) = step_sums(step_size, rounds), terms
     if sums is None or not np.isfinite(spread):
         return None
-    return spread / sums[1] + per_round * sums[2]
+    return spread / sums[1] + per_round * sums[2] + extra
 
 
-class Hedge(SumLearner):
+class StepLearner(Learner):
+    """A learner with a step size: a number above zero, or a schedule, which checks itself."""
+
+    step_size: Step = eqx.field(converter=as_step)
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.step_size, Schedule):
+            check_number("step_size", self.step_size)
+
+    def step_at(self, round_: Int[Array, "*T"]) -> Any:
+        """The step of a round counted from 0."""
+        return self.step_size(round_) if isinstance(self.step_size, Schedule) else self.step_size
+
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        """What its bound is made of, if it has the form of `ftrl_bound`."""
+        return np.inf, 0.0, 0.0
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return ftrl_bound(self.step_size, rounds, self.bound_terms(actions, rounds, width))
+
+
+class Hedge(StepLearner, SumLearner):
     r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
 
     `step_size` is a number, or a schedule: `InverseSqrt(c)`, the decreasing step that needs no horizon, or
@@ -251,28 +256,22 @@ class Hedge(SumLearner):
     Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
     """
 
-    step_size: Step = eqx.field(converter=as_step)
-    prior: Prior = eqx.field(converter=as_prior, default=None)
-
-    def __check_init__(self) -> None:
-        check_step(self.step_size)
+    prior: Prior = prior_field()
 
     def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
         return jax.nn.softmax(self.logits(state), axis=0)
 
     def logits(self, state: Cumulative) -> Float[Array, "d *n"]:
         r"""$\ln \pi_1 - k_t S_{t-1}$."""
-        step = jnp.broadcast_to(step_at(self.step_size, state.round), state.round.shape)
+        step = jnp.broadcast_to(self.step_at(state.round), state.round.shape)
         return with_prior(self.prior, -step[None] * state.total)
 
     def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
         # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
         return state.add(feedback - feedback[:1])
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return ftrl_bound(self.step_size, rounds, prior_bits(self.prior, actions), width**2 / 8)
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        return prior_bits(self.prior, actions), width**2 / 8, 0.0
 
 
 def stacked_policies(learner: Learner, states: State) -> Float[Array, "m d *n"]:

@@ -11,6 +11,7 @@ $\partial\pi_i / \partial g_j = \int H_i H_j P\, dz$, and adding a constant to e
 """
 
 import math
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -27,11 +28,13 @@ _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""
 
 
-@jax.jit
+@partial(jax.jit, static_argnames="axis")
 def perturbed_leader(
-    total: Float[Array, "*batch d"], scale: int | float | Float[Array, ""] | Float[Array, "*batch"]
-) -> Float[Array, "*batch d"]:
+    total: Float[Array, "..."], scale: int | float | Float[Array, "..."], axis: int = -1
+) -> Float[Array, "..."]:
     r"""$\pi_j = P\bigl(\arg\min_i (S_i + \sigma G_i) = j\bigr)$ with `scale` $\sigma > 0$, exact to rounding.
+
+    Actions are on `axis`, and the others are of as many states; `scale` is one number, or one per state.
 
     >>> import jax.numpy as jnp
     >>> perturbed_leader(jnp.array([0.0, 1.0, 1.0]), 1.0).tolist()
@@ -39,20 +42,20 @@ def perturbed_leader(
 
     Reference: Kalai, Vempala (2005), Efficient algorithms for online decision problems; the integral is our own.
     """
-    scale = jnp.broadcast_to(jnp.asarray(scale, total.dtype), total.shape[:-1])[..., None]
-    gaps = (total - lax.stop_gradient(total.min(-1, keepdims=True))) / scale
-    return jnp.vectorize(_leader_odds, signature="(d)->(d)")(gaps)
+    total = jnp.moveaxis(total, axis, 0)
+    scale = jnp.broadcast_to(jnp.asarray(scale, total.dtype), total.shape[1:])[None]
+    gaps = (total - lax.stop_gradient(total.min(0, keepdims=True))) / scale
+    return jnp.moveaxis(_leader_odds(gaps), 0, axis)
 
 
 @jax.custom_jvp
-def _leader_odds(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
-    def add_node(odds: Float[Array, "d"], z: Float[Array, ""]) -> tuple[Float[Array, "d"], None]:
-        hazard, survive = _hazard(z, gaps)
-        return odds + survive * hazard, None
+def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
+    def add_node(odds: Float[Array, "d *batch"], z: Float[Array, ""]) -> tuple[Array, None]:
+        return odds + _at_node(z, gaps)[0], None
 
     # node by node: nothing of the size of the grid is stored, which is five times faster on a large batch
-    odds = lax.scan(add_node, jnp.zeros_like(gaps), _grid(gaps.size, gaps.dtype))[0]
-    return odds / odds.sum()
+    odds = lax.scan(add_node, jnp.zeros_like(gaps), _grid(len(gaps), gaps.dtype))[0]
+    return odds / odds.sum(0, keepdims=True)
 
 
 @_leader_odds.defjvp
@@ -60,22 +63,25 @@ def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
     (gaps,), (tangent,) = primals, tangents
 
     def add_node(sums: tuple, z: Float[Array, ""]) -> tuple[tuple, None]:
-        hazard, survive = _hazard(z, gaps)
-        return (sums[0] + survive * hazard, sums[1] + survive * jnp.outer(hazard, hazard)), None
+        odds, hazard = _at_node(z, gaps)
+        return (sums[0] + odds, sums[1] + odds[:, None] * hazard[None]), None
 
-    empty = jnp.zeros_like(gaps), jnp.zeros((gaps.size, gaps.size), gaps.dtype)
-    odds, cross = lax.scan(add_node, empty, _grid(gaps.size, gaps.dtype))[0]
-    move = cross @ tangent - cross.sum(1) * tangent
-    return odds / odds.sum(), move / odds.sum()
+    empty = jnp.zeros_like(gaps), jnp.zeros((len(gaps), *gaps.shape), gaps.dtype)
+    odds, cross = lax.scan(add_node, empty, _grid(len(gaps), gaps.dtype))[0]
+    move = (cross * tangent[None]).sum(1) - cross.sum(1) * tangent
+    total = odds.sum(0, keepdims=True)
+    return odds / total, move / total
 
 
-def _hazard(
-    z: Float[Array, ""], gaps: Float[Array, "d"]
-) -> tuple[Float[Array, "d"], Float[Array, ""]]:
-    r"""$H_j(z)$ and $P(z)$; the spacing of the grid is made good when the odds are made to sum to 1."""
+def _at_node(
+    z: Float[Array, ""], gaps: Float[Array, "d *batch"]
+) -> tuple[Float[Array, "d *batch"], Float[Array, "d *batch"]]:
+    r"""$H_j(z) P(z)$, but for a factor that is made good when the odds are made to sum to 1, and $H_j(z)$."""
     x = z - gaps
-    tail = lax.erfc(x * math.sqrt(0.5)) / 2
-    return jnp.exp(-x * x / 2) / (math.sqrt(2 * math.pi) * tail), tail.prod()
+    tails, density = lax.erfc(x * math.sqrt(0.5)), jnp.exp(-x * x / 2)  # 2 Q(x)
+    survive = (tails / 2).prod(0, keepdims=True)
+    # in this order XLA computes the tails once
+    return density * survive / tails, math.sqrt(2 / math.pi) * density / tails
 
 
 def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:

@@ -2,15 +2,14 @@
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, as_prior, check_prior
-from regrax.learners._ftrl import Scalar, Sum
+from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, check_prior
+from regrax.learners._ftrl import Scalar, Sum, prior_field
 
 
 def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
@@ -27,7 +26,25 @@ def instant_regret(policy: Float[Array, "d"], loss: Float[Array, "d"]) -> Float[
     return policy @ loss - loss
 
 
-class RegretMatching(Learner):
+class RegretSumLearner(Learner):
+    """A learner that plays in proportion to the positive entries of a sum of regrets."""
+
+    prior: Prior = prior_field()
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
+        check_prior(self.prior, actions)
+        return Sum.zeros(actions)
+
+    def policy(self, state: Sum) -> Float[Array, "d"]:
+        return proportional(state.value, self.prior)
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
+
+
+class RegretMatching(RegretSumLearner):
     r"""$\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
 
     Regret $\le w \sqrt{(d-1) T}$ for losses that span at most $w$ a round.
@@ -40,25 +57,11 @@ class RegretMatching(Learner):
     Reference: Hart, Mas-Colell (2000), A simple adaptive procedure leading to correlated equilibrium.
     """
 
-    prior: Prior = eqx.field(converter=as_prior, default=None)
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
-        check_prior(self.prior, actions)
-        return Sum.zeros(actions)
-
-    def policy(self, state: Sum) -> Float[Array, "d"]:
-        return proportional(state.value, self.prior)
-
     def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
         return state.add(instant_regret(self.policy(state), feedback))
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
-
-class RegretMatchingPlus(Learner):
+class RegretMatchingPlus(RegretSumLearner):
     r"""$\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
 
     Forgets negative regret at once, so it follows a changing best action faster; the bound of regret matching holds.
@@ -71,22 +74,8 @@ class RegretMatchingPlus(Learner):
     Reference: Tammelin (2014), Solving large imperfect information games using CFR+.
     """
 
-    prior: Prior = eqx.field(converter=as_prior, default=None)
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
-        check_prior(self.prior, actions)
-        return Sum.zeros(actions)
-
-    def policy(self, state: Sum) -> Float[Array, "d"]:
-        return proportional(state.value, self.prior)
-
     def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
         return state.add(instant_regret(self.policy(state), feedback)).clipped()
-
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
 class Forecast(NamedTuple):
@@ -112,7 +101,7 @@ class PredictiveRegretMatchingPlus(Learner):
     Reference: Farina, Kroer, Sandholm (2021), Faster game solving via predictive Blackwell approachability.
     """
 
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Forecast:
         check_prior(self.prior, actions)
@@ -157,7 +146,7 @@ class DiscountedRegretMatching(Learner):
 
     alpha: Scalar = 1.5
     beta: Scalar = 0.0
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         checks.finite("alpha", self.alpha)
@@ -175,7 +164,8 @@ class DiscountedRegretMatching(Learner):
         log = jnp.log(state.round.astype(feedback.dtype) + 1)
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
         # t^a / (t^a + 1) in a form that cannot overflow
-        return Discounted(regrets.scaled(jax.nn.sigmoid(exponent * log)), state.round + 1)
+        weight = jax.nn.sigmoid(exponent * log)
+        return Discounted(Sum(*(part * weight for part in regrets)), state.round + 1)
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None

@@ -1,6 +1,5 @@
 """`rollout`: one learner on a loss sequence."""
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -9,21 +8,23 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
+from regrax._fast_paths import compiled
 from regrax.learners._base import Key, Learner
+from regrax.learners._draws import Vectors
 from regrax.learners._engine import (
     Round,
     Seats,
-    Vectors,
     at_most,
+    begin,
     check_key,
     fill_rounds,
     init_seats,
     on_host,
-    play_on_host,
     scan_rounds,
     segments,
 )
-from regrax.learners._starts import as_start
+from regrax.learners._on_host import play_on_host
+from regrax.learners._start_policies import as_start
 from regrax.specs import as_learner
 
 Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
@@ -80,16 +81,17 @@ def _traced(learner: Learner, losses: Float[Array, "T d"], key: Key) -> Round:
 
 
 def _in_segments(learner: Learner, losses: Float[np.ndarray, "T d"], key: Key) -> Rows:
-    seats, kept = None, []
+    seats, kept = begin((learner,), losses.shape[1:], len(losses), key), []
+    advance = compiled(_advance, "rounds", actions=losses.shape[1])
+    rounds = at_most(len(losses))
     for first, count, capacity in segments(len(losses)):
         rows = np.zeros((capacity, losses.shape[1]), losses.dtype)
         rows[:count] = losses[first : first + count]
-        seats, played = _advance(learner, seats, rows, first, count, key, at_most(len(losses)))
+        seats, played = advance(learner, seats, rows, first, count, key, rounds)
         kept.append(checks.as_numpy(played)[:count])
     return kept[0] if len(kept) == 1 else np.concatenate(kept)
 
 
-@partial(jax.jit, static_argnames="rounds")
 def _advance(
     learner: Learner,
     seats: Seats | None,

@@ -4,33 +4,27 @@ Everything is measured on losses as the text rounds them. For standard Gaussian 
 `Optimal`; for others there is none to compare with.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from regrax import _checks as checks
 from regrax._exploration import Exploration, exploration
 from regrax.experiments import OnProgress, Progress, ignore
 from regrax.llm._language import Language, language_of, valid_rate
-from regrax.llm._losses import distribution_of, draw_losses
-from regrax.llm._policies import policies
-from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies, is_reactive
+from regrax.llm._learner import LanguageLearner
+from regrax.llm._losses import draw_losses, is_reactive, is_standard_gaussian
+from regrax.llm._rollouts import Rollouts, evaluate_rollouts, hedge_policies
 from regrax.llm._task import Task
 from regrax.llm._template import letters
+from regrax.regret import external_regret, running_external_regret
 from regrax.theory import optimal_policy
-from regrax.training import Gaussian
 
-SEQUENCES_PER_BATCH = 250
 ELSEWHERE = (
-    "gaussian",
-    "uniform(-1.7, 1.7)",
-    "laplace",
-    "biased-gaussian(1.0)",
-    "alternating",
-    "drifting",
+    *("gaussian", "uniform(-1.7, 1.7)", "laplace"),
+    *("biased-gaussian(1.0)", "alternating", "drifting"),
 )
 """Distributions that a model is tried on besides its own."""
 
@@ -122,77 +116,60 @@ def compare_models(
         on_progress: called after every setting.
     """
     checks.at_least("sequences", sequences, 2)
-    models, other_tasks = {"before": before, "after": after}, _other_tasks(task, elsewhere)
+    models, other_tasks = (before, after), _other_tasks(task, elsewhere)
     steps = len(other_tasks) + 2
+
+    def play(asked: Task) -> list[Rollouts]:
+        return [evaluate_rollouts(m, tokenizer, asked, sequences, seed=seed) for m in models]
+
     on_progress(Progress("compare", 0, steps, task.name))
-    both = [evaluate_rollouts(m, tokenizer, task, sequences, seed=seed) for m in models.values()]
-    own = Setting(task.name, _players(dict(zip(models, both, strict=True)), task))
+    both, others = play(task), []
     bandit = task.feedback == "bandit"
-    explored = [exploration(r.actions, r.losses, bandit=bandit) for r in both]
-    others = []
+    explored = tuple(exploration(one.actions, one.losses, bandit=bandit) for one in both)
     for name, other in other_tasks:
         on_progress(Progress("compare", len(others) + 1, steps, name))
-        others.append(_setting(models, tokenizer, other, name, sequences, seed))
-    on_progress(Progress("compare", len(others) + 1, steps, "language"))
+        others.append(_setting(name, other, play))
+    on_progress(Progress("compare", steps - 1, steps, "language"))
     language = language_of(before, after, tokenizer, task, text, seed)
-    valid = tuple(valid_rate(model, tokenizer, task, seed) for model in models.values())
+    valid = tuple(valid_rate(model, tokenizer, task, seed) for model in models)
     on_progress(Progress("compare", steps, steps))
-    return Comparison(
-        task,
-        is_reactive(task),
-        sequences,
-        own,
-        tuple(others),
-        language,
-        valid,
-        tuple(explored),
-    )
+    own = Setting(task.name, _players(both, task))
+    measured = (own, tuple(others), language, valid, explored)
+    return Comparison(task, is_reactive(task), sequences, *measured)
 
 
 def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:
     """The same words with other rounds, numbers of actions and losses."""
-    free = (
-        task.losses
-        if isinstance(task.losses, str) and not task.losses.startswith("in-game")
-        else None
-    )
     found = []
-    if free is not None:
+    if isinstance(task.losses, str) and not task.losses.startswith("in-game"):
         for rounds in (max(2, task.rounds // 2), 2 * task.rounds):
             found.append((f"{rounds} rounds", task.replace(rounds=rounds)))
-        for d in (2, task.d + 1):
-            names = task.actions[:d] if d <= task.d else (*task.actions, letters(26)[-1])
-            found.append((f"{d} actions", task.replace(actions=names)))
+        for names in (task.actions[:2], (*task.actions, letters(26)[-1])):
+            found.append((f"{len(names)} actions", task.replace(actions=names)))
     found += [(spec, task.replace(losses=spec)) for spec in elsewhere if spec != task.losses]
     return found
 
 
-def _setting(
-    models: dict[str, Any], tokenizer: Any, task: Task, name: str, sequences: int, seed: int
-) -> Setting:
+def _setting(name: str, task: Task, play: Callable[[Task], list[Rollouts]]) -> Setting:
     try:
-        played = {
-            which: evaluate_rollouts(model, tokenizer, task, sequences, seed=seed)
-            for which, model in models.items()
-        }
+        played = play(task)
     except ValueError as error:
         return Setting(name, (), str(error))
     return Setting(name, _players(played, task))
 
 
-def _players(played: dict[str, Rollouts], task: Task) -> tuple[Player, ...]:
-    found = [_player(name, r.policies, r.losses) for name, r in played.items()]
-    losses = played["after"].losses
-    found += [_player(name, pi, losses) for name, pi in baselines(losses, task).items()]
-    return tuple(found)
+def _players(played: list[Rollouts], task: Task) -> tuple[Player, ...]:
+    before, after = played
+    policies = {"after": after.policies, **baselines(after.losses, task)}
+    others = [_player(name, pi, after.losses) for name, pi in policies.items()]
+    return (_player("before", before.policies, before.losses), *others)
 
 
 def baselines(losses: np.ndarray, task: Task) -> dict[str, np.ndarray]:
     r"""What uniform play, Hedge with its best step $k^*$ and, on Gaussian losses, the best possible policy play."""
     n, rounds, d = losses.shape
     found = {"uniform": np.full(losses.shape, 1 / d), "Hedge at k*": hedge_policies(losses)}
-    source = distribution_of(task)
-    if isinstance(source, Gaussian) and source.covariance is None:
+    if is_standard_gaussian(task):
         before = (losses.cumsum(1) - losses).astype(np.float32)
         left = np.broadcast_to(rounds - np.arange(rounds, dtype=np.float32), (n, rounds))
         found["best possible"] = np.asarray(optimal_policy(before, left), float)
@@ -200,26 +177,10 @@ def baselines(losses: np.ndarray, task: Task) -> dict[str, np.ndarray]:
 
 
 def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
-    curves = running_regret(played, losses)
-    last, count = curves[:, -1], len(curves) ** 0.5
-    return Player(
-        name,
-        float(last.mean()),
-        float(last.std(ddof=1) / count),
-        float((last**2).mean()),
-        float((last**2).std(ddof=1) / count),
-        tuple(curves.mean(0).tolist()),
-        tuple((curves**2).mean(0).tolist()),
-    )
-
-
-def running_regret(played: np.ndarray, losses: np.ndarray) -> np.ndarray:
-    r"""$\sum_{s \le t} \langle \pi_s, \ell_s \rangle - \min_j S_{t,j}$ of every sequence and prefix, `(n, T)`.
-
-    >>> running_regret(np.full((1, 2, 2), 0.5), np.array([[[1.0, 0.0], [1.0, 0.0]]])).tolist()
-    [[0.5, 1.0]]
-    """
-    return (played * losses).sum(-1).cumsum(1) - losses.cumsum(1).min(-1)
+    curves = np.asarray(running_external_regret(played, losses))
+    (regret, error), (squared, squared_error) = _mean(curves[:, -1]), _mean(curves[:, -1] ** 2)
+    means = (tuple(each.mean(0).tolist()) for each in (curves, curves**2))
+    return Player(name, regret, error, squared, squared_error, *means)
 
 
 def squared_regret_share(
@@ -238,18 +199,14 @@ def squared_regret_share(
         seed: of the losses.
     """
     losses = draw_losses(task, sequences, seed=seed)
-    with torch.no_grad():
-        parts = [
-            policies(model, tokenizer, task, losses[i : i + SEQUENCES_PER_BATCH])
-            for i in range(0, sequences, SEQUENCES_PER_BATCH)
-        ]
-    played = {"model": torch.cat(parts).double().cpu().numpy(), **baselines(losses, task)}
-    squares = {name: running_regret(pi, losses)[:, -1] ** 2 for name, pi in played.items()}
-    found = {name: _mean(values) for name, values in squares.items()}
+    learner = LanguageLearner(model, tokenizer, task)
+    played = {"model": learner.answer_batch(losses), **baselines(losses, task)}
+    squares = {name: np.square(external_regret(pi, losses)) for name, pi in played.items()}
     gained = squares["uniform"] - squares["model"]
     possible = squares["uniform"] - squares["Hedge at k*"]
     share = gained.mean() / possible.mean()
     error = _mean(gained - share * possible)[1] / possible.mean()
+    found = {name: _mean(values) for name, values in squares.items()}
     return {**found, "share": (float(share), float(error))}
 
 

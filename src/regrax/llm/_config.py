@@ -42,10 +42,7 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         one_of("objective", self.objective, get_args(Objective))
-        for name in ("steps", "batch", "accumulate"):
-            checks.at_least(name, getattr(self, name), 1)
-        for name in ("warmup", "lora", "seed"):
-            checks.at_least(name, getattr(self, name), 0)
+        integers(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, seed=0)
         for name in ("rate", "clip"):
             checks.positive(name, getattr(self, name))
         nonnegative("kl", self.kl)
@@ -53,6 +50,12 @@ class TrainConfig:
             raise ValueError(
                 f"batch must be a multiple of accumulate, got {self.batch} and {self.accumulate}"
             )
+
+
+def integers(config: Any, **least: int) -> None:
+    """Raise unless these settings are integers, each of at least this."""
+    for name, number in least.items():
+        checks.at_least(name, getattr(config, name), number)
 
 
 def one_of(name: str, value: Any, known: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ What a step draws depends on the seed and the step only, and so does dropout.
 
 import copy
 import math
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -12,17 +13,11 @@ from torch import Tensor
 
 from regrax import torch as losses_of
 from regrax.llm._config import TrainConfig
-from regrax.llm._lora import adapted
 from regrax.llm._losses import draw_losses, favours_no_action
 from regrax.llm._policies import policies
 from regrax.llm._task import Task
+from regrax.llm._trainers import adapted
 
-OBJECTIVES = {
-    "regret": losses_of.regret_loss,
-    "swap": losses_of.swap_loss,
-    "hindsight": losses_of.hindsight_loss,
-}
-"""What can be minimised, as functions of policies and losses."""
 MOMENTS = {"mean": "exp_avg", "square": "exp_avg_sq"}
 """What Adam keeps of every parameter, by our names and by torch's."""
 
@@ -51,8 +46,7 @@ class Descent:
         config = self.config
         torch.manual_seed(config.seed * 1_000_003 + self.done)  # dropout
         self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = _rate(config, self.done)
+        self.optimizer.param_groups[0]["lr"] = _rate(config, self.done)
         drawn = draw_losses(self.task, config.batch, seed=config.seed, step=self.done)
         parts = drawn.reshape(config.accumulate, -1, *drawn.shape[1:])
         found = torch.tensor([self._accumulate(part) for part in parts]).mean(0)
@@ -60,34 +54,28 @@ class Descent:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.done += 1
-        return Step(*found.tolist())
+        step = Step(*found.tolist())
+        if not math.isfinite(step.loss):
+            raise ValueError(f"the loss became {step.loss} at step {self.done}: try a smaller rate")
+        return step
 
     def _accumulate(self, drawn: Any) -> tuple[float, float]:
         """Add the gradient of a part of the batch."""
-        loss, kl = self._loss(drawn)
-        ((loss + self.config.kl * kl) / self.config.accumulate).backward()
-        return loss.item(), kl.item()
-
-    def _loss(self, drawn: Any) -> tuple[Tensor, Tensor]:
         played = policies(self.model, self.tokenizer, self.task, drawn)
         losses = torch.as_tensor(drawn, dtype=played.dtype, device=played.device)
-        loss = self._objective(played, losses)
-        if not self.config.kl:
-            return loss, torch.zeros(())
-        with torch.no_grad():
-            before = self._base_policies(drawn)
-        return loss, divergence(played, before).mean()
+        loss, kl = self._objective(played, losses), torch.zeros(())
+        if self.config.kl:
+            as_before = nullcontext() if self.base else self.model.disable_adapter()
+            with torch.no_grad(), as_before:
+                before = policies(self.base or self.model, self.tokenizer, self.task, drawn)
+            kl = divergence(played, before).mean()
+        ((loss + self.config.kl * kl) / self.config.accumulate).backward()
+        return loss.item(), kl.item()
 
     def _objective(self, played: Tensor, losses: Tensor) -> Tensor:
         if self.config.objective == "regret" and self.fair and len(losses) > 1:
             return baselined(losses_of.external_regret(played, losses))
-        return OBJECTIVES[self.config.objective](played, losses)
-
-    def _base_policies(self, drawn: Any) -> Tensor:
-        if self.base is not None:
-            return policies(self.base, self.tokenizer, self.task, drawn)
-        with self.model.disable_adapter():
-            return policies(self.model, self.tokenizer, self.task, drawn)
+        return getattr(losses_of, f"{self.config.objective}_loss")(played, losses)
 
     def state(self) -> dict[str, Tensor]:
         """Everything that a step changes."""
@@ -101,8 +89,10 @@ class Descent:
     def restore(self, arrays: dict[str, Tensor], done: int) -> None:
         """Go on from a state after this many steps."""
         for name, parameter in self.parameters.items():
-            if f"parameter.{name}" not in arrays:
-                raise ValueError(f"the state is of another model: it has no {name}")
+            for part in ("parameter", *MOMENTS):
+                found = arrays.get(f"{part}.{name}")
+                if found is None or found.shape != parameter.shape:
+                    raise ValueError(f"the state is of another model: it has no such {part}.{name}")
             parameter.data.copy_(arrays[f"parameter.{name}"])
             moments = {t: arrays[f"{o}.{name}"].to(parameter.device) for o, t in MOMENTS.items()}
             self.optimizer.state[parameter] = {"step": torch.tensor(float(done)), **moments}

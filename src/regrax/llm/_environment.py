@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from regrax.llm._config import one_of
 from regrax.llm._losses import Episode
 from regrax.llm._task import Task
+
+OVER = "All rounds are played."
 
 
 def environment(task: Task, *, reward: str = "regret") -> type:
@@ -24,58 +28,46 @@ def environment(task: Task, *, reward: str = "regret") -> type:
     """
     one_of("reward", reward, ("regret", "squared"))
 
-    class Environment(_Environment):
-        asked, kind = task, reward
+    class Environment:
+        def __init__(self) -> None:
+            self._episode: Episode | None = None
+            self.invalid = 0
+
+        def reset(self, seed: int = 0, **_: Any) -> str:
+            """Begin an episode; what is returned is said to the model."""
+            self._episode, self.invalid = Episode(task, seed=int(seed)), 0
+            return task.opening_text() + task.ask_text(0)
+
+        def choose(self, action: str) -> str:
+            """Choose one of the options for this round.
+
+            Args:
+                action: the name of the option.
+
+            Returns:
+                What the round cost, and the next question.
+            """
+            if self._episode is None:
+                raise ValueError("the environment must be reset before it is played")
+            t, index = len(self._episode.actions), task.parse(action)
+            if t >= task.rounds:
+                return OVER
+            if index is None:
+                self.invalid += 1
+                return f"{action!r} is none of {', '.join(task.actions)}. {task.ask_text(t)}"
+            told = task.tell_text(t, self._episode.step(index), index).strip()
+            return f"{told}\n{task.ask_text(t + 1) if t + 1 < task.rounds else OVER}"
+
+        def get_reward(self) -> float:
+            """Minus the regret of the episode, or minus its square."""
+            episode = self._episode
+            if episode is None:
+                return 0.0
+            while len(episode.actions) < task.rounds:
+                episode.step(int(episode.losses.sum(0).argmax()))
+            return -episode.regret if reward == "regret" else -(episode.regret**2)
 
     return Environment
-
-
-class _Environment:
-    asked: Task
-    kind: str
-
-    def __init__(self) -> None:
-        self._episode: Episode | None = None
-        self.invalid = 0
-
-    def reset(self, seed: int = 0, **_: Any) -> str:
-        """Begin an episode; what is returned is said to the model."""
-        self._episode, self.invalid = Episode(self.asked, seed=int(seed)), 0
-        return self.asked.opening_text() + self.asked.ask_text(0)
-
-    def choose(self, action: str) -> str:
-        """Choose one of the options for this round.
-
-        Args:
-            action: the name of the option.
-
-        Returns:
-            What the round cost, and the next question.
-        """
-        episode = self._episode
-        if episode is None:
-            raise ValueError("the environment must be reset before it is played")
-        t, index = len(episode.actions), self.asked.parse(action)
-        if t >= self.asked.rounds:
-            return "All rounds are played."
-        if index is None:
-            self.invalid += 1
-            return (
-                f"{action!r} is none of {', '.join(self.asked.actions)}. {self.asked.ask_text(t)}"
-            )
-        told = self.asked.tell_text(t, episode.step(index), index).strip()
-        last = t + 1 == self.asked.rounds
-        return told + "\n" + ("All rounds are played." if last else self.asked.ask_text(t + 1))
-
-    def get_reward(self) -> float:
-        """Minus the regret of the episode, or minus its square."""
-        episode = self._episode
-        if episode is None:
-            return 0.0
-        while len(episode.actions) < self.asked.rounds:
-            worst = int(episode.losses.sum(0).argmax()) if len(episode.actions) else 0
-            episode.step(worst)
-        return -episode.regret if self.kind == "regret" else -(episode.regret**2)
 
 
 def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: Any) -> list[float]:
@@ -98,8 +90,6 @@ def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: An
         episode = Episode(task, seed=0, losses=table)
         for t, row in enumerate(table):
             named = task.parse(lines[t]) if t < len(lines) else None
-            episode.step(
-                max(range(task.d), key=lambda j, row=row: row[j]) if named is None else named
-            )
+            episode.step(int(np.argmax(row)) if named is None else named)
         rewards.append(-episode.regret)
     return rewards

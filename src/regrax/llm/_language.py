@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from regrax.llm._context import context_of
 from regrax.llm._losses import draw_losses
 from regrax.llm._scenarios import SCENARIOS, scenario
 from regrax.llm._task import Task
-from regrax.llm._transcript import encode, pieces_of, sequences_of
+from regrax.llm._transcript import context_of, encode, transcripts
 
 HELD_OUT = (
     "The ferry leaves at seven and comes back before noon, unless the wind turns. "
@@ -18,6 +17,7 @@ HELD_OUT = (
     "A letter takes two days, and nobody has ever complained about that."
 )
 WINDOW_TOKENS = 256  # tokens read at once
+DRAWN_ANSWERS = 64
 
 
 class Language(NamedTuple):
@@ -48,14 +48,11 @@ def language_of(
     for tokens in windows:
         first, second = (_log_probabilities(model, tokens) for model in (before, after))
         target = torch.tensor(tokens[1:], device=first.device)[:, None]
-        totals += [
-            -first.gather(-1, target).sum().item(),
-            -second.gather(-1, target).sum().item(),
-            (second.exp() * (second - first)).sum().item(),
-        ]
+        entropies = [-one.gather(-1, target).sum().item() for one in (first, second)]
+        totals += [*entropies, (second.exp() * (second - first)).sum().item()]
         count += len(tokens) - 1
-    means = totals / count
-    return Language(what, count, float(np.exp(means[0])), float(np.exp(means[1])), float(means[2]))
+    first, second = np.exp(totals[:2] / count).tolist()
+    return Language(what, count, first, second, float(totals[2] / count))
 
 
 def text_tokens(tokenizer: Any, text: str) -> list[int]:
@@ -69,22 +66,18 @@ def text_tokens(tokenizer: Any, text: str) -> list[int]:
 def _windows(
     tokenizer: Any, task: Task, text: str | None, seed: int, size: int
 ) -> tuple[list[list[int]], str]:
-    given, what = text, "the text given"
-    if given is None:
-        openings = [scenario(name).opening_text() for name in SCENARIOS]
-        given, what = "".join([HELD_OUT, "\n", *openings]), "sentences of English"
+    openings = [scenario(name).opening_text() for name in SCENARIOS]
+    english, what = "".join([HELD_OUT, "\n", *openings]), "sentences of English"
     try:
-        tokens = text_tokens(tokenizer, given)
+        tokens = text_tokens(tokenizer, english if text is None else text)
     except ValueError:
         if text is not None:
             raise
         losses, actions = draw_losses(task, 8, seed=seed), np.zeros((8, task.rounds), int)
-        pieces = pieces_of(tokenizer, task)
-        lengths = [task.rounds] * 8
-        found = sequences_of(tokenizer, task, pieces, losses, actions, lengths)
+        found, _ = transcripts(tokenizer, task, losses, actions)
         return [one.tokens[:size] for one in found], "transcripts, as it knows no other words"
     parts = [tokens[i : i + size] for i in range(0, len(tokens), size)]
-    return [part for part in parts if len(part) > 1], what
+    return [part for part in parts if len(part) > 1], what if text is None else "the text given"
 
 
 @torch.no_grad()
@@ -94,13 +87,12 @@ def _log_probabilities(model: Any, tokens: list[int]) -> torch.Tensor:
 
 
 @torch.no_grad()
-def valid_rate(model: Any, tokenizer: Any, task: Task, seed: int, count: int = 64) -> float:
+def valid_rate(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
     """The share of freely drawn answers that name an action, as the task reads them."""
-    losses, rng = draw_losses(task, count, seed=seed), np.random.default_rng(seed)
+    losses, rng = draw_losses(task, DRAWN_ANSWERS, seed=seed), np.random.default_rng(seed)
     actions = rng.integers(task.d, size=losses.shape[:2])
-    rounds = rng.integers(1, task.rounds + 1, size=count)
-    pieces = pieces_of(tokenizer, task)
-    found = sequences_of(tokenizer, task, pieces, losses, actions, rounds)
+    rounds = rng.integers(1, task.rounds + 1, size=len(losses))
+    found, pieces = transcripts(tokenizer, task, losses, actions, rounds)
     room = max(map(len, pieces.names.tokens)) + 2
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -110,14 +102,10 @@ def valid_rate(model: Any, tokenizer: Any, task: Task, seed: int, count: int = 6
 
 def _answer(model: Any, tokenizer: Any, tokens: list[int], room: int) -> str:
     """A few tokens drawn one by one."""
-    cache, new = None, tokens
-    said: list[int] = []
+    cache, new, said = None, tokens, []
     while len(said) < min(room, context_of(model) - len(tokens)):
-        output = model(
-            input_ids=torch.tensor([new], device=model.device),
-            past_key_values=cache,
-            use_cache=True,
-        )
+        read = torch.tensor([new], device=model.device)
+        output = model(input_ids=read, past_key_values=cache, use_cache=True)
         cache = output.past_key_values
         drawn = int(torch.multinomial(torch.softmax(output.logits[0, -1].double(), -1), 1))
         if drawn == tokenizer.eos_token_id:

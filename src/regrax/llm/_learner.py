@@ -6,15 +6,16 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import torch
 from jaxtyping import Array, Float
 
 from regrax.learners import HostLearner, Key, on_host
-from regrax.llm._context import check_room
 from regrax.llm._load import load_model
 from regrax.llm._policies import policies
 from regrax.llm._reader import Reader
 from regrax.llm._task import Task
 from regrax.llm._template import letters
+from regrax.llm._transcript import check_told
 
 BATCH_TOKENS = 1 << 15
 """Tokens read in one forward pass, about, when many sequences are answered."""
@@ -24,8 +25,7 @@ class Said(NamedTuple):
     """What a model was told so far, and the reader that holds it, if it is still there."""
 
     task: Task
-    past: Float[np.ndarray, "past d"]
-    actions: tuple[int, ...]
+    past: tuple[tuple[Float[np.ndarray, "d"], int | None], ...]  # losses and action of every round
     reader: Any
 
 
@@ -50,16 +50,15 @@ class LanguageLearner(HostLearner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Said:
         task = self._asked(actions, rounds)
         if rounds is not None:
-            check_room(self.model, self.tokenizer, task)
-        return Said(task, np.zeros((0, actions)), (), None)
+            check_told(self.model, self.tokenizer, task, np.zeros((1, rounds, actions)))
+        return Said(task, (), None)
 
     def _asked(self, actions: int, rounds: int | None) -> Task:
-        task = self.task
-        if actions != task.d:
-            task = task.replace(actions=letters(actions), losses="gaussian")
-        if rounds is not None and rounds != task.rounds:
-            task = task.replace(rounds=rounds, losses="gaussian")
-        return task
+        task, rounds = self.task, rounds or self.task.rounds
+        if (actions, rounds) == (task.d, task.rounds):
+            return task
+        names = task.actions if actions == task.d else letters(actions)
+        return task.replace(actions=names, rounds=rounds, losses="gaussian")
 
     def policy(self, state: Said) -> Float[Array, "d"]:
         policy = self._reader(state).policy()
@@ -70,8 +69,8 @@ class LanguageLearner(HostLearner):
         if state.reader and state.reader.round == len(state.past):
             return state.reader
         reader = Reader(self.model, self.tokenizer, state.task)
-        for t, row in enumerate(state.past):
-            reader.tell(row, state.actions[t] if state.actions else None)
+        for told in state.past:
+            reader.tell(*told)
         return reader
 
     def observe(self, loss: Any, action: Any) -> Any:
@@ -84,15 +83,12 @@ class LanguageLearner(HostLearner):
     def update(self, state: Said, feedback: Any) -> Said:
         action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
         on_host([self], loss)
-        row, reader = np.asarray(loss, float), self._reader(state)
-        reader.tell(row, action)
-        said = state.actions if action is None else (*state.actions, action)
-        return Said(state.task, np.vstack([state.past, row]), said, reader)
+        told, reader = (np.asarray(loss, float), action), self._reader(state)
+        reader.tell(*told)
+        return Said(state.task, (*state.past, told), reader)
 
     def answer_batch(self, losses: Float[np.ndarray, "n T d"]) -> Float[np.ndarray, "n T d"]:
         """The policies of many sequences at once, a forward pass for several of them."""
-        import torch
-
         if self.task.answers:
             raise ValueError(f"{self} is told its own actions: it is played, not read at once")
         losses = np.asarray(losses, float)
@@ -124,11 +120,9 @@ def llm(
     """
     model, tokenizer, task = load_model(path, device=device, dtype=dtype)
     task = task or Task(3, 20)
-    task = task.replace(chat=True) if chat else task
-    task = task.replace(feedback="bandit") if bandit else task
+    asked = task.replace(chat=chat or task.chat, feedback="bandit" if bandit else task.feedback)
     given = {"chat": chat, "device": device, "dtype": dtype, "bandit": bandit}
-    usual = {"chat": False, "device": "cpu", "dtype": "float32", "bandit": False}
-    named = [f"{k}={json.dumps(v)}" for k, v in given.items() if v != usual[k]]
-    return LanguageLearner(
-        model, tokenizer, task, f"llm({', '.join([json.dumps(path, ensure_ascii=False), *named])})"
-    )
+    usual = (False, "cpu", "float32")
+    named = [f"{name}={json.dumps(value)}" for name, value in given.items() if value not in usual]
+    label = ", ".join([json.dumps(path, ensure_ascii=False), *named])
+    return LanguageLearner(model, tokenizer, asked, f"llm({label})")

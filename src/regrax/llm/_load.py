@@ -18,11 +18,7 @@ from regrax.llm._config import one_of
 from regrax.llm._task import Task
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
-PARTS = {
-    "model": ("config.json",),
-    "weights": ("*.safetensors",),
-    "tokenizer": ("tokenizer*", "vocab*"),
-}
+PARTS = {"model": "config.json", "weights": "*.safetensors", "tokenizer": "tokenizer* or vocab*"}
 """What a folder must hold."""
 PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 MAX_REASON = 200  # characters of another library's error
@@ -44,25 +40,18 @@ def load_model(path: str | Path, *, device: str = "cpu", dtype: str = "float32")
     here = {"local_files_only": folder.is_dir() or _hub_is_away(), "trust_remote_code": False}
     with quiet():
         tokenizer = _opened(path, "tokenizer", AutoTokenizer, **here)
-        model = _opened(
-            path,
-            "model",
-            AutoModelForCausalLM,
-            dtype=getattr(torch, dtype),
-            use_safetensors=True,
-            **here,
-        )
-    task = folder / "task.json"
-    return Loaded(
-        _placed(model, device).eval(), tokenizer, Task.load(task) if task.is_file() else None
-    )
+        numbers = {"dtype": getattr(torch, dtype), "use_safetensors": True}
+        model = _opened(path, "model", AutoModelForCausalLM, **numbers, **here)
+    file = folder / "task.json"
+    task = Task.load(file) if file.is_file() else None
+    return Loaded(_placed(model, device).eval(), tokenizer, task)
 
 
 def _check_place(path: str, folder: Path) -> None:
     if folder.is_dir():
         for what, patterns in PARTS.items():
-            if not any(any(folder.glob(pattern)) for pattern in patterns):
-                raise ValueError(f"{path} holds no {what}: it has no {' or '.join(patterns)}")
+            if not any(any(folder.glob(pattern)) for pattern in patterns.split(" or ")):
+                raise ValueError(f"{path} holds no {what}: it has no {patterns}")
     elif path.count("/") != 1 or path.startswith((".", "/")) or path.endswith("/"):
         raise ValueError(f"{path} is no folder, and no name on the hub, which is owner/name")
 
@@ -116,14 +105,11 @@ def save_model(folder: str | Path, model: Any, tokenizer: Any, task: Task) -> No
 def quiet() -> Iterator[None]:
     """Without the progress bars and reports of `transformers` and of the hub."""
     loggers = transformers.utils.logging, huggingface_hub.utils.logging
-    levels, bars = [one.get_verbosity() for one in loggers], loggers[0].is_progress_bar_enabled()
-    for one in loggers:
-        one.set_verbosity_error()
-    loggers[0].disable_progress_bar()
-    try:
+    with contextlib.ExitStack() as after:
+        for one in loggers:
+            after.callback(one.set_verbosity, one.get_verbosity())
+            one.set_verbosity_error()
+        if loggers[0].is_progress_bar_enabled():
+            after.callback(loggers[0].enable_progress_bar)
+            loggers[0].disable_progress_bar()
         yield
-    finally:
-        for one, level in zip(loggers, levels, strict=True):
-            one.set_verbosity(level)
-        if bars:
-            loggers[0].enable_progress_bar()

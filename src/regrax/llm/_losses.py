@@ -1,24 +1,38 @@
 """Where a task's losses come from: drawn before play, or round by round where opponents react to what is played."""
 
+import warnings
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from regrax import _checks as checks
 from regrax.learners import Uniform
 from regrax.llm._task import Task
+from regrax.regret import external_regret
 from regrax.specs import parse_distribution
-from regrax.training import Distribution, InGame
+from regrax.training import Distribution, Gaussian, InGame
 
 
 def distribution_of(task: Task) -> Distribution | None:
     """The distribution that a task names, or None if its losses are numbers.
 
-    >>> distribution_of(Task(3, 20)).name
-    'gaussian'
+    >>> distribution_of(Task(3, 20))
+    Gaussian(covariance=None)
     """
     return parse_distribution(task.losses) if isinstance(task.losses, str) else None
+
+
+def is_reactive(task: Task) -> bool:
+    """Whether the losses answer to what is played."""
+    return isinstance(distribution_of(task), InGame)
+
+
+def is_standard_gaussian(task: Task) -> bool:
+    """Whether the losses are those that the hindsight loss and the best possible policy are for."""
+    source = distribution_of(task)
+    return isinstance(source, Gaussian) and source.covariance is None
 
 
 def draw_losses(task: Task, count: int, *, seed: int, step: int = 0) -> np.ndarray:
@@ -55,6 +69,16 @@ def favours_no_action(task: Task) -> bool:
     return source is not None and source.mean is not None
 
 
+def warn_no_signal(task: Task, by: str) -> None:
+    """Warn where low expected regret cannot be learnt, because every policy has the same."""
+    if by != "squared" and favours_no_action(task):
+        warnings.warn(
+            f"these losses ({task.losses}) favour no action: every policy has the same expected regret, so choosing "
+            "by regret carries no signal. What does: squared regret, biased or structured losses, opponents that react",
+            stacklevel=3,
+        )
+
+
 class Episode:
     """One sequence of rounds as it is played: an action in, the losses of that round out.
 
@@ -68,22 +92,19 @@ class Episode:
     def __init__(self, task: Task, *, seed: int, losses: Any = None) -> None:
         self.task, self.actions = task, []
         self._rows: list[np.ndarray] = []
-        self._given: Any = losses
-        self._opponents: _Opponents | None = None
         source = distribution_of(task)
         if losses is None and isinstance(source, InGame):
-            self._opponents = _Opponents(source, task, seed)
-        elif losses is None:
-            self._given = draw_losses(task, 1, seed=seed)[0]
+            self._next = _Opponents(source, task, seed).losses
+        else:
+            given = iter(draw_losses(task, 1, seed=seed)[0] if losses is None else losses)
+            self._next = lambda _: next(given)
 
     def step(self, action: int) -> np.ndarray:
         """Play one round."""
-        t = len(self.actions)
-        if t >= self.task.rounds:
+        if len(self.actions) >= self.task.rounds:
             raise ValueError(f"the episode is over after {self.task.rounds} rounds")
-        row = self._opponents.losses(action) if self._opponents else self._given[t]
+        self._rows.append(self.task.rounded(self._next(action)))
         self.actions.append(int(action))
-        self._rows.append(self.task.rounded(row))
         return self._rows[-1]
 
     @property
@@ -94,11 +115,8 @@ class Episode:
     @property
     def regret(self) -> float:
         """The regret of the actions so far."""
-        losses = self.losses
-        if not self.actions:
-            return 0.0
-        suffered = losses[np.arange(len(losses)), self.actions].sum()
-        return float(suffered - losses.sum(0).min())
+        actions = np.array(self.actions)
+        return float(external_regret(actions, self.losses)) if self.actions else 0.0
 
 
 class _Opponents:
@@ -109,34 +127,26 @@ class _Opponents:
         sizes = source.game.sizes
         fits = sizes[self.seat] == task.d
         checks.shape("game", self.payoffs, f"with {task.d} actions at seat {self.seat}", fits)
-        learners = source.learners * len(sizes) if len(source.learners) == 1 else source.learners
+        learners = source.learners * (len(sizes) if len(source.learners) == 1 else 1)
         self.learners = [l if n != self.seat else Uniform() for n, l in enumerate(learners)]
         keys = jax.random.split(jax.random.key(seed), len(sizes))
-        self.states = [
-            l.init(size, task.rounds, key=key)
-            for l, size, key in zip(self.learners, sizes, keys, strict=True)
-        ]
+        seats = zip(self.learners, sizes, keys, strict=True)
+        self.states = [l.init(size, task.rounds, key=key) for l, size, key in seats]
         self.rng = np.random.default_rng(seed)
 
     def losses(self, action: int) -> np.ndarray:
         """The losses of this round for the model's seat; the others see the action."""
-        played = [self._draw(n) for n in range(len(self.learners))]
+        seats = zip(self.learners, self.states, strict=True)
+        policies = [np.asarray(l.policy(state), float) for l, state in seats]
+        played = [int(self.rng.choice(len(pi), p=pi / pi.sum())) for pi in policies]
         played[self.seat] = action
-        rows = [self._row(n, played) for n in range(len(played))]
+        rows = [
+            -self.payoffs[(n, *played[:n], slice(None), *played[n + 1 :])]
+            for n in range(len(played))
+        ]
+        seen = zip(self.learners, self.states, rows, played, strict=True)
         self.states = [
-            l.update(state, l.observe(_floats(row), jax.numpy.asarray(a)))
-            for l, state, row, a in zip(self.learners, self.states, rows, played, strict=True)
+            l.update(state, l.observe(jnp.asarray(row, float), jnp.asarray(a)))
+            for l, state, row, a in seen
         ]
         return rows[self.seat]
-
-    def _draw(self, n: int) -> int:
-        policy = np.asarray(self.learners[n].policy(self.states[n]), float)
-        return int(self.rng.choice(len(policy), p=policy / policy.sum()))
-
-    def _row(self, n: int, played: list[int]) -> np.ndarray:
-        others = tuple(slice(None) if m == n else a for m, a in enumerate(played))
-        return -self.payoffs[n][others]
-
-
-def _floats(row: np.ndarray) -> Any:
-    return jax.numpy.asarray(row, float)

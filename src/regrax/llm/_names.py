@@ -8,6 +8,7 @@ which is the distribution of an answer drawn from the model with every other wor
 part at once, and this is the softmax over their logits.
 """
 
+from itertools import permutations
 from typing import Any, NamedTuple
 
 from regrax.llm._task import Task
@@ -18,9 +19,7 @@ class Branching(NamedTuple):
 
     path: tuple[int, ...]  # the tokens of the name before it
     tokens: tuple[int, ...]  # that may follow
-    choice: tuple[
-        int, ...
-    ]  # for every action the index of its token, or -1 if it is not on this path
+    choice: tuple[int, ...]  # of every action its token's index, or -1 if it is not on this path
 
 
 class Names(NamedTuple):
@@ -37,21 +36,18 @@ class Names(NamedTuple):
 
 def names_of(tokenizer: Any, task: Task) -> Names:
     """The tree of a task's names; raises if the tokenizer cannot tell two of them apart."""
-    texts = [
-        task.answer_text(j).lstrip() if task.chat else task.answer_text(j) for j in range(task.d)
-    ]
+    texts = [task.answer_text(j) for j in range(task.d)]
+    texts = [text.lstrip() for text in texts] if task.chat else texts
     tokens = tuple(tuple(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts)
     for name, own in zip(task.actions, tokens, strict=True):
         if not own or tokenizer.unk_token_id in own:
             raise ValueError(f"the tokenizer has no tokens for the action name {name!r}")
-    for i, one in enumerate(tokens):
-        for j, other in enumerate(tokens):
-            if i != j and other[: len(one)] == one:
-                names = f"{task.actions[i]!r} and {task.actions[j]!r}"
-                raise ValueError(
-                    f"the tokenizer cannot tell the action names {names} apart: "
-                    "the tokens of the first begin those of the second"
-                )
+    for (first, one), (second, other) in permutations(zip(task.actions, tokens, strict=True), 2):
+        if other[: len(one)] == one:
+            raise ValueError(
+                f"the tokenizer cannot tell the action names {first!r} and {second!r} apart: "
+                "the tokens of the first begin those of the second"
+            )
     return Names(tokens, tuple(_branchings(tokens)))
 
 

@@ -8,7 +8,6 @@ what is easiest to learn from leaning rollouts is to say again what was said bef
 leaning.
 """
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -17,13 +16,12 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax.experiments import OnProgress, ignore
-from regrax.llm._config import nonnegative, one_of
-from regrax.llm._iterations import iterate, warn_no_signal
-from regrax.llm._lora import adapted, merged
-from regrax.llm._losses import draw_losses
-from regrax.llm._rollouts import By, Rollouts, is_reactive, play_rollouts, rows_of
+from regrax.llm._config import integers, nonnegative, one_of
+from regrax.llm._losses import warn_no_signal
+from regrax.llm._rollouts import By, Rollouts, play_groups, rows_of
+from regrax.llm._run import Run
 from regrax.llm._task import Task
-from regrax.llm._trl import padded, quiet_settings, quiet_trainer, require_trl
+from regrax.llm._trainers import require, train_by
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,8 @@ class RMFTConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "scenarios", "rollouts", "keep", "epochs", "batch"):
-            checks.at_least(name, getattr(self, name), 1)
-        for name in ("lora", "seed"):
-            checks.at_least(name, getattr(self, name), 0)
+        integers(self, iterations=1, scenarios=1, rollouts=1, keep=1, epochs=1, batch=1)
+        integers(self, lora=0, seed=0)
         checks.positive("rate", self.rate)
         nonnegative("leaning", self.leaning)
         one_of("by", self.by, get_args(By))
@@ -94,35 +90,27 @@ def rmft(
         on_progress: called after every iteration.
         resume: whether a training that the folder holds is continued; without it, it is refused.
     """
-    require_trl()
+    require("trl", "rmft")
     warn_no_signal(task, config.by)
+    groups = np.arange(config.scenarios * config.rollouts) // config.rollouts
+    settings = {
+        "per_device_train_batch_size": config.batch,
+        "num_train_epochs": config.epochs,
+        "learning_rate": config.rate,
+        "completion_only_loss": True,
+        "max_length": None,
+    }
 
     def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
-        played = play_groups(current, tokenizer, task, config, number)
+        draws = (config.seed, number, config.leaning)
+        played = play_groups(current, tokenizer, task, groups, *draws)
         kept = best_of(played, config)
+        measured = {"regret": played.regrets().mean(), "kept": kept.regrets().mean()}
         rows = list(rows_of(tokenizer, task, kept))
-        measured = {
-            name: float(r.regrets().mean()) for name, r in (("regret", played), ("kept", kept))
-        }
-        return _fine_tune(current, tokenizer, rows, config, number), measured
+        return train_by("SFT", current, tokenizer, config, number, rows, settings), measured
 
-    made = (model, tokenizer, task, config)
-    return iterate("rmft", *made, folder, improve, on_progress, resume)
-
-
-def play_groups(
-    model: Any, tokenizer: Any, task: Task, config: RMFTConfig, number: int
-) -> Rollouts:
-    """Rollouts of every scenario, those of a scenario next to each other."""
-    seed = config.seed * 1_000_003 + number
-    rng, count = np.random.default_rng(seed), config.scenarios * config.rollouts
-    leanings = config.leaning * rng.normal(size=(count, task.d)) if config.leaning else None
-    seeds = np.repeat(np.arange(config.scenarios) + seed * config.scenarios, config.rollouts)
-    losses = None
-    if not is_reactive(task):
-        losses = draw_losses(task, config.scenarios, seed=config.seed, step=number)
-        losses = losses.repeat(config.rollouts, 0)
-    return play_rollouts(model, tokenizer, task, losses, seed=seed, leanings=leanings, seeds=seeds)
+    told = (model, tokenizer, task, config, folder, on_progress, resume)
+    return Run("rmft", *told).iterate(improve)
 
 
 def best_of(played: Rollouts, config: RMFTConfig) -> Rollouts:
@@ -131,33 +119,3 @@ def best_of(played: Rollouts, config: RMFTConfig) -> Rollouts:
     best = groups.argsort(1, kind="stable")[:, : config.keep]
     index = (best + np.arange(config.scenarios)[:, None] * config.rollouts).ravel()
     return Rollouts(*(part[index] for part in played))
-
-
-def _fine_tune(
-    model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], config: RMFTConfig, number: int
-) -> Any:
-    from datasets import Dataset
-    from transformers import PrinterCallback
-    from trl import SFTConfig, SFTTrainer
-
-    with tempfile.TemporaryDirectory() as folder, quiet_trainer():
-        learning = adapted(model, config.lora, config.seed)
-        settings = SFTConfig(
-            **quiet_settings(folder, model),
-            per_device_train_batch_size=config.batch,
-            num_train_epochs=config.epochs,
-            learning_rate=config.rate,
-            lr_scheduler_type="constant",
-            completion_only_loss=True,
-            max_length=None,
-            seed=config.seed * 1_000_003 + number,
-        )
-        trainer = SFTTrainer(
-            learning,
-            settings,
-            train_dataset=Dataset.from_list(rows),
-            processing_class=padded(tokenizer),
-        )
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-    return merged(learning, config.lora)

@@ -1,23 +1,26 @@
 r"""Play with the model's own words: actions drawn from its policies, round by round, many transcripts at once."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence as SequenceOf
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
+from scipy.special import softmax
 
 from regrax import _checks as checks
 from regrax.llm._config import one_of
-from regrax.llm._losses import Episode, distribution_of, draw_losses
+from regrax.llm._losses import Episode, draw_losses, is_reactive
 from regrax.llm._policies import policies
 from regrax.llm._task import Task
-from regrax.llm._transcript import pieces_of, sequences_of
+from regrax.llm._transcript import transcripts
+from regrax.regret import external_regret
 from regrax.theory import step_size
-from regrax.training import InGame
 
 By = Literal["policy", "action", "excess", "squared"]
 """What a rollout can be judged by."""
+Row = dict[str, list[int]]
+"""The tokens `input_ids` of a text, and its `completion_mask`: 1 where the model speaks."""
 
 
 class Rollouts(NamedTuple):
@@ -35,27 +38,21 @@ class Rollouts(NamedTuple):
         `policy`.
         """
         one_of("by", by, get_args(By))
-        least = self.losses.sum(1).min(-1)
-        if by == "action":
-            played = np.take_along_axis(self.losses, self.actions[..., None], -1)
-            return played.sum((1, 2)) - least
-        regret = (self.policies * self.losses).sum((1, 2)) - least
+        played = self.actions if by == "action" else self.policies
+        regret = np.asarray(external_regret(played, self.losses))
         if by == "excess":
-            return regret - ((hedge_policies(self.losses) * self.losses).sum((1, 2)) - least)
+            return regret - np.asarray(external_regret(hedge_policies(self.losses), self.losses))
         return regret**2 if by == "squared" else regret
 
 
-def hedge_policies(losses: np.ndarray, step: float | None = None) -> np.ndarray:
-    r"""Hedge on every sequence, $\mathrm{softmax}(-k S_{t-1})$, by default with the best step $k^*$ of its size.
+def hedge_policies(losses: np.ndarray) -> np.ndarray:
+    r"""Hedge on every sequence with the best step of its size, $\mathrm{softmax}(-k^* S_{t-1})$.
 
-    >>> hedge_policies(np.array([[[1.0, 0.0], [0.0, 0.0]]]), step=1.0).round(3).tolist()
-    [[[0.5, 0.5], [0.269, 0.731]]]
+    >>> hedge_policies(np.array([[[1.0, 0.0], [0.0, 0.0]]])).round(3).tolist()
+    [[[0.5, 0.5], [0.236, 0.764]]]
     """
-    if step is None:
-        step = float(step_size(losses.shape[2], losses.shape[1]))
-    before = losses.cumsum(1) - losses
-    weights = np.exp(-step * (before - before.min(-1, keepdims=True)))
-    return weights / weights.sum(-1, keepdims=True)
+    before, step = losses.cumsum(1) - losses, float(step_size(losses.shape[2], losses.shape[1]))
+    return softmax(step * (before.min(-1, keepdims=True) - before), -1)
 
 
 @torch.no_grad()
@@ -87,18 +84,16 @@ def play_rollouts(
         episodes = [Episode(task, seed=int(one)) for one in seeds]
     else:
         episodes = [Episode(task, seed=0, losses=rows) for rows in losses]
-    n, seen = len(episodes), np.zeros((len(episodes), task.rounds, task.d))
-    played, actions = np.zeros_like(seen), np.zeros((n, task.rounds), int)
-    whole = None
-    if losses is not None and not task.answers:  # what is said does not depend on what is played
-        whole = policies(model, tokenizer, task, losses).double().cpu().numpy()
+    seen, played = np.zeros((2, len(episodes), task.rounds, task.d))
+    actions = np.zeros(seen.shape[:2], int)
+    known = (
+        losses is not None and not task.answers
+    )  # what is said does not depend on what is played
+    read: Any = policies(model, tokenizer, task, losses) if known else None
     for t in range(task.rounds):
-        if whole is None:
-            past = policies(model, tokenizer, task, seen[:, : t + 1], actions=actions[:, : t + 1])
-            now = past[:, t].double().cpu().numpy()
-        else:
-            now = whole[:, t]
-        played[:, t] = _leaning(now, leanings)
+        if not known:
+            read = policies(model, tokenizer, task, seen[:, : t + 1], actions=actions[:, : t + 1])
+        played[:, t] = _leaning(read[:, t].double().cpu().numpy(), leanings)
         actions[:, t] = [rng.choice(task.d, p=row) for row in played[:, t]]
         seen[:, t] = [one.step(a) for one, a in zip(episodes, actions[:, t], strict=True)]
     return Rollouts(seen, played, actions)
@@ -107,14 +102,31 @@ def play_rollouts(
 def _leaning(policy: np.ndarray, leanings: np.ndarray | None) -> np.ndarray:
     if leanings is None:
         return policy / policy.sum(-1, keepdims=True)
-    weights = np.log(np.maximum(policy, 1e-300)) + leanings
-    weights = np.exp(weights - weights.max(-1, keepdims=True))
-    return weights / weights.sum(-1, keepdims=True)
+    return softmax(np.log(np.maximum(policy, 1e-300)) + leanings, -1)
 
 
-def is_reactive(task: Task) -> bool:
-    """Whether the losses answer to what is played."""
-    return isinstance(distribution_of(task), InGame)
+def play_groups(
+    model: Any, tokenizer: Any, task: Task, groups: np.ndarray, seed: int, step: int, leaning: float
+) -> Rollouts:
+    """Play rollouts that share their losses, or their opponents, with all of their group.
+
+    Args:
+        model: a causal language model.
+        tokenizer: its tokenizer.
+        task: how it is asked.
+        groups: the group of every rollout, an index from 0.
+        seed: of everything that is drawn, together with `step`.
+        step: of training.
+        leaning: standard deviation of what is added to each rollout's log-policies.
+    """
+    own, count = seed * 1_000_003 + step, groups[-1] + 1
+    losses = leanings = None
+    if leaning:
+        leanings = leaning * np.random.default_rng(own).normal(size=(len(groups), task.d))
+    if not is_reactive(task):
+        losses = draw_losses(task, count, seed=seed, step=step)[groups]
+    seeds = groups + own * count
+    return play_rollouts(model, tokenizer, task, losses, seed=own, leanings=leanings, seeds=seeds)
 
 
 def evaluate_rollouts(
@@ -130,53 +142,48 @@ def evaluate_rollouts(
         seed: of losses and answers.
     """
     checks.at_least("count", count, 1)
-    if is_reactive(task):
-        seeds = np.arange(count) + seed
-        return play_rollouts(model, tokenizer, task, None, seed=seed, seeds=seeds)
-    return play_rollouts(model, tokenizer, task, draw_losses(task, count, seed=seed), seed=seed)
+    losses = None if is_reactive(task) else draw_losses(task, count, seed=seed)
+    return play_rollouts(model, tokenizer, task, losses, seed=seed, seeds=np.arange(count) + seed)
 
 
-def rows_of(tokenizer: Any, task: Task, rollouts: Rollouts) -> Iterator[dict[str, list[int]]]:
+def rows_of(tokenizer: Any, task: Task, rollouts: Rollouts) -> Iterator[Row]:
     """Rows `input_ids` and `completion_mask` for supervised fine-tuning: 1 where the model speaks.
 
     A plain transcript with answers is one row; otherwise every round is one, as the model is asked it.
     """
-    pieces = pieces_of(tokenizer, task)
-    lengths = [task.rounds] * len(rollouts.losses)
-    found = sequences_of(tokenizer, task, pieces, rollouts.losses, rollouts.actions, lengths)
+    found, pieces = transcripts(tokenizer, task, rollouts.losses, rollouts.actions)
     for sequence, actions in zip(found, rollouts.actions, strict=True):
-        names = [list(pieces.names.tokens[a]) for a in actions]
+        names = [pieces.names.tokens[a] for a in actions]
+        answers = list(zip(sequence.ends, names, strict=True))
         if task.answers and not task.chat:
-            tokens, mask = (
-                [*sequence.tokens, *names[-1]],
-                [0] * (len(sequence.tokens) + len(names[-1])),
-            )
-            for end, name in zip(sequence.ends, names, strict=True):
-                mask[end : end + len(name)] = [1] * len(name)
-            yield {"input_ids": tokens, "completion_mask": mask}
-            continue
-        for end, name in zip(sequence.ends, names, strict=True):
-            asked = [*sequence.tokens[:end], *pieces.suffix]
-            yield {
-                "input_ids": [*asked, *name],
-                "completion_mask": [0] * len(asked) + [1] * len(name),
-            }
+            row = answer_row(sequence.tokens, names[-1])
+            for end, name in answers:
+                row["completion_mask"][end : end + len(name)] = [1] * len(name)
+            yield row
+        else:
+            for end, name in answers:
+                yield answer_row([*sequence.tokens[:end], *pieces.suffix], name)
+
+
+def answer_row(asked: list[int], name: SequenceOf[int]) -> Row:
+    """A question and the tokens of its answer."""
+    mask = [0] * len(asked) + [1] * len(name)
+    return {"input_ids": [*asked, *name], "completion_mask": mask}
 
 
 def transcript_lines(task: Task, rollouts: Rollouts) -> Iterator[str]:
     """Rollouts as JSON lines for other trainers: the messages, the text, the numbers and the regret of each."""
-    told = task if task.answers else task.replace(answers=True)
-    regrets = zip(rollouts.regrets("policy"), rollouts.regrets("action"), strict=True)
-    for i, (by_policy, by_action) in enumerate(regrets):
-        losses, actions = rollouts.losses[i], rollouts.actions[i]
+    told = task.replace(answers=True)
+    columns = (*rollouts, rollouts.regrets(), rollouts.regrets("action"))
+    for losses, played, actions, regret, action_regret in zip(*columns, strict=True):
         row = {
             "messages": _messages(told, losses, actions),
             "text": told.text(losses, actions),
             "actions": [task.actions[a] for a in actions],
-            "policies": rollouts.policies[i].round(6).tolist(),
+            "policies": played.round(6).tolist(),
             "losses": losses.tolist(),
-            "regret": float(by_policy),
-            "action_regret": float(by_action),
+            "regret": float(regret),
+            "action_regret": float(action_regret),
         }
         yield json.dumps(row, allow_nan=False)
 

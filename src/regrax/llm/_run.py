@@ -2,28 +2,104 @@
 
 FOLDER/training.json    the settings, the task, and which model it began with
 FOLDER/model            the trained model, read by plain `transformers`, and its task: written last
+
+and one that goes in iterations, each a function from a model to a better one
+
+FOLDER/iteration-I      the model after I iterations: the newest one
+FOLDER/metrics.jsonl    a line per iteration
 """
 
 import hashlib
 import json
-from dataclasses import asdict
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from regrax.llm._load import load_model
+from regrax.experiments import OnProgress, Progress, RunFolder
+from regrax.llm._load import load_model, save_model
+from regrax.llm._losses import draw_losses
 from regrax.llm._task import Task
+from regrax.llm._transcript import check_told
 
+Improve = Callable[[Any, int], tuple[Any, dict[str, float]]]
+"""From a model and the number of the iteration to the model after it, and what was measured."""
 SAMPLED_NUMBERS = 4096  # numbers of each parameter that tell models apart
 
 
-def run_settings(method: str, model: Any, task: Task, config: Any) -> dict[str, Any]:
-    """The settings that a folder belongs to."""
-    told = json.loads(task.to_json())
-    count = sum(parameter.numel() for parameter in model.parameters())
-    base = f"{model.config.model_type} {count} {fingerprint(model)}"
-    return {"method": method, **asdict(config), **told, "base_model": base}
+@dataclass(frozen=True)
+class Run:
+    """A training of a language model in a folder.
+
+    Args:
+        method: its name.
+        model: what to begin with.
+        tokenizer: its tokenizer.
+        task: what it plays.
+        config: how.
+        folder: one process's at a time, and of one training of one model.
+        on_progress: called at the start, and as it goes on.
+        resume: whether a training that the folder holds is continued; without it, it is refused.
+    """
+
+    method: str
+    model: Any
+    tokenizer: Any
+    task: Task
+    config: Any
+    folder: str | Path
+    on_progress: OnProgress
+    resume: bool
+
+    def finish(self, work: Callable[[RunFolder], Any], passing: str) -> Any:
+        """The trained model: that in the folder if it is whole, else what `work` makes there, which is saved.
+
+        `passing` is the pattern of what is there to resume from, and is gone at the end.
+        """
+        check_told(self.model, self.tokenizer, self.task, draw_losses(self.task, 1, seed=0))
+        kept = RunFolder(self.folder)
+        whole = kept.path / "model"
+        with kept.held(self._settings(), self.resume):
+            trained = load_like(whole, self.model) if is_whole(whole) else work(kept)
+            if not is_whole(whole):
+                save_model(whole, trained, self.tokenizer, self.task)
+            for path in kept.path.glob(passing):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        return trained
+
+    def iterate(self, improve: Improve) -> Any:
+        """Improve the model `config.iterations` times, from where the folder has got to."""
+        total = self.config.iterations
+
+        def work(folder: RunFolder) -> Any:
+            places = [folder.path / f"iteration-{number}" for number in range(total + 1)]
+            done = max((n for n, place in enumerate(places) if is_whole(place)), default=0)
+            model = load_like(places[done], self.model) if done else self.model
+            folder.cut("iteration", done)
+            self.on_progress(Progress(self.method, done, total))
+            for number in range(done, total):
+                began = time.monotonic()
+                model, measured = improve(model, number)
+                seconds = round(time.monotonic() - began, 3)
+                folder.log({"iteration": number + 1, **measured, "seconds": seconds})
+                save_model(places[number + 1], model, self.tokenizer, self.task)
+                shutil.rmtree(places[number], ignore_errors=True)
+                note = f"regret {measured['regret']:.3f}"
+                self.on_progress(Progress(self.method, number + 1, total, note))
+            return model
+
+        return self.finish(work, "iteration-*")
+
+    def _settings(self) -> dict[str, Any]:
+        """The settings that a folder belongs to."""
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        base = f"{self.model.config.model_type} {count} {fingerprint(self.model)}"
+        told = json.loads(self.task.to_json())
+        return {"method": self.method, **asdict(self.config), **told, "base_model": base}
 
 
 def fingerprint(model: Any) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from regrax.llm._config import one_of
 from regrax.llm._task import Task
 
 SCENARIOS: dict[str, dict[str, Any]] = {
@@ -63,8 +64,7 @@ def scenario(name: str, rounds: int = 20, **fields: Any) -> Task:
     >>> sorted(SCENARIOS)
     ['ads', 'clinic', 'irrigation', 'plain', 'routes', 'servers']
     """
-    if name not in SCENARIOS:
-        raise ValueError(f"scenario must be one of {', '.join(sorted(SCENARIOS))}, got {name!r}")
+    one_of("scenario", name, sorted(SCENARIOS))
     told = SCENARIOS[name]
     if fields.get("feedback") == "bandit" and "tell" in told:
         told = {**told, "tell": told["tell"].replace("{losses}", "{action} {loss}")}

@@ -11,12 +11,12 @@ action told by its place only, it learns nothing in the same time. A pretrained 
 
 from typing import Any, Literal
 
+import numpy as np
 import torch
-import transformers
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from regrax import _checks as checks
 from regrax.llm._config import one_of
@@ -25,14 +25,12 @@ from regrax.llm._task import Task
 WORDS = {
     "opening": "play",
     "ask": " choose",
-    "answer": " {action}",
     "tell": " {losses}",
     "loss": "{action}{loss}",
     "between": " ",
     "parser": r"^\s*(\S+)",
     "name": "scratch",
 }
-CONFIGS = {"llama": "LlamaConfig", "qwen3": "Qwen3Config"}
 
 
 def scratch_task(actions: Any, rounds: int, **fields: Any) -> Task:
@@ -41,10 +39,8 @@ def scratch_task(actions: Any, rounds: int, **fields: Any) -> Task:
     >>> print(scratch_task(2, 2).text([[0.5, -1.0], [0.0, 0.25]]))
     play choose A0.5 B-1.0 choose A0.0 B0.2
     """
-    words = dict(WORDS)
-    if fields.get("feedback") == "bandit":
-        words["tell"] = " {action}{loss}"
-    return Task(actions, rounds, **{**words, **fields})
+    own = {"tell": " {action}{loss}"} if fields.get("feedback") == "bandit" else {}
+    return Task(actions, rounds, **{**WORDS, **own, **fields})
 
 
 def scratch_tokenizer(task: Task, largest: float = 8.0) -> Any:
@@ -52,11 +48,11 @@ def scratch_tokenizer(task: Task, largest: float = 8.0) -> Any:
     checks.positive("largest", largest)
     words = [*task.opening_text().split(), *task.ask_text(0).split(), *task.actions]
     grid = round(largest * 10**task.decimals)
-    values = [task.number(i / 10**task.decimals) for i in range(-grid, grid + 1)]
+    steps = np.arange(-grid, grid + 1) / 10**task.decimals
+    values = [f"{value:.{task.decimals}f}" for value in steps]
     words += [task.loss.format(action=a, loss=v) for a in task.actions for v in values]
-    vocabulary = {
-        word: i for i, word in enumerate(dict.fromkeys(["<pad>", "<unk>", "<end>", *words]))
-    }
+    known = dict.fromkeys(["<pad>", "<unk>", "<end>", *words])
+    vocabulary = {word: i for i, word in enumerate(known)}
     inner = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = WhitespaceSplit()
     return PreTrainedTokenizerFast(
@@ -85,12 +81,13 @@ def scratch_model(
         context: how many tokens it can read.
         seed: of its parameters.
     """
-    one_of("kind", kind, tuple(CONFIGS))
+    one_of("kind", kind, ("llama", "qwen3"))
     for name, value in (("width", width), ("layers", layers), ("heads", heads)):
         checks.at_least(name, value, 1)
     if width % (2 * heads):
         raise ValueError(f"width must be a multiple of twice the heads, got {width} and {heads}")
-    config = getattr(transformers, CONFIGS[kind])(
+    config = AutoConfig.for_model(
+        kind,
         vocab_size=len(tokenizer),
         hidden_size=width,
         intermediate_size=2 * width,

@@ -21,18 +21,8 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax._files import read_limited, write_whole
+from regrax.llm import _template as template
 from regrax.llm._config import one_of
-from regrax.llm._template import (
-    FIELDS,
-    LEARN,
-    OPENING,
-    TELL,
-    as_names,
-    between,
-    check_parser,
-    check_part,
-    read_answer,
-)
 
 FORMAT = "regrax task 1"
 MAX_ROUNDS, MAX_DECIMALS = 100_000, 12
@@ -75,7 +65,7 @@ class Task:
     losses: Any = "gaussian"
     feedback: Literal["full", "bandit"] = "full"
     answers: bool = False
-    opening: str = OPENING
+    opening: str = template.OPENING
     ask: str = "Round {round}, your choice:"
     answer: str = " {action}"
     tell: str = ""
@@ -88,35 +78,31 @@ class Task:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        set_field(self, "actions", as_names(self.actions))
+        set_field(self, "actions", template.as_names(self.actions))
         set_field(self, "losses", _as_losses(self.losses, self.rounds, len(self.actions)))
         if not self.tell:
-            set_field(self, "tell", TELL.get(self.feedback, ""))
+            set_field(self, "tell", template.TELL.get(self.feedback, ""))
         if self.feedback == "bandit":
             set_field(self, "answers", True)
         self._check()
 
     def _check(self) -> None:
-        between("rounds", self.rounds, 1, MAX_ROUNDS)
-        between("decimals", self.decimals, 0, MAX_DECIMALS)
+        checks.at_least("rounds", self.rounds, 1, MAX_ROUNDS)
+        checks.at_least("decimals", self.decimals, 0, MAX_DECIMALS)
         one_of("feedback", self.feedback, ("full", "bandit"))
-        for name, kind, word in (
-            ("between", str, "text"),
-            ("name", str, "text"),
-            ("answers", bool, "true or false"),
-            ("chat", bool, "true or false"),
-        ):
+        texts, flags = (str, "text"), (bool, "true or false")
+        kinds = {"between": texts, "name": texts, "answers": flags, "chat": flags}
+        for name, (kind, word) in kinds.items():
             if not isinstance(getattr(self, name), kind):
                 raise ValueError(f"{name} must be {word}, got {getattr(self, name)!r}")
-        for part in FIELDS:
-            check_part(part, getattr(self, part))
-        if self.feedback == "full" and "{losses}" not in self.tell:
-            raise ValueError(f"tell must hold {{losses}} with full feedback, got {self.tell!r}")
-        if self.feedback == "bandit" and "{losses}" in self.tell:
-            raise ValueError(f"tell must not hold {{losses}} with bandit feedback: {self.tell!r}")
+        for part in template.FIELDS:
+            template.check_part(part, getattr(self, part))
+        if (full := self.feedback == "full") != ("{losses}" in self.tell):
+            must = f"tell must {'' if full else 'not '}hold {{losses}}"
+            raise ValueError(f"{must} with {self.feedback} feedback, got {self.tell!r}")
         if not self.answer.endswith("{action}"):
             raise ValueError(f"answer must end with {{action}}, got {self.answer!r}")
-        check_parser(self.parser)
+        template.check_parser(self.parser)
 
     @property
     def d(self) -> int:
@@ -135,7 +121,7 @@ class Task:
 
     def opening_text(self) -> str:
         """What comes before round 1."""
-        names, learn = ", ".join(self.actions), LEARN[self.feedback]
+        names, learn = ", ".join(self.actions), template.LEARN[self.feedback]
         return self.opening.format(d=self.d, actions=names, rounds=self.rounds, learn=learn)
 
     def ask_text(self, t: int) -> str:
@@ -151,18 +137,15 @@ class Task:
         numbers = [f"{value:.{self.decimals}f}" for value in self.rounded(losses).tolist()]
         pairs = zip(self.actions, numbers, strict=True)
         one = [self.loss.format(action=name, loss=number) for name, number in pairs]
-        own = {} if action is None else {"action": self.actions[action]}
-        told = {} if action is None else {"loss": numbers[action]}
+        own = {"round": t + 1, "losses": self.between.join(one)}
+        if action is not None:
+            own |= {"action": self.actions[action], "loss": numbers[action]}
         try:
-            return self.tell.format(round=t + 1, losses=self.between.join(one), **own, **told)
+            return self.tell.format(**own)
         except KeyError as missing:
             raise ValueError(
                 f"tell names {missing}, so the actions that were played must be given"
             ) from None
-
-    def number(self, value: float) -> str:
-        """A loss as the text says it."""
-        return f"{float(self.rounded(value)):.{self.decimals}f}"
 
     def text(self, losses: Any, actions: Sequence[int] | None = None) -> str:
         """The transcript of one sequence of losses, and of the actions that were played where it holds them."""
@@ -182,14 +165,12 @@ class Task:
         >>> task.parse(" I take B, not A."), task.parse("neither")
         (1, None)
         """
-        return read_answer(self.parser, self.actions, text)
+        return template.read_answer(self.parser, self.actions, text)
 
     def to_json(self) -> str:
         """The task as a JSON object."""
-        fields = dataclasses.asdict(self)
-        fields["actions"] = list(self.actions)
-        fields["losses"] = self.losses if isinstance(self.losses, str) else _lists(self.losses)
-        return json.dumps({"format": FORMAT, **fields}, indent=1, allow_nan=False)
+        fields = {"format": FORMAT, **dataclasses.asdict(self)}
+        return json.dumps(fields, indent=1, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Task":
@@ -238,7 +219,3 @@ def _as_losses(losses: Any, rounds: Any, d: int) -> Any:
 def _tuples(value: Any) -> Any:
     """Nested lists as tuples, which can be compared and hashed."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _lists(value: Any) -> Any:
-    return list(map(_lists, value)) if isinstance(value, tuple) else value

@@ -39,17 +39,10 @@ def letters(count: int) -> tuple[str, ...]:
     )
 
 
-def between(name: str, value: Any, least: int, most: int) -> None:
-    """Raise unless the value is an integer from `least` to `most`."""
-    checks.at_least(name, value, least)
-    if value > most:
-        raise ValueError(f"{name} must be at most {most:,}, got {value:,}")
-
-
 def as_names(actions: Any) -> tuple[str, ...]:
     """Names of actions, or as many letters as there are."""
     if isinstance(actions, int):
-        between("actions", actions, 2, MAX_ACTIONS)
+        checks.at_least("actions", actions, 2, MAX_ACTIONS)
         return letters(actions)
     is_list = isinstance(actions, Iterable) and not isinstance(actions, str | bytes)
     names: tuple[Any, ...] = tuple(actions) if is_list else ()
@@ -57,7 +50,7 @@ def as_names(actions: Any) -> tuple[str, ...]:
         raise ValueError(
             f"actions must be names or how many there are, got {reprlib.repr(actions)}"
         )
-    between("actions", len(names), 1, MAX_ACTIONS)
+    checks.at_least("actions", len(names), 1, MAX_ACTIONS)
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"actions must be at least 2 different names, got {reprlib.repr(names)}")
     return names
@@ -84,8 +77,14 @@ def check_part(part: str, text: Any) -> None:
 
 def check_parser(parser: Any) -> None:
     """Raise unless answers can be read by it."""
-    if parser not in ("first", "last", "exact"):
-        _compiled(parser)
+    try:
+        groups = re.compile(_pattern(parser, "")).groups
+    except (re.error, TypeError) as error:
+        raise ValueError(
+            f"parser must be first, last, exact or a regular expression: {error}"
+        ) from None
+    if not groups:
+        raise ValueError(f"parser must have a group, as in 'choose (\\w+)', got {parser!r}")
 
 
 def read_answer(parser: str, actions: Sequence[str], text: str) -> int | None:
@@ -94,25 +93,12 @@ def read_answer(parser: str, actions: Sequence[str], text: str) -> int | None:
     >>> read_answer("last", ("A", "B"), "not A but B"), read_answer("exact", ("A", "B"), "B!")
     (1, None)
     """
-    if parser in ("first", "last"):
-        names = "|".join(re.escape(n) for n in sorted(actions, key=len, reverse=True))
-        found = re.findall(rf"(?<!\w)(?:{names})(?!\w)", text)
-        word = found[0 if parser == "first" else -1] if found else None
-    elif parser == "exact":
-        word = text.strip()
-    else:
-        match = _compiled(parser).search(text)
-        word = match[1] if match else None
+    names = "|".join(re.escape(name) for name in sorted(actions, key=len, reverse=True))
+    found = [match[1] for match in re.finditer(_pattern(parser, names), text)]
+    word = found[-1 if parser == "last" else 0] if found else None
     return actions.index(word) if word in actions else None
 
 
-def _compiled(pattern: Any) -> re.Pattern[str]:
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, TypeError) as error:
-        raise ValueError(
-            f"parser must be first, last, exact or a regular expression: {error}"
-        ) from None
-    if not compiled.groups:
-        raise ValueError(f"parser must have a group, as in 'choose (\\w+)', got {pattern!r}")
-    return compiled
+def _pattern(parser: Any, names: str) -> Any:
+    word = rf"(?<!\w)({names})(?!\w)"
+    return {"first": word, "last": word, "exact": rf"^\s*({names})\s*$"}.get(parser, parser)

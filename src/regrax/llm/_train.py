@@ -9,9 +9,9 @@ r"""`train`: gradient descent on the differentiable regret of a language model, 
 A run that was killed and continued ends with the same bits as one that was not. Nothing is pickled.
 """
 
-import math
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,11 @@ from torch import Tensor
 from regrax._files import write_whole
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
 from regrax.llm._config import TrainConfig
-from regrax.llm._context import check_task
-from regrax.llm._descent import Descent, Step
-from regrax.llm._load import save_model
-from regrax.llm._lora import merged
-from regrax.llm._losses import distribution_of
-from regrax.llm._run import is_whole, load_like, run_settings
+from regrax.llm._descent import Descent
+from regrax.llm._losses import is_standard_gaussian
+from regrax.llm._run import Run
 from regrax.llm._task import Task
-from regrax.training import Gaussian
+from regrax.llm._trainers import merged
 
 STATE = "state.safetensors"
 
@@ -61,20 +58,13 @@ def train(
         raise ValueError(
             "the differentiable losses need transcripts of losses only: feedback full, answers false; use rmft or grpo"
         )
-    check_task(model, tokenizer, task)
     _warn_hindsight(config, task)
-    kept = RunFolder(folder)
-    with kept.held(run_settings(config.objective, model, task, config), resume):
-        if is_whole(kept.path / "model"):
-            (kept.path / STATE).unlink(missing_ok=True)  # of a process killed when all was done
-            return load_like(kept.path / "model", model)
-        return _Run(Descent(model, tokenizer, task, config), kept, save_every).finish(on_progress)
+    run = Run(config.objective, model, tokenizer, task, config, folder, on_progress, resume)
+    return run.finish(partial(_descend, run, save_every), STATE)
 
 
 def _warn_hindsight(config: TrainConfig, task: Task) -> None:
-    source = distribution_of(task)
-    plain = isinstance(source, Gaussian) and source.covariance is None
-    if config.objective == "hindsight" and not plain:
+    if config.objective == "hindsight" and not is_standard_gaussian(task):
         warnings.warn(
             "the hindsight loss is squared regret on average for standard Gaussian losses only: "
             "on others it trains to forecast the best action",
@@ -82,65 +72,37 @@ def _warn_hindsight(config: TrainConfig, task: Task) -> None:
         )
 
 
-class _Run:
-    """A descent and its files."""
-
-    def __init__(self, descent: Descent, folder: RunFolder, save_every: float) -> None:
-        self.descent, self.kept, self.save_every = descent, folder, save_every
-        self.state, self.seconds, self.saved = folder.path / STATE, 0.0, time.monotonic()
-
-    def finish(self, on_progress: OnProgress) -> Any:
-        """Train to the end, from where the folder has got to, and save the model."""
-        descent, steps = self.descent, self.descent.config.steps
-        self._resume()
-        on_progress(Progress("train", descent.done, steps))
-        while descent.done < steps:
-            step = self._advance()
-            on_progress(Progress("train", descent.done, steps, f"loss {step.loss:.3f}"))
-        return self._save_model()
-
-    def _resume(self) -> None:
-        """Read the newest state, if there is one; metrics after it are dropped."""
-        if self.state.exists():
-            arrays, about = _read_state(self.state)
-            self.seconds = float(about["seconds"])
-            self.descent.restore(arrays, int(about["step"]))
-        self.kept.cut("step", self.descent.done)
-
-    def _advance(self) -> Step:
+def _descend(run: Run, save_every: float, folder: RunFolder) -> Any:
+    """Train to the end, from where the folder has got to; metrics after its state are dropped."""
+    descent = Descent(run.model, run.tokenizer, run.task, run.config)
+    state, config, seconds = folder.path / STATE, run.config, 0.0
+    if state.exists():
+        arrays, step, seconds = _read_state(state)
+        descent.restore(arrays, step)
+    folder.cut("step", descent.done)
+    run.on_progress(Progress("train", descent.done, config.steps))
+    saved = time.monotonic()
+    while descent.done < config.steps:
         began = time.monotonic()
-        step = self.descent.step()
-        if not math.isfinite(step.loss):
-            raise ValueError(
-                f"the loss became {step.loss} at step {self.descent.done}: try a smaller rate"
-            )
-        self.seconds += time.monotonic() - began
-        line = {"step": self.descent.done, **step._asdict(), "seconds": round(self.seconds, 3)}
-        self.kept.log(line)
-        if time.monotonic() - self.saved >= self.save_every:
-            self._save()
-        return step
-
-    def _save(self) -> None:
-        """Write the state whole or not at all."""
-        about = {"step": str(self.descent.done), "seconds": str(self.seconds)}
-        write_whole(self.state, safetensors.torch.save(self.descent.state(), about))
-        self.saved = time.monotonic()
-
-    def _save_model(self) -> Any:
-        """Write the trained model; the state is no longer needed."""
-        descent, rank = self.descent, self.descent.config.lora
-        if rank:
-            descent.model.save_pretrained(str(self.kept.path / "adapter"))
-        trained = merged(descent.model, rank)
-        save_model(self.kept.path / "model", trained, descent.tokenizer, descent.task)
-        self.state.unlink(missing_ok=True)
-        return trained
+        step = descent.step()
+        seconds += time.monotonic() - began
+        folder.log({"step": descent.done, **step._asdict(), "seconds": round(seconds, 3)})
+        if time.monotonic() - saved >= save_every:
+            about = {"step": str(descent.done), "seconds": str(seconds)}
+            write_whole(state, safetensors.torch.save(descent.state(), about))
+            saved = time.monotonic()
+        run.on_progress(Progress("train", descent.done, config.steps, f"loss {step.loss:.3f}"))
+    if config.lora:
+        descent.model.save_pretrained(str(folder.path / "adapter"))
+    return merged(descent.model, config.lora)
 
 
-def _read_state(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _read_state(file: Path) -> tuple[dict[str, Tensor], int, float]:
+    """The arrays of a state, the steps it is after, and the seconds they took."""
     try:
         with safetensors.safe_open(file, "pt") as opened:
-            return {name: opened.get_tensor(name) for name in opened.keys()}, opened.metadata()  # noqa: SIM118
-    except safetensors.SafetensorError as error:
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            about = opened.metadata() or {}
+        return arrays, int(about["step"]), float(about["seconds"])
+    except (safetensors.SafetensorError, KeyError, ValueError) as error:
         raise ValueError(f"{file} is damaged: {error}") from None

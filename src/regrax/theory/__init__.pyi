@@ -13,16 +13,14 @@ from ._curvature_operator import (
 from ._curvature_surface import (
     curvatures as curvatures,
 )
-from ._gaussian import (
-    minimum_moment as minimum_moment,
-    stability as stability,
-)
 from ._loss import (
     LossParts as LossParts,
     loss as loss,
     loss_derivative as loss_derivative,
     loss_parts as loss_parts,
+    minimum_moment as minimum_moment,
     optimal_loss as optimal_loss,
+    stability as stability,
     uniform_loss as uniform_loss,
 )
 from ._optimal import (

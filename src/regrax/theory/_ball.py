@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
-from regrax.theory._quadrature import round_nodes
+from regrax.theory._integrals import round_nodes
 
 
 def mean_norm(d: int) -> float:

@@ -6,8 +6,6 @@ symmetry.
 """
 
 import math
-from collections.abc import Iterator
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -128,8 +126,9 @@ def curvature(
         step = step_size(actions, horizon, operator=operator, radius=radius)
     K = check_step(step, horizon)
     if operator == "ball":
-        return _on_the_ball(ball_blocks(K, actions, horizon, float(radius)), actions, horizon, step)
-    coarse, fine = (_blocks(K, actions, horizon, f) for f in (1.0, REFINED))
+        blocks = ball_blocks(K, actions, horizon, float(radius))
+        return assembled(blocks, actions, horizon, step, ROUNDING)
+    coarse, fine = (softmax_blocks(K, actions, horizon, f) for f in (1.0, REFINED))
     found = assembled(coarse, actions, horizon, step, ROUNDING, fine)
     return _with_heads(found) if architecture == "swap" else found
 
@@ -142,7 +141,7 @@ def assembled(
     error: float,
     refined: Blocks | None = None,
 ) -> Curvature:
-    r"""The curvature of one softmax layer from its blocks.
+    r"""The curvature of one layer from its blocks.
 
     Args:
         blocks: in scaled parameters.
@@ -152,18 +151,14 @@ def assembled(
         error: the least error of an eigenvalue, as a share of it.
         refined: blocks on a finer grid, whose distance is the error where it is larger.
     """
-    kinds = _kinds(actions)
-    pairs = zip(
-        _values(blocks, step, horizon), _values(refined or blocks, step, horizon), strict=True
-    )
-    found = [
-        Eigenvalue(value, max(abs(value - other), error * abs(value)), kinds[kind], kind)
-        for (kind, value), (_, other) in pairs
-        if kinds[kind]
-    ]
     change = change_of_parameters(len(blocks.mixed), step, horizon)
+    both = (_values(of, change, horizon) for of in (blocks, refined or blocks))
+    found = [
+        Eigenvalue(value, max(abs(value - other), error * abs(value)), blocks.counts[kind], kind)
+        for (kind, value), (_, other) in zip(*both, strict=True)
+    ]
     mixed = change.T @ blocks.mixed @ change
-    return Curvature(actions, horizon, float(step), tuple(sorted(found)), actions + 1, mixed)
+    return Curvature(actions, horizon, float(step), tuple(sorted(found)), blocks.flat, mixed)
 
 
 def change_of_parameters(size: int, step: float, horizon: int | float) -> Float[ndarray, "m m"]:
@@ -174,23 +169,14 @@ def change_of_parameters(size: int, step: float, horizon: int | float) -> Float[
     return (np.diag([horizon, horizon**1.5, horizon**0.5]) @ shear)[-size:, -size:]
 
 
-@lru_cache(maxsize=256)
-def _blocks(K: float, d: int, horizon: int | float, fineness: float) -> Blocks:
-    return softmax_blocks(K, d, horizon, fineness)
-
-
-def _values(blocks: Blocks, step: float, horizon: int | float) -> Iterator[tuple[str, float]]:
+def _values(
+    blocks: Blocks, change: Float[ndarray, "m m"], horizon: int | float
+) -> list[tuple[str, float]]:
     """Every eigenvalue with its kind, in the parameters themselves."""
     T = scale(horizon) ** 2
-    change = change_of_parameters(len(blocks.mixed), step, horizon)
-    yield "step", T**2 * blocks.step
-    yield "common score", T * blocks.common_score
-    yield "common loss", T**2 * blocks.common_loss
-    for value in graded_eigenvalues(blocks.mixed, change):
-        yield "mixed", value
-    for kind, value in (("symmetric", blocks.symmetric), ("skew", blocks.skew)):
-        if value is not None:
-            yield kind, T**2 * value
+    units = {kind: T if kind == "common score" else T**2 for kind in blocks.values}
+    mixed = [("mixed", value) for value in graded_eigenvalues(blocks.mixed, change)]
+    return [*mixed, *((kind, units[kind] * value) for kind, value in blocks.values.items())]
 
 
 def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:
@@ -211,40 +197,18 @@ def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m
 
 
 def _extreme(block: Float[ndarray, "m m"]) -> float:
-    values = np.linalg.eigvalsh(block)
-    return float(values[np.argmax(np.abs(values))])
-
-
-def _kinds(d: int) -> dict[str, int]:
-    """How often each kind of eigenvalue occurs in one softmax layer."""
-    return {
-        "step": 1,
-        "common score": 1,
-        "common loss": d - 1,
-        "mixed": d - 1,
-        "symmetric": d * (d - 3) // 2,
-        "skew": (d - 1) * (d - 2) // 2,
-    }
-
-
-def _on_the_ball(blocks: Blocks, d: int, horizon: int | float, step: float) -> Curvature:
-    """Rotations leave three kinds in V and one block over (v_c, a); no direction is flat."""
-    kinds = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2, "mixed": d}
-    found = assembled(blocks, d, horizon, step, ROUNDING)
-    values = _values(blocks, step, horizon)
-    kept = [
-        Eigenvalue(v, ROUNDING * abs(v), kinds[kind], kind) for kind, v in values if kind in kinds
-    ]
-    return found._replace(eigenvalues=tuple(sorted(kept)), flat=0)
+    return float(max(np.linalg.eigvalsh(block), key=abs))
 
 
 def _with_heads(single: Curvature) -> Curvature:
     """The same eigenvalues with the multiplicities of d heads, each on d blocks of features."""
     d = single.actions
-    others = d * (d - 1)  # features of the other heads' blocks
-    more = {"common score": 1 + others, "common loss": (d - 1) * (1 + others)}
-    counts = {kind: d * count for kind, count in (_kinds(d) | more).items()}
-    kept = [e._replace(multiplicity=counts[e.direction]) for e in single.eigenvalues]
+    # its own common component, and the features of the other heads' blocks
+    common = 1 + d * (d - 1)
+    kept = [
+        e._replace(multiplicity=d * e.multiplicity * (common if "common" in e.direction else 1))
+        for e in single.eigenvalues
+    ]
     return single._replace(eigenvalues=tuple(kept), flat=d * (d**2 + 1))
 
 

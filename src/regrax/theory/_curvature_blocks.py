@@ -21,6 +21,7 @@ $T \to \infty$.
 """
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -29,26 +30,25 @@ from numpy import ndarray
 
 from regrax.theory._ball import ball_step
 from regrax.theory._curvature_moments import Moments, round_moments
+from regrax.theory._integrals import round_nodes
 from regrax.theory._loss import node_count
-from regrax.theory._quadrature import round_nodes
 
 
 class Blocks(NamedTuple):
-    r"""The Hessian of $L/T$ in scaled parameters, by kind of direction; a kind that $d$ does not have is None."""
+    r"""The Hessian of $L/T$ in scaled parameters, by kind of direction."""
 
-    step: float
-    common_score: float
-    common_loss: float
+    values: dict[str, float]  # without kinds that d does not have
     mixed: Float[ndarray, "m m"]  # (N, u, a), without N for two actions
-    symmetric: float | None
-    skew: float | None
+    counts: dict[str, int]  # how often each kind occurs
+    flat: int
 
 
+@lru_cache(maxsize=256)
 def softmax_blocks(K: float, d: int, horizon: int | float, fineness: float) -> Blocks:
     r"""The blocks of $\pi_t = \mathrm{softmax}(z_t)$ at the scaled step $K = k\sqrt{T}$.
 
-    >>> blocks = softmax_blocks(2.0, 3, math.inf, 0.7)
-    >>> blocks.step, blocks.skew
+    >>> values = softmax_blocks(2.0, 3, math.inf, 0.7).values
+    >>> values["step"], values["skew"]
     (0.0195, 0.0783)
     """
     theta, weight = round_nodes(horizon, math.ceil(1.1 * node_count(d, horizon, fineness)))
@@ -83,17 +83,20 @@ def blocks_from_moments(
     late = weight @ (of.along - of.trace) / horizon
     square = weight @ (tau * (of.trace_square - of.trace))
     mixed = _mixed(of, K, tau, weight, d, horizon)
-    plane = d * (d - 3) / 2
-    return Blocks(
-        step=float(step),
-        common_score=float(K**2 * (d - 1) * (common + late)),
-        common_loss=float(common),
-        mixed=mixed if d > 2 else mixed[1:, 1:],
-        symmetric=float((d - 1) * ((square + step) / 2 - mixed[0, 0]) - step) / plane
-        if d > 3
-        else None,
-        skew=float(square - step) / (d - 2) if d > 2 else None,
-    )
+    values = {
+        "step": float(step),
+        "common score": float(K**2 * (d - 1) * (common + late)),
+        "common loss": float(common),
+    }
+    counts = {"step": 1, "common score": 1, "common loss": d - 1, "mixed": d - 1}
+    if d > 2:
+        values["skew"] = float(square - step) / (d - 2)
+        counts["skew"] = (d - 1) * (d - 2) // 2
+    if d > 3:
+        trace = float((d - 1) * ((square + step) / 2 - mixed[0, 0]) - step)
+        counts["symmetric"] = d * (d - 3) // 2
+        values["symmetric"] = trace / counts["symmetric"]
+    return Blocks(values, mixed if d > 2 else mixed[1:, 1:], counts, d + 1)
 
 
 def _mixed(
@@ -106,9 +109,8 @@ def _mixed(
 ) -> Float[ndarray, "3 3"]:
     root = np.sqrt(tau)
     unit = d / (d - 2) if d > 2 else 0.0
-    excess = (
-        of.along_square - 3 * of.along - (d - 1) * of.trace
-    )  # 0 as tau -> 0: H is then constant
+    # 0 as tau -> 0: H is then constant
+    excess = of.along_square - 3 * of.along - (d - 1) * of.trace
     NN = unit * tau * (of.diagonal_square - (of.along + of.trace) / d)
     Nu = math.sqrt(unit) * tau * root * of.diagonal
     Na = math.sqrt(unit) * (of.slope_square - K * root * (of.skewed - of.diagonal))
@@ -126,10 +128,14 @@ def ball_blocks(K: float, d: int, horizon: int | float, radius: float) -> Blocks
     $$\begin{pmatrix} \frac{w(2 - 1/T)}{3} & \frac{w(K^* - K)}{\sqrt{T}} \\ \cdot & w\,(2K(K^* - K) + K^2(d + 1))
     \end{pmatrix}.$$
 
-    >>> ball_blocks(0.5, 3, math.inf, 1.0).step
+    Rotations leave no other kinds, and no direction is flat.
+
+    >>> ball_blocks(0.5, 3, math.inf, 1.0).values["step"]
     1.0
     """
     share, away = 1 - 1 / horizon, ball_step(d, radius) - K
     uu, ua = share * (2 - 1 / horizon) / 3, share * away * horizon**-0.5
     aa = share * (2 * K * away + K**2 * (d + 1))
-    return Blocks(share, math.nan, math.nan, np.array([[uu, ua], [ua, aa]]), share, share)
+    counts = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2}
+    values = dict.fromkeys(counts, share)
+    return Blocks(values, np.array([[uu, ua], [ua, aa]]), counts | {"mixed": d}, 0)

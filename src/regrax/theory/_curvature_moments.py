@@ -37,9 +37,35 @@ class Moments(NamedTuple):
     trace_square: float  # |z|^2 tr H
 
 
-def _with_square(polynomial: Polynomial) -> Polynomial:
+def _with_square(both: tuple[Polynomial, Polynomial]) -> tuple[Polynomial, Polynomial]:
     """Every term times |z|^2."""
-    return tuple((*term, (0, 2)) for term in polynomial)
+    policy, leader = (tuple((*term, (0, 2)) for term in polynomial) for polynomial in both)
+    return policy, leader
+
+
+def _gradient(p: int) -> tuple[Polynomial, Polynomial]:
+    r"""$\langle\nabla g, z^p\rangle$."""
+    return ((2, (2, p)), (-2, (2, 0), (1, p))), ((2, (1, 0), (1, p)), (-2, (1, p)))
+
+
+def _along(p: int) -> tuple[Polynomial, Polynomial]:
+    r"""$H[z^p, z]$."""
+    # for p = 1 both terms are the same moment, which is computed once
+    crossed = ((-4, (2, p), (1, 1)), (-4, (1, p), (2, 1)))
+    policy = (
+        (4, (2, p + 1)),
+        *(crossed if p > 1 else ((-8, (2, 1), (1, 1)),)),
+        (6, (2, 0), (1, p), (1, 1)),
+        (-2, (2, 0), (1, p + 1)),
+    )
+    leader = (
+        (2, (1, 0), (1, p + 1)),
+        (-4, (1, 0), (1, p), (1, 1)),
+        (2, (1, p), (1, 1)),
+        (2, (1, 1), (1, p)),
+        (-2, (1, p + 1)),
+    )
+    return policy, leader
 
 
 def _on_diagonal(alpha: int) -> tuple[Polynomial, Polynomial]:
@@ -59,51 +85,18 @@ def _on_diagonal(alpha: int) -> tuple[Polynomial, Polynomial]:
     return policy, leader
 
 
-_TRACE = ((2, (2, 0)), (-8, (3, 0)), (6, (2, 0), (2, 0)))
-_TRACE_LEADER = ((4, (2, 0)), (-4, (1, 0), (2, 0)))
-_ALONG = (
-    (4, (2, 2)),
-    (-8, (2, 1), (1, 1)),
-    (6, (2, 0), (1, 1), (1, 1)),
-    (-2, (2, 0), (1, 2)),
-)
-_ALONG_LEADER = (
-    (2, (1, 0), (1, 2)),
-    (-4, (1, 0), (1, 1), (1, 1)),
-    (4, (1, 1), (1, 1)),
-    (-2, (1, 2)),
-)
-_SKEWED = (
-    (4, (2, 3)),
-    (-4, (2, 2), (1, 1)),
-    (-4, (1, 2), (2, 1)),
-    (6, (2, 0), (1, 2), (1, 1)),
-    (-2, (2, 0), (1, 3)),
-)
-_SKEWED_LEADER = (
-    (2, (1, 0), (1, 3)),
-    (-4, (1, 0), (1, 2), (1, 1)),
-    (2, (1, 2), (1, 1)),
-    (2, (1, 1), (1, 2)),
-    (-2, (1, 3)),
-)
+_TRACE = ((2, (2, 0)), (-8, (3, 0)), (6, (2, 0), (2, 0))), ((4, (2, 0)), (-4, (1, 0), (2, 0)))
 
 POLYNOMIALS: dict[str, tuple[Polynomial, Polynomial]] = {
-    "trace": (_TRACE, _TRACE_LEADER),
-    "along": (_ALONG, _ALONG_LEADER),
-    "slope": (
-        ((2, (2, 1)), (-2, (2, 0), (1, 1))),
-        ((2, (1, 0), (1, 1)), (-2, (1, 1))),
-    ),
-    "along_square": (_with_square(_ALONG), _with_square(_ALONG_LEADER)),
+    "trace": _TRACE,
+    "along": _along(1),
+    "slope": _gradient(1),
+    "along_square": _with_square(_along(1)),
     "diagonal_square": _on_diagonal(2),
     "diagonal": _on_diagonal(1),
-    "slope_square": (
-        ((2, (2, 2)), (-2, (2, 0), (1, 2))),
-        ((2, (1, 0), (1, 2)), (-2, (1, 2))),
-    ),
-    "skewed": (_SKEWED, _SKEWED_LEADER),
-    "trace_square": (_with_square(_TRACE), _with_square(_TRACE_LEADER)),
+    "slope_square": _gradient(2),
+    "skewed": _along(2),
+    "trace_square": _with_square(_TRACE),
 }
 """For each moment the part of the policy alone, and the part with J*, whose exponents come first."""
 
@@ -117,10 +110,10 @@ def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moment
     policy = policy_rule(K * math.sqrt(tau), d, fineness)
     leader = leader_rule(K, tau, d, fineness)
     parts = {
-        name: _value(policy, alone) + _value(leader, chosen)
+        name: (_value(policy, alone) + _value(leader, chosen)) / (d - 1)
         for name, (alone, chosen) in POLYNOMIALS.items()
     }
-    return Moments(**{name: value / (d - 1) for name, value in parts.items()})
+    return Moments(**parts)
 
 
 def _value(rule: Rule, polynomial: Polynomial) -> float:

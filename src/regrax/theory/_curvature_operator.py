@@ -48,8 +48,7 @@ def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
 
 
 def _eigenvalues(curvature: Curvature) -> dict[str, float]:
-    heads = curvature.actions + 1
-    if curvature.flat != heads or math.isinf(curvature.horizon):
+    if curvature.flat != curvature.actions + 1 or math.isinf(curvature.horizon):
         raise ValueError("the curvature must be that of one softmax layer and a finite horizon")
     return {e.direction: e.value for e in curvature.eigenvalues if e.direction != "mixed"}
 

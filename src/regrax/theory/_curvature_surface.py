@@ -16,8 +16,8 @@ from numpy import ndarray
 from regrax.theory._curvature import Curvature, assembled
 from regrax.theory._curvature_blocks import blocks_from_moments
 from regrax.theory._curvature_moments import Moments, round_moments
+from regrax.theory._integrals import round_nodes
 from regrax.theory._loss import check_size, scale
-from regrax.theory._quadrature import round_nodes
 from regrax.theory._step_size import secant, step_size
 
 STEP_NODES, ANGLE_NODES = 10, 44
@@ -34,42 +34,28 @@ def curvatures(actions: int, horizons: Sequence[int | float]) -> list[Curvature]
     """
     for horizon in horizons:
         check_size(actions, horizon)
-    table = _Table(actions)
-    return [table.at(horizon) for horizon in horizons]
+    low, high = step_size(actions, 2) * math.sqrt(2), step_size(actions, math.inf)
+    steps = _chebyshev(0.995 * low, 1.005 * high, STEP_NODES)
+    angles = _chebyshev(0, math.pi / 2, ANGLE_NODES)
+    squares = np.sin(angles) ** 2
+    table = np.array([[round_moments(K, tau, actions) for tau in squares] for K in steps])
 
-
-class _Table:
-    """Moments of one number of actions on a grid of steps and angles."""
-
-    def __init__(self, actions: int) -> None:
-        self.actions = actions
-        low, high = step_size(actions, 2) * math.sqrt(2), step_size(actions, math.inf)
-        self.steps = _chebyshev(0.995 * low, 1.005 * high, STEP_NODES)
-        self.angles = _chebyshev(0, math.pi / 2, ANGLE_NODES)
-        shares = np.sin(self.angles) ** 2
-        rows = [[round_moments(K, tau, actions) for tau in shares] for K in self.steps]
-        self.moments = np.array(rows)  # (steps, angles, moments)
-
-    def at(self, horizon: int | float) -> Curvature:
-        """The curvature at the stationary step of one horizon."""
+    def at(horizon: int | float) -> Curvature:
         theta, weight = round_nodes(horizon, EVERY_ATOM)
         theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 moves nothing
-        of_angle = np.tensordot(_interpolation(self.angles, theta), self.moments, (1, 1))
-        K = self._stationary(of_angle, np.sin(theta) * weight)
-        of = np.tensordot(_interpolation(self.steps, np.array([K]))[0], of_angle, (0, 1))
-        tau = np.sin(theta) ** 2
-        blocks = blocks_from_moments(Moments(*of.T), K, tau, weight, self.actions, horizon)
-        return assembled(blocks, self.actions, horizon, K / scale(horizon), ERROR)
-
-    def _stationary(
-        self, of_angle: Float[ndarray, "theta K m"], weight: Float[ndarray, "theta"]
-    ) -> float:
-        slopes = weight @ of_angle[:, :, Moments._fields.index("slope")]
+        of_angle = np.tensordot(_interpolation(angles, theta), table, (1, 1))
+        slopes = (np.sin(theta) * weight) @ of_angle[:, :, Moments._fields.index("slope")]
 
         def slope(K: float) -> float:
-            return float((_interpolation(self.steps, np.array([K])) @ slopes)[0])
+            return float((_interpolation(steps, np.array([K])) @ slopes)[0])
 
-        return secant(slope, float(self.steps.min()), float(self.steps.max()), tolerance=1e-14)[0]
+        K = secant(slope, float(steps.min()), float(steps.max()), tolerance=1e-14)[0]
+        of = np.tensordot(_interpolation(steps, np.array([K]))[0], of_angle, (0, 1))
+        tau = np.sin(theta) ** 2
+        blocks = blocks_from_moments(Moments(*of.T), K, tau, weight, actions, horizon)
+        return assembled(blocks, actions, horizon, K / scale(horizon), ERROR)
+
+    return [at(horizon) for horizon in horizons]
 
 
 def _chebyshev(low: float, high: float, count: int) -> Float[ndarray, "n"]:

@@ -6,6 +6,15 @@ By the hindsight identity (`docs/theory.md`), for every policy that looks at the
 $$L(\pi) = E[\mathrm{Regret}^2] = T\, E[m^2] - T + \sum_t E\|\pi_t - e_{J^*}\|^2, \qquad
 J^* = \arg\min_j (S_T)_j, \quad m = \min_j G_j.$$
 
+The least that the sum can be is $T - \sum_t \mathrm{Stab}((t-1)/T)$. $\mathrm{Stab}(\rho)$ is the probability that two
+standard normal $d$-vectors, independent across coordinates and with correlation $\rho$ in each, have their minimum at
+the same place:
+
+$$\mathrm{Stab}(\rho) = d \iint \varphi_2(x, y; \rho)\, P(X > x, Y > y)^{d-1} dx\, dy.$$
+
+In $s = (x + y)/\sqrt{2(1+\rho)}$ and $r = (x - y)/\sqrt{2(1-\rho)}$ the density is that of two independent normals and
+nothing narrows as $\rho \to 1$; the quadrant probability comes from Owen's $T$ function.
+
 A horizon of `math.inf` is the limit: the step is then the scaled $k\sqrt{T}$, a loss is the limit of $L/T$, and
 derivatives are in the scaled step.
 """
@@ -15,12 +24,22 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
 
 from regrax import _checks as checks
 from regrax.theory._ball import ball_loss, ball_optimal_loss
-from regrax.theory._gaussian import minimum_moment, stability
-from regrax.theory._integrals import Term, collision, foresight
-from regrax.theory._quadrature import round_nodes
+from regrax.theory._integrals import (
+    REACH,
+    Term,
+    collision,
+    foresight,
+    log_stay,
+    minimum_nodes,
+    product,
+    round_loss,
+    round_nodes,
+)
 
 MAX_ACTIONS = 10**6
 MAX_SCALED_STEP = 1000.0
@@ -59,12 +78,8 @@ def loss(
     scaled = check_step(step, horizon)
     if check_operator(operator, radius) == "ball":
         return _rounds(horizon) * ball_loss(scaled, actions, horizon, radius)
-
-    def of_round(tau: float) -> float:
-        return collision(scaled, tau, actions).value - 2 * foresight(scaled, tau, actions).value
-
-    per_round = minimum_moment(actions, 2) + mean_over_rounds(of_round, actions, horizon)
-    return _rounds(horizon) * per_round
+    added = mean_over_rounds(lambda tau: round_loss(scaled, tau, actions).value, actions, horizon)
+    return _rounds(horizon) * (minimum_moment(actions, 2) + added)
 
 
 def loss_derivative(
@@ -108,10 +123,9 @@ def loss_parts(
     unit = _rounds(horizon) * scale(horizon)  # dL/dk = sqrt(T) dL/dK
 
     def mean_slope(term: Callable[[float, float, int, float], Term]) -> float:
-        def of_round(tau: float) -> float:
-            return term(scaled, tau, actions, fineness).slope
-
-        return mean_over_rounds(of_round, actions, horizon, fineness)
+        return mean_over_rounds(
+            lambda tau: term(scaled, tau, actions, fineness).slope, actions, horizon, fineness
+        )
 
     response, hindsight = mean_slope(collision), mean_slope(foresight)
     return LossParts(-unit * response / 2, -unit * hindsight)
@@ -144,12 +158,55 @@ def optimal_loss(
     check_size(actions, horizon)
     if check_operator(operator, radius) == "ball":
         return _rounds(horizon) * ball_optimal_loss(actions, horizon, radius)
-
-    def stable(tau: float) -> float:
-        return stability(tau, actions)
-
-    best = mean_over_rounds(stable, actions, horizon)
+    best = mean_over_rounds(lambda tau: stability(tau, actions), actions, horizon)
     return _rounds(horizon) * (minimum_moment(actions, 2) - best)
+
+
+def minimum_moment(actions: int, power: int) -> float:
+    r"""$E[m^p]$ for $m = \min_j G_j$, $G_1 \dots G_d$ standard normal: $\int y^p\, d\, \varphi(y)\, Q(y)^{d-1} dy$.
+
+    >>> minimum_moment(3, 2)
+    1.2756644
+    """
+    from scipy.special import log_ndtr
+
+    y, dy = minimum_nodes(actions, 2.0)
+    density = actions * np.exp(-y * y / 2 + (actions - 1) * log_ndtr(-y)) / np.sqrt(2 * np.pi)
+    return float((y**power) @ density * dy)
+
+
+def stability(rho: int | float, actions: int, fineness: float = 1.0) -> float:
+    r"""$\mathrm{Stab}(\rho)$, for $0 \le \rho \le 1$; with two actions it is $\frac12 + \arcsin(\rho)/\pi$.
+
+    >>> stability(0.5, 2), stability(0.5, 10)
+    (0.6666667, 0.2938)
+
+    Reference: Owen (1956), Tables for computing bivariate normal probabilities.
+    """
+    checks.at_least("actions", actions, 2)
+    if not 0 <= rho <= 1:
+        raise ValueError(f"rho must be a correlation between 0 and 1, got {rho}")
+    if rho == 1:
+        return 1.0
+    rho = float(rho)
+    y, step = minimum_nodes(actions, fineness)
+    s = np.arange(y[0] * np.sqrt(2 / (1 + rho)), REACH + step, step)
+    s = s + step / 7  # off 0, where x = y = 0 has no ratio
+    r = (np.arange(np.ceil(2 * REACH / step)) + 0.5) * step
+    others = np.exp((actions - 1) * log_stay(_leave(s[:, None], r, rho)))
+    normal = np.exp(-s * s / 2) @ product(others, np.exp(-r * r / 2))
+    return float(actions * 2 * normal * step * step / (2 * np.pi))  # twice: r > 0 stands for r < 0
+
+
+def _leave(s: Float[ndarray, "n 1"], r: Float[ndarray, "m"], rho: float) -> Float[ndarray, "n m"]:
+    r"""$1 - P(X > x, Y > y) = \frac12 (\Phi(x) + \Phi(y)) + T(x, a_x) + T(y, a_y) + \frac12 [xy < 0]$."""
+    from scipy.special import ndtr, owens_t
+
+    plus, minus = np.sqrt(1 + rho), np.sqrt(1 - rho)
+    x, y = (plus * s + minus * r) / np.sqrt(2), (plus * s - minus * r) / np.sqrt(2)
+    t = owens_t(x, (minus * s - plus * r) / (plus * s + minus * r))
+    t = t + owens_t(y, (minus * s + plus * r) / (plus * s - minus * r))
+    return (ndtr(x) + ndtr(y)) / 2 + t + np.where(x * y < 0, 0.5, 0.0)
 
 
 def mean_over_rounds(
@@ -168,7 +225,7 @@ def node_count(actions: int, horizon: int | float, fineness: float = 1.0) -> int
 
 def scale(horizon: int | float) -> float:
     r"""$\sqrt{T}$, the factor from a step to a scaled step; 1 for an infinite horizon."""
-    return 1.0 if math.isinf(horizon) else math.sqrt(horizon)
+    return math.sqrt(_rounds(horizon))
 
 
 def check_size(actions: int, horizon: int | float) -> None:

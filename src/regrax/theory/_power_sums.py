@@ -26,15 +26,14 @@ from numpy import ndarray
 
 from regrax.theory._integrals import (
     REACH,
-    _exp,
-    _highest,
-    _left,
-    _log_nodes,
-    _lowest,
-    _normal_nodes,
-    _shift_nodes,
-    minimum_nodes,
+    exp,
+    leader_nodes,
+    log_stay,
+    lowest,
+    normal_nodes,
+    policy_nodes,
     product,
+    shift_nodes,
 )
 
 POWERS = np.arange(5)
@@ -49,9 +48,8 @@ class Rule(NamedTuple):
 
     blocks: Float[ndarray, "a alpha *nodes"]  # F
     chosen: Float[ndarray, "a alpha *nodes"] | None  # the same for J*
-    rest: Float[
-        ndarray, "c *nodes"
-    ]  # d!/(d-c)! F_00^(d-c), times the weights of the nodes; c = 0, 1, ...
+    # d!/(d-c)! F_00^(d-c), times the weights of the nodes; c = 0, 1, ...
+    rest: Float[ndarray, "c *nodes"]
 
     def mean(self, *factors: Factor) -> float:
         r"""$E[\prod_r p_{a_r,\alpha_r}]$; in a rule with `chosen`, the first factor is $\pi_{J^*}^a z_{J^*}^\alpha$."""
@@ -82,8 +80,8 @@ def partitions(count: int) -> tuple[tuple[tuple[int, ...], ...], ...]:
             yield (*blocks[:i], (*block, new), *blocks[i + 1 :])
         yield (*blocks, (new,))
 
-    found: list[tuple] = [((0,),)]
-    for new in range(1, count):
+    found: list[tuple] = [()]
+    for new in range(count):
         found = [longer for blocks in found for longer in extend(blocks, new)]
     return tuple(found)
 
@@ -94,10 +92,9 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
     >>> policy_rule(1.0, 3, 1.0).mean((2, 0))  # E ||pi||^2
     0.4816
     """
-    z, weight = _normal_nodes(1.6 * spread, _lowest(d), fineness)  # finer: q^4 grows off the line
-    low = -1 - max(np.log(d) + min(spread**2 / 2, np.log(d)), spread * _lowest(d))
-    u, du = _log_nodes(low, 6 + spread * _highest(d), spread, d, fineness)
-    q = _exp(u[:, None] - spread * z)
+    z, weight = normal_nodes(1.6 * spread, lowest(d), fineness)  # finer: q^4 grows off the line
+    u, du = policy_nodes(spread, d, 6, fineness)
+    q = exp(u[:, None] - spread * z)
     moments = (z[:, None] ** POWERS) * weight[:, None]
     blocks = np.array([product(part, moments).T for part in _weights(q)])
     return Rule(blocks, None, _rest(product(-np.expm1(-q), weight), du, d))
@@ -111,11 +108,8 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
     """
     from scipy.special import ndtr
 
-    spread = K * np.sqrt(tau * (1 - tau))
-    v, dv = _log_nodes(_left(K, tau, d), 6 + REACH * spread, spread, d, fineness)
-    y, dy = minimum_nodes(d, fineness)
+    v, dv, y, weight = leader_nodes(K, tau, d, 6, fineness)
     blocks, lost = _tails(v, y, K, tau, d, fineness)
-    weight = np.exp(-y * y / 2) / np.sqrt(2 * np.pi) * dy
     chosen = _densities(v, y, K, tau, fineness)
     return Rule(blocks, chosen, _rest(ndtr(y) + lost, dv[:, None] * weight, d))
 
@@ -124,8 +118,7 @@ def _rest(
     leave: Float[ndarray, "*nodes"], weight: Float[ndarray, "*nodes"], d: int
 ) -> Float[ndarray, "c *nodes"]:
     """The factor of all coordinates outside the blocks, from 1 - F_00, exact for small ones and large d."""
-    with np.errstate(divide="ignore"):
-        stay = np.maximum(np.log1p(-np.minimum(leave, 1)), -1e4)  # no 0 * inf at c = d
+    stay = np.maximum(log_stay(leave), -1e4)  # no 0 * inf at c = d
     return np.array([math.perm(d, c) * np.exp(max(d - c, 0) * stay) * weight for c in range(5)])
 
 
@@ -142,8 +135,8 @@ def _densities(
 ) -> Float[ndarray, "a alpha v y"]:
     r"""$E_g[q^a e^{-q} (\sqrt{\tau} y + \sigma g)^\alpha]$, $q = e^{v - K\rho g}$: given $y$, $x = \tau y + \rho g$."""
     sigma = np.sqrt(1 - tau)
-    g, weight = _normal_nodes(1.4 * K * sigma * np.sqrt(tau), REACH, fineness)
-    q = _exp(v[:, None] - K * sigma * np.sqrt(tau) * g)
+    g, weight = normal_nodes(1.4 * K * sigma * np.sqrt(tau), REACH, fineness)
+    q = exp(v[:, None] - K * sigma * np.sqrt(tau) * g)
     ends = (np.sqrt(tau) * y + sigma * g[:, None]) ** POWERS[:, None, None] * weight[:, None]
     return np.array([[product(part, end) for end in ends] for part in _weights(q)])
 
@@ -154,12 +147,10 @@ def _tails(
     r"""$E[q^a e^{-q} z^\alpha Q((y - x)/\sigma)]$, and $E[(1 - e^{-q})\, Q((y - x)/\sigma)]$."""
     from scipy.special import ndtr
 
-    sigma = np.sqrt(1 - tau)
-    b, db = _shift_nodes(v, y, K, tau, d, fineness)
+    b, db, tail = shift_nodes(v, y, K, tau, d, fineness)
     z = np.sqrt(tau) * y + (b / (K * np.sqrt(tau)))[:, None]
-    tail = ndtr(b[:, None] / (K * sigma) - sigma * y)
     kernel = np.exp(-z * z / 2) / np.sqrt(2 * np.pi) * tail * (db / (K * np.sqrt(tau)))[:, None]
-    q = _exp(v[:, None] - b)
+    q = exp(v[:, None] - b)
     ends = z ** POWERS[:, None, None] * kernel
     blocks = np.array([[product(part, end) for end in ends] for part in _weights(q)])
     lost, square_lost = (product(-np.expm1(-q), ends[alpha]) for alpha in (0, 2))

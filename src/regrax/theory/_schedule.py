@@ -14,11 +14,9 @@ from jaxtyping import Float
 from numpy import ndarray
 
 from regrax import _checks as checks
-from regrax.theory._gaussian import minimum_moment
-from regrax.theory._integrals import collision, foresight
-from regrax.theory._loss import check_size, loss, node_count, optimal_loss
-from regrax.theory._quadrature import round_nodes
-from regrax.theory._step_size import round_slope, secant, step_size
+from regrax.theory._integrals import round_loss, round_nodes
+from regrax.theory._loss import check_size, loss, minimum_moment, node_count, optimal_loss
+from regrax.theory._step_size import secant, step_size
 
 
 class StepSchedule(NamedTuple):
@@ -54,31 +52,26 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
     [0.2839, 0.3964, 1.2272]
     """
     check_size(actions, horizon)
-    checks.at_least(
-        "horizon", horizon, 2
-    )  # a schedule lists its rounds, so there are finitely many
+    checks.at_least("horizon", horizon, 2)  # a schedule lists its rounds: finitely many
     nodes = node_count(actions, np.inf, 1.3)
     at_nodes, weight = round_nodes(horizon, nodes)
     rounds = np.arcsin(np.sqrt(np.arange(horizon) / horizon))
-    theta, best = _best_steps(horizon, actions, nodes)
+    # every round of a short horizon, a few dozen nodes for a long one
+    theta = round_nodes(horizon if horizon <= nodes else np.inf, nodes)[0]
+    best = _best_steps(theta, actions)
     at_node_steps = _interpolate(theta, best, at_nodes)
-    terms = map(_round_loss, at_node_steps, np.sin(at_nodes) ** 2, [actions] * at_nodes.size)
+    pairs = zip(at_node_steps, np.sin(at_nodes) ** 2, strict=True)
+    terms = [round_loss(K, tau, actions).value for K, tau in pairs]
     return StepSchedule(
         _interpolate(theta, best, rounds) / np.sqrt(horizon),
-        horizon * (minimum_moment(actions, 2) + float(weight @ [*terms])),
+        horizon * (minimum_moment(actions, 2) + float(weight @ terms)),
         loss(step_size(actions, horizon), actions, horizon),
         optimal_loss(actions, horizon),
     )
 
 
-def _best_steps(
-    horizon: int, d: int, nodes: int
-) -> tuple[Float[ndarray, "n"], Float[ndarray, "n"]]:
-    r"""Angles and the best scaled step at each: every round of a short horizon, a few dozen nodes for a long one.
-
-    $K\cos\theta$ varies slowly, so each search starts from the one before.
-    """
-    theta = round_nodes(horizon if horizon <= nodes else np.inf, nodes)[0]
+def _best_steps(theta: Float[ndarray, "n"], d: int) -> Float[ndarray, "n"]:
+    r"""The best scaled step at each angle; $K\cos\theta$ varies slowly, so each search starts from the one before."""
     first = best = -d / (d - 1) * minimum_moment(d, 1)
     found, before = [], 0.0
     for angle in theta:
@@ -86,15 +79,11 @@ def _best_steps(
         best = first if angle == 0 else _best_step(best, np.sin(angle) ** 2, d)
         found.append(best)
         before = angle
-    return theta, np.array(found)
+    return np.array(found)
 
 
 def _best_step(guess: float, tau: float, d: int) -> float:
-    return secant(lambda K: round_slope(K, tau, d), guess, 1.01 * guess, tolerance=1e-11)[0]
-
-
-def _round_loss(K: float, tau: float, d: int) -> float:
-    return collision(K, tau, d).value - 2 * foresight(K, tau, d).value
+    return secant(lambda K: round_loss(K, tau, d).slope, guess, 1.01 * guess, tolerance=1e-11)[0]
 
 
 def _interpolate(
@@ -102,13 +91,13 @@ def _interpolate(
 ) -> Float[ndarray, "m"]:
     r"""The polynomial for $K\cos\theta$ through the nodes, at the points, divided by $\cos\theta$; exact at nodes."""
     above, below = np.zeros_like(points), np.zeros_like(points)
-    result = np.full_like(points, np.nan)
     for node, step, weight in zip(theta, steps, _barycentric(theta), strict=True):
-        here = points == node
-        share = weight / np.where(here, 1.0, points - node)
+        share = weight / np.where(points == node, 1.0, points - node)
         above, below = above + share * step * np.cos(node), below + share
-        result[here] = step
-    return np.where(np.isnan(result), above / below / np.cos(points), result)
+    result = above / below / np.cos(points)
+    for node, step in zip(theta, steps, strict=True):
+        result[points == node] = step
+    return result
 
 
 def _barycentric(theta: Float[ndarray, "n"]) -> Float[ndarray, "n"]:

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from regrax.theory._ball import ball_step
-from regrax.theory._integrals import collision, foresight
+from regrax.theory._integrals import round_loss
 from regrax.theory._loss import check_operator, check_size, mean_over_rounds, scale
 
 REFINED = 1.3
@@ -80,16 +80,11 @@ def _scaled_step(d: int, horizon: int | float, fineness: float) -> float:
 
     @cache
     def slope(K: float, fine: float = fineness) -> float:
-        return mean_over_rounds(lambda tau: round_slope(K, tau, d, fine), d, horizon, fine)
+        return mean_over_rounds(lambda tau: round_loss(K, tau, d, fine).slope, d, horizon, fine)
 
     first = math.sqrt(2.33 + 1.714 * math.log(d)) / (1 + 0.4 / horizon)  # within 7 %
     coarse, curvature = secant(lambda K: slope(K, 0.5), first, 1.01 * first, tolerance=1e-8)
     return secant(slope, coarse, coarse - slope(coarse) / curvature, tolerance=3e-14)[0]
-
-
-def round_slope(K: float, tau: float, d: int, fineness: float = 1.0) -> float:
-    r"""$A'(K) - 2B'(K)$: what one round adds to the derivative of the loss."""
-    return collision(K, tau, d, fineness).slope - 2 * foresight(K, tau, d, fineness).slope
 
 
 def secant(

@@ -7,6 +7,11 @@ TOLERANCE = 1e-4
 """How far from 1 a distribution's sum may be, besides rounding, as in `regrax.regret`."""
 
 
+def occurs(problem: Tensor) -> bool:
+    """Whether some values have a problem; while a graph is compiled there are none to look at."""
+    return not torch.compiler.is_compiling() and bool(problem.any())
+
+
 def check_mask(mask: Tensor, shape: tuple[int, ...]) -> None:
     """Raise unless a mask is of truth values, one per round."""
     if mask.dtype != torch.bool or tuple(mask.shape) != shape:
@@ -20,7 +25,7 @@ def check_finite(name: str, values: Tensor) -> None:
     """Raise unless the values are finite floating-point numbers."""
     if not values.is_floating_point():
         raise ValueError(f"{name} must be floating-point numbers, got {values.dtype}")
-    if not torch.compiler.is_compiling() and not bool(values.detach().isfinite().all()):
+    if occurs(~values.isfinite()):
         raise ValueError(f"{name} must be finite numbers, got some that are not")
 
 
@@ -33,7 +38,7 @@ def check_distributions(name: str, values: Tensor) -> None:
     rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
     if values.min() < -rounding:
         raise ValueError(f"{name} must have no negative entry, got {values.min().item():.6g}")
-    sums = values.float().sum(-1) if values.dtype != torch.float64 else values.sum(-1)
+    sums = values.sum(-1, dtype=torch.promote_types(values.dtype, torch.float32))
     worst = sums.flatten()[(sums - 1).abs().argmax()].item()
     if abs(worst - 1) > rounding:
         raise ValueError(

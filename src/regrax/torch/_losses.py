@@ -5,11 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from regrax.torch._checks import check_distributions, check_finite, check_mask
+from regrax.torch._checks import check_distributions, check_finite, check_mask, occurs
 
 Surrogate = Callable[[Tensor], Tensor]
 Given = Tensor | None
-GIVEN = "losses and one of policies or logits must be given, got others"
 
 
 def external_regret(
@@ -28,7 +27,7 @@ def external_regret(
     >>> external_regret(torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
     1.0
     """
-    policies, losses, _ = _played(policies, losses, logits, mask)
+    policies, losses = _played(policies, losses, logits, mask)
     return (policies * losses).sum((-2, -1)) - losses.sum(-2).amin(-1)
 
 
@@ -46,7 +45,7 @@ def swap_matrix(
     >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
     [[3.0, 2.0], [0.0, 0.0]]
     """
-    policies, losses, _ = _played(policies, losses, logits, mask)
+    policies, losses = _played(policies, losses, logits, mask)
     return policies.transpose(-2, -1) @ losses
 
 
@@ -147,12 +146,13 @@ def hindsight_loss(
     >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
     -0.5
     """
-    policies, losses, rounds = _played(policies, losses, logits, mask)
+    policies, losses = _played(policies, losses, logits, mask)
     least, best = losses.sum(-2).min(-1)
     target = torch.nn.functional.one_hot(best, losses.shape[-1]).to(policies.dtype)
     errors = (policies - target.unsqueeze(-2)).square().sum(-1)
-    errors = errors.sum(-1) if mask is None else torch.where(mask, errors, 0).sum(-1)
-    return (errors - rounds + least.square()).mean()
+    rounds = losses.shape[-2] if mask is None else mask.sum(-1)
+    errors = errors if mask is None else torch.where(mask, errors, 0)
+    return (errors.sum(-1) - rounds + least.square()).mean()
 
 
 def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
@@ -172,7 +172,7 @@ def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tens
         )
     shown = _one_hot(actions, chances)
     chance = (shown * chances).sum(-1)
-    if not torch.compiler.is_compiling() and bool((chance <= 0).any()):
+    if occurs(chance <= 0):
         raise ValueError("chances of the drawn actions must be above 0, got one that is not")
     return shown * (received / chance).unsqueeze(-1)
 
@@ -181,17 +181,15 @@ def _gains(matrix: Tensor) -> Tensor:
     return torch.diagonal(matrix, dim1=-2, dim2=-1).unsqueeze(-1) - matrix
 
 
-def _played(
-    policies: Given, losses: Given, logits: Given, mask: Given
-) -> tuple[Tensor, Tensor, Tensor | int]:
-    """Policies and losses, zero in rounds that were not played, and how many were."""
-    if losses is None:
-        raise ValueError(GIVEN)
-    given, name = _given(policies, logits)
-    is_index = logits is None and not given.is_floating_point()
+def _played(policies: Given, losses: Given, logits: Given, mask: Given) -> tuple[Tensor, Tensor]:
+    """Policies and losses, which are zero in rounds that were not played."""
+    name, given = ("policies", policies) if logits is None else ("logits", logits)
+    if losses is None or given is None or (given is logits and policies is not None):
+        raise ValueError("losses and one of policies or logits must be given, got others")
+    is_index = given is policies and not given.is_floating_point()
     shape = tuple(losses.shape)
     if losses.ndim < 2 or tuple(given.shape) != (shape[:-1] if is_index else shape):
-        wanted = "action indices (..., T) or distributions" if logits is None else "numbers"
+        wanted = "action indices (..., T) or distributions" if given is policies else "numbers"
         raise ValueError(
             f"{name} must be {wanted} (..., T, d) for losses of shape {shape}, "
             f"got {str(given.dtype).removeprefix('torch.')} of shape {tuple(given.shape)}"
@@ -199,40 +197,28 @@ def _played(
     if mask is not None:
         check_mask(mask, shape[:-1])
         there = mask if is_index else mask.unsqueeze(-1)
-        given = torch.where(there, given, 0 if is_index or logits is not None else 1 / shape[-1])
+        given = torch.where(there, given, 0 if is_index or name == "logits" else 1 / shape[-1])
         losses = torch.where(mask.unsqueeze(-1), losses, 0)
     check_finite("losses", losses)
-    rounds = shape[-2] if mask is None else mask.sum(-1)
-    played = _policies(given, losses, is_index, logits is not None)
+    played = _one_hot(given, losses) if is_index else _distributions(given, name)
     kind = torch.promote_types(played.dtype, losses.dtype)
-    return played.to(kind), losses.to(kind), rounds
+    return played.to(kind), losses.to(kind)
 
 
-def _given(policies: Given, logits: Given) -> tuple[Tensor, str]:
-    """What was given of the two, and its name."""
-    if policies is not None and logits is None:
-        return policies, "policies"
-    if policies is None and logits is not None:
-        return logits, "logits"
-    raise ValueError(GIVEN)
-
-
-def _policies(given: Tensor, losses: Tensor, is_index: bool, is_logits: bool) -> Tensor:
-    if is_index:
-        return _one_hot(given, losses)
-    if is_logits:
-        if not torch.compiler.is_compiling() and bool(given.detach().isnan().any()):
-            raise ValueError("logits must be numbers, got nan")
-        return torch.softmax(given, -1)
-    check_distributions("policies", given)
-    return given
+def _distributions(given: Tensor, name: str) -> Tensor:
+    if name == "policies":
+        check_distributions(name, given)
+        return given
+    if occurs(given.isnan()):
+        raise ValueError("logits must be numbers, got nan")
+    return torch.softmax(given, -1)
 
 
 def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
     d = like.shape[-1]
     if actions.dtype == torch.bool or actions.is_floating_point():
         raise ValueError(f"actions must be integers from 0 to {d - 1}, got {actions.dtype}")
-    if not torch.compiler.is_compiling() and bool(((actions < 0) | (actions >= d)).any()):
+    if occurs((actions < 0) | (actions >= d)):
         raise ValueError(
             f"actions must be from 0 to {d - 1}, got {actions.min().item()} to {actions.max().item()}"
         )

@@ -1,7 +1,6 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
-from regrax.training._defaults import Recipe, adam, recipe
-from regrax.training._derived_distributions import Mixture, RandomHorizon, Rescaled
+from regrax.training._derived_distributions import InGame, Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
     Batch,
@@ -17,17 +16,20 @@ from regrax.training._distributions import (
 )
 from regrax.training._evaluation import Evaluation, StepFit, evaluate, fit_step_size, least_loss
 from regrax.training._feedback import BanditFeedback, DelayedFeedback, Feedback
-from regrax.training._fit import Fitted, Report, TrainingDiverged, TrainingState, fit, start
-from regrax.training._hindsight import HindsightObjective
-from regrax.training._in_game import InGame
-from regrax.training._objectives import (
-    ClosedLoopSwapObjective,
-    Objective,
-    RegretObjective,
-    SwapRegretObjective,
-    policies,
+from regrax.training._fit import (
+    Fitted,
+    Recipe,
+    Report,
+    TrainingDiverged,
+    TrainingState,
+    adam,
+    fit,
+    recipe,
+    start,
 )
-from regrax.training._surrogates import SURROGATES
+from regrax.training._hindsight import HindsightObjective
+from regrax.training._objectives import SURROGATES, Objective, RegretObjective, policies
+from regrax.training._swap_objectives import ClosedLoopSwapObjective, SwapRegretObjective
 
 __all__ = [
     "SURROGATES",

@@ -1,16 +1,18 @@
-"""Distributions of losses made of others: mixed, cut off at a random round, rescaled."""
+"""Distributions of losses made of others, mixed, cut off at a random round or rescaled; and of play in a game."""
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.training._distributions import Batch, Distribution, check_distribution
+from regrax.games import Game, play
+from regrax.learners import Learner
+from regrax.specs import as_game, as_learner
+from regrax.training._distributions import Batch, Distribution, Shape, check_distribution
 
 
 class Mixture(Distribution):
@@ -23,7 +25,6 @@ class Mixture(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "mixture"
     parts: tuple[Distribution, ...]
     weights: tuple[float, ...] = eqx.field(static=True)
 
@@ -41,15 +42,12 @@ class Mixture(Distribution):
         means = {part.mean for part in self.parts}
         return means.pop() if len(means) == 1 else None
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         choice, *keys = jax.random.split(key, len(self.parts) + 1)
-        chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=(count,))
-        drawn = [
-            part.draw(rounds, actions, count, key=k)
-            for part, k in zip(self.parts, keys, strict=True)
-        ]
-        which = jnp.broadcast_to(chosen, (rounds, actions, count))
-        return lax.select_n(which, *drawn)
+        chosen = jax.random.categorical(choice, jnp.log(jnp.array(self.weights)), shape=shape[2:])
+        pairs = zip(self.parts, keys, strict=True)
+        drawn = [part.draw(*shape, key=own) for part, own in pairs]
+        return lax.select_n(jnp.broadcast_to(chosen, shape), *drawn)
 
 
 class RandomHorizon(Distribution):
@@ -61,7 +59,6 @@ class RandomHorizon(Distribution):
     (9, 2, 4)
     """
 
-    name: ClassVar[str] = "random-horizon"
     base: Distribution
 
     def __check_init__(self) -> None:
@@ -71,11 +68,11 @@ class RandomHorizon(Distribution):
     def mean(self) -> float | None:
         return 0.0 if self.base.mean == 0 else None  # after the last round losses are zero
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         nature, end = jax.random.split(key)
-        losses = self.base.draw(rounds, actions, count, key=nature)
-        last = jax.random.randint(end, (count,), 0, rounds)
-        played = jnp.arange(rounds)[:, None] <= last[None, :]
+        losses = self.base.draw(*shape, key=nature)
+        last = jax.random.randint(end, shape[2:], 0, shape[0])
+        played = jnp.arange(shape[0])[:, None] <= last[None, :]
         return jnp.where(played[:, None, :], losses, 0)
 
 
@@ -89,7 +86,6 @@ class Rescaled(Distribution):
     1.0
     """
 
-    name: ClassVar[str] = "rescaled"
     base: Distribution
     deviation: float
 
@@ -101,5 +97,39 @@ class Rescaled(Distribution):
     def mean(self) -> float | None:
         return None if self.base.mean is None else self.base.mean / self.deviation
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        return self.base.draw(rounds, actions, count, key=key) / self.deviation
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        return self.base.draw(*shape, key=key) / self.deviation
+
+
+class InGame(Distribution):
+    r"""The losses of one seat when `learners` play `game` with sampled actions, $\ell_t = -u_n(\cdot, a_{-n,t})$.
+
+    The learner in that seat stands in for the model: the others react to its actions.
+
+    >>> import jax
+    >>> losses = InGame("weighted-rps", ("uniform()", "hedge(0.5)")).draw(20, 3, 100, key=jax.random.key(0))
+    >>> losses.shape
+    (20, 3, 100)
+    """
+
+    game: Game = eqx.field(converter=as_game)
+    learners: tuple[Learner, ...] = eqx.field(converter=lambda given: tuple(map(as_learner, given)))
+    seat: int = eqx.field(static=True, default=0)
+
+    def __check_init__(self) -> None:
+        players = len(self.game.sizes)
+        checks.at_least("seat", self.seat, 0)
+        if self.seat >= players:
+            raise ValueError(
+                f"seat must be below {players}, the number of players, got {self.seat}"
+            )
+
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        rounds, actions, count = shape
+        fits = self.game.sizes[self.seat] == actions
+        checks.shape("game", self.game.payoffs, f"with {actions} actions at seat {self.seat}", fits)
+
+        def losses(k: PRNGKeyArray) -> Float[Array, "T d"]:
+            return jnp.asarray(play(self.game, self.learners, rounds, key=k).losses[self.seat])
+
+        return jax.vmap(losses, out_axes=-1)(jax.random.split(key, count))

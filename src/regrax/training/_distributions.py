@@ -15,29 +15,31 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax._random import normal
 
 Batch = Float[Array, "T d n"]
+Shape = tuple[int, int, int]  # of a batch: rounds, actions, sequences
 
 
 class Distribution(eqx.Module):
-    """Draws loss sequences; the same key gives the same sequences. A kind has a name and writes `_draw`."""
+    """Draws loss sequences; the same key gives the same sequences. A kind writes `_draw`."""
 
-    name: ClassVar[str]
+    centred: ClassVar[bool] = False  # whether `mean` is 0
 
     def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
         """`count` sequences of `rounds` losses for `actions` actions."""
         for name, size in (("rounds", rounds), ("actions", actions), ("count", count)):
             checks.at_least(name, size, 1)
-        return self._draw(rounds, actions, count, key)
+        return self._draw((rounds, actions, count), key)
 
     @abstractmethod
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        """`draw`, of sizes that are known to be integers of at least 1."""
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        """`draw`, of rounds, actions and a count that are known to be integers of at least 1."""
 
     @property
     def mean(self) -> float | None:
         """The mean of every action's loss given all earlier rounds, if it is the same for all; else None."""
-        return None
+        return 0.0 if self.centred else None
 
 
 class Gaussian(Distribution):
@@ -48,7 +50,7 @@ class Gaussian(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "gaussian"
+    centred: ClassVar[bool] = True
     covariance: Float[np.ndarray, "d d"] | None
     root: Float[np.ndarray, "d d"] | None = eqx.field(repr=False)  # L L^T = C, in double precision
 
@@ -57,19 +59,14 @@ class Gaussian(Distribution):
         if covariance is not None:
             checks.finite("covariance", covariance)
             self.covariance = np.array(covariance, float)
-            _check_covariance(self.covariance)
-            self.root = np.linalg.cholesky(self.covariance)
+            self.root = _cholesky(self.covariance)
 
-    @property
-    def mean(self) -> float:
-        return 0.0
-
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        noise = jax.random.normal(key, (rounds, actions, count))
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        noise = normal(key, shape)
         if self.root is None:
             return noise
-        fits = self.root.shape == (actions, actions)
-        checks.shape("covariance", self.covariance, f"{(actions, actions)}", fits)
+        square = (shape[1], shape[1])
+        checks.shape("covariance", self.covariance, f"{square}", self.root.shape == square)
         return jnp.einsum("ij,tjn->tin", jnp.asarray(self.root, float), noise)
 
 
@@ -81,18 +78,15 @@ class BiasedGaussian(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "biased-gaussian"
     spread: float = 0.35
 
     def __check_init__(self) -> None:
         checks.finite("spread", self.spread)
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         bias, noise = jax.random.split(key)
-        means = self.spread * jax.random.normal(bias, (1, actions, count))
-        return jnp.broadcast_to(means, (rounds, actions, count)) + jax.random.normal(
-            noise, (rounds, actions, count)
-        )
+        means = self.spread * normal(bias, (1, *shape[1:]))
+        return jnp.broadcast_to(means, shape) + normal(noise, shape)
 
 
 class UniformLosses(Distribution):
@@ -103,23 +97,20 @@ class UniformLosses(Distribution):
     True
     """
 
-    name: ClassVar[str] = "uniform"
     low: float = -1.0
     high: float = 1.0
 
     def __check_init__(self) -> None:
-        ends = (self.low, self.high)
         checks.finite("low", self.low)
         checks.finite("high", self.high)
-        if all(map(checks.is_concrete, ends)) and not self.low < self.high:
+        if checks.are_concrete(self.low, self.high) and not self.low < self.high:
             raise ValueError(f"low must be below high, got {self.low} and {self.high}")
 
     @property
     def mean(self) -> float:
         return (self.low + self.high) / 2
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        shape = (rounds, actions, count)
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         return jax.random.uniform(key, shape, minval=self.low, maxval=self.high)
 
 
@@ -131,14 +122,10 @@ class Rademacher(Distribution):
     True
     """
 
-    name: ClassVar[str] = "rademacher"
+    centred: ClassVar[bool] = True
 
-    @property
-    def mean(self) -> float:
-        return 0.0
-
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        return jax.random.rademacher(key, (rounds, actions, count), jnp.zeros(()).dtype)
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        return jax.random.rademacher(key, shape, jnp.zeros(()).dtype)
 
 
 class Laplace(Distribution):
@@ -149,14 +136,10 @@ class Laplace(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "laplace"
+    centred: ClassVar[bool] = True
 
-    @property
-    def mean(self) -> float:
-        return 0.0
-
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        return jax.random.laplace(key, (rounds, actions, count)) / 2**0.5
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        return jax.random.laplace(key, shape) / 2**0.5
 
 
 class StudentT(Distribution):
@@ -172,7 +155,7 @@ class StudentT(Distribution):
     Reference: Bailey (1994), Polar generation of random variates with the t-distribution.
     """
 
-    name: ClassVar[str] = "student-t"
+    centred: ClassVar[bool] = True
     freedom: float = 5.0
 
     def __check_init__(self) -> None:
@@ -180,13 +163,8 @@ class StudentT(Distribution):
         if checks.is_concrete(self.freedom) and not self.freedom > 2:
             raise ValueError(f"freedom must be above 2, got {self.freedom}")
 
-    @property
-    def mean(self) -> float:
-        return 0.0
-
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         for_radius, for_angle = jax.random.split(key)
-        shape = (rounds, actions, count)
         log_u = jnp.log1p(-jax.random.uniform(for_radius, shape))  # of U in (0, 1]
         radius = jnp.sqrt(self.freedom * jnp.expm1(-2 / self.freedom * log_u))
         return radius * jnp.cos(2 * jnp.pi * jax.random.uniform(for_angle, shape))
@@ -201,17 +179,16 @@ class Alternating(Distribution):
     True
     """
 
-    name: ClassVar[str] = "alternating"
     noise: float = 0.1
 
     def __check_init__(self) -> None:
         checks.finite("noise", self.noise)
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         direction, jitter = jax.random.split(key)
-        signs = jnp.where(jnp.arange(rounds) % 2 == 0, -1.0, 1.0)
-        swing = jnp.einsum("t,jn->tjn", signs, jax.random.normal(direction, (actions, count)))
-        return swing + self.noise * jax.random.normal(jitter, (rounds, actions, count))
+        signs = jnp.where(jnp.arange(shape[0]) % 2 == 0, -1.0, 1.0)
+        swing = jnp.einsum("t,jn->tjn", signs, normal(direction, shape[1:]))
+        return swing + self.noise * normal(jitter, shape)
 
 
 class Drifting(Distribution):
@@ -222,16 +199,15 @@ class Drifting(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "drifting"
     drift: float = 0.2
 
     def __check_init__(self) -> None:
         checks.finite("drift", self.drift)
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         walk, noise = jax.random.split(key)
-        steps = self.drift * jax.random.normal(walk, (rounds, actions, count))
-        return jnp.cumsum(steps, 0) + jax.random.normal(noise, (rounds, actions, count))
+        steps = self.drift * normal(walk, shape)
+        return jnp.cumsum(steps, 0) + normal(noise, shape)
 
 
 class FromKey(Distribution):
@@ -243,17 +219,16 @@ class FromKey(Distribution):
     (20, 3, 100)
     """
 
-    name: ClassVar[str] = "from-key"
     function: Callable[[PRNGKeyArray], Float[Array, "T d"]] = eqx.field(static=True)
 
-    def _draw(self, rounds: int, actions: int, count: int, key: PRNGKeyArray) -> Batch:
-        drawn = jax.vmap(self.function, out_axes=-1)(jax.random.split(key, count))
-        fits = drawn.shape == (rounds, actions, count)
-        checks.shape("each sequence", drawn[..., 0], f"{(rounds, actions)}", fits)
+    def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        drawn = jax.vmap(self.function, out_axes=-1)(jax.random.split(key, shape[2]))
+        checks.shape("each sequence", drawn[..., 0], f"{shape[:2]}", drawn.shape == shape)
         return jnp.asarray(drawn, float)
 
 
-def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
+def _cholesky(covariance: np.ndarray) -> np.ndarray:
+    """The root of a covariance; raises ValueError unless it is one."""
     square = covariance.ndim == 2 and covariance.shape[0] == covariance.shape[1]
     checks.shape("covariance", covariance, "(d, d)", square)
     lowest = np.linalg.eigvalsh(covariance).min()
@@ -261,6 +236,7 @@ def _check_covariance(covariance: Float[np.ndarray, "d d"]) -> None:
         raise ValueError(
             f"covariance must be symmetric with eigenvalues above 0, got a lowest of {lowest:.6g}"
         )
+    return np.linalg.cholesky(covariance)
 
 
 def check_distribution(name: str, value: Any) -> None:

@@ -11,6 +11,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax._fast_paths import compiled_for
 from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
@@ -18,19 +19,16 @@ from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.specs import as_learner
 from regrax.theory import optimal_loss
 from regrax.training._distributions import Batch, Gaussian
+from regrax.training._fit import slowness
 from regrax.training._hindsight import HindsightObjective, best_loss, by_action
-from regrax.training._objectives import (
-    Objective,
-    RegretObjective,
-    SwapRegretObjective,
-    columns,
-    draw_blocks,
-    policies,
-)
+from regrax.training._objectives import Objective, RegretObjective, policies, sums_before
+from regrax.training._swap_objectives import SwapRegretObjective, columns, draw_blocks
 
-SEQUENCES_PER_CHUNK = 1000
+SEQUENCES_PER_CHUNK = 1000  # at most
+MIN_CHUNKS = 20  # of whose spread the standard error is made
+BEST_SLOWNESS = 8.0  # how many times as long as one linear layer the best possible policy takes
 MAX_STEP = 5.0  # of the steps that a model is compared with
-GRID_STEPS, GAUSS_NEWTON_STEPS = 101, 20
+GRID_STEPS, GRID_SEQUENCES, GAUSS_NEWTON_STEPS = 101, 256, 20
 
 
 class Evaluation(NamedTuple):
@@ -88,10 +86,13 @@ def evaluate(
     model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
-    chunk = min(SEQUENCES_PER_CHUNK, sequences // 2)
+    chunk = min(SEQUENCES_PER_CHUNK, max(1, sequences // MIN_CHUNKS))
     mesh = mesh_of(devices)
     placed = everywhere((model, measured, key), mesh)
-    parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
+    losses = sequences * objective.horizon * objective.actions
+    slow = slowness(model) if exact is None else max(slowness(model), BEST_SLOWNESS)
+    run = compiled_for(losses * slow, _evaluate)
+    parts = np.asarray(run(*placed, sequences // chunk, chunk, mesh), float)
     error = float(parts.std(ddof=1) / len(parts) ** 0.5)
     return Evaluation(float(parts.mean()), error, least_loss(model, objective))
 
@@ -146,7 +147,6 @@ def _is_standard(objective: Objective) -> bool:
     return bool(standard) and plain(objective)
 
 
-@eqx.filter_jit
 def _evaluate(
     model: Learner,
     objective: Objective,
@@ -183,19 +183,18 @@ def fit_step_size(
     """
     checks.at_least("horizon", horizon, 1)
     checks.at_least("sequences", sequences, 1)
-    step, *errors = _fit_step(model, horizon, key, sequences)
+    run = compiled_for(sequences * horizon * model.actions * slowness(model), _fit_step)
+    step, *errors = run(model, horizon, key, sequences)
     mse, l1 = (float(error) for error in errors)
     return StepFit(float(step), mse, l1, l1 / 2, l1 / model.actions)
 
 
-@eqx.filter_jit
 def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
     played, losses = _held_out(model, horizon, key, sequences)
-    before = jnp.cumsum(losses, 0) - losses
-    respond = _response(model)
+    before, respond = sums_before(losses), _response(model)
 
-    def gap(step: Float[Array, ""]) -> Float[Array, "T d m"]:
-        return respond(-step * before) - played
+    def gap(step: Float[Array, ""], first: int | None = None) -> Float[Array, "T d m"]:
+        return respond(-step * before[..., :first]) - played[..., :first]
 
     def improve(step: Float[Array, ""], _: None) -> tuple:  # Gauss-Newton: the residual is small
         residual, slope = jax.jvp(gap, (step,), (jnp.ones_like(step),))
@@ -203,7 +202,7 @@ def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequence
         return jnp.clip(moved, 0, MAX_STEP), None
 
     grid = jnp.linspace(0, MAX_STEP, GRID_STEPS)
-    start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step) ** 2), grid))]
+    start = grid[jnp.argmin(lax.map(lambda step: jnp.mean(gap(step, GRID_SEQUENCES) ** 2), grid))]
     step, _ = lax.scan(improve, start, None, GAUSS_NEWTON_STEPS)
     error = gap(step)
     return step, jnp.mean(error**2), jnp.abs(error).sum(1).mean()

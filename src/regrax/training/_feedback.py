@@ -1,7 +1,6 @@
 """What a learner sees of its losses in training: all of them, delayed ones, or one action's."""
 
 from abc import abstractmethod
-from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -14,8 +13,6 @@ from regrax.training._distributions import Batch
 
 class Feedback(eqx.Module):
     """What a learner sees of its losses; regret always counts the losses themselves."""
-
-    name: ClassVar[str]
 
     @abstractmethod
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
@@ -32,7 +29,6 @@ class DelayedFeedback(Feedback):
     [0.0, 1.0, 2.0]
     """
 
-    name: ClassVar[str] = "delayed"
     delay: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
@@ -54,8 +50,6 @@ class BanditFeedback(Feedback):
     >>> (seen.sum(1) == 3).all().item()
     True
     """
-
-    name: ClassVar[str] = "bandit"
 
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
         rounds, actions, count = losses.shape

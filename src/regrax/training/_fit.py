@@ -4,7 +4,9 @@ The draws of a step depend on `key`, the number of the step and the position in 
 training remembers is in its state: a run continued from a reported state gives the same bits as one that never stopped.
 """
 
+import math
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
@@ -16,9 +18,10 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, UInt32
 
 from regrax import _checks as checks
+from regrax._fast_paths import compiled_for
+from regrax.attention import SwapAttention, Transformer
 from regrax.learners import Learner
 from regrax.sharding import Devices, everywhere, here, mesh_of, split, together, total
-from regrax.training._defaults import adam, recipe
 from regrax.training._objectives import Objective
 
 if TYPE_CHECKING:
@@ -83,7 +86,7 @@ class TrainingDiverged(ArithmeticError):
     """The loss stopped being a finite number; `state` is the last one reported good."""
 
     def __init__(self, step: int, state: TrainingState) -> None:
-        good = int(np.max(state.step))
+        good = int(np.asarray(state.step).max())
         super().__init__(
             f"the loss must be finite, got nan or inf at step {step}; the state after step {good} is the "
             "last good one: go on from it with a lower learning rate"
@@ -152,6 +155,64 @@ def fit(
     return _run(state, objective, key, optimizer, plan, callback)
 
 
+class Recipe(NamedTuple):
+    """Adam with a rate that rises over the first twentieth of the steps and falls to zero as a cosine.
+
+    Args:
+        steps: of Adam.
+        batch: sequences per step.
+        chunk: sequences at a time, so that they stay in the processor's cache.
+        rate: the highest learning rate.
+        tail: fraction of the last steps whose models are averaged.
+    """
+
+    steps: int
+    batch: int
+    chunk: int
+    rate: float
+    tail: float
+
+
+LINEAR = Recipe(steps=300, batch=2048, chunk=1024, rate=0.03, tail=0.5)
+DEEP = Recipe(steps=3000, batch=256, chunk=64, rate=0.003, tail=0.1)
+
+
+def recipe(model: Learner) -> Recipe:
+    """The recipe for a model.
+
+    >>> from regrax.learners import Hedge
+    >>> recipe(Hedge(0.1)).batch
+    2048
+    """
+    return DEEP if isinstance(model, Transformer) else LINEAR
+
+
+def slowness(model: Learner) -> float:
+    """How many times as long as one linear layer a model takes per loss, roughly: chunks are as small as it is slow.
+
+    >>> from regrax.learners import Hedge
+    >>> slowness(Hedge(0.1))
+    1.0
+    """
+    heads = model.actions if isinstance(model, SwapAttention) else 1
+    return heads * LINEAR.chunk / recipe(model).chunk
+
+
+@cache
+def adam(rate: float, steps: int) -> "optax.GradientTransformation":
+    """Clipped Adam on a warm-up and cosine schedule; one object per setting, so that it compiles once."""
+    import optax
+
+    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps)
+    chain = optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(schedule, b2=0.99))
+    # one array: a program of a few operations, however many arrays a model has
+    return optax.flatten(chain)
+
+
+CLIP = 1.0
+
+
+@eqx.filter_jit
 def start(model: Learner, optimizer: "optax.GradientTransformation", key: Keys) -> TrainingState:
     """The state before the first step."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
@@ -167,11 +228,14 @@ def _run(
     plan: Plan,
     callback: Callable[[Report], None] | None,
 ) -> Fitted:
-    done, history = int(np.max(state.step)), []
+    done, history = int(np.asarray(state.step).max()), []
+    sequences = plan.steps * plan.pieces * plan.chunk * max(math.prod(_seeds(key)), 1)
+    losses = sequences * objective.horizon * objective.actions
+    advance = compiled_for(losses * slowness(state.model), _advance)
     key, objective, moved = everywhere((key, objective, state), plan.mesh)
     while done < plan.steps:
         count = min(plan.every - done % plan.every, plan.steps - done)
-        moved, losses = _advance(moved, objective, key, optimizer, plan, count)
+        moved, losses = advance(moved, objective, key, optimizer, plan, count)
         losses = np.moveaxis(np.asarray(losses), -1, 0)
         bad = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
         if len(bad):
@@ -184,7 +248,6 @@ def _run(
     return Fitted(state.average, np.concatenate(history) if history else empty, state)
 
 
-@eqx.filter_jit
 def _advance(
     state: TrainingState,
     objective: Objective,
@@ -223,7 +286,8 @@ def _gradient(
         data = objective.draw(plan.chunk, key=jax.random.fold_in(key, index))
         return jax.value_and_grad(objective.loss)(model, split(data, plan.mesh))
 
-    summed = total(piece, (model, objective, key), plan.pieces, plan.mesh)
+    zero = jnp.zeros(()), jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), model)
+    summed = total(piece, (model, objective, key), plan.pieces, zero, plan.mesh)
     return jax.tree.map(lambda part: part / plan.pieces, summed)
 
 

@@ -11,21 +11,18 @@ squared. The expected gradient is that of the regret loss. Replacing $x^\star(S_
 best possible policy, changes the loss by a constant and leaves little noise; but then the answer is in the question.
 """
 
+from functools import cache
+
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from regrax.learners import Learner
-from regrax.theory import minimum_moment, optimal_loss, optimal_policy
+from regrax.learners import Learner, perturbed_leader
+from regrax.theory import minimum_moment, optimal_loss
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
-from regrax.training._objectives import (
-    Objective,
-    check_simplex,
-    check_sizes,
-    columns,
-    draw_blocks,
-    policies,
-)
+from regrax.training._objectives import Loss, Objective, check_simplex, policies, sums_before
+from regrax.training._swap_objectives import Blocks, columns, draw_blocks
 
 
 class HindsightObjective(Objective):
@@ -43,19 +40,16 @@ class HindsightObjective(Objective):
     14.6276164
     """
 
-    actions: int = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
     conditional: bool = eqx.field(static=True, default=False)
     swap: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
-        check_sizes(self.actions, self.horizon)
         check_distribution("distribution", self.distribution)
         if not isinstance(self.distribution, Gaussian):
+            kind = type(self.distribution).__name__
             raise ValueError(
-                "the hindsight loss is a fact about i.i.d. Gaussian losses, got distribution "
-                f"{self.distribution.name}"
+                f"the hindsight loss is a fact about i.i.d. Gaussian losses, got {kind}"
             )
         if self.distribution.covariance is not None and (self.conditional or self.swap):
             raise ValueError(
@@ -66,22 +60,21 @@ class HindsightObjective(Objective):
     def effort(self) -> int:
         return 1 if self.conditional else 2
 
-    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch | Float[Array, "T d d n"]:
+    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch | Blocks:
         if self.swap:
             return draw_blocks(self.horizon, self.actions, count, key)
         return self.distribution.draw(self.horizon, self.actions, count, key=key)
 
-    def loss(self, model: Learner, data: Batch | Float[Array, "T d d n"]) -> Float[Array, ""]:
+    def loss(self, model: Learner, data: Batch | Blocks) -> Loss:
         played = columns(model, data) if self.swap else policies(model, data)
-        played, losses = by_action(played), by_action(data)
-        count = data.shape[-1]
+        played, losses, count = by_action(played), by_action(data), data.shape[-1]
         if self.conditional:
             check_simplex("the conditional mean", model)
             return self.optimum + excess(played, losses).sum() / count
         totals = losses.sum(0)
         best = model.domain.best(totals)
-        errors = (
-            self._norms(played - best[None]).sum() - self.horizon * self._norms(best[None]).sum()
+        errors = self._squared_norms(played - best[None]) - self.horizon * self._squared_norms(
+            best[None]
         )
         least = jnp.sum(totals * best, 0).reshape(-1, count).sum(0)
         return errors / count + jnp.mean(least**2)
@@ -95,11 +88,12 @@ class HindsightObjective(Objective):
             )
         return best_loss(self.actions, self.horizon, self.actions if self.swap else 1)
 
-    def _norms(self, points: Float[Array, "t d m"]) -> Float[Array, "t m"]:
+    def _squared_norms(self, points: Float[Array, "t d m"]) -> Loss:
+        r"""$\sum \langle x, C x \rangle$ over all rounds and sequences, $C$ the covariance of the losses."""
         covariance = self.distribution.covariance  # pyright: ignore[reportAttributeAccessIssue]
         if covariance is None:
-            return jnp.sum(points**2, 1)
-        return jnp.einsum("tim,ij,tjm->tm", points, jnp.asarray(covariance, float), points)
+            return jnp.sum(points**2, 1).sum()
+        return jnp.einsum("tim,ij,tjm->tm", points, jnp.asarray(covariance, float), points).sum()
 
 
 def by_action(array: Float[Array, "T *b d n"]) -> Float[Array, "T d m"]:
@@ -112,12 +106,12 @@ def by_action(array: Float[Array, "T *b d n"]) -> Float[Array, "T d m"]:
 
 def excess(played: Float[Array, "T d m"], losses: Float[Array, "T d m"]) -> Float[Array, "m"]:
     r"""$\sum_t \|\pi_t - \pi^*_t(S_{t-1})\|^2$: what each sequence loses beyond the best possible policy."""
-    before = jnp.moveaxis(jnp.cumsum(losses, 0) - losses, 1, 2)
-    remaining = jnp.arange(losses.shape[0], 0, -1)[:, None]
-    best = optimal_policy(before, jnp.broadcast_to(remaining, before.shape[:2]))
-    return jnp.sum((jnp.moveaxis(played, 1, 2) - best) ** 2, (0, 2))
+    remaining = np.arange(losses.shape[0], 0, -1)[:, None]  # rounds
+    best = perturbed_leader(sums_before(losses), remaining**0.5, axis=1)
+    return jnp.sum((played - best) ** 2, (0, 1))
 
 
+@cache
 def best_loss(actions: int, rounds: int, blocks: int = 1) -> float:
     r"""$L^*$, the least that any policy can have; over $b$ independent blocks $b L^* + b (b - 1) T (E m)^2$.
 

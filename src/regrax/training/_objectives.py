@@ -1,41 +1,100 @@
 r"""What training minimises: functions of the regret of a model on drawn loss sequences.
 
 An objective draws data from a key and gives the loss of a model on it. The plain regret loss $E[h(R)]$ sees losses and
-policies only. On losses whose mean is the same for all actions its gradient is taken against a baseline
-(`regrax.training._surrogates`), which changes the noise and nothing else.
+policies only; over groups of $N$ sequences Park et al. (2024) weight it,
+
+    E[ sum_j h(R_j) f(R_j, k) / sum_j f(R_j, k) ],        N = 1 is the plain E[h(R)]
+
+**Baseline.** Let every action's loss have the same mean given the past. Then $E[R]$ is the same for every policy, its
+gradient is zero, and subtracting any constant from the weight $w_n = \partial L / \partial R_n$ of a sequence keeps the
+expected gradient. For $h(R) = R^2$ the constant $2 E[R]$ takes the gradient's noise from $E[R^2]$ down to
+$\mathrm{Var}[R]$: from 14.8 to 0.47 at $d = 3$, $T = 20$. It knows nothing of which action was best.
 """
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
-from regrax.attention import SwapAttention, TrainableLearner
+from regrax.attention import TrainableLearner
 from regrax.domains import Simplex
 from regrax.learners import HostLearner, Learner, rollout
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
 from regrax.training._feedback import Feedback
-from regrax.training._surrogates import (
-    Surrogate,
-    Weight,
-    baselined,
-    exponential,
-    grouped,
-    surrogate_function,
-)
+
+Regrets = Float[Array, "n"]
+Loss = Float[Array, ""]
+Surrogate = Callable[[Regrets], Regrets]
+Weight = Callable[[Regrets, float], Regrets]
+
+SURROGATES: dict[str, Surrogate] = {
+    "square": jnp.square,
+    "positive": jax.nn.relu,
+    "positive-square": lambda regret: jax.nn.relu(regret) ** 2,
+    "softplus": jax.nn.softplus,
+    "identity": lambda regret: regret,
+}
+
+
+def surrogate_function(surrogate: str | Surrogate) -> Surrogate:
+    """A surrogate by name, or the function itself.
+
+    >>> import jax.numpy as jnp
+    >>> surrogate_function("positive-square")(jnp.array([-1.0, 3.0])).tolist()
+    [0.0, 9.0]
+    """
+    if callable(surrogate):
+        return surrogate
+    if surrogate not in SURROGATES:
+        known = ", ".join(SURROGATES)
+        raise ValueError(f"surrogate must be a function or one of {known}, got {surrogate!r}")
+    return SURROGATES[surrogate]
+
+
+def exponential(regret: Regrets, sharpness: float) -> Regrets:
+    r"""$f(R, k) = e^{k (R - \max R)}$: the shift cancels in the ratio and keeps the exponential finite.
+
+    >>> import jax.numpy as jnp
+    >>> exponential(jnp.array([0.0, 1.0]), 1.0).tolist()
+    [0.3679, 1.0]
+    """
+    return jnp.exp(sharpness * (regret - lax.stop_gradient(regret.max())))
+
+
+def baselined(
+    loss: Callable[[Regrets], Loss],
+    regrets: Regrets,
+    group_size: int,
+) -> Loss:
+    """`loss(regrets)`, with a gradient less the mean weight of the other groups' sequences.
+
+    Leaving a sequence's own group out keeps the baseline independent of it, so the gradient has no bias at all.
+    """
+    value, weights = jax.value_and_grad(loss)(lax.stop_gradient(regrets))
+    groups = weights.reshape(-1, group_size)
+    others = (groups.sum() - groups.sum(1)) / (weights.size - group_size)
+    centred = (groups - others[:, None]).ravel()
+    change = jnp.vdot(lax.stop_gradient(centred), regrets)
+    return value + change - lax.stop_gradient(change)
 
 
 class Objective(eqx.Module):
     """Data drawn from a key, and the loss of a model on it."""
 
-    actions: eqx.AbstractVar[int]
-    horizon: eqx.AbstractVar[int]
+    actions: int = eqx.field(static=True)
+    horizon: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        checks.at_least("actions", self.actions, 1)
+        checks.at_least("horizon", self.horizon, 1)
 
     @property
     def effort(self) -> int:
@@ -47,7 +106,7 @@ class Objective(eqx.Module):
         """The data of `count` sequences."""
 
     @abstractmethod
-    def loss(self, model: Learner, data: PyTree) -> Float[Array, ""]:
+    def loss(self, model: Learner, data: PyTree) -> Loss:
         """The mean loss over the data; its gradient is what training follows."""
 
 
@@ -79,8 +138,6 @@ class RegretObjective(Objective):
     Reference: Park, Liu, Ozdaglar, Zhang (2024), Do LLM agents have regret?
     """
 
-    actions: int = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
     distribution: Distribution = Gaussian()
     surrogate: str | Surrogate = eqx.field(static=True, default="square")
     feedback: Feedback | None = None
@@ -90,13 +147,11 @@ class RegretObjective(Objective):
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
-        check_sizes(self.actions, self.horizon)
-        surrogate_function(self.surrogate)
         check_distribution("distribution", self.distribution)
         if not isinstance(self.feedback, Feedback | None):
             raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
         checks.at_least("group_size", self.group_size, 1)
-        _warn_flat(self.surrogate, self.distribution)
+        check_surrogate(self.surrogate, self.distribution)
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
         """The losses, and what the model sees of them."""
@@ -107,107 +162,40 @@ class RegretObjective(Objective):
         seen = losses if self.feedback is None else self.feedback.observe(losses, key=sight)
         return losses, seen
 
-    def regrets(self, model: Learner, data: tuple[Batch, Batch]) -> Float[Array, "n"]:
+    def regrets(self, model: Learner, data: tuple[Batch, Batch]) -> Regrets:
         """The regret of the model on every sequence."""
         losses, seen = data
-        return external_regrets(model, policies(model, seen), losses)
+        incurred = jnp.sum(policies(model, seen) * losses, (0, 1))
+        return incurred - model.domain.least(losses.sum(0))
 
-    def loss(self, model: Learner, data: tuple[Batch, Batch]) -> Float[Array, ""]:
+    def loss(self, model: Learner, data: tuple[Batch, Batch]) -> Loss:
         regrets = self.regrets(model, data)
+        if self.baseline and self._is_fair(model) and regrets.size > self.group_size:
+            return baselined(self._aggregate, regrets, self.group_size)
+        return self._aggregate(regrets)
 
-        def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return grouped(
-                values,
-                surrogate_function(self.surrogate),
-                self.group_size,
-                self.weight,
-                self.sharpness,
-            )
+    def _aggregate(self, regrets: Regrets) -> Loss:
+        r"""The mean over groups of $\sum_j h(R_j) f(R_j, k) / \sum_j f(R_j, k)$, $N$ = `group_size`.
 
-        fair = self.baseline and is_fair(self.distribution, model)
-        if fair and regrets.size > self.group_size:
-            return baselined(aggregate, regrets, self.group_size)
-        return aggregate(regrets)
+        >>> import jax.numpy as jnp
+        >>> objective = RegretObjective(actions=3, horizon=20, group_size=2, sharpness=0.0)
+        >>> float(objective._aggregate(jnp.array([1.0, 3.0])))
+        5.0
+        """
+        surrogate = surrogate_function(self.surrogate)
+        if self.group_size == 1:
+            return surrogate(regrets).mean()
 
+        def group(row: Float[Array, "N"]) -> Loss:
+            weights = self.weight(row, self.sharpness)
+            return jnp.sum(surrogate(row) * weights) / weights.sum()
 
-class SwapRegretObjective(Objective):
-    r"""$E[h(\sum_i (\sum_t \langle x_{i,t}, p_{i,t} \rangle - \min_j \sum_t x_{i,t,j}))]$ on Gaussian blocks $x_{i,t}$.
+        return jax.vmap(group)(regrets.reshape(-1, self.group_size)).mean()
 
-    The heads of a `SwapAttention` answer blocks $X \sim N(0, I_{d^2 T})$ of full scale: train, then play
-    `model.calibrated()`.
-
-    Args:
-        actions: number of actions $d$, an integer >= 1.
-        horizon: rounds $T$ per sequence, an integer >= 1.
-        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
-        baseline: lower the noise of the gradient by a baseline, which does not bias it.
-
-    >>> import jax
-    >>> SwapRegretObjective(actions=2, horizon=5).draw(100, key=jax.random.key(0)).shape
-    (5, 2, 2, 100)
-    """
-
-    actions: int = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    surrogate: str | Surrogate = eqx.field(static=True, default="square")
-    baseline: bool = eqx.field(static=True, default=True)
-
-    def __check_init__(self) -> None:
-        check_sizes(self.actions, self.horizon)
-        surrogate_function(self.surrogate)
-        _warn_flat(self.surrogate, Gaussian())
-
-    def draw(self, count: int, *, key: PRNGKeyArray) -> Float[Array, "T d d n"]:
-        return draw_blocks(self.horizon, self.actions, count, key)
-
-    def regrets(self, model: Learner, data: Float[Array, "T d d n"]) -> Float[Array, "n"]:
-        """The swap regret of the heads' columns on every sequence."""
-        suffered = jnp.sum(columns(model, data) * data, (0, 1, 2))
-        return suffered - data.sum(0).min(1).sum(0)
-
-    def loss(self, model: Learner, data: Float[Array, "T d d n"]) -> Float[Array, ""]:
-        regrets = self.regrets(model, data)
-
-        def aggregate(values: Float[Array, "n"]) -> Float[Array, ""]:
-            return surrogate_function(self.surrogate)(values).mean()
-
-        return baselined(aggregate, regrets, 1) if self.baseline else aggregate(regrets)
-
-
-class ClosedLoopSwapObjective(Objective):
-    r"""$E[h(\mathrm{Swap})]$ of real play: $x_{i,t} = \pi_{t,i} \ell_t$, differentiated through the fixed points.
-
-    The model meets in training what it meets in play, so it needs no calibration.
-
-    Args:
-        actions: number of actions $d$, an integer >= 1.
-        horizon: rounds $T$ per sequence, an integer >= 1.
-        distribution: of the losses; by default standard Gaussian.
-        surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
-
-    >>> import jax
-    >>> ClosedLoopSwapObjective(actions=2, horizon=5).draw(8, key=jax.random.key(0)).shape
-    (5, 2, 8)
-    """
-
-    actions: int = eqx.field(static=True)
-    horizon: int = eqx.field(static=True)
-    distribution: Distribution = Gaussian()
-    surrogate: str | Surrogate = eqx.field(static=True, default="square")
-
-    def __check_init__(self) -> None:
-        check_sizes(self.actions, self.horizon)
-        surrogate_function(self.surrogate)
-        check_distribution("distribution", self.distribution)
-
-    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
-        return self.distribution.draw(self.horizon, self.actions, count, key=key)
-
-    def loss(self, model: Learner, data: Batch) -> Float[Array, ""]:
-        check_simplex("swap regret", model)
-        suffered = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
-        kept = jnp.einsum("iin->n", suffered)
-        return surrogate_function(self.surrogate)(kept - suffered.min(1).sum(0)).mean()
+    def _is_fair(self, model: Learner) -> bool:
+        """Whether expected regret is the same for every policy of the model."""
+        mean = self.distribution.mean
+        return mean is not None and (isinstance(model.domain, Simplex) or mean == 0)
 
 
 def policies(model: Learner, losses: Batch) -> Batch:
@@ -226,39 +214,13 @@ def _answered(model: Any, losses: Batch) -> Batch:
         found = model.answer_batch(np.moveaxis(np.asarray(batch), -1, 0))
         return np.moveaxis(found, 0, -1).astype(losses.dtype)
 
-    return jax.pure_callback(answer, jax.ShapeDtypeStruct(losses.shape, losses.dtype), losses)
+    return jax.pure_callback(answer, losses, losses)  # they have its shape and type
 
 
-def columns(model: Learner, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
-    """What the heads of a swap model answer to blocks."""
-    if not isinstance(model, SwapAttention):
-        raise ValueError(f"an objective on blocks trains a SwapAttention, got {model}")
-    return model.columns(blocks)
-
-
-def draw_blocks(
-    horizon: int, actions: int, count: int, key: PRNGKeyArray
-) -> Float[Array, "T d d n"]:
-    """Gaussian blocks: entry `[t, i, :, n]` is $x_{i,t}$."""
-    checks.at_least("count", count, 1)
-    return jax.random.normal(key, (horizon, actions, actions, count))
-
-
-def external_regrets(model: Learner, played: Batch, losses: Batch) -> Float[Array, "n"]:
-    """Regret of what was played against the best point in hindsight, per sequence."""
-    return jnp.sum(played * losses, (0, 1)) - model.domain.least(losses.sum(0))
-
-
-def is_fair(distribution: Distribution, model: Learner) -> bool:
-    """Whether expected regret is the same for every policy of the model."""
-    mean = distribution.mean
-    return mean is not None and (isinstance(model.domain, Simplex) or mean == 0)
-
-
-def check_sizes(actions: int, horizon: int) -> None:
-    """Raise unless an objective can be of these sizes."""
-    checks.at_least("actions", actions, 1)
-    checks.at_least("horizon", horizon, 1)
+def sums_before(losses: Batch) -> Batch:
+    r"""$S_{t-1}$, the sum of the losses before each round."""
+    start = jnp.zeros(losses.shape[1:], losses.dtype)
+    return lax.scan(lambda total, loss: (total + loss, total), start, losses)[1]
 
 
 def check_simplex(what: str, model: Learner) -> None:
@@ -269,7 +231,9 @@ def check_simplex(what: str, model: Learner) -> None:
         )
 
 
-def _warn_flat(surrogate: str | Surrogate, distribution: Distribution) -> None:
+def check_surrogate(surrogate: str | Surrogate, distribution: Distribution) -> None:
+    """Raise unless the surrogate is known, and warn where it leaves regret without a gradient."""
+    surrogate_function(surrogate)
     if surrogate == "identity" and distribution.mean is not None:
         warnings.warn(
             "surrogate identity has no gradient on these losses: expected regret is the same for every policy",

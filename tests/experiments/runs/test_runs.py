@@ -18,7 +18,7 @@ from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model, save_model
 from regrax.cli import main
 from regrax.experiments import Store
-from regrax.experiments.runs import TrainConfig, train
+from regrax.experiments.runs import TrainConfig, measure, train
 
 QUICK_RUN = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
 COMMAND = ["train", "--model", "linear", "--actions", "2", "--horizon", "5"]
@@ -73,6 +73,29 @@ def test_seeds_do_not_depend_on_each_other(whole, tmp_path):
     (alone,) = train(one, tmp_path)
     together = load_model(whole / "seed-1").model
     np.testing.assert_allclose(alone.model.values, together.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "counts"),
+    [
+        ({}, (10_000, 4096)),
+        ({"steps": 2, "batch": 64}, (128, 128)),
+        ({"steps": 1, "batch": 1}, (2, 2)),
+        ({"steps": 2, "batch": 64, "sequences": 500}, (500, 500)),
+    ],
+)
+def test_a_short_training_is_measured_on_as_many_sequences_as_it_drew(monkeypatch, changes, counts):
+    asked = []
+    for name, found in (
+        ("evaluate", training.Evaluation(1.0, 0.1, 1.0)),
+        ("fit_step_size", training.StepFit(*[0.0] * 5)),
+    ):
+        monkeypatch.setattr(
+            f"regrax.experiments.runs._measure.{name}",
+            lambda *_, sequences, found=found, **__: asked.append(sequences) or found,
+        )
+    measure(LinearAttention.hedge(2, 0.3), TrainConfig("linear", 2, 5, **changes))
+    assert tuple(asked) == counts
 
 
 def test_a_finished_run_is_read_not_repeated(whole):
@@ -152,8 +175,9 @@ def test_the_command_prints_the_measures_of_each_seed(
     small = [*COMMAND, "--steps", "60", "--batch", "256", "--out", str(out), "--json"]
     main(small)
     (row,) = json.loads(capsys.readouterr().out)["seeds"]
-    assert set(row) == {"seed", "loss", "optimal_loss", "step_size", "total_variation", "seconds"}
-    assert row["loss"] > row["optimal_loss"] > 0
+    measured = {"loss", "loss_error", "optimal_loss", "step_size", "total_variation"}
+    assert set(row) == {"seed", *measured, "seconds"}
+    assert row["loss"] > row["optimal_loss"] > row["loss_error"] > 0
     with pytest.raises(SystemExit, match="2"):
         main(small)
     assert "holds a training already: --resume goes on" in capsys.readouterr().err

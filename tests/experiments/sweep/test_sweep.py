@@ -270,7 +270,7 @@ def test_operations_are_counted_as_by_hand_and_as_by_the_compiler():
         operations(lambda x: jax.lax.while_loop(lambda y: y < 1, lambda y: y + 1, x), 0.0) is None
     )
     config = TrainConfig("transformer", 3, 20)
-    model = jax.tree.map(lambda leaf: leaf[0], config.build_models())
+    model = config.build_models()
     objective = config.build_objective()
     data = objective.draw(64, key=jax.random.key(0))
     gradient = jax.value_and_grad(objective.loss)

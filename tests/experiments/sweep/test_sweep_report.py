@@ -62,7 +62,7 @@ def test_groups_recover_the_gaps_and_tell_settings_apart():
         "transformer 2x16",
         "transformer 4x16",
     }
-    both = groups([*made(rate=0.1), *made(rate=0.2)])
+    both = groups([*made((2,), (10,), rate=0.1), *made((2,), (10,), rate=0.2)])
     assert {"linear, rate 0.1", "linear, rate 0.2"} <= {group.label for group in both}
 
 

@@ -32,11 +32,11 @@ def kernel():
 
 @pytest.fixture(scope="session")
 def quick_cases():
-    """What Python plays in a game of two and one of three players."""
-    from tests.show.explorer.golden import games, goldens
+    """What Python plays in a game of two players, and learners of each kind in one of three."""
+    from tests.show.explorer.golden import KINDS, games, goldens
 
     zoo = games()
-    return goldens({name: zoo[name] for name in ("chicken", "jordan")})
+    return goldens({"chicken": zoo["chicken"]}) + goldens({"jordan": zoo["jordan"]}, KINDS)
 
 
 @pytest.fixture(scope="session")

@@ -30,6 +30,8 @@ SPECS = (
     "swap_attention",
     "hedge(0.4479) | blum_mansour(hedge(0.9944))",
 )
+# one of each kind: a learner, a swap learner, a layer; quick tests play the others in one game only
+KINDS = ("hedge(0.4479)", "blum_mansour(hedge(0.9944))", "linear_attention")
 GAPS = {"cce": "cce_gap", "ce": "ce_gap", "swap": "swap_gap", "nash": "nash_gap"}
 
 
@@ -101,11 +103,11 @@ def questions(game, spec):
     return [learner for learner, _ in seats], asked
 
 
-def goldens(chosen):
+def goldens(chosen, specs=SPECS):
     """`(learner, game, question, what Python plays)` for every learner on every game given."""
     cases = []
     with jax.enable_x64(True):
-        for spec in SPECS:
+        for spec in specs:
             for name, game in chosen.items():
                 learners, asked = questions(game, spec)
                 cases.append((spec, name, asked, golden(game, learners)))

@@ -1,9 +1,8 @@
 from ._compare import (
-    LABELS as LABELS,
+    MEASURES as MEASURES,
     SYSTEMS as SYSTEMS,
     Line as Line,
     compare as compare,
-    digits_of as digits_of,
     line as line,
     measures as measures,
     spread as spread,

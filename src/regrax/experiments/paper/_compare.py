@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from regrax.experiments.paper._reproduce import Reproduction
 
 SYSTEMS = {
-    "ball": ("identity, L2 ball", "1/sqrt(Td)"),
-    "linear": ("softmax", "1/sqrt(T)"),
-    "swap": ("softmax columns, fixed point", "1/sqrt(T)"),
+    "ball": ("identity, L2 ball", "Euclidean FTRL", "1/sqrt(Td)"),
+    "linear": ("softmax", "Hedge (entropy FTRL)", "1/sqrt(T)"),
+    "swap": ("softmax columns, fixed point", "Blum-Mansour over Hedge", "1/sqrt(T)"),
 }
+"""By model the operator, the algorithm that it is, and the order of its step."""
 
 
 class Line(NamedTuple):
@@ -73,9 +74,8 @@ def line(
     >>> line("uniform", [1 / 9], "", reported="ce.uniform").verdict
     'matches'
     """
-    ours, known = float(np.mean(values)), ""
-    if exact is not None:
-        known = f"{exact:.{digits + 2}f}".rstrip("0").rstrip(".")
+    ours = float(np.mean(values))
+    known = "" if exact is None else f"{exact:.{digits + 2}f}".rstrip("0").rstrip(".")
     if reported is None:
         return Line(quantity, "", spread(values, digits), known, why)
     paper = REPORTED[reported]
@@ -96,29 +96,24 @@ def compare(reproduction: "Reproduction") -> list[Line]:
     return [one._replace(paper="", verdict="") for one in lines]
 
 
-def _at(reproduction: "Reproduction") -> str:
-    return f"{reproduction.config.actions}, {reproduction.config.horizon}"
-
-
 def _steps(reproduction: "Reproduction") -> Iterator[Line]:
-    config = reproduction.config
-    for cell in reproduction.step_size:
-        at, where = cell.cell, {"single": "single head", "swap": "swap architecture"}
-        if (at.actions, at.horizon) != (config.actions, config.horizon):
-            continue
-        why = f"Monte Carlo over {at.runs} runs of {at.samples} samples; ± is the SD of one run"
-        label = where[at.architecture]
-        yield line(f"k*({_at(reproduction)}), {label}", cell.steps, why, exact=cell.exact)
-        mean, exact = exponent(reproduction.step_size, at.architecture, at.actions)
-        why = "the paper's claim is -1/2 up to logarithms, from a figure without numbers"
-        yield line(f"exponent of k* in T, d = {at.actions}, {label}", [mean], why, exact=exact)
+    sizes = d, T = reproduction.config.actions, reproduction.config.horizon
+    labels = {"single": "single head", "swap": "swap architecture"}
+    for one in reproduction.step_size:
+        at, label = one.cell, labels[one.cell.architecture]
+        if (at.actions, at.horizon) == sizes:
+            why = f"Monte Carlo over {at.runs} runs of {at.samples} samples; ± is the SD of one run"
+            yield line(f"k*({d}, {T}), {label}", one.steps, why, exact=one.exact)
+            mean, exact = exponent(reproduction.step_size, at.architecture, d)
+            why = "the paper's claim is -1/2 up to logarithms, from a figure without numbers"
+            yield line(f"exponent of k* in T, d = {d}, {label}", [mean], why, exact=exact)
 
 
-MEASURES = ("step", "mse", "l1", "total_variation", "per_action", "loss")
-LABELS = {
-    "step": "fitted step", "mse": "policy MSE", "l1": "mean L1 distance", "loss": "population loss",
-    "total_variation": "total variation", "per_action": "error per action",
+MEASURES = {
+    "step": ("fitted step", 5), "mse": ("policy MSE", 8), "l1": ("mean L1 distance", 5),
+    "loss": ("population loss", 4), "total_variation": ("total variation", 5), "per_action": ("error per action", 5),
 }  # fmt: skip
+"""The label of each measure, and how many digits it is printed with."""
 
 
 def measures(measured: Sequence[Measured], actions: int) -> dict[str, list[float]]:
@@ -134,11 +129,6 @@ def measures(measured: Sequence[Measured], actions: int) -> dict[str, list[float
     }
 
 
-def digits_of(measure: str) -> int:
-    """How many digits a measure is printed with."""
-    return {"mse": 8, "loss": 4}.get(measure, 5)
-
-
 def _matching(reproduction: "Reproduction") -> Iterator[Line]:
     if not reproduction.config.has("matching"):
         return
@@ -146,20 +136,22 @@ def _matching(reproduction: "Reproduction") -> Iterator[Line]:
     step = theory.step_size(d, T)
     exact = {"step": step, "loss": theory.loss(step, d, T)}
     here = "training here runs to convergence, the paper's stops short of the optimum"
-    least = theory.optimal_loss(d, T)
-    best = (
-        f"one layer can do no better than the exact value; the best possible policy has {least:.4f}"
-    )
+    best = "one layer can do no better than the exact value; the best possible policy has"
+    best = f"{best} {theory.optimal_loss(d, T):.4f}"
     for name, values in measures(reproduction.measured["linear"], d).items():
+        (label, digits), known = MEASURES[name], exact.get(name, 0.0)
         reported, why = (None, best) if name == "loss" else (f"matching.{name}", here)
-        yield line(
-            LABELS[name], values, why, reported=reported, exact=exact.get(name, 0.0), digits=digits_of(name)
-        )  # fmt: skip
+        yield line(label, values, why, reported=reported, exact=known, digits=digits)
+
+
+def _last(curves: list[list[float]]) -> list[float]:
+    """What every curve ends at."""
+    return [curve[-1] for curve in curves]
 
 
 def _depth(reproduction: "Reproduction") -> Iterator[Line]:
     for depth in reproduction.depth:
-        last = {n: [curve[-1] for curve in one.regret] for n, one in depth.policies.items()}
+        last = {name: _last(one.regret) for name, one in depth.policies.items()}
         at, limit = f"R_{reproduction.config.horizon}", last["optimal"][0]
         why = "the models here are trained until they are near the best possible policy"
         for layers in ("2", "4"):
@@ -175,7 +167,7 @@ def _depth(reproduction: "Reproduction") -> Iterator[Line]:
 
 def _cce(reproduction: "Reproduction") -> Iterator[Line]:
     for one in reproduction.equilibrium if reproduction.config.has("cce") else ():
-        final = {name: gaps.final("cce_gap") for name, gaps in one.gaps.items()}
+        final = {name: _last(gaps["cce_gap"]) for name, gaps in one.gaps.items()}
         why = "converged one-layer play is Hedge at k*, the exact value; the paper's gap is that of a longer step"
         best = final["hedge"][0]
         yield line("CCE gap, 1 layer", final["linear"], why, reported="cce.1", exact=best)
@@ -195,21 +187,22 @@ def _ce(reproduction: "Reproduction") -> Iterator[Line]:
     for one in reproduction.equilibrium if reproduction.config.has("ce") else ():
         for name, reason in why.items():
             for gap, text, more in (("ce_gap", "CE", ""), ("swap_gap", "full-swap", "_swap")):
-                best = one.gaps["blum_mansour_best"].final(gap)[0] if name == "calibrated" else None
-                values, reported = one.gaps[name].final(gap), f"ce.{name}{more}"
+                best = _last(one.gaps["blum_mansour_best"][gap])[0]
+                best = best if name == "calibrated" else None
+                values, reported = _last(one.gaps[name][gap]), f"ce.{name}{more}"
                 yield line(
                     f"{text} gap, {name} heads", values, reason, reported=reported, exact=best
                 )
         reason = "trained through the fixed point on real play, no calibration"
-        yield line("CE gap, closed-loop heads", one.gaps["closed"].final("ce_gap"), reason)
+        yield line("CE gap, closed-loop heads", _last(one.gaps["closed"]["ce_gap"]), reason)
         for name, text in (("blum_mansour", "classical Blum-Mansour"), ("uniform", "uniform play")):
-            values = one.gaps[name].final("ce_gap")
+            values = _last(one.gaps[name]["ce_gap"])
             yield line(f"CE gap, {text}", values, "", reported=f"ce.{name}")
 
 
 def _systems(reproduction: "Reproduction") -> Iterator[Line]:
     for one in reproduction.table_one:
-        for name, (operator, scale) in SYSTEMS.items():
+        for name, (operator, _, scale) in SYSTEMS.items():
             values = [measured.step_size for measured in reproduction.measured[name]]
             why = f"the paper gives the order, {scale}, and no number"
             yield line(f"step, {operator}", values, why, exact=one.steps[name])

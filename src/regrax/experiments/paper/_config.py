@@ -1,6 +1,7 @@
 """What is reproduced, and on what scale."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, get_args
 
 from regrax.experiments.runs import TrainConfig
@@ -8,6 +9,8 @@ from regrax.experiments.runs import TrainConfig
 SEEDS = 3
 LARGE_BATCH = 4096
 """Sequences per step of one layer: more than by default, for another digit of the step."""
+QUICK_TRANSFORMER = {"width": 16, "heads": 2, "rate": 0.006}
+"""Transformers of a quick run: of half the width they learn as much of as many sequences, in half the time."""
 Name = Literal["step-size", "matching", "depth", "cce", "ce", "table-one", "generalization"]
 
 
@@ -16,7 +19,7 @@ class ReproduceConfig:
     """What is reproduced: the paper has three actions and twenty rounds; for others nothing was reported.
 
     Args:
-        quick: All of it, smaller: two minutes instead of half an hour.
+        quick: All of it, smaller: one minute instead of half an hour.
         actions: The number of actions d.
         horizon: The number of rounds T.
         only: Only these of the experiments.
@@ -51,33 +54,28 @@ class ReproduceConfig:
 
     def trainings(self) -> dict[str, TrainConfig]:
         """The models that the experiments use, by their names."""
-        quick = self.quick
+        deep = partial(self._training, "transformer", **(QUICK_TRANSFORMER if self.quick else {}))
         found = {
-            "linear": self._training("linear", steps=250 if quick else 1000),
+            "linear": self._training("linear", (150, 1000)),
             "linear-hindsight": self._training(
-                "linear", objective="hindsight", steps=100 if quick else 1000, batch=None if quick else 2 * LARGE_BATCH
+                "linear", (100, 1000), (2048, 2 * LARGE_BATCH), objective="hindsight"
             ),
-            "full": self._training("full", steps=1000),
-            "ball": self._training("linear", operator="ball", steps=150 if quick else 1000),
-            "swap": self._training("swap", steps=100 if quick else 1000),
-            "swap-closed": self._training(
-                "swap", objective="swap-closed", steps=100 if quick else 400, batch=256 if quick else 512
-            ),
-        }  # fmt: skip
-        for layers, steps, few in ((2, 2000, 500), (4, 1500, 400)):
-            deep: Any = {"layers": layers, "steps": few if quick else steps}
-            deep |= {"batch": 64} if quick else {}
-            name = f"transformer-{layers}"
-            found[name] = self._training("transformer", **deep)
-            found[f"{name}-hindsight"] = self._training(
-                "transformer", objective="hindsight", **deep
-            )
-        left_out = ("full", "transformer-2-hindsight", "transformer-4-hindsight") if quick else ()
-        return {name: one for name, one in found.items() if name not in left_out}
+            "full": self._training("full", (1000, 1000)),
+            "ball": self._training("linear", (150, 1000), operator="ball"),
+            "swap": self._training("swap", (100, 1000)),
+            "swap-closed": self._training("swap", (100, 400), (256, 512), objective="swap-closed"),
+            "transformer-2": deep((900, 2000), layers=2),
+            "transformer-2-hindsight": deep((500, 2000), layers=2, objective="hindsight"),
+            "transformer-4": deep((600, 1500), layers=4),
+            "transformer-4-hindsight": deep((400, 1500), layers=4, objective="hindsight"),
+        }
+        left_out = ("full", "transformer-2-hindsight", "transformer-4-hindsight")
+        return {name: one for name, one in found.items() if not self.quick or name not in left_out}
 
-    def _training(self, model: Any, **more: Any) -> TrainConfig:
-        deep = model == "transformer"
-        sequences = 2000 if deep else 20_000 if self.quick else 200_000
-        batch = None if deep or self.quick else LARGE_BATCH
-        settings = {"seeds": SEEDS, "sequences": sequences, "batch": batch, **more}
-        return TrainConfig(model, self.actions, self.horizon, **settings)
+    def _training(self, model: Any, steps: Any, batch: Any = None, **more: Any) -> TrainConfig:
+        """The steps and the batch are those of a quick run and of a whole one."""
+        deep, run = model == "transformer", 0 if self.quick else 1
+        batch = batch or ((32, None) if deep else (1024, LARGE_BATCH))
+        sequences = ((500, 2000) if deep else (10_000, 200_000))[run]
+        settings = {"steps": steps[run], "batch": batch[run], "seeds": SEEDS, **more}
+        return TrainConfig(model, self.actions, self.horizon, sequences=sequences, **settings)

@@ -14,7 +14,7 @@ from regrax.experiments.paper._policies import answers
 from regrax.experiments.runs import TrainConfig, Trained
 from regrax.learners import Hedge, Learner, Uniform
 from regrax.theory import Optimal
-from regrax.training import BiasedGaussian, Gaussian
+from regrax.training import Batch, BiasedGaussian, Gaussian
 
 MODELS = (
     "linear", "transformer-2", "transformer-4", "transformer-2-hindsight", "transformer-4-hindsight"
@@ -51,7 +51,7 @@ class Depth:
     policies: dict[str, Policies]
 
 
-def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[DepthConfig]:
+def parts(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[DepthConfig]:
     """The one part of the experiment."""
     test, sequences = (2_000, 2_000) if config.quick else (50_000, 100_000)
     return [DepthConfig(config.actions, config.horizon, test, sequences, models)]
@@ -69,36 +69,43 @@ def run(config: DepthConfig, models: dict[str, list[Trained]]) -> Depth:
         "optimal": [Optimal(config.horizon)],
         **{name: [one.model for one in models[name]] for name in config.models},
     }
-    targets = [answers(everyone[name][0], plain) for name in ("hedge", "optimal")]
     least = theory.optimal_loss(config.actions, config.horizon)
-    return Depth(
-        least, {name: _measured(who, biased, plain, targets, least) for name, who in everyone.items()}
-    )  # fmt: skip
+    targets = answers(hedge, plain), answers(everyone["optimal"][0], plain)
+    found = {n: _measured(who, biased, plain, *targets, least) for n, who in everyone.items()}
+    return Depth(least, found)
 
 
 def _measured(
-    learners: Sequence[Learner],
+    who: Sequence[Learner],
     biased: Float[Array, "T d m"],
-    plain: Float[Array, "T d n"],
-    targets: Sequence[Float[Array, "T d n"]],
+    plain: Batch,
+    hedge: Batch,
+    optimal: Batch,
     least: float,
 ) -> Policies:
-    played = [answers(learner, plain) for learner in learners]
-    hedge, optimal = targets
+    played = [answers(learner, plain) for learner in who]
     return Policies(
-        [running_regret(answers(learner, biased), biased) for learner in learners],
-        [least + float(((p - optimal) ** 2).sum((0, 1)).mean()) for p in played],
-        [distance(p, hedge) for p in played],
-        [distance(p, optimal) for p in played],
+        [np.asarray(running_regret(answers(one, biased), biased), float).tolist() for one in who],
+        [least + float(excess(p, optimal)) for p in played],
+        [float(distance(p, hedge)) for p in played],
+        [float(distance(p, optimal)) for p in played],
     )
 
 
-def running_regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> list[float]:
+@jax.jit
+def running_regret(played: Batch, losses: Batch) -> Float[Array, "T"]:
     """The mean regret of rounds 1 to t, for every t."""
     suffered = jnp.cumsum(jnp.sum(played * losses, 1), 0)
-    return np.asarray((suffered - jnp.cumsum(losses, 0).min(1)).mean(1), float).tolist()
+    return (suffered - jnp.cumsum(losses, 0).min(1)).mean(1)
 
 
-def distance(played: Float[Array, "T d n"], other: Float[Array, "T d n"]) -> float:
+@jax.jit
+def excess(played: Batch, optimal: Batch) -> Float[Array, ""]:
+    """The population loss beyond the least: the mean squared distance from the best possible policy."""
+    return ((played - optimal) ** 2).sum((0, 1)).mean()
+
+
+@jax.jit
+def distance(played: Batch, other: Batch) -> Float[Array, ""]:
     """Mean total variation between two policies."""
-    return float(jnp.abs(played - other).sum(1).mean() / 2)
+    return jnp.abs(played - other).sum(1).mean() / 2

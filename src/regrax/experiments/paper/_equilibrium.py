@@ -1,5 +1,6 @@
 """The equilibrium figures: gaps of joint play in a game, and the corollaries at long horizons."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,17 +32,8 @@ class EquilibriumConfig:
     apart: float = 1 + 1e-9
 
 
-@dataclass(frozen=True)
-class Gaps:
-    """Running gaps of joint play, a curve per ordered pair of checkpoints, or one for a fixed learner."""
-
-    cce_gap: list[list[float]]
-    ce_gap: list[list[float]]
-    swap_gap: list[list[float]]
-
-    def final(self, gap: str) -> list[float]:
-        """The gap after the last round, of every pair."""
-        return [curve[-1] for curve in getattr(self, gap)]
+Gaps = dict[str, list[list[float]]]
+"""Running gaps of joint play by name, a curve per ordered pair of checkpoints, or one for a fixed learner."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class Equilibrium:
     path: list[list[float]]
 
 
-def config_of(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[EquilibriumConfig]:
+def parts(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[EquilibriumConfig]:
     """The one part of the experiment."""
     horizons = [20, 100, 500] if config.quick else [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]
     return [EquilibriumConfig(config.actions, config.horizon, horizons, models)]
@@ -102,9 +94,10 @@ def run(config: EquilibriumConfig, models: dict[str, list[Trained]]) -> Equilibr
 
 def _pairs(seeds: Sequence[Learner], game: Game, rounds: int) -> Gaps:
     """Running gaps of every ordered pair of checkpoints: row player by column player."""
-    found = _curves([(row, column) for row in seeds for column in seeds], game, rounds)
-    names = Gaps.__annotations__
-    return Gaps(**{n: [np.asarray(curves[n], float).tolist() for curves in found] for n in names})
+    plays = [play(game, pair, rounds) for pair in itertools.product(seeds, repeat=2)]
+    found = [running_gaps(one, game) for one in plays]
+    names = ("cce_gap", "ce_gap", "swap_gap")
+    return {n: [np.asarray(curves[n], float).tolist() for curves in found] for n in names}
 
 
 def _long(
@@ -114,24 +107,13 @@ def _long(
 
     Every step is played to the last horizon, by one program, and read off at its own.
     """
-    found: dict[str, list[float]] = {}
-    d = game.sizes[0]
+    found, d = {}, game.sizes[0]
     own = [theory.step_size(d, horizon) for horizon in horizons]
     with jax.enable_x64(True):
         for suffix, steps in (("", own), ("_fixed", [fixed] * len(own))):
-            both = [(step, apart * step) for step in steps]
-            pairs = [tuple(Hedge(step) for step in pair) for pair in both]
-            heads = [tuple(BlumMansour(Hedge(d * step)) for step in pair) for pair in both]
-            for gap, seated in (("cce", pairs), ("ce", heads)):
-                found[gap + suffix] = [
-                    float(curves[f"{gap}_gap"][horizon - 1])
-                    for horizon, curves in zip(
-                        horizons, _curves(seated, game, max(horizons)), strict=True
-                    )
-                ]
+            for gap, learner in (("cce", Hedge), ("ce", lambda k: BlumMansour(Hedge(d * k)))):
+                pairs = [(learner(k), learner(apart * k)) for k in steps]
+                curves = [running_gaps(play(game, two, max(horizons)), game) for two in pairs]
+                ends = zip(curves, horizons, strict=True)
+                found[gap + suffix] = [float(one[f"{gap}_gap"][T - 1]) for one, T in ends]
     return found
-
-
-def _curves(pairs: Sequence[tuple[Learner, ...]], game: Game, rounds: int) -> list[dict[str, Any]]:
-    """Running gaps of every pair of learners."""
-    return [running_gaps(play(game, pair, rounds), game) for pair in pairs]

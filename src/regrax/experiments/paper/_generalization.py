@@ -5,9 +5,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
+from regrax._fast_paths import compiled_for
 from regrax.experiments.paper._config import ReproduceConfig
 from regrax.experiments.paper._policies import answers
 from regrax.experiments.runs import TrainConfig, Trained
@@ -25,7 +26,7 @@ from regrax.learners import (
 )
 from regrax.regret import external_regret
 from regrax.theory import Optimal
-from regrax.training import Alternating, BiasedGaussian, Drifting, Gaussian, StudentT
+from regrax.training import Alternating, Batch, BiasedGaussian, Drifting, Gaussian, StudentT
 
 MODELS = ("linear", "swap", "transformer-2", "transformer-4")
 FAMILIES = {
@@ -58,9 +59,7 @@ class Generalization:
     regret: dict[str, dict[str, float]]
 
 
-def config_of(
-    config: ReproduceConfig, models: dict[str, TrainConfig]
-) -> list[GeneralizationConfig]:
+def parts(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[GeneralizationConfig]:
     """A part per number of rounds: the trained horizon, and unless `quick` also a shorter and a longer one."""
     own, count = config.horizon, 2000 if config.quick else 4000
     rounds = [own] if config.quick else [max(2, own // 4), own, 5 * own]
@@ -72,13 +71,20 @@ def run(config: GeneralizationConfig, models: dict[str, list[Trained]]) -> Gener
     key, sizes = jax.random.key(config.seed), (config.rounds, config.actions)
     learners = _everyone(config, {name: models[name][0].model for name in MODELS})
     found: dict[str, dict[str, float]] = {name: {} for name in learners}
-    for index, (family, distribution) in enumerate(FAMILIES.items()):
-        losses = distribution.draw(*sizes, config.sequences, key=jax.random.fold_in(key, index))
+    for family, losses in compiled_for(0, _drawn)(key, *sizes, config.sequences).items():
         for name, learner in learners.items():
-            found[name][family] = regret(answers(learner, losses), losses)
-    for name, learner in learners.items():
-        found[name]["adversarial"] = adversarial_regret(learner, *sizes)
+            found[name][family] = float(regret(answers(learner, losses), losses))
+    for name, worst in compiled_for(0, adversarial_regrets)(learners, *sizes).items():
+        found[name]["adversarial"] = float(worst)
     return Generalization(config.rounds, found)
+
+
+def _drawn(key: PRNGKeyArray, rounds: int, actions: int, count: int) -> dict[str, Batch]:
+    """Losses of every family."""
+    return {
+        family: distribution.draw(rounds, actions, count, key=jax.random.fold_in(key, index))
+        for index, (family, distribution) in enumerate(FAMILIES.items())
+    }
 
 
 def _everyone(config: GeneralizationConfig, trained: dict[str, Any]) -> dict[str, Learner]:
@@ -101,17 +107,21 @@ def _everyone(config: GeneralizationConfig, trained: dict[str, Any]) -> dict[str
     }
 
 
-def regret(played: Float[Array, "T d n"], losses: Float[Array, "T d n"]) -> float:
+@jax.jit
+def regret(played: Batch, losses: Batch) -> Float[Array, ""]:
     """Mean external regret over sequences."""
-    return float((jnp.sum(played * losses, (0, 1)) - losses.sum(0).min(0)).mean())
+    return (jnp.sum(played * losses, (0, 1)) - losses.sum(0).min(0)).mean()
 
 
-def adversarial_regret(learner: Learner, rounds: int, actions: int) -> float:
+def adversarial_regrets(learners: dict[str, Learner], rounds: int, actions: int) -> dict[str, Any]:
     """Regret when each round's most likely action loses 1 and the others nothing."""
 
     def adversary(shown: Vectors, _: None) -> Vectors:
         return (jax.nn.one_hot(jnp.argmax(shown[0]), actions),)
 
-    seats = init_seats((learner,), (actions,), rounds, None)
-    whole = jax.jit(lambda seats: scan_rounds((learner,), adversary, seats, rounds)[1])(seats)
-    return float(external_regret(whole.policies[0], whole.losses[0]))
+    def worst(learner: Learner) -> Any:
+        seats = init_seats((learner,), (actions,), rounds, None)
+        whole = scan_rounds((learner,), adversary, seats, rounds)[1]
+        return external_regret(whole.policies[0], whole.losses[0])
+
+    return {name: worst(learner) for name, learner in learners.items()}

@@ -1,20 +1,30 @@
 """What a learner plays on many loss sequences at once."""
 
 import math
+import threading
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
+from regrax._fast_paths import compiled_for
+from regrax.attention import Transformer
 from regrax.learners import Learner
+from regrax.theory import Optimal
 from regrax.training import Batch, policies
 
 SEQUENCES_PER_CHUNK = 250
+COMPILING = threading.Lock()
+"""Held while a program is made, lest two experiments that share it make it twice."""
 
 
-@jax.jit
 def answers(learner: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence, a few sequences at a time so that they stay in the processor's cache."""
+    slowness = 16 if isinstance(learner, Optimal | Transformer) else 1
+    with COMPILING:
+        return compiled_for(slowness * losses.size, _answers)(learner, losses)
+
+
+def _answers(learner: Learner, losses: Batch) -> Batch:
     rounds, actions, count = losses.shape
     few = math.gcd(count, SEQUENCES_PER_CHUNK)
     parts = jnp.moveaxis(losses.reshape(rounds, actions, -1, few), 2, 0)

@@ -1,67 +1,49 @@
 """The whole reproduction: train what is missing, compute what is missing, and keep it."""
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from regrax.experiments._pool import Pool, Tell, Threads, run_all
 from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import Store
-from regrax.experiments.paper import (
-    _depth,
-    _equilibrium,
-    _generalization,
-    _step_size,
-    _table_one,
-)
+from regrax.experiments.paper import _depth, _equilibrium, _generalization, _step_size, _table_one
 from regrax.experiments.paper._config import ReproduceConfig
 from regrax.experiments.paper._depth import Depth
 from regrax.experiments.paper._equilibrium import Equilibrium
 from regrax.experiments.paper._generalization import Generalization
 from regrax.experiments.paper._step_size import Steps
 from regrax.experiments.paper._table_one import Systems
-from regrax.experiments.runs import Measured, TrainConfig, Trained, train
+from regrax.experiments.runs import Measured, Trained, train
 
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
 
 
 class Experiment(NamedTuple):
-    """A figure or table: its names in the command, the models it needs, its parts, and how each is computed."""
+    """A figure or table: its names in the command, and what its parts give.
+
+    Its module says which `MODELS` it needs, its `parts` are settings, and `run` computes one of them.
+    """
 
     names: tuple[str, ...]
-    models: tuple[str, ...]
-    parts: Callable[[ReproduceConfig, dict[str, TrainConfig]], list[Any]]
-    run: Callable[[Any, dict[str, list[Trained]]], Any] | None = None
-    kind: Any = None
+    module: ModuleType
+    kind: Any
 
 
 EXPERIMENTS = {
-    "step_size": Experiment(
-        ("step-size",), (), lambda config, _: _step_size.cells(config), _step_size.run, Steps
-    ),
-    "matching": Experiment(("matching",), ("linear", "linear-hindsight", "full"), lambda *_: []),
-    "depth": Experiment(("depth",), _depth.MODELS, _depth.config_of, _depth.run, Depth),
-    "equilibrium": Experiment(
-        ("cce", "ce"),
-        _equilibrium.MODELS,
-        _equilibrium.config_of,
-        _equilibrium.run,
-        Equilibrium,
-    ),
-    "table_one": Experiment(
-        ("table-one",), _table_one.MODELS, _table_one.config_of, _table_one.run, Systems
-    ),
-    "generalization": Experiment(
-        ("generalization",),
-        _generalization.MODELS,
-        _generalization.config_of,
-        _generalization.run,
-        Generalization,
-    ),
+    "step_size": Experiment(("step-size",), _step_size, Steps),
+    "depth": Experiment(("depth",), _depth, Depth),
+    "equilibrium": Experiment(("cce", "ce"), _equilibrium, Equilibrium),
+    "table_one": Experiment(("table-one",), _table_one, Systems),
+    "generalization": Experiment(("generalization",), _generalization, Generalization),
 }
+MATCHING = ("linear", "linear-hindsight", "full")
+"""The models of the experiment that only trains and measures."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +85,7 @@ def reproduce(
         run_all(Threads(), run.first(), run.begin, run.end)
     measured = {name: [one.measured for one in run.trained[name]] for name in run.trainings}
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
-    found = {name: run.found.get(name, []) for name in EXPERIMENTS if name != "matching"}
-    return Reproduction(config, versions, measured, **found)
+    return Reproduction(config, versions, measured, **run.found)
 
 
 class _Run:
@@ -113,15 +94,15 @@ class _Run:
     def __init__(self, config: ReproduceConfig, store: Store, on_progress: OnProgress) -> None:
         self.config, self.store, self.on_progress = config, store, on_progress
         self.waiting = {n: one for n, one in EXPERIMENTS.items() if config.has(*one.names)}
-        used = {model for one in self.waiting.values() for model in one.models}
-        every = config.trainings()
-        self.trainings = {name: every[name] for name in every if name in used}
+        used = set(MATCHING if config.has("matching") else ())
+        used.update(*(one.module.MODELS for one in self.waiting.values()))
+        self.trainings = {name: one for name, one in config.trainings().items() if name in used}
         self.trained: dict[str, list[Trained]] = {}
-        self.found: dict[str, list[Any]] = {}
+        self.found: dict[str, list[Any]] = {name: [] for name in EXPERIMENTS}
 
     def first(self) -> list[str]:
-        """The trainings, and the experiments that wait for none."""
-        return [*self.trainings, *self._ready()]
+        """The trainings, the longest first, and the experiments that wait for none."""
+        return [*reversed(self.trainings), *self._ready()]
 
     def begin(self, pool: Pool, task: str) -> Any:
         """Submit a training or an experiment."""
@@ -137,7 +118,7 @@ class _Run:
 
     def _ready(self) -> list[str]:
         missing = self.trainings.keys() - self.trained.keys()
-        ready = [name for name, one in self.waiting.items() if not missing & set(one.models)]
+        ready = [name for name, one in self.waiting.items() if not missing & set(one.module.MODELS)]
         for name in ready:
             del self.waiting[name]
         return ready
@@ -148,18 +129,14 @@ class _Run:
         return train(config, folder, on_progress=lambda at: tell(at.done / at.total))
 
     def _compute(self, name: str, tell: Tell) -> list[Any]:
-        experiment, kept = EXPERIMENTS[name], []
-        used = {m: one for m, one in self.trainings.items() if m in experiment.models}
-        parts = experiment.parts(self.config, used)
+        _, module, kind = EXPERIMENTS[name]
+        parts = module.parts(
+            self.config, {m: one for m, one in self.trainings.items() if m in module.MODELS}
+        )
+        found = []
         for index, part in enumerate(parts):
             tell(index / len(parts))
-            kept.append(self._kept(name, experiment, part))
+            compute = partial(module.run, part, self.trained)
+            found.append(self.store.result(name, part, kind, compute).result)
         tell(1.0)
-        return kept
-
-    def _kept(self, name: str, experiment: Experiment, part: Any) -> Any:
-        run = experiment.run
-        assert run is not None
-        return self.store.result(
-            name, part, experiment.kind, lambda: run(part, self.trained)
-        ).result
+        return found

@@ -1,6 +1,6 @@
 """Figure 1: the stationary step by Monte Carlo over (d, T), both architectures, beside the exact one."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import jax
@@ -9,7 +9,9 @@ import numpy as np
 from regrax import theory
 from regrax.certify import monte_carlo_steps
 from regrax.experiments.paper._config import ReproduceConfig
-from regrax.experiments.runs import Trained
+from regrax.experiments.runs import TrainConfig, Trained
+
+MODELS = ()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Steps:
         return float(np.std(self.steps, ddof=1))
 
 
-def cells(config: ReproduceConfig) -> list[StepCell]:
+def parts(config: ReproduceConfig, models: dict[str, TrainConfig]) -> list[StepCell]:
     """The grid cell by cell, so that an interrupted run keeps what it has."""
     actions = {2, 3, config.actions} if config.quick else {2, 3, 5, 10, config.actions}
     horizons = {10, 20, 50, config.horizon} | (set() if config.quick else {100, 200})
@@ -56,15 +58,10 @@ def cells(config: ReproduceConfig) -> list[StepCell]:
 
 def run(cell: StepCell, models: dict[str, list[Trained]]) -> Steps:
     """Locate the step of one cell."""
-    key = jax.random.fold_in(jax.random.key(cell.seed), 1000 * cell.actions + cell.horizon)
-    steps = monte_carlo_steps(
-        cell.actions,
-        cell.horizon,
-        key=key,
-        architecture=cell.architecture,
-        samples=cell.samples,
-        runs=cell.runs,
-    )
+    settings = asdict(cell)
+    key = jax.random.key(settings.pop("seed"))
+    key = jax.random.fold_in(key, 1000 * cell.actions + cell.horizon)
+    steps = monte_carlo_steps(**settings, key=key)
     exact = theory.step_size(cell.actions, cell.horizon)
     return Steps(cell, np.asarray(steps, float).tolist(), exact)
 
@@ -73,8 +70,5 @@ def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[floa
     """The slope of log k over log T, estimated and exact."""
     mine = [s for s in points if (s.cell.architecture, s.cell.actions) == (architecture, actions)]
     rounds = np.log([s.cell.horizon for s in mine])
-    slopes = [
-        np.polyfit(rounds, np.log(values), 1)[0]
-        for values in ([s.mean for s in mine], [s.exact for s in mine])
-    ]
-    return float(slopes[0]), float(slopes[1])
+    both = np.polyfit(rounds, np.log([(s.mean, s.exact) for s in mine]), 1)[0]
+    return tuple(both.tolist())

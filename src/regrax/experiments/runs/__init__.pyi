@@ -1,4 +1,4 @@
-from ._config import TrainConfig as TrainConfig
+from ._config import DEEP as DEEP, TrainConfig as TrainConfig
 from ._measure import (
     Measured as Measured,
     Trained as Trained,

@@ -1,16 +1,19 @@
 """What to train and how, as plain settings: they go into a file and come from a command line."""
 
 import copy
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import jax
+    import numpy as np
+    from jaxtyping import UInt32
 
     from regrax.attention import TrainableLearner
     from regrax.training import Objective
+
+    Seeds = UInt32[np.ndarray, "seeds"] | UInt32[jax.Array, "seeds"]
 
 LIMITS = {
     "actions": (2, 10_000),
@@ -25,6 +28,8 @@ LIMITS = {
     "sequences": (2, 10**9),
 }
 """The least and the most of every size."""
+DEEP = ("layers", "heads", "width")
+"""Settings that only a transformer has."""
 COPIES = 6
 """Of the parameters while they are trained: the model, its average, Adam's two moments, gradient and change."""
 
@@ -51,7 +56,8 @@ class TrainConfig:
         rate: The highest learning rate.
         seeds: How many models to train, all at once.
         first_seed: The seed of the first of them.
-        sequences: On how many fresh loss sequences a trained model is measured.
+        sequences: On how many fresh loss sequences a trained model is measured; by default 10,000, or as many as it was
+            trained on if these are fewer.
 
     >>> TrainConfig("linear", actions=3, horizon=20).build_objective().horizon
     20
@@ -67,13 +73,13 @@ class TrainConfig:
     width: int = 32
     distribution: str = "gaussian"
     feedback: str | None = None
-    surrogate: str = "square"
+    surrogate: Literal["square", "positive", "positive-square", "softplus", "identity"] = "square"
     steps: int | None = None
     batch: int | None = None
     rate: float | None = None
     seeds: int = 1
     first_seed: int = 0
-    sequences: int = 20_000
+    sequences: int | None = None
 
     def __post_init__(self) -> None:
         from regrax import _checks as checks
@@ -83,52 +89,64 @@ class TrainConfig:
                 checks.at_least(name, getattr(self, name), least, most)
         if self.rate is not None:
             checks.positive("rate", self.rate)
+        if self.operator != "softmax" and self.model not in ("linear", "full"):
+            raise ValueError(
+                f"operator must be softmax for the {self.model} model, got {self.operator}"
+            )
+        self.shapes()
+
+    def shapes(self) -> "TrainableLearner":
+        """The models, with the shapes of their arrays for these; raises ValueError for settings that do not fit."""
+        return _checked_shapes(self.for_any_seed())
+
+    def for_any_seed(self) -> "TrainConfig":
+        """The settings that decide what is compiled."""
         alike = copy.copy(self)
         for name in ("first_seed", "sequences"):
             object.__setattr__(alike, name, getattr(TrainConfig, name))
-        _check_parts(alike)
+        return alike
 
     @property
     def objective_name(self) -> str:
         """The objective, which the model decides where it is not given."""
         return self.objective or ("swap" if self.model == "swap" else "regret")
 
-    def build_models(self) -> "TrainableLearner":
-        """Models with random parameters, one per seed, stacked."""
+    def build_models(self, seeds: "Seeds | None" = None) -> "TrainableLearner":
+        """Models with random parameters, stacked if there are several seeds: a batch of one trains half as fast."""
         import jax
 
+        build = self._build_model if self.seeds == 1 else jax.vmap(self._build_model)
+        return build(self.keys(0, seeds))
+
+    def _build_model(self, key: "jax.Array") -> "TrainableLearner":
         from regrax import attention
 
-        if self.operator != "softmax" and self.model not in ("linear", "full"):
-            raise ValueError(
-                f"operator must be softmax for the {self.model} model, got {self.operator}"
-            )
         if self.model == "transformer":
             sizes = {"layers": self.layers, "heads": self.heads, "width": self.width}
-            return jax.vmap(lambda key: attention.Transformer(self.actions, key=key, **sizes))(
-                self.keys(0)
-            )
+            return attention.Transformer(self.actions, key=key, **sizes)
         if self.model == "swap":
-            return jax.vmap(lambda key: attention.SwapAttention(self.actions, key=key))(
-                self.keys(0)
-            )
-        layer = {"linear": attention.LinearAttention, "full": attention.FullLinearAttention}
-        make: Any = layer[self.model]
-        return jax.vmap(lambda key: make(self.actions, key=key, operator=self.operator))(
-            self.keys(0)
-        )
+            return attention.SwapAttention(self.actions, key=key)
+        layer: Any = {"linear": attention.LinearAttention, "full": attention.FullLinearAttention}
+        return layer[self.model](self.actions, key=key, operator=self.operator)
 
-    def keys(self, purpose: int) -> "jax.Array":
-        """A key per seed; purpose 0 is for the parameters, 1 for the draws."""
+    def keys(self, purpose: int, seeds: "Seeds | None" = None) -> "jax.Array":
+        """The key of the seed, one per seed if there are several; purpose 0 is for the parameters, 1 for the draws."""
         import jax
+        import numpy as np
 
-        roots = [jax.random.key(self.first_seed + i) for i in range(self.seeds)]
-        return jax.numpy.stack([jax.random.fold_in(root, purpose) for root in roots])
+        seeds = self.all_seeds() if seeds is None else seeds
+        if self.seeds == 1:
+            return jax.jit(_key)(seeds[0], np.uint32(purpose))
+        return jax.vmap(jax.jit(_key), (0, None))(seeds, np.uint32(purpose))
+
+    def all_seeds(self) -> "Seeds":
+        """The numbers of the seeds, which a program that serves any of them is given."""
+        import numpy as np
+
+        return np.arange(self.first_seed, self.first_seed + self.seeds).astype(np.uint32)
 
     def build_objective(self) -> "Objective":
         """The objective itself; raises ValueError for settings that do not go together."""
-        from regrax import training
-
         name, swap, sizes = self.objective_name, self.model == "swap", (self.actions, self.horizon)
         if (swap and name == "regret") or (not swap and name.startswith("swap")):
             own = "swap, swap-closed" if swap else "regret"
@@ -136,7 +154,9 @@ class TrainConfig:
                 f"the {self.model} model takes the objectives {own}, hindsight and hindsight-mean, "
                 f"got {name}"
             )
-        losses, feedback = self._losses(), self._feedback()
+        feedback, losses = self._feedback(), self._losses()
+        from regrax import training  # jax is imported for settings that go together
+
         if name == "regret":
             return training.RegretObjective(
                 *sizes, losses, surrogate=self.surrogate, feedback=feedback
@@ -171,18 +191,25 @@ class TrainConfig:
         return parse_feedback(self.feedback)
 
 
+def _key(seed: "jax.Array", purpose: "jax.Array") -> "jax.Array":
+    import jax
+
+    return jax.random.fold_in(jax.random.key(seed), purpose)
+
+
 @lru_cache(1024)
-def _check_parts(config: TrainConfig) -> None:
+def _checked_shapes(config: TrainConfig) -> "TrainableLearner":
     """Build the objective and the models' shapes, once for all seeds."""
+    config.build_objective()
     import equinox as eqx
     import jax
 
     from regrax import _checks as checks
 
-    config.build_objective()
-    leaves = jax.tree.leaves(eqx.filter_eval_shape(config.build_models))
-    parameters = config.seeds * sum(math.prod(leaf.shape) for leaf in leaves)
+    shapes = eqx.filter_eval_shape(config.build_models)
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(shapes))  # of all seeds
     losses = config.seeds * config.horizon * config.actions * min(config.batch or 64, 64)
     needed = 4 * COPIES * (parameters + losses)
     hint = "choose fewer actions, rounds or seeds, or a smaller transformer"
     checks.fits_in_memory("this training", needed, hint)
+    return shapes

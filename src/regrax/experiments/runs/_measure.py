@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import msgspec
 
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import file_of, read_whole, save_model, unpack_model
+from regrax.checkpoints import described, file_of, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
-from regrax.training import evaluate, fit_step_size
+from regrax.training import evaluate, fit_step_size, recipe
 
 MEASURING_SEED = 2**31  # the key of the sequences that models are measured on, the same for all
+# sequences that the loss and the nearest step are measured on, at most; a shorter training takes as many as it drew
+LOSS_SEQUENCES, STEP_SEQUENCES = 10_000, 4096
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ class Trained(NamedTuple):
     operations: int | None = None
 
 
+class _Numbers(msgspec.Struct):
+    measured: Measured
+    seconds: float
+    operations: int | None
+
+
 def measure(
     model: TrainableLearner, config: TrainConfig, *, devices: Devices | None = None
 ) -> Measured:
@@ -62,16 +71,19 @@ def measure(
     >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
     0.3000
     """
-    key, objective = jax.random.key(MEASURING_SEED), config.build_objective()
-    found = evaluate(model, objective, key=key, sequences=config.sequences, devices=devices)
-    near = fit_step_size(model, config.horizon, key=key)
+    key, objective, usual = jax.random.key(MEASURING_SEED), config.build_objective(), recipe(model)
+    batch = config.batch or usual.batch * objective.effort
+    drawn = max(2, (config.steps or usual.steps) * batch)
+    count = config.sequences or min(LOSS_SEQUENCES, drawn)
+    found = evaluate(model, objective, key=key, sequences=count, devices=devices)
+    near = fit_step_size(model, config.horizon, key=key, sequences=min(STEP_SEQUENCES, count))
     return Measured(*found, near.step, near.mse, near.total_variation)
 
 
 def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
     """Write a model with its settings, of one seed, and its numbers, as one checkpoint."""
     model, measured, seconds, operations = trained
-    numbers = {"measured": asdict(measured), "seconds": seconds, "operations": operations}
+    numbers = msgspec.to_builtins(_Numbers(measured, seconds, operations))
     save_model(path, model, config=asdict(config), **numbers)
 
 
@@ -92,7 +104,5 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
             raise ValueError(
                 f"{file} holds a model with {name} = {kept.get(name)!r}, but {value!r} was asked for"
             )
-    try:
-        return Trained(model, Measured(**about["measured"]), about["seconds"], about["operations"])
-    except (KeyError, TypeError):
-        raise ValueError(f"{file} is damaged: it lacks what its model was measured to be") from None
+    numbers = described(file, about, _Numbers)
+    return Trained(model, numbers.measured, numbers.seconds, numbers.operations)

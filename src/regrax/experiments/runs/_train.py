@@ -19,18 +19,19 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import msgspec
 import numpy as np
 
+from regrax._fast_paths import compiled_for
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import pack, read_header, read_whole, unpack
-from regrax.distributed import from_first, is_first
+from regrax.checkpoints import described, pack, read_header, read_whole, unpack
 from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
-from regrax.sharding import Devices
+from regrax.sharding import Devices, from_first, is_first
 from regrax.training import (
     Report,
     TrainingDiverged,
@@ -44,6 +45,13 @@ from regrax.training import (
 
 REPORTS_PER_RUN = 100
 STATE = "state.safetensors"
+
+
+class _Reached(msgspec.Struct):
+    """How far a state is."""
+
+    step: int
+    seconds: float
 
 
 def train(
@@ -83,16 +91,7 @@ def train(
         kept = msgspec.msgpack.decode(held, type=dict[str, bytes])
         if kept and STATE not in kept:
             return run.read(kept)
-        model = run.fit(run.state(kept[STATE]) if kept else None, devices)
-        return run.finish([measured(model, i, config, devices) for i in range(config.seeds)])
-
-
-def measured(
-    stacked: TrainableLearner, index: int, config: TrainConfig, devices: Devices | None
-) -> Trained:
-    """One of several models, and what it is worth."""
-    model = jax.tree.map(lambda leaf: leaf[index], stacked)
-    return Trained(model, measure(model, config, devices=devices), 0.0)
+        return run.finish(run.fit(run.state(kept[STATE]) if kept else None, devices), devices)
 
 
 def check_alike(config: TrainConfig) -> None:
@@ -111,7 +110,7 @@ class _Run:
     def __init__(
         self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
     ) -> None:
-        shapes = eqx.filter_eval_shape(config.build_models)
+        shapes = config.shapes()
         usual = recipe(shapes)
         self.config, self.folder, self.tell, self.save_every = (
             config,
@@ -136,7 +135,7 @@ class _Run:
         files = [self.folder / name for name in self.seeds]
         if not all(file.exists() for file in files):
             files = [file for file in (self.folder / STATE,) if file.exists()]
-            self.kept.cut("step", _about(files[0])["step"] if files else 0)
+            self.kept.cut("step", _reached(files[0], read_whole(files[0])).step if files else 0)
         else:
             (self.folder / STATE).unlink(missing_ok=True)  # of a process killed when all was done
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
@@ -148,21 +147,27 @@ class _Run:
 
     def state(self, data: bytes) -> TrainingState:
         """The state to go on from."""
-        about = read_header(data, self.folder / STATE, len(data)).about
-        self.before, self.first = about["seconds"], about["step"]
-        template = eqx.filter_eval_shape(
-            lambda: start(self.config.build_models(), self.optimizer, self.config.keys(1))
-        )
+        reached = _reached(self.folder / STATE, data)
+        self.before, self.first = reached.seconds, reached.step
+        seeds = self.config.all_seeds()
+        template, _ = eqx.filter_eval_shape(_begin, self.config, self.optimizer, seeds)
         return unpack(data, self.folder / STATE, template, exact=True)
+
+    def begin(self) -> tuple[TrainingState, Any]:
+        """The state before the first step, and the key of the draws."""
+        seeds = self.config.all_seeds()
+        begin = compiled_for(seeds.size, _begin)
+        return begin(self.config.for_any_seed(), self.optimizer, seeds)
 
     def fit(self, state: TrainingState | None, devices: Devices | None) -> TrainableLearner:
         """Train to the end, from a state or from the start."""
         self._report(self.first)
+        state, key = self.begin() if state is None else (state, self.config.keys(1))
         try:
             return fit(
-                self.config.build_models(),
+                state.model,
                 self.config.build_objective(),
-                key=self.config.keys(1),
+                key=key,
                 steps=self.steps,
                 batch=self.config.batch,
                 optimizer=self.optimizer,
@@ -176,10 +181,12 @@ class _Run:
                 self.save(error.state)
             raise
 
-    def finish(self, trained: list[Trained]) -> list[Trained]:
-        """Keep the models, and remove the state."""
-        share = self._seconds() / len(trained)
-        trained = [one._replace(seconds=share) for one in trained]
+    def finish(self, fitted: TrainableLearner, devices: Devices | None) -> list[Trained]:
+        """Measure the models and keep them, and remove the state."""
+        models = [fitted] if self.config.seeds == 1 else _unstacked(fitted, self.config.seeds)
+        found = [measure(model, self.config, devices=devices) for model in models]
+        share = self._seconds() / len(models)
+        trained = [Trained(model, one, share) for model, one in zip(models, found, strict=True)]
         if is_first():
             for (name, config), one in zip(self.seeds.items(), trained, strict=True):
                 save_trained(self.folder / name, config, one)
@@ -190,7 +197,7 @@ class _Run:
         """Write a line of metrics, now and then the state, and tell who listens: in the first process."""
         if not is_first():
             return
-        losses = np.asarray(report.losses, float).mean(0)
+        losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
         line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
         self.kept.log(line)
         last = report.step == report.steps
@@ -210,10 +217,22 @@ class _Run:
 
     def save(self, state: TrainingState) -> None:
         """Write the state in the place of the one before."""
-        about = {"step": int(np.max(state.step)), "seconds": self._seconds()}
-        write_whole(self.folder / STATE, pack(state, about))
+        reached = _Reached(int(np.asarray(state.step).max()), self._seconds())
+        write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(reached)))
         self.saved = time.monotonic()
 
 
-def _about(file: Path) -> dict[str, Any]:
-    return read_header(data := read_whole(file), file, len(data)).about
+def _begin(config: TrainConfig, optimizer: Any, seeds: Any) -> tuple[TrainingState, Any]:
+    """The state before the first step and the key of the draws, as one program."""
+    key = config.keys(1, seeds)
+    return start(config.build_models(seeds), optimizer, key), key
+
+
+def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
+    """The model of each seed; taken from arrays of numpy, since indexing those of jax compiles."""
+    held = jax.tree.map(np.asarray, models)
+    return [jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), held) for i in range(seeds)]
+
+
+def _reached(file: Path, data: bytes) -> _Reached:
+    return described(file, read_header(data, file, len(data)).about, _Reached)

@@ -2,23 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cache
 from math import ceil
-from typing import Any
 
-import equinox as eqx
 import jax
 
 from regrax import _checks as checks
 from regrax.experiments._store import digest
-from regrax.experiments.runs import TrainConfig
+from regrax.experiments.runs import DEEP, TrainConfig
 from regrax.training import recipe
 
 CELLS_PER_BATCH = 8  # cells in one vmap: more would not be faster on a processor, and a batch is what a failure loses
-COMPILATION_COST = (
-    1.5e10  # what a batch costs beside its cells, in the unit of their weight; about ten seconds
-)
-DEEP = ("layers", "heads", "width")  # settings that only a transformer has
+COMPILATION_COST = 1.5e10  # of a batch, in the unit of its cells' weight; about ten seconds
 
 Batch = tuple[TrainConfig, ...]
 
@@ -38,15 +32,12 @@ def completed(config: TrainConfig) -> TrainConfig:
     >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=300))
     True
     """
-    for name in ("actions", "horizon"):
-        checks.at_least(name, getattr(config, name), 2)
-    usual = recipe(eqx.filter_eval_shape(config.build_models))
-    batch = config.batch
-    batch = usual.batch * config.build_objective().effort if batch is None else batch
-    checks.at_least("batch", batch, 1)
+    checks.at_least("horizon", config.horizon, 2)
+    usual = recipe(config.shapes())
+    batch = config.batch or usual.batch * config.build_objective().effort
     if batch % min(batch, usual.chunk):
         raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, got {batch}")
-    unused: Any = () if config.model == "transformer" else DEEP
+    unused = () if config.model == "transformer" else DEEP
     return replace(
         config,
         objective=config.objective_name,
@@ -72,22 +63,14 @@ def batches(cells: Iterable[TrainConfig]) -> list[Batch]:
 
 
 def weight(batch: Batch) -> float:
-    """About how long a batch takes, compiling it included: the numbers that training touches."""
-
-    def touched(cell: TrainConfig) -> float:
-        drawn = (cell.steps or 0) * (cell.batch or 0) + cell.sequences
-        return drawn * cell.horizon * (_parameters(replace(cell, rate=None)) + 20 * cell.actions)
-
-    return COMPILATION_COST + sum(map(touched, batch))
+    """About how long a batch takes, compiling it included: the numbers that training touches, alike in every cell."""
+    cell = batch[0]
+    drawn = (cell.steps or 0) * (cell.batch or 0) + (cell.sequences or 0)
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(cell.shapes()))
+    touched = drawn * cell.horizon * (parameters + 20 * cell.actions)
+    return COMPILATION_COST + len(batch) * touched
 
 
 def _parts(group: Sequence[TrainConfig]) -> list[Batch]:
     size = ceil(len(group) / ceil(len(group) / CELLS_PER_BATCH))
     return [tuple(group[at : at + size]) for at in range(0, len(group), size)]
-
-
-@cache
-def _parameters(cell: TrainConfig) -> int:
-    """How many numbers one model has."""
-    leaves = jax.tree.leaves(eqx.filter_eval_shape(cell.build_models))
-    return sum(leaf.size for leaf in leaves)

@@ -11,14 +11,14 @@ r"""A sweep as a TOML file: every setting a value or a list of values, every com
     model = "transformer"
     layers = [2, 4]
 
-The names are those of `rx.TrainConfig`; what is not given is as by default, `sequences` 20,000.
+The names are those of `rx.TrainConfig`; what is not given is as by default, `sequences` 10,000.
 """
 
 import difflib
 import itertools
 import tomllib
 from collections import Counter
-from dataclasses import MISSING, replace
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,7 @@ from typing import Any
 from regrax import _checks as checks
 from regrax._files import read_limited
 from regrax._settings import Setting, settings_of
-from regrax.experiments.runs import TrainConfig
-from regrax.experiments.sweep._cells import DEEP, completed
+from regrax.experiments.runs import DEEP, TrainConfig
 
 MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
@@ -59,33 +58,32 @@ def read_sweep(file: str | Path) -> list[TrainConfig]:
 
 
 def _cells(written: dict[str, Any]) -> list[TrainConfig]:
-    shared = _grid({name: value for name, value in written.items() if name != "cells"})
-    tables = written.get("cells", [{}])
+    tables = written.pop("cells", None)
+    if tables is None:
+        written, tables = {}, [written]
+    shared = {name: _values(name, value) for name, value in written.items()}
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ValueError(f"cells must be tables, each begun by [[cells]], got {tables!r:.60}")
     if not tables:
         raise ValueError("cells must have at least one table, got none")
     found: dict[TrainConfig, None] = {}
     for place, table in enumerate(tables, 1):
-        own = _grid(table)
+        own = {name: _values(name, value) for name, value in table.items()}
         grid = {**shared, **own}
-        _check_grid(grid, own if "cells" in written else shared)
-        for cell in _expanded(grid):
+        _check_grid(grid, own)
+        cells = _expanded(grid)
+        for cell in cells:
             if cell in found:
                 raise ValueError(
                     f"each cell must be asked for once, but [[cells]] table {place} repeats one of an earlier table: "
                     f"{cell.model}, actions {cell.actions}, horizon {cell.horizon}, seed {cell.first_seed}"
                 )
-        found |= _expanded(grid)
+        found |= cells
     return list(found)
 
 
-def _grid(table: dict[str, Any]) -> Grid:
-    """Every setting as a list of its values."""
-    return {name: _values(name, value) for name, value in table.items()}
-
-
 def _values(name: str, value: Any) -> list[Any]:
+    """A setting as a list of its values."""
     if name not in SETTINGS:
         close = difflib.get_close_matches(name, SETTINGS, 1, 0.5)
         hint = f"; did you mean {close[0]}?" if close else ""
@@ -98,9 +96,8 @@ def _values(name: str, value: Any) -> list[Any]:
     if not values:
         raise ValueError(f"{name} must have at least one value, got an empty list")
     typed = [_typed(setting, one) for one in values]
-    if seeds:
-        for one in typed:
-            checks.at_least(name, one, 0)
+    for one in typed if seeds else ():
+        checks.at_least(name, one, 0)
     twice = [one for one, count in Counter(typed).items() if count > 1]
     if twice:
         raise ValueError(f"{name} must list each value once, got {twice[0]!r:.60} twice")
@@ -118,9 +115,8 @@ def _typed(setting: Setting, value: Any) -> Any:
 
 
 def _check_grid(grid: Grid, own: Grid) -> None:
-    for name, setting in SETTINGS.items():
-        if setting.default is MISSING and name not in grid:
-            raise ValueError(f"{name} must be given, but some cells have none")
+    if "model" not in grid:
+        raise ValueError("model must be given, but some cells have none")
     count = prod(map(len, grid.values()))
     if count > MAX_CELLS:
         raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, got {count:,}")
@@ -132,8 +128,7 @@ def _check_grid(grid: Grid, own: Grid) -> None:
 
 def _expanded(grid: Grid) -> dict[TrainConfig, None]:
     """Every combination; those that differ only in what a model does not use are one."""
-    grid = {"sequences": [TEST_SEQUENCES], **grid}
-    seeds, sequences = grid.pop("seeds", [0]), grid.pop("sequences")
+    seeds, sequences = grid.pop("seeds", [0]), grid.pop("sequences", [TEST_SEQUENCES])
     found: dict[TrainConfig, None] = {}
     for values in itertools.product(*grid.values()):
         config = _config(dict(zip(grid, values, strict=True)), grid)
@@ -144,7 +139,11 @@ def _expanded(grid: Grid) -> dict[TrainConfig, None]:
 
 def _config(settings: dict[str, Any], grid: Grid) -> TrainConfig:
     try:
-        return completed(TrainConfig(**settings))
+        config = TrainConfig(**settings)
+        # not before numbers are known to be good
+        from regrax.experiments.sweep._cells import completed
+
+        return completed(config)
     except ValueError as error:
         which = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
         several = any(len(values) > 1 for values in grid.values())

@@ -5,7 +5,7 @@ gives, a sum one for each number it takes; a loop is its body times its length. 
 """
 
 from collections.abc import Callable, Iterator
-from math import prod
+from math import inf, isfinite, prod
 from typing import Any
 
 import jax
@@ -29,15 +29,16 @@ def operations(function: Callable[..., Any], *arguments: Any) -> int | None:
     >>> operations(lambda a, b: a @ b + 1.0, jnp.zeros((2, 3)), jnp.zeros((3, 5)))
     70
     """
-    return _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+    count = _count(jax.make_jaxpr(function)(*arguments).jaxpr)
+    return int(count) if isfinite(count) else None
 
 
-def _count(program: Any) -> int | None:
-    counts = [_of(equation) for equation in program.eqns]
-    return None if None in counts else sum(count for count in counts if count is not None)
+def _count(program: Any) -> float:
+    return sum(map(_of, program.eqns))
 
 
-def _of(equation: Any) -> int | None:
+def _of(equation: Any) -> float:
+    """An integer, or infinite for a loop whose length is not known."""
     name = equation.primitive.name
     if name == "dot_general":
         return 2 * _size(equation.outvars) * _contracted(equation)
@@ -45,13 +46,10 @@ def _of(equation: Any) -> int | None:
         return _size(equation.outvars)
     if name in SUMS:
         return _size(equation.invars)
-    inner = [_count(program) for program in _programs(equation.params)]
-    if not inner:
-        return 0
-    if name == "while" or None in inner:
-        return None
+    if name == "while":
+        return inf
     once = max if name == "cond" else sum  # of the branches, the longest
-    return equation.params.get("length", 1) * once(count or 0 for count in inner)
+    return equation.params.get("length", 1) * once(map(_count, _programs(equation.params)))
 
 
 def _programs(parameters: dict[str, Any]) -> Iterator[Any]:

@@ -7,7 +7,8 @@ DIR/results.csv               a row per finished cell; results.parquet too if py
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -62,11 +63,8 @@ class Row:
         settings = asdict(self.config)
         settings["seed"] = settings.pop("first_seed")
         del settings["seeds"]
-        exact = {"exact_step": self.exact_step, "exact_step_loss": self.exact_step_loss}
-        costs = {"seconds": self.seconds, "operations": self.operations}
-        return {
-            **settings, **asdict(self.measured), **exact, **costs, "checkpoint": self.checkpoint
-        }  # fmt: skip
+        others = ("exact_step", "exact_step_loss", "seconds", "operations", "checkpoint")
+        return settings | asdict(self.measured) | {name: getattr(self, name) for name in others}
 
 
 @cache
@@ -90,19 +88,14 @@ def path_of(folder: Path, cell: TrainConfig) -> Path:
     return folder / "cells" / name_of(cell)
 
 
-def row_of(folder: Path, cell: TrainConfig) -> Row | None:
-    """The row of a cell, or None unless it is here and whole and of these very settings."""
-    path = path_of(folder, cell)
-    try:
-        found = load_trained(path, cell)
-    except (OSError, ValueError, KeyError, TypeError):  # not there, or damaged: to be done again
-        return None
-    return Row(cell, found.measured, found.seconds, found.operations, str(file_of(path)))
-
-
-def write_listing(folder: Path, listing: Listing) -> None:
-    """Note what the sweep in a folder is."""
-    write_whole(folder / "sweep.json", msgspec.json.encode(listing))
+def _rows(folder: Path, cells: Iterable[TrainConfig]) -> Iterator[Row]:
+    """The rows of the cells that are here and whole and of these very settings."""
+    for cell in cells:
+        path = path_of(folder, cell)
+        with suppress(OSError, ValueError, KeyError, TypeError):  # not there, or damaged
+            found = load_trained(path, cell)
+            numbers = found.measured, found.seconds, found.operations
+            yield Row(cell, *numbers, str(file_of(path)))
 
 
 def listing_of(folder: str | Path) -> Listing:
@@ -111,17 +104,15 @@ def listing_of(folder: str | Path) -> Listing:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Listing)
     except FileNotFoundError:
-        raise ValueError(
-            f"{folder} must be the folder of a sweep, got one without sweep.json"
-        ) from None
+        wrong = f"{folder} must be the folder of a sweep, got one without sweep.json"
+        raise ValueError(wrong) from None
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"{file} is damaged: {error!s:.200}") from None
 
 
 def rows_of(folder: str | Path) -> list[Row]:
     """The finished cells of the sweep in a folder."""
-    rows = [row_of(Path(folder), cell) for cell in listing_of(folder).cells]
-    return [row for row in rows if row is not None]
+    return list(_rows(Path(folder), listing_of(folder).cells))
 
 
 def table(folder: str | Path) -> list[dict[str, Any]]:
@@ -141,9 +132,17 @@ def table(folder: str | Path) -> list[dict[str, Any]]:
     return [row.to_dict() for row in rows_of(folder)]
 
 
-def write_table(folder: Path, rows: Sequence[Row]) -> None:
-    """Write the table of finished cells as CSV, and as Parquet if pyarrow is there."""
-    lines, text = [row.to_dict() for row in rows], io.StringIO()
+def write_results(folder: Path, cells: list[TrainConfig], failed: dict[str, str]) -> list[Row]:
+    """Note what the sweep in a folder is, and write the table of its finished cells, which are returned."""
+    write_whole(folder / "sweep.json", msgspec.json.encode(Listing(cells, failed)))
+    rows = list(_rows(folder, cells))
+    _write_table(folder, [row.to_dict() for row in rows])
+    return rows
+
+
+def _write_table(folder: Path, lines: list[dict[str, Any]]) -> None:
+    """As CSV, and as Parquet if pyarrow is there."""
+    text = io.StringIO()
     if lines:
         writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
         writer.writeheader()

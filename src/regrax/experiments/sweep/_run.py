@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from regrax import _checks as checks
@@ -11,15 +12,7 @@ from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import Store
 from regrax.experiments.runs import TrainConfig, Trained, save_trained
 from regrax.experiments.sweep._cells import Batch, batches, name_of, weight
-from regrax.experiments.sweep._results import (
-    Listing,
-    Row,
-    path_of,
-    row_of,
-    rows_of,
-    write_listing,
-    write_table,
-)
+from regrax.experiments.sweep._results import Row, path_of, write_results
 from regrax.experiments.sweep._train import work
 
 
@@ -61,22 +54,21 @@ def run_sweep(
     (0, 2)
     """
     checks.at_least("retries", retries, 0)
-    folder = Path(folder)
+    folder, cells = Path(folder), list(cells)
     with Store(folder).held():
         (folder / "cells").mkdir(exist_ok=True)
-        missing = [cell for cell in cells if row_of(folder, cell) is None]
-        run = _Run(cells, len(missing), folder, retries, on_progress)
-        write_listing(folder, Listing(list(cells), {}))
+        done = {row.config for row in write_results(folder, cells, {})}
+        missing = [cell for cell in cells if cell not in done]
+        done_before = len(cells) - len(missing)
+        run = _Run(folder, retries, on_progress, len(cells), done_before)
         try:
             if missing:
                 pool = Threads() if dask is None else Dask(dask)
                 run_all(pool, [(b, 0) for b in batches(missing)], run.begin, run.end, run.tell)
                 run.tell("")
         finally:
-            write_listing(folder, Listing(list(cells), run.failed))
-            rows = rows_of(folder)
-            write_table(folder, rows)
-    return Finished(rows, run.failed, len(cells) - len(missing))
+            rows = write_results(folder, cells, run.failed)
+    return Finished(rows, run.failed, done_before)
 
 
 Try = tuple[Batch, int]
@@ -85,51 +77,45 @@ Try = tuple[Batch, int]
 
 @dataclass
 class _Run:
-    """A sweep on its way: what is running, what is finished, what failed."""
+    """A sweep on its way: how far every batch is, how many cells are finished, what failed."""
 
-    cells: Sequence[TrainConfig]
-    left: int
     folder: Path
     retries: int
     on_progress: OnProgress
+    cells: int
+    done: int
     failed: dict[str, str] = field(default_factory=dict)
-    shares: dict[Batch, float] = field(default_factory=dict)  # of what is running
-    finished: float = 0.0  # weight
-    total: float = 0.0
+    weights: dict[Try, float] = field(default_factory=dict)
+    shares: dict[Try, float] = field(default_factory=dict)
 
     def begin(self, pool: Pool, task: Try) -> Any:
         """Submit a batch."""
-        batch, _ = task
-        self.shares[batch] = 0.0
-        self.total += weight(batch)
-        return pool.submit(work, batch, lambda share: self.shares.update({batch: share}))
+        self.weights[task], self.shares[task] = weight(task[0]), 0.0
+        return pool.submit(work, task[0], lambda share: self.shares.update({task: share}))
 
     def end(self, task: Try, future: Any) -> Iterable[Try]:
         """Keep what a batch gave, or say which cells to try again."""
         batch, tries = task
-        del self.shares[batch]
-        self.finished += weight(batch)
-        found: list[Trained] = []
+        self.shares[task] = 1.0
         try:
-            found = future.result()
+            found: list[Trained] = future.result()
         except ClusterLost:
             raise
         except Exception as error:
             if len(batch) > 1 or tries < self.retries:
                 return [((cell,), tries + 1) for cell in batch]
             self.failed |= {name_of(cell): _words(error) for cell in batch}
-        for cell, trained in zip(batch, found, strict=False):
+            return []
+        for cell, trained in zip(batch, found, strict=True):
             save_trained(path_of(self.folder, cell), cell, trained)
-        self.left -= len(batch)
+        self.done += len(batch)
         return []
 
     def tell(self, note: str) -> None:
         """Tell how far it is, by an estimate of how long each cell takes."""
-        under_way = sum(share * weight(batch) for batch, share in self.shares.items() if share)
-        share = (self.finished + under_way) / self.total
+        share = fmean(self.shares.values(), self.weights.values())
         failed = f", {len(self.failed)} failed" if self.failed else ""
-        done = len(self.cells) - self.left - len(self.failed)
-        words = f"{done} of {len(self.cells)} cells{failed}" + (f", {note}" if note else "")
+        words = f"{self.done} of {self.cells} cells{failed}" + (f", {note}" if note else "")
         self.on_progress(Progress("sweep", share, 1.0, words))
 
 

@@ -7,20 +7,22 @@ any policy can have and $L(k^*)$ that of the best constant step,
 """
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from regrax.experiments.runs import TrainConfig
 from regrax.experiments.sweep._results import Row
 
 NUMBERS: dict[str, Callable[[Row], float | None]] = {
-    "loss": lambda row: row.measured.loss,
+    "loss": attrgetter("measured.loss"),
     "above": lambda row: percent_above(row, row.measured.loss),
     "gap": lambda row: _gap(row),
-    "step_size": lambda row: row.measured.step_size,
-    "operations": lambda row: row.operations,
-    "seconds": lambda row: row.seconds,
+    "step_size": attrgetter("measured.step_size"),
+    "operations": attrgetter("operations"),
+    "seconds": attrgetter("seconds"),
 }
 OTHERS = (  # settings that a label names where they tell two rows apart
     *("objective", "operator", "heads", "distribution", "feedback", "surrogate"),
@@ -63,8 +65,9 @@ def groups(rows: Sequence[Row]) -> list[Group]:
     found: dict[TrainConfig, list[Row]] = {}
     for row in rows:
         found.setdefault(replace(row.config, first_seed=0), []).append(row)
-    varying = _varying(rows)
-    return [_group(cells, varying[architecture(cells[0].config)]) for cells in found.values()]
+    values = {(architecture(row.config), s, getattr(row.config, s)) for row in rows for s in OTHERS}
+    counts = Counter((model, setting) for model, setting, _ in values)
+    return [_group(cells, counts) for cells in found.values()]
 
 
 def summary(
@@ -77,19 +80,18 @@ def summary(
 
     lines = []
     for label, row, seeds, mean, _ in groups(rows):
-        line = [label, str(row.config.actions), str(row.config.horizon), str(seeds)]
-        level = None if row.exact_step_loss is None else percent_above(row, row.exact_step_loss)
+        sizes = map(str, (row.config.actions, row.config.horizon, seeds))
+        level = percent_above(row, row.exact_step_loss)
         found = (mean["loss"], mean["above"], level, mean["gap"], mean["step_size"], row.exact_step)
-        count, seconds = mean["operations"], mean["seconds"] or 0.0
-        line += [*map(text, found), "" if count is None else f"{count:.2e}"]
-        lines.append([*line, f"{seconds:.1f}"])
+        count = "" if mean["operations"] is None else f"{mean['operations']:.2e}"
+        lines.append([label, *sizes, *map(text, found), count, f"{mean['seconds'] or 0.0:.1f}"])
     return COLUMNS, lines
 
 
-def percent_above(row: Row, loss: float) -> float | None:
-    """How many percent a loss is above the least possible."""
+def percent_above(row: Row, loss: float | None) -> float | None:
+    """How many percent a loss is above the least possible, where both are known."""
     least = row.measured.optimal_loss
-    return None if least is None else 100 * (loss / least - 1)
+    return None if loss is None or least is None else 100 * (loss / least - 1)
 
 
 def architecture(config: TrainConfig) -> str:
@@ -107,25 +109,14 @@ def _gap(row: Row) -> float | None:
     return None if least is None or step is None else (row.measured.loss - least) / (step - least)
 
 
-def _varying(rows: Sequence[Row]) -> dict[str, list[str]]:
-    """For each architecture the other settings that are not the same throughout."""
-    found = {}
-    for name in {architecture(row.config) for row in rows}:
-        mine = [row.config for row in rows if architecture(row.config) == name]
-        found[name] = [s for s in OTHERS if len({getattr(c, s) for c in mine}) > 1]
-    return found
-
-
-def _group(cells: Sequence[Row], varying: Sequence[str]) -> Group:
-    config = cells[0].config
-    label = ", ".join([architecture(config), *(_named(s, getattr(config, s)) for s in varying)])
-    mean: dict[str, float | None] = {}
-    spread: dict[str, float] = {}
-    for number, of in NUMBERS.items():
-        known = [value for value in map(of, cells) if value is not None]
-        mean[number] = statistics.fmean(known) if known else None
-        spread[number] = statistics.stdev(known) if len(known) > 1 else 0.0
-    return Group(label, cells[0], len(cells), mean, spread)
+def _group(cells: Sequence[Row], counts: Counter[tuple[str, str]]) -> Group:
+    """The mean over cells; `counts` says how many values a setting has in an architecture."""
+    config, model = cells[0].config, architecture(cells[0].config)
+    varying = [_named(s, getattr(config, s)) for s in OTHERS if counts[model, s] > 1]
+    known = {n: [v for v in map(of, cells) if v is not None] for n, of in NUMBERS.items()}
+    mean = {name: statistics.fmean(values) if values else None for name, values in known.items()}
+    spread = {n: statistics.stdev(values) if values[1:] else 0.0 for n, values in known.items()}
+    return Group(", ".join([model, *varying]), cells[0], len(cells), mean, spread)
 
 
 def _named(setting: str, value: Any) -> str:

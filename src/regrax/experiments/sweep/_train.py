@@ -29,21 +29,20 @@ def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
     True
     """
     began = time.perf_counter()
-    models = [jax.tree.map(np.asarray, model) for model in _trained(cells, tell)]
-    found = [measure(model, cells[0]) for model in models]
+    found = [(model, measure(model, cells[0])) for model in _trained(cells, tell)]
     share = (time.perf_counter() - began) / len(cells)
     cost = _cost(replace(cells[0], rate=None, first_seed=0))
-    return [Trained(model, one, share, cost) for model, one in zip(models, found, strict=True)]
+    return [Trained(*pair, share, cost) for pair in found]
 
 
 def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
     program = cells[0]
-    models = jax.tree.map(lambda *parts: jnp.concatenate(parts), *[c.build_models() for c in cells])
-    keys = jnp.concatenate([cell.keys(1) for cell in cells])
+    models = jax.tree.map(lambda *parts: jnp.stack(parts), *[c.build_models() for c in cells])
+    keys = jnp.stack([cell.keys(1) for cell in cells])
     optimizer = _optimizer(program.steps or 0)
     rates = jnp.array([cell.rate for cell in cells], float)
     before = start(models, optimizer, keys)
-    before = eqx.tree_at(lambda state: state.optimizer[1], before, rates)
+    before = eqx.tree_at(lambda state: state.optimizer[1].hyperparams["step_size"], before, rates)
     fitted: Any = fit(
         models,
         program.build_objective(),
@@ -54,27 +53,20 @@ def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
         callback=lambda report: tell(report.step / report.steps),
         state=before,
     ).model
-    return [jax.tree.map(lambda leaf, at=at: leaf[at], fitted) for at in range(len(cells))]
+    fitted = jax.tree.map(np.asarray, fitted)
+    return [jax.tree.map(lambda leaf, at=at: leaf[at, ...], fitted) for at in range(len(cells))]
 
 
 @cache
 def _optimizer(steps: int) -> optax.GradientTransformation:
     """The recipe's Adam at rate 1, times a rate that is part of the state: cells differ in it and share a program."""
-
-    def init(params: Any) -> Any:
-        return jnp.ones(())
-
-    def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
-        return jax.tree.map(lambda change: state * change, updates), state
-
-    return optax.chain(adam(1.0, steps), optax.GradientTransformation(init, update))
+    return optax.chain(adam(1.0, steps), optax.inject_hyperparams(optax.scale)(step_size=1.0))
 
 
 @cache
 def _cost(cell: TrainConfig) -> int | None:
     """The operations of a whole training: the loss of every sequence and its gradient; drawing them is left out."""
-    objective, shapes = cell.build_objective(), eqx.filter_eval_shape(cell.build_models)
-    model = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), shapes)
+    objective, model = cell.build_objective(), cell.shapes()
     chunk = recipe(model).chunk
     data = jax.eval_shape(lambda: objective.draw(chunk, key=jax.random.key(0)))
     once = operations(jax.value_and_grad(objective.loss), model, data)

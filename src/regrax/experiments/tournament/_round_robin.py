@@ -14,13 +14,12 @@ play is the equilibrium, and from there nothing would move. Intervals are Studen
 opponents and seats are given, not drawn, so where nothing is random the interval has no width.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.experiments._progress import OnProgress, Progress, ignore
@@ -71,11 +70,11 @@ def round_robin(
         raise ValueError(f'start must be "random" or "own", got {start!r}')
     _check(learners, games, rounds, seeds, key)
     names, players, held = tuple(learners), tuple(learners.values()), tuple(games)
-    values = {m: np.full((len(held), len(names), len(names), seeds), np.nan) for m in MEASURES}
+    values = np.full((len(MEASURES), len(held), len(names), len(names), seeds), np.nan)
     failures: dict[Failure, None] = {}
     jobs, done, mesh = list(_jobs(games, seeds, start, key)), 0, mesh_of(devices)
     on_progress(Progress("games played", 0, len(jobs)))
-    for group in groups(jobs, len(players)):
+    for group in groups(jobs, len(players), mesh):
         for job, outcome in zip(group, play_group(group, players, rounds, mesh), strict=True):
             _enter(values, job, outcome.scores)
             told = [*outcome.failed, *_not_finite(outcome.scores)]
@@ -86,24 +85,22 @@ def round_robin(
         on_progress(Progress("games played", done, len(jobs)))
     for g, drawn in enumerate(games.values()):
         if _draws(drawn, start, key, seeds) < seeds:
-            for rows in values.values():
-                rows[g] = rows[g, :, :, :1]
-    return Tournament(names, held, rounds, seeds, start, key is not None, values, tuple(failures))
+            values[:, g] = values[:, g, :, :, :1]
+    measured = dict(zip(MEASURES, values, strict=True))
+    return Tournament(names, held, rounds, seeds, start, key is not None, measured, tuple(failures))
 
 
-def _enter(values: dict[str, Any], job: Job, scores: Scores) -> None:
+def _enter(values: Float[np.ndarray, "M G K K R"], job: Job, scores: Scores) -> None:
     """The mean over the seats of every pairing that was played in all of them."""
-    seats, learners = len(job.drawn.sizes), range(values["regret"].shape[1])
-    for i, j in itertools.product(learners, learners):
-        parts = [scores.get(seating(i, j, seat, seats)) for seat in range(seats)]
-        for measure, rows in values.items():
-            cells = [np.nan if part is None else part[measure][n] for n, part in enumerate(parts)]
-            rows[job.game, i, j, job.seed] = np.mean(cells)
+    seats, missing = len(job.drawn.sizes), np.full((len(values), len(job.drawn.sizes)), np.nan)
+    for i, j in np.ndindex(values.shape[2:4]):
+        parts = [scores.get(seating(i, j, n, seats), missing)[:, n] for n in range(seats)]
+        values[:, job.game, i, j, job.seed] = np.mean(parts, 0)
 
 
 def _not_finite(scores: Scores) -> Iterator[tuple[Seating, str]]:
     for seated, measures in scores.items():
-        if not all(np.isfinite(rows).all() for rows in measures.values()):
+        if not np.isfinite(measures).all():
             yield tuple(dict.fromkeys(seated)), "the play gave numbers that are not finite"
 
 

@@ -1,5 +1,6 @@
-"""The matches of games of one shape: who sits where, played together where jax can, one by one where it cannot."""
+"""The matches of games: who sits where, played together where jax can, one by one where it cannot."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ from regrax.learners import HostLearner, Learner
 from regrax.regret import external_of, gains_of, internal_of, swap_of
 from regrax.sharding import everywhere
 
-Scores = dict[Seating, dict[str, Float[np.ndarray, "N"]]]
-"""Every measure of every seat of a seating."""
+Scores = dict[Seating, Float[np.ndarray, "measures N"]]
+"""Every measure, in the order of `MEASURES`, of every seat of a seating."""
 MAX_BATCH_NUMBERS = 200_000_000
 """Numbers that matches played together may hold: 1.6 gigabytes."""
 
@@ -38,19 +39,27 @@ class Outcome(NamedTuple):
     failed: list[tuple[Seating, str]]
 
 
-def groups(jobs: list[Job], learners: int) -> Iterator[list[Job]]:
-    """Games of one shape are played together, as many as memory holds."""
-    for sizes in dict.fromkeys(job.drawn.sizes for job in jobs):
-        same = [job for job in jobs if job.drawn.sizes == sizes]
+def groups(jobs: list[Job], learners: int, mesh: Mesh | None) -> Iterator[list[Job]]:
+    """Games are played together, as many as memory holds, shape after shape; on a mesh only those of one shape."""
+    group, held = [], 0
+    for sizes, same in _by_shape(jobs):
         needed = len(seatings(range(learners), len(sizes))) * sum(d * d for d in sizes)
-        together = MAX_BATCH_NUMBERS // needed
-        if together < 1:
+        if needed > MAX_BATCH_NUMBERS:
             raise ValueError(
                 f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} numbers at once, "
                 f"more than {MAX_BATCH_NUMBERS:,}; take fewer learners or a smaller game"
             )
-        for start in range(0, len(same), together):
-            yield same[start : start + together]
+        for n, job in enumerate(same):
+            if group and (held + needed > MAX_BATCH_NUMBERS or (mesh is not None and n == 0)):
+                yield group
+                group, held = [], 0
+            group, held = [*group, job], held + needed
+    yield group
+
+
+def _by_shape(jobs: list[Job]) -> list[tuple[tuple[int, ...], list[Job]]]:
+    shapes = dict.fromkeys(job.drawn.sizes for job in jobs)
+    return [(sizes, [job for job in jobs if job.drawn.sizes == sizes]) for sizes in shapes]
 
 
 def seating(i: int, j: int, seat: int, seats: int) -> Seating:
@@ -71,7 +80,7 @@ def seatings(learners: Sequence[int], seats: int) -> list[Seating]:
 def play_group(
     jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
 ) -> list[Outcome]:
-    """All matches of games of one shape, an outcome per job; on a mesh the games are shared out."""
+    """All matches of the games, an outcome per job; on a mesh the games are shared out."""
     apart = {
         k: f"it plays on the {l.domain.name}"
         for k, l in enumerate(learners)
@@ -80,6 +89,9 @@ def play_group(
     try:
         return _play_able(jobs, learners, apart, rounds, mesh)
     except Exception:  # a learner may be anybody's: whoever fails alone is left out, and whatever it raises is told
+        if len(shapes := _by_shape(jobs)) > 1:
+            parts = [play_group(same, learners, rounds, mesh) for _, same in shapes]
+            return list(itertools.chain(*parts))
         alone = {
             k: _reason(learner, jobs[0], rounds)
             for k, learner in enumerate(learners)
@@ -101,16 +113,18 @@ def _play_able(
     """All matches of those who have not failed."""
     outcomes = [Outcome({}, [((k,), reason) for k, reason in failed.items()]) for _ in jobs]
     able = [k for k in range(len(learners)) if k not in failed]
-    wanted = seatings(able, len(jobs[0].drawn.sizes))
-    traced = [s for s in wanted if not any(isinstance(learners[k], HostLearner) for k in s)]
+    traced = [k for k in able if not isinstance(learners[k], HostLearner)]
+    shapes = _by_shape(jobs)
     if traced:
-        scores = _together(jobs, learners, traced, rounds, mesh)
+        scores = _together([same for _, same in shapes], learners, traced, rounds, mesh)
         for outcome, found in zip(outcomes, scores, strict=True):
             outcome.scores.update(found)
-    for each in wanted:
-        if each not in traced:
-            for job, outcome in zip(jobs, outcomes, strict=True):
-                _alone(outcome, job, learners, each, rounds)
+    for sizes, _ in shapes:
+        same = [(o, job) for o, job in zip(outcomes, jobs, strict=True) if job.drawn.sizes == sizes]
+        for each in seatings(able, len(sizes)):
+            if not set(each) <= set(traced):
+                for outcome, job in same:
+                    _alone(outcome, job, learners, each, rounds)
     return outcomes
 
 
@@ -138,24 +152,32 @@ def _line(error: Exception) -> str:
 
 
 def _together(
-    jobs: list[Job],
+    shapes: list[list[Job]],
     learners: Sequence[Learner],
-    wanted: list[Seating],
+    able: list[int],
     rounds: int,
     mesh: Mesh | None,
 ) -> Iterator[Scores]:
-    present = sorted({k for each in wanted for k in each})
-    places = tuple(tuple(present.index(k) for k in each) for each in wanted)
-    payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
-    keys = [job.key for job in jobs if job.key is not None]
-    seated = tuple(learners[k] for k in present)
-    sides = zip(*(job.start for job in jobs if job.start is not None), strict=True)
-    starts = tuple(jnp.asarray(np.stack(side), float) for side in sides) or None
-    placed = everywhere((payoffs, seated, jnp.stack(keys) if keys else None, starts), mesh)
-    payoffs, seated, drawn, starts = placed
-    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, starts)
-    for j in range(len(jobs)):
-        yield _scores(wanted, [np.asarray(seat)[j].astype(float) / rounds for seat in found])
+    """The scores of every job, shape after shape, of all seatings of learners that jax can trace."""
+    counts = [len(jobs[0].drawn.sizes) for jobs in shapes]
+    places = tuple(tuple(seatings(range(len(able)), seats)) for seats in counts)
+    payoffs = [_array([_scaled(job.drawn) for job in jobs]) for jobs in shapes]
+    own = [[job.key for job in jobs if job.key is not None] for jobs in shapes]
+    keys = [jnp.stack(each) for each in own if each]
+    sides = [zip(*[job.start for job in jobs if job.start], strict=True) for jobs in shapes]
+    starts = [tuple(map(_array, side)) for side in sides]
+    seated = tuple(learners[k] for k in able)
+    placed = everywhere((payoffs, seated, keys or None, starts if any(starts) else None), mesh)
+    payoffs, seated, drawn, started = placed
+    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, started)
+    for jobs, seats, matrices in zip(shapes, counts, found, strict=True):
+        means = [np.asarray(matrix, float) / rounds for matrix in matrices]
+        for j in range(len(jobs)):
+            yield _scores(seatings(able, seats), [mean[j] for mean in means])
+
+
+def _array(rows: Sequence[Float[np.ndarray, "*d"]]) -> Float[Array, "J *d"]:
+    return jnp.asarray(np.stack(rows), float)
 
 
 def _alone(
@@ -188,11 +210,11 @@ def _scores(seated: list[Seating], matrices: list[Any]) -> Scores:
     gains = [gains_of(matrix) for matrix in matrices]
     regret = np.stack([external_of(gain) for gain in gains], 1)
     internal = np.stack([internal_of(gain) for gain in gains], 1)
-    measures = {
-        "regret": regret,
-        "swap_regret": np.stack([swap_of(gain) for gain in gains], 1),
-        "payoff": 1 - np.stack(suffered, 1),
-        "cce_gap": np.broadcast_to(regret.max(1, keepdims=True), regret.shape),
-        "ce_gap": np.broadcast_to(internal.max(1, keepdims=True), internal.shape),
-    }
-    return {each: {name: v[m] for name, v in measures.items()} for m, each in enumerate(seated)}
+    measures = [
+        regret,
+        np.stack([swap_of(gain) for gain in gains], 1),
+        1 - np.stack(suffered, 1),
+        np.broadcast_to(regret.max(1, keepdims=True), regret.shape),
+        np.broadcast_to(internal.max(1, keepdims=True), internal.shape),
+    ]
+    return dict(zip(seated, np.stack(measures, 1), strict=True))

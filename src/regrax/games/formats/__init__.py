@@ -47,17 +47,3 @@ def _format_of(path: Path) -> Format:
     if path.suffix.lower() not in FORMATS:
         raise ValueError(f"a game file must end in {', '.join(FORMATS)}, got {path}")
     return FORMATS[path.suffix.lower()]
-
-
-__all__ = [
-    "FORMATS",
-    "Format",
-    "game_from_json",
-    "game_from_nfg",
-    "game_from_npz",
-    "game_to_json",
-    "game_to_nfg",
-    "game_to_npz",
-    "load",
-    "save",
-]

@@ -42,17 +42,15 @@ def game_from_json(data: bytes) -> Game:
     """
     try:
         table = json.loads(data)
-        if isinstance(table, dict) and "payoffs" in table:
-            table["payoffs"] = _read_fractions(table["payoffs"])
+        payoffs = _read_fractions(table.get("payoffs")) if isinstance(table, dict) else None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"a JSON game must be valid JSON, but: {error}") from None
-    if not isinstance(table, dict) or "payoffs" not in table:
+    if payoffs is None:
         raise ValueError('a JSON game must be an object with "payoffs"')
-    unknown = sorted(set(table) - {"payoffs", *LABELS})
-    if unknown:
+    if unknown := sorted(set(table) - {"payoffs", *LABELS}):
         known = ", ".join(["payoffs", *LABELS])
         raise ValueError(f"a JSON game has the fields {known}, got {', '.join(unknown)}")
-    return Game(table["payoffs"], **{field: table[field] for field in LABELS if field in table})
+    return Game(**{**table, "payoffs": payoffs})
 
 
 def game_to_json(game: Game) -> bytes:
@@ -64,8 +62,7 @@ def game_to_json(game: Game) -> bytes:
     """
     payoffs = np.asarray(game.payoffs)
     if game.exact is not None:
-        texts = [_written(value) for value in exact_payoffs(game).ravel()]
-        payoffs = np.array(texts, object).reshape(payoffs.shape)
+        payoffs = np.vectorize(_written, otypes="O")(exact_payoffs(game))
     return json.dumps({**_labels(game), "payoffs": payoffs.tolist()}).encode()
 
 
@@ -105,10 +102,9 @@ def _array(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
     """A member of an archive, its size checked by its header before anything is made of it."""
     with archive.open(f"{name}.npy") as member:
         version = np.lib.format.read_magic(member)
-        read = HEADERS.get(version)
-        if read is None:
+        if version not in HEADERS:
             raise ValueError(f"{name} is written in an unknown version, {version}")
-        shape, by_column, kind = read(member)
+        shape, by_column, kind = HEADERS[version](member)
         size = math.prod(shape) * kind.itemsize
         if kind.hasobject or size > most:
             raise ValueError(

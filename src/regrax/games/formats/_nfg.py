@@ -12,14 +12,13 @@ Reference: Gambit documentation, Game representation formats, www.gambit-project
 """
 
 import re
-from decimal import Decimal
 from fractions import Fraction
 from math import prod
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from regrax.games._game import MAX_PLAYERS, Game
+from regrax.games._game import MAX_PLAYERS, Game, exact_payoffs
 
 MAX_PAYOFFS = 2_000_000
 """Payoffs that a file may hold; larger games belong in `.npz`."""
@@ -82,29 +81,16 @@ def _quoted(text: str) -> str:
 
 def _rows(game: Game) -> list[tuple[str, ...]]:
     """Every player's payoff as text, a row for each joint action, the first player's action fastest."""
-    payoffs = np.asarray(game.payoffs, float)
-    texts = np.array([_text(value) for value in payoffs.ravel()], object)
-    if game.exact is not None:
-        # payoffs changed since (by a map over the pytree, say) are no longer what the fractions say
-        texts = np.array(
-            [
-                str(value) if float(value) == payoff else text
-                for value, payoff, text in zip(game.exact, payoffs.ravel(), texts, strict=True)
-            ],
-            object,
-        )
-    players = len(game.sizes)
-    table = texts.reshape(payoffs.shape).transpose(0, *range(players, 0, -1))
-    return list(zip(*table.reshape(players, -1), strict=True))
+    payoffs = np.asarray(game.payoffs, float) if game.exact is None else exact_payoffs(game)
+    table = np.vectorize(_text, otypes="O")(payoffs)
+    return list(zip(*(own.ravel("F") for own in table), strict=True))
 
 
-def _text(payoff: float) -> str:
-    """The shortest decimal that reads back as the same double, without an exponent."""
-    return (
-        str(int(payoff))
-        if float(payoff).is_integer()
-        else format(Decimal(repr(float(payoff))), "f")
-    )
+def _text(payoff: float | Fraction) -> str:
+    """A fraction as it is; else the shortest decimal that reads back as the same double, without an exponent."""
+    if isinstance(payoff, Fraction):
+        return str(payoff)
+    return str(int(payoff)) if float(payoff).is_integer() else np.format_float_positional(payoff)
 
 
 def _outcomes(rows: list[tuple[str, ...]]) -> str:
@@ -134,10 +120,11 @@ class _Reader:
     """Reads tokens from left to right; every error names the line and column."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.position = text, 0
+        self.text, self.position, self.end = text, 0, 0
 
     def game(self) -> Game:
-        self.header()
+        for wanted in ("NFG", "1", "R or D"):
+            self.take("word", wanted, wanted.replace(" or ", "|"))
         title = self.quoted("the title in quotes")
         players = self.listed("the name of a player in quotes or '}'")
         if not 1 <= len(players) <= MAX_PLAYERS:
@@ -154,21 +141,14 @@ class _Reader:
             table.transpose(), name=title, players=players, actions=actions, comment=comment
         )
 
-    def header(self) -> None:
-        for wanted in (("NFG",), ("1",), ("R", "D")):
-            if self.peek("word") not in wanted:
-                self.fail(" or ".join(wanted))
-            self.next()
-
     def shape(self, players: int) -> tuple[list[int], list[list[str]] | None]:
         self.mark("{")
+        actions = None
         if self.peek("mark") == "{":
-            actions = [
-                self.listed("the name of an action in quotes or '}'") for _ in range(players)
-            ]
+            expected = "the name of an action in quotes or '}'"
+            actions = [self.listed(expected) for _ in range(players)]
             sizes = [len(labels) for labels in actions]
         else:
-            actions = None
             sizes = [self.whole("a number of actions") for _ in range(players)]
         if min(sizes) < 1:
             self.fail("at least 1 action for every player", "0")
@@ -222,23 +202,21 @@ class _Reader:
         return texts
 
     def mark(self, wanted: str) -> None:
-        if self.peek("mark") != wanted:
-            self.fail(f"'{wanted}'")
-        self.next()
+        self.take("mark", f"'{wanted}'", re.escape(wanted))
 
     def quoted(self, expected: str) -> str:
-        token = self.peek("text")
-        if token is None:
-            self.fail(expected)
-        self.next()
-        return re.sub(r'\\(["\\])', r"\1", token[1:-1])
+        return re.sub(r'\\(["\\])', r"\1", self.take("text", expected)[1:-1])
 
     def whole(self, expected: str) -> int:
-        token = self.peek("word")
-        if token is None or not re.fullmatch(r"\d{1,9}", token, re.ASCII):
+        return int(self.take("word", expected, "[0-9]{1,9}"))
+
+    def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
+        """The next token, which must be of this kind and match the pattern, and on to the one after it."""
+        token = self.peek(kind)
+        if token is None or not re.fullmatch(pattern, token):
             self.fail(expected)
         self.next()
-        return int(token)
+        return token
 
     def number(self) -> Any:
         """An int or a fraction; one whose double is not finite is refused here, where its place is known."""
@@ -265,11 +243,12 @@ class _Reader:
             if self.text[self.position :].strip():
                 self.fail("a text that ends in a quote")
             return None
+        self.end = match.end()
         return match[kind or match.lastgroup or ""]
 
     def next(self) -> None:
-        match = _TOKEN.match(self.text, self.position)
-        self.position = match.end() if match else len(self.text)
+        """On to what comes after the token that was peeked at."""
+        self.position = self.end
 
     def fail(self, expected: str, got: str | None = None) -> NoReturn:
         rest = self.text[self.position :]

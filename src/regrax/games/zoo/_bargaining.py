@@ -4,11 +4,10 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax.games._game import Game, bimatrix, pure, symmetric
-from regrax.games.zoo._spec import choices, named
-
-__all__ = ["centipede", "travellers_dilemma", "ultimatum"]
+from regrax.games.zoo._spec import choices, named, numbers
 
 
+@named
 def travellers_dilemma(low: int = 2, high: int = 100, bonus: int = 2) -> Game:
     """Two travellers claim for the same lost suitcase; the lower claim is paid to both, and rewarded.
 
@@ -22,15 +21,14 @@ def travellers_dilemma(low: int = 2, high: int = 100, bonus: int = 2) -> Game:
     checks.at_least("bonus", bonus, 2)
     checks.at_least("high", high, low)
     claim, other = low + choices(high - low + 1, high - low + 1)
-    labels = tuple(str(x) for x in range(low, high + 1))
     return symmetric(
         np.minimum(claim, other) + bonus * np.sign(other - claim),
-        name=named(travellers_dilemma, low=low, high=high, bonus=bonus),
-        actions=(labels, labels),
+        actions=[numbers(high, low)] * 2,
         equilibria=(pure("both claim the least", 0, 0),),
     )
 
 
+@named
 def ultimatum(pie: int = 10) -> Game:
     """One offers a share of the pie, the other has set the least it accepts; refused, both go hungry.
 
@@ -45,17 +43,16 @@ def ultimatum(pie: int = 10) -> Game:
     checks.at_least("pie", pie, 1)
     offer, least = choices(pie + 1, pie + 1)
     taken = offer >= least
-    labels = tuple(str(x) for x in range(pie + 1))
     return bimatrix(
         (pie - offer) * taken,
         offer * taken,
-        name=named(ultimatum, pie=pie),
         players=("proposer", "responder"),
-        actions=(labels, labels),
+        actions=[numbers(pie)] * 2,
         equilibria=tuple(pure(f"{x} offered, {x} asked", x, x) for x in range(pie + 1)),
     )
 
 
+@named
 def centipede(nodes: int = 6) -> Game:
     """Two players in turn take the larger pile or pass, and passing doubles both piles.
 
@@ -67,17 +64,14 @@ def centipede(nodes: int = 6) -> Game:
 
     Reference: Rosenthal (1981), Games of perfect information; McKelvey, Palfrey (1992).
     """
-    checks.at_least("nodes", nodes, 2)
-    if nodes > 50:
-        raise ValueError(f"nodes must be at most 50, got {nodes}")
+    checks.at_least("nodes", nodes, 2, 50)
     first, second = choices((nodes + 1) // 2 + 1, nodes // 2 + 1)
     ended = np.minimum(np.minimum(2 * first, 2 * second + 1), nodes)
     taker, other = 4 * 2.0**ended, 2.0**ended
-    labels = [[str(turn + 1) for turn in range(size - 1)] + ["never"] for size in first.shape]
+    labels = [[*numbers(size - 1, 1), "never"] for size in first.shape]
     return bimatrix(
         np.where(ended % 2 == 0, taker, other),
         np.where(ended % 2 == 0, other, taker),
-        name=named(centipede, nodes=nodes),
         actions=labels,
         equilibria=(pure("take at once", 0, 0),),
     )

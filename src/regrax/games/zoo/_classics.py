@@ -6,18 +6,8 @@ from regrax import _checks as checks
 from regrax.games._game import Game, bimatrix, correlated, mixed, pure, symmetric
 from regrax.games.zoo._spec import choices, named
 
-__all__ = [
-    "battle_of_the_sexes",
-    "chicken",
-    "coordination",
-    "deadlock",
-    "hawk_dove",
-    "inspection",
-    "prisoners_dilemma",
-    "stag_hunt",
-]
 
-
+@named
 def prisoners_dilemma(
     temptation: float = 5, reward: float = 3, punishment: float = 1, sucker: float = 0
 ) -> Game:
@@ -42,22 +32,15 @@ def prisoners_dilemma(
             "payoffs must fall from temptation to reward, punishment and sucker, "
             f"got {temptation}, {reward}, {punishment}, {sucker}"
         )
-    name = named(
-        prisoners_dilemma,
-        temptation=temptation,
-        reward=reward,
-        punishment=punishment,
-        sucker=sucker,
-    )
     moves = ("cooperate", "defect")
     return symmetric(
         [[reward, sucker], [temptation, punishment]],
-        name=name,
         actions=(moves, moves),
         equilibria=(pure("both defect", 1, 1),),
     )
 
 
+@named
 def chicken() -> Game:
     """Nobody wants to swerve alone, and both daring is a crash; correlation beats mixing.
 
@@ -76,9 +59,10 @@ def chicken() -> Game:
         correlated("never both dare", {(0, 0): 1 / 3, (0, 1): 1 / 3, (1, 0): 1 / 3}),
         correlated("most welfare", {(0, 0): 1 / 2, (0, 1): 1 / 4, (1, 0): 1 / 4}),
     )
-    return symmetric([[6, 2], [7, 0]], name="chicken", actions=(moves, moves), equilibria=known)
+    return symmetric([[6, 2], [7, 0]], actions=(moves, moves), equilibria=known)
 
 
+@named
 def battle_of_the_sexes() -> Game:
     """Meeting matters, where matters a little.
 
@@ -95,15 +79,10 @@ def battle_of_the_sexes() -> Game:
         pure("at football", 1, 1),
         mixed("each prefers its own place", [2 / 3, 1 / 3], [1 / 3, 2 / 3]),
     )
-    return bimatrix(
-        [[2, 0], [0, 1]],
-        [[1, 0], [0, 2]],
-        name="battle-of-the-sexes",
-        actions=(places, places),
-        equilibria=known,
-    )
+    return bimatrix([[2, 0], [0, 1]], [[1, 0], [0, 2]], actions=(places, places), equilibria=known)
 
 
+@named
 def stag_hunt() -> Game:
     """Hunting the stag pays most but needs both; a hare is safe.
 
@@ -120,9 +99,10 @@ def stag_hunt() -> Game:
         pure("risk dominant", 1, 1),
         mixed("stag three times in four", [3 / 4, 1 / 4], [3 / 4, 1 / 4]),
     )
-    return symmetric([[4, 0], [3, 3]], name="stag-hunt", actions=(prey, prey), equilibria=known)
+    return symmetric([[4, 0], [3, 3]], actions=(prey, prey), equilibria=known)
 
 
+@named
 def hawk_dove(value: float = 2, cost: float = 4) -> Game:
     """Two animals over a resource: hawks fight, doves share.
 
@@ -137,19 +117,22 @@ def hawk_dove(value: float = 2, cost: float = 4) -> Game:
     checks.positive("cost", cost)
     if value < cost:
         fight = [value / cost, 1 - value / cost]
-        known = (pure("the first fights", 0, 1), pure("the second fights", 1, 0))
-        known = (*known, mixed("evolutionarily stable", fight, fight))
+        known = (
+            pure("the first fights", 0, 1),
+            pure("the second fights", 1, 0),
+            mixed("evolutionarily stable", fight, fight),
+        )
     else:
         known = (pure("both fight", 0, 0),)
     kinds = ("hawk", "dove")
     return symmetric(
         [[(value - cost) / 2, value], [0, value / 2]],
-        name=named(hawk_dove, value=value, cost=cost),
         actions=(kinds, kinds),
         equilibria=known,
     )
 
 
+@named
 def deadlock() -> Game:
     """What is dominant is also best for both: no dilemma.
 
@@ -163,12 +146,12 @@ def deadlock() -> Game:
     moves = ("cooperate", "defect")
     return symmetric(
         [[1, 0], [3, 2]],
-        name="deadlock",
         actions=(moves, moves),
         equilibria=(pure("both defect", 1, 1),),
     )
 
 
+@named
 def coordination(actions: int = 2, players: int = 2) -> Game:
     """Everyone gets 1 if all choose alike, else nothing.
 
@@ -183,14 +166,11 @@ def coordination(actions: int = 2, players: int = 2) -> Game:
     chosen = choices(*[actions] * players)
     alike = (chosen == chosen[0]).all(0).astype(float)
     known = [pure(f"all choose {a + 1}", *[a] * players) for a in range(actions)]
-    known.append(mixed("all at random", *[[1 / actions] * actions] * players))
-    return Game(
-        np.stack([alike] * players),
-        name=named(coordination, actions=actions, players=players),
-        equilibria=tuple(known),
-    )
+    even = mixed("all at random", *[[1 / actions] * actions] * players)
+    return Game(np.stack([alike] * players), equilibria=(*known, even))
 
 
+@named
 def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: float = 6) -> Game:
     """A worker may shirk, an employer may pay to look; neither can be sure of the other.
 
@@ -221,7 +201,6 @@ def inspection(wage: float = 4, effort: float = 2, cost: float = 1, output: floa
     return bimatrix(
         worker,
         employer,
-        name=named(inspection, wage=wage, effort=effort, cost=cost, output=output),
         players=("worker", "employer"),
         actions=(("work", "shirk"), ("look", "trust")),
         equilibria=(often,),

@@ -4,20 +4,10 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax.games._game import Game, mixed, pure, symmetric
-from regrax.games.zoo._spec import choices, named, split_prize
-
-__all__ = [
-    "all_pay_auction",
-    "bertrand",
-    "cournot",
-    "first_price_auction",
-    "hotelling",
-    "second_price_auction",
-    "tullock",
-    "war_of_attrition",
-]
+from regrax.games.zoo._spec import choices, named, numbers, split_prize
 
 
+@named
 def cournot(firms: int = 2, intercept: int = 12, cost: int = 0) -> Game:
     """Firms choose quantities; the price falls with their sum.
 
@@ -36,14 +26,10 @@ def cournot(firms: int = 2, intercept: int = 12, cost: int = 0) -> Game:
     price = np.maximum(intercept - made.sum(0), 0)
     each, rest = divmod(max(intercept - cost, 0), firms + 1)
     known = () if rest else (pure(f"each makes {each}", *[each] * firms),)
-    return Game(
-        made * (price - cost),
-        name=named(cournot, firms=firms, intercept=intercept, cost=cost),
-        actions=[_numbers(intercept)] * firms,
-        equilibria=known,
-    )
+    return Game(made * (price - cost), actions=[numbers(intercept)] * firms, equilibria=known)
 
 
+@named
 def bertrand(firms: int = 2, highest: int = 10) -> Game:
     """Firms choose prices; the cheapest sells, and competition eats the profit.
 
@@ -59,14 +45,10 @@ def bertrand(firms: int = 2, highest: int = 10) -> Game:
     checks.at_least("highest", highest, 1)
     price = choices(*[highest + 1] * firms)
     known = tuple(pure(f"all price at {p}", *[p] * firms) for p in (0, 1))
-    return Game(
-        price * split_prize(-price),
-        name=named(bertrand, firms=firms, highest=highest),
-        actions=[_numbers(highest)] * firms,
-        equilibria=known,
-    )
+    return Game(price * split_prize(-price), actions=[numbers(highest)] * firms, equilibria=known)
 
 
+@named
 def hotelling(positions: int = 5, firms: int = 2) -> Game:
     """Shops along a street; every customer goes to the nearest.
 
@@ -82,9 +64,10 @@ def hotelling(positions: int = 5, firms: int = 2) -> Game:
     sold = sum(split_prize(-np.abs(shops - customer)) for customer in range(positions))
     middle = (positions - 1) // 2
     known = (pure("all in the middle", *[middle] * firms),) if firms <= 2 else ()
-    return Game(sold, name=named(hotelling, positions=positions, firms=firms), equilibria=known)
+    return Game(sold, equilibria=known)
 
 
+@named
 def first_price_auction(first: int = 5, second: int = 5) -> Game:
     """Two sealed bids for one good; the higher wins and pays its own bid.
 
@@ -97,22 +80,17 @@ def first_price_auction(first: int = 5, second: int = 5) -> Game:
     Reference: Krishna (2009), Auction Theory, chapter 2.
     """
     bids, won, values = _auction(first, second)
-    if first == second:
-        known = pure("both bid one below their value", first - 1, first - 1)
-    else:
-        price = min(first, second)
-        known = pure(
-            "won at the lower value",
-            *((price, price - 1) if first > second else (price - 1, price)),
-        )
+    price = min(first, second)
+    about = "both bid one below their value" if first == second else "won at the lower value"
+    known = pure(about, *(price - (value == price) for value in (first, second)))
     return Game(
         won * (values - bids),
-        name=named(first_price_auction, first=first, second=second),
-        actions=[_numbers(max(first, second))] * 2,
+        actions=[numbers(max(first, second))] * 2,
         equilibria=(known,),
     )
 
 
+@named
 def second_price_auction(first: int = 5, second: int = 3) -> Game:
     """Two sealed bids for one good; the higher wins and pays the lower bid, so telling the truth is dominant.
 
@@ -126,8 +104,7 @@ def second_price_auction(first: int = 5, second: int = 3) -> Game:
     bids, won, values = _auction(first, second)
     return Game(
         won * (values - bids[::-1]),
-        name=named(second_price_auction, first=first, second=second),
-        actions=[_numbers(max(first, second))] * 2,
+        actions=[numbers(max(first, second))] * 2,
         equilibria=(pure("both bid their value", first, second),),
     )
 
@@ -139,6 +116,7 @@ def _auction(first: int, second: int) -> tuple:
     return bids, split_prize(bids), np.array([first, second])[:, None, None]
 
 
+@named
 def all_pay_auction(prize: int = 5) -> Game:
     """Both pay their bids, the higher wins: contests, lobbying, races.
 
@@ -154,12 +132,12 @@ def all_pay_auction(prize: int = 5) -> Game:
     even = [1 / prize] * prize + [0]
     return Game(
         prize * split_prize(bids) - bids,
-        name=named(all_pay_auction, prize=prize),
-        actions=[_numbers(prize)] * 2,
+        actions=[numbers(prize)] * 2,
         equilibria=(mixed("any bid below the prize", even, even),),
     )
 
 
+@named
 def war_of_attrition(prize: int = 5) -> Game:
     """Both wait, and pay for waiting, until one leaves the prize to the other.
 
@@ -175,12 +153,12 @@ def war_of_attrition(prize: int = 5) -> Game:
     known = (pure("the first gives way", 0, prize), pure("the second gives way", prize, 0))
     return Game(
         prize * split_prize(waits) - waits.min(0),
-        name=named(war_of_attrition, prize=prize),
-        actions=[_numbers(prize)] * 2,
+        actions=[numbers(prize)] * 2,
         equilibria=known,
     )
 
 
+@named
 def tullock(prize: int = 16) -> Game:
     """A contest won in proportion to effort, which is spent either way.
 
@@ -196,13 +174,4 @@ def tullock(prize: int = 16) -> Game:
     total = effort + other
     share = np.where(total > 0, effort / np.maximum(total, 1), 0.5)
     known = () if prize % 4 else (pure("a quarter of the prize", prize // 4, prize // 4),)
-    return symmetric(
-        prize * share - effort,
-        name=named(tullock, prize=prize),
-        actions=[_numbers(prize)] * 2,
-        equilibria=known,
-    )
-
-
-def _numbers(highest: int) -> list[str]:
-    return [str(value) for value in range(highest + 1)]
+    return symmetric(prize * share - effort, actions=[numbers(prize)] * 2, equilibria=known)

@@ -1,23 +1,14 @@
 """Games of any number of players: roads, crowds and common goods."""
 
 import numpy as np
+from jaxtyping import Int
 
 from regrax import _checks as checks
 from regrax.games._game import Game, mixed, pure
-from regrax.games.zoo._spec import choices, named, split_prize
-
-__all__ = [
-    "beauty_contest",
-    "braess",
-    "congestion",
-    "dispersion",
-    "market_entry",
-    "minority",
-    "public_goods",
-    "volunteers_dilemma",
-]
+from regrax.games.zoo._spec import choices, named, numbers, split_prize
 
 
+@named
 def congestion(players: int = 3, links: int = 2) -> Game:
     """Everyone takes one of several links, and a link costs more the more take it.
 
@@ -30,25 +21,23 @@ def congestion(players: int = 3, links: int = 2) -> Game:
     """
     checks.at_least("players", players, 1)
     taken = choices(*[links] * players)
-    load = np.stack([(taken == link).sum(0) for link in range(links)])
-    cost = (taken + 1) * np.take_along_axis(load, taken, 0)
-    return Game(
-        -cost,
-        name=named(congestion, players=players, links=links),
-        equilibria=(pure("one after the other", *_greedy(players, links)),),
-    )
+    cost = (taken + 1) * _crowd(taken)
+    return Game(-cost, equilibria=(pure("one after the other", *_greedy(players, links)),))
 
 
 def _greedy(players: int, links: int) -> list[int]:
-    load = np.zeros(links, int)
-    joined = []
+    joined: list[int] = []
     for _ in range(players):
-        link = int(np.argmin((load + 1) * np.arange(1, links + 1)))
-        load[link] += 1
-        joined.append(link)
+        joined.append(min(range(links), key=lambda link: (joined.count(link) + 1) * (link + 1)))
     return joined
 
 
+def _crowd(chosen: Int[np.ndarray, "N *d"]) -> Int[np.ndarray, "N *d"]:
+    """How many players chose what each of them did."""
+    return np.asarray(sum(chosen == own for own in chosen))
+
+
+@named
 def braess(players: int = 4) -> Game:
     """A free shortcut makes everybody slower.
 
@@ -68,12 +57,12 @@ def braess(players: int = 4) -> Game:
     last = np.where(taken == 0, players, on_last)
     return Game(
         -(first + last),
-        name=named(braess, players=players),
         actions=[("by A", "by B", "shortcut")] * players,
         equilibria=(pure("all take the shortcut", *[2] * players),),
     )
 
 
+@named
 def minority(players: int = 3) -> Game:
     """An odd number of people choose one of two rooms; those in the emptier one win 1.
 
@@ -90,11 +79,11 @@ def minority(players: int = 3) -> Game:
     emptier = room.sum(0) < players / 2  # room 1 has fewer
     return Game(
         (room == emptier).astype(float),
-        name=named(minority, players=players),
         equilibria=(mixed("all toss", *[[1 / 2, 1 / 2]] * players),),
     )
 
 
+@named
 def dispersion(players: int = 2, places: int = 2) -> Game:
     """Everyone wants a place alone: 1 if nobody else chose it, else nothing.
 
@@ -107,17 +96,12 @@ def dispersion(players: int = 2, places: int = 2) -> Game:
     """
     checks.at_least("players", players, 1)
     place = choices(*[places] * players)
-    crowd = np.sum([place == place[n] for n in range(players)], 0)
-    known = [mixed("all at random", *[[1 / places] * places] * players)]
-    if places >= players:
-        known.append(pure("all elsewhere", *range(players)))
-    return Game(
-        (crowd == 1).astype(float),
-        name=named(dispersion, players=players, places=places),
-        equilibria=tuple(known),
-    )
+    known = mixed("all at random", *[[1 / places] * places] * players)
+    apart = [pure("all elsewhere", *range(players))] if places >= players else []
+    return Game((_crowd(place) == 1).astype(float), equilibria=(known, *apart))
 
 
+@named
 def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) -> Game:
     """All benefit if anyone volunteers, which costs; more people, less help.
 
@@ -140,12 +124,12 @@ def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) ->
     )
     return Game(
         benefit * helps.any(0) - cost * helps,
-        name=named(volunteers_dilemma, players=players, benefit=benefit, cost=cost),
         actions=[("stay away", "volunteer")] * players,
         equilibria=known,
     )
 
 
+@named
 def public_goods(players: int = 3, tokens: int = 4, factor: float = 1.5) -> Game:
     """Everyone may give tokens to a pot that grows and is shared equally; each token given returns less than itself.
 
@@ -164,12 +148,12 @@ def public_goods(players: int = 3, tokens: int = 4, factor: float = 1.5) -> Game
     about = "all give all" if all_or_none else "nobody gives"
     return Game(
         tokens - given + factor * given.sum(0) / players,
-        name=named(public_goods, players=players, tokens=tokens, factor=factor),
-        actions=[[str(amount) for amount in range(tokens + 1)]] * players,
+        actions=[numbers(tokens)] * players,
         equilibria=(pure(about, *[all_or_none] * players),),
     )
 
 
+@named
 def market_entry(players: int = 4, capacity: int = 2) -> Game:
     """Entering a market pays its capacity minus the number who enter; staying out pays nothing.
 
@@ -186,12 +170,12 @@ def market_entry(players: int = 4, capacity: int = 2) -> Game:
     known = pure("as many as there is room for", *[int(n < capacity) for n in range(players)])
     return Game(
         enters * (capacity - enters.sum(0)),
-        name=named(market_entry, players=players, capacity=capacity),
         actions=[("stay out", "enter")] * players,
         equilibria=(known,),
     )
 
 
+@named
 def beauty_contest(players: int = 3, highest: int = 10, share: float = 2 / 3) -> Game:
     """Guess a share of the average guess; the nearest wins 1, split among ties.
 
@@ -210,7 +194,6 @@ def beauty_contest(players: int = 3, highest: int = 10, share: float = 2 / 3) ->
     miss = np.abs(guess - share * guess.mean(0))
     return Game(
         split_prize(-np.round(miss, 9)),
-        name=named(beauty_contest, players=players, highest=highest, share=share),
-        actions=[[str(number) for number in range(highest + 1)]] * players,
+        actions=[numbers(highest)] * players,
         equilibria=(pure("all guess 0", *[0] * players),),
     )

@@ -5,10 +5,10 @@ from fractions import Fraction
 from typing import Any
 
 from regrax.games._game import Game, mixed, zero_sum
+from regrax.games.zoo._spec import named
 
-__all__ = ["kuhn_poker"]
 
-
+@named
 def kuhn_poker() -> Game:
     """Poker with three cards, one bet and two players, every plan an action; worth -1/18 to the first.
 
@@ -37,7 +37,7 @@ def kuhn_poker() -> Game:
         [answer.get(plan, 0) for plan in seconds],
     )
     actions = ([" ".join(plan) for plan in firsts], labels)
-    return zero_sum(row, name="kuhn-poker", actions=actions, equilibria=(known,))
+    return zero_sum(row, actions=actions, equilibria=(known,))
 
 
 def _kuhn(first: tuple, second: tuple) -> Fraction:

@@ -7,16 +7,8 @@ from regrax import _checks as checks
 from regrax.games._game import Game, pure, symmetric, zero_sum
 from regrax.games.zoo._spec import check_sizes, named
 
-__all__ = [
-    "random",
-    "random_coordination",
-    "random_covariant",
-    "random_potential",
-    "random_symmetric",
-    "random_zero_sum",
-]
 
-
+@named
 def random(*sizes: int, seed: int = 0) -> Game:
     """Any number of players and actions, payoffs uniform on [0, 1].
 
@@ -26,9 +18,10 @@ def random(*sizes: int, seed: int = 0) -> Game:
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
     payoffs = _generator(seed, *sizes).uniform(size=(len(sizes), *sizes))
-    return Game(payoffs, name=named(random, sizes=sizes, seed=seed))
+    return Game(payoffs)
 
 
+@named
 def random_zero_sum(rows: int, columns: int, seed: int = 0) -> Game:
     """Two players, the first's payoffs uniform on [-1, 1], the second's their negative.
 
@@ -38,9 +31,10 @@ def random_zero_sum(rows: int, columns: int, seed: int = 0) -> Game:
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
     row = _generator(seed, rows, columns).uniform(-1, 1, size=(rows, columns))
-    return zero_sum(row, name=named(random_zero_sum, rows=rows, columns=columns, seed=seed))
+    return zero_sum(row)
 
 
+@named
 def random_symmetric(actions: int, seed: int = 0) -> Game:
     """Two players in the same position, payoffs uniform on [0, 1].
 
@@ -51,9 +45,10 @@ def random_symmetric(actions: int, seed: int = 0) -> Game:
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
     row = _generator(seed, actions, actions).uniform(size=(actions, actions))
-    return symmetric(row, name=named(random_symmetric, actions=actions, seed=seed))
+    return symmetric(row)
 
 
+@named
 def random_coordination(*sizes: int, seed: int = 0) -> Game:
     """All players share one payoff, uniform on [0, 1]; its largest entry is an equilibrium.
 
@@ -66,11 +61,11 @@ def random_coordination(*sizes: int, seed: int = 0) -> Game:
     shared = _generator(seed, *sizes).uniform(size=sizes)
     return Game(
         np.stack([shared] * len(sizes)),
-        name=named(random_coordination, sizes=sizes, seed=seed),
         equilibria=(pure("the best for all", *_largest(shared)),),
     )
 
 
+@named
 def random_potential(*sizes: int, seed: int = 0) -> Game:
     r"""An exact potential game, $u_n(a) = P(a) + Q_n(a_{-n})$ with $P$ and $Q_n$ uniform on [0, 1].
 
@@ -86,11 +81,11 @@ def random_potential(*sizes: int, seed: int = 0) -> Game:
     others = [rng.uniform(size=(*sizes[:n], 1, *sizes[n + 1 :])) for n in range(len(sizes))]
     return Game(
         np.stack([potential + other for other in others]),
-        name=named(random_potential, sizes=sizes, seed=seed),
         equilibria=(pure("where the potential is largest", *_largest(potential)),),
     )
 
 
+@named
 def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Game:
     r"""Standard normal payoffs, those of two players at the same joint action correlated by `correlation`.
 
@@ -111,10 +106,7 @@ def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Ga
         )
     mean = noise.mean(0)
     shared = np.sqrt(max(1 + (players - 1) * correlation, 0)) * mean
-    return Game(
-        np.sqrt(1 - correlation) * (noise - mean) + shared,
-        name=named(random_covariant, sizes=sizes, correlation=correlation, seed=seed),
-    )
+    return Game(np.sqrt(1 - correlation) * (noise - mean) + shared)
 
 
 def _generator(seed: int, *sizes: int) -> np.random.Generator:

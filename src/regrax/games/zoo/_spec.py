@@ -1,16 +1,18 @@
 """What the games of the zoo are made with: grids of joint actions, and names that are specs."""
 
 import inspect
-import json
 from collections.abc import Callable, Sequence
+from functools import wraps
 from math import prod
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from regrax import _checks as checks
-from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS
+from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS, Game
+
+Given = ParamSpec("Given")
 
 
 def check_sizes(*sizes: int) -> None:
@@ -41,6 +43,11 @@ def choices(*sizes: int) -> Int[np.ndarray, "N *d"]:
     return np.indices(sizes)
 
 
+def numbers(highest: int, lowest: int = 0) -> list[str]:
+    """Labels of actions that are integers."""
+    return [str(number) for number in range(lowest, highest + 1)]
+
+
 def split_prize(
     scores: Float[np.ndarray, "N *d"] | Int[np.ndarray, "N *d"],
 ) -> Float[np.ndarray, "N *d"]:
@@ -54,27 +61,40 @@ def split_prize(
     return best / best.sum(0)
 
 
-def named(make: Callable[..., Any], **arguments: Any) -> str:
-    """The spec of a call: parameters without a default in order, the others by keyword where they differ from it.
+def named(make: Callable[Given, Game]) -> Callable[Given, Game]:
+    """Give every game that `make` returns the spec of the call as its name.
+
+    It has parameters without a default in order, the others by keyword where they differ from it.
 
     >>> from regrax.games import random
-    >>> named(random, sizes=(2, 3), seed=7)
+    >>> random(2, 3, seed=7).name
     'random(2, 3, seed=7)'
     """
+
+    @wraps(make)
+    def made(*arguments: Given.args, **keywords: Given.kwargs) -> Game:
+        game = make(*arguments, **keywords)
+        called = inspect.signature(make).bind(*arguments, **keywords)
+        # a game never changes, but nobody has seen this one yet
+        game.__dict__.update(labels=game.labels._replace(name=_spec(make.__name__, called)))
+        return game
+
+    return made
+
+
+def _spec(name: str, called: inspect.BoundArguments) -> str:
     texts = []
-    for parameter in inspect.signature(make).parameters.values():
-        value = arguments[parameter.name]
+    for argument, value in called.arguments.items():
+        parameter = called.signature.parameters[argument]
         if parameter.kind is parameter.VAR_POSITIONAL:
-            texts += [_text(one) for one in value]
+            texts += map(_text, value)
         elif parameter.default is parameter.empty:
             texts.append(_text(value))
         elif value != parameter.default:
-            texts.append(f"{parameter.name}={_text(value)}")
-    name = make.__name__.replace("_", "-")
+            texts.append(f"{argument}={_text(value)}")
+    name = name.replace("_", "-")
     return f"{name}({', '.join(texts)})" if texts else name
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool | str):
-        return json.dumps(value)
     return repr(value.item() if isinstance(value, np.generic) else value)

@@ -8,22 +8,10 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax.games._game import Game, bimatrix, mixed, zero_sum
-from regrax.games.zoo._spec import check_sizes, choices, named
-
-__all__ = [
-    "asymmetric_pennies",
-    "colonel_blotto",
-    "hide_and_seek",
-    "jordan",
-    "matching_pennies",
-    "morra",
-    "penalty_kick",
-    "rock_paper_scissors",
-    "shapley",
-    "weighted_rps",
-]
+from regrax.games.zoo._spec import check_sizes, choices, named, numbers
 
 
+@named
 def matching_pennies() -> Game:
     """The first player wins 1 if the pennies match, else loses 1; the only equilibrium is uniform.
 
@@ -34,11 +22,10 @@ def matching_pennies() -> Game:
     """
     sides = ("heads", "tails")
     coins = mixed("both toss", [1 / 2, 1 / 2], [1 / 2, 1 / 2])
-    return zero_sum(
-        [[1, -1], [-1, 1]], name="matching-pennies", actions=(sides, sides), equilibria=(coins,)
-    )
+    return zero_sum([[1, -1], [-1, 1]], actions=(sides, sides), equilibria=(coins,))
 
 
+@named
 def asymmetric_pennies(prize: float = 9) -> Game:
     """Matching pennies where matching heads pays the first player a `prize`; only the other's play changes.
 
@@ -58,12 +45,12 @@ def asymmetric_pennies(prize: float = 9) -> Game:
     return bimatrix(
         [[prize, 0], [0, 1]],
         [[0, 1], [1, 0]],
-        name=named(asymmetric_pennies, prize=prize),
         actions=(sides, sides),
         equilibria=(known,),
     )
 
 
+@named
 def penalty_kick() -> Game:
     """Kicker against goalkeeper, left or right: how often professionals scored, in per cent.
 
@@ -81,13 +68,13 @@ def penalty_kick() -> Game:
     sides = ("left", "right")
     return zero_sum(
         row,
-        name="penalty-kick",
         players=("kicker", "goalkeeper"),
         actions=(sides, sides),
         equilibria=(mixed("neither side pays more", [kick, 1 - kick], [dive, 1 - dive]),),
     )
 
 
+@named
 def rock_paper_scissors(actions: int = 3) -> Game:
     """Every action beats half of the others and loses to the rest; an odd number of actions.
 
@@ -104,16 +91,12 @@ def rock_paper_scissors(actions: int = 3) -> Game:
         )
     ahead = np.subtract(*choices(actions, actions)) % actions
     row = np.where(ahead == 0, 0, np.where(ahead <= actions // 2, 1, -1))
-    labels = ("rock", "paper", "scissors") if actions == 3 else [str(a + 1) for a in range(actions)]
+    labels = ("rock", "paper", "scissors") if actions == 3 else numbers(actions, 1)
     even = [1 / actions] * actions
-    return zero_sum(
-        row,
-        name=named(rock_paper_scissors, actions=actions),
-        actions=(labels, labels),
-        equilibria=(mixed("all alike", even, even),),
-    )
+    return zero_sum(row, actions=(labels, labels), equilibria=(mixed("all alike", even, even),))
 
 
+@named
 def weighted_rps() -> Game:
     """Zero-sum rock-paper-scissors where wins weigh 1, 2 and 3 thirds; the only equilibrium plays (3, 2, 1)/6.
 
@@ -127,12 +110,12 @@ def weighted_rps() -> Game:
     weights = [1 / 2, 1 / 3, 1 / 6]
     return zero_sum(
         thirds,
-        name="weighted-rps",
         actions=(moves, moves),
         equilibria=(mixed("the heavier win less often", weights, weights),),
     )
 
 
+@named
 def shapley() -> Game:
     """Fictitious play goes round for ever in this 3 x 3 game; the only Nash equilibrium is uniform.
 
@@ -146,9 +129,10 @@ def shapley() -> Game:
     """
     match = np.eye(3)
     even = mixed("all alike", [1 / 3] * 3, [1 / 3] * 3)
-    return bimatrix(match, np.roll(match, 1, axis=1), name="shapley", equilibria=(even,))
+    return bimatrix(match, np.roll(match, 1, axis=1), equilibria=(even,))
 
 
+@named
 def jordan() -> Game:
     """Three players: the first wants to match the second, the second the third, the third to differ from the first.
 
@@ -164,9 +148,10 @@ def jordan() -> Game:
     happy = np.stack([first == second, second == third, third != first])
     sides = ("heads", "tails")
     coins = mixed("all toss", *[[1 / 2, 1 / 2]] * 3)
-    return Game(2.0 * happy - 1, name="jordan", actions=(sides,) * 3, equilibria=(coins,))
+    return Game(2.0 * happy - 1, actions=(sides,) * 3, equilibria=(coins,))
 
 
+@named
 def morra(fingers: int = 2) -> Game:
     """Show fingers and guess the other's; whoever alone guesses right wins the number shown by both.
 
@@ -186,15 +171,15 @@ def morra(fingers: int = 2) -> Game:
     right = (guessed == theirs).astype(int) - (their_guess == shown)
     labels = [f"show {s + 1}, say {g + 1}" for s in range(fingers) for g in range(fingers)]
     extremes = ([0, 3 / 5, 2 / 5, 0], [0, 4 / 7, 3 / 7, 0])
-    known = [mixed("optimal", x, y) for x, y in itertools.product(extremes, extremes)]
+    known = tuple(mixed("optimal", *pair) for pair in itertools.product(extremes, repeat=2))
     return zero_sum(
         right * (shown + theirs + 2),
-        name=named(morra, fingers=fingers),
         actions=(labels, labels),
-        equilibria=tuple(known) if fingers == 2 else (),
+        equilibria=known if fingers == 2 else (),
     )
 
 
+@named
 def hide_and_seek(places: int = 3) -> Game:
     """The seeker looks in one place and wins 1 if the hider is there; both choose evenly.
 
@@ -205,14 +190,10 @@ def hide_and_seek(places: int = 3) -> Game:
     """
     check_sizes(places, places)
     even = mixed("anywhere", [1 / places] * places, [1 / places] * places)
-    return zero_sum(
-        np.eye(places),
-        name=named(hide_and_seek, places=places),
-        players=("seeker", "hider"),
-        equilibria=(even,),
-    )
+    return zero_sum(np.eye(places), players=("seeker", "hider"), equilibria=(even,))
 
 
+@named
 def colonel_blotto(soldiers: int = 3, fields: int = 3) -> Game:
     """Two colonels spread their soldiers over battlefields; the larger force takes a field.
 
@@ -226,26 +207,12 @@ def colonel_blotto(soldiers: int = 3, fields: int = 3) -> Game:
     """
     checks.at_least("soldiers", soldiers, 1)
     checks.at_least("fields", fields, 1)
-    count = comb(soldiers + fields - 1, fields - 1)
-    check_sizes(count, count)
-    spreads = np.array(_spreads(soldiers, fields))
+    places = soldiers + fields - 1  # each has a soldier, or a bar between two fields
+    check_sizes(*[comb(places, soldiers)] * 2)
+    bars = itertools.combinations(range(places), fields - 1)
+    spreads = np.diff([(-1, *at, places) for at in bars]) - 1
     row = sum(np.sign(np.subtract.outer(held, held)) for held in spreads.T)
     labels = [" ".join(map(str, spread)) for spread in spreads.tolist()]
-    orders = [float(sorted(spread) == [0, 1, 2]) / 6 for spread in spreads.tolist()]
+    orders = [(sorted(spread) == [0, 1, 2]) / 6 for spread in spreads.tolist()]
     known = (mixed("0, 1 and 2 in any order", orders, orders),) if soldiers == fields == 3 else ()
-    return zero_sum(
-        row,
-        name=named(colonel_blotto, soldiers=soldiers, fields=fields),
-        actions=(labels, labels),
-        equilibria=known,
-    )
-
-
-def _spreads(soldiers: int, fields: int) -> list[tuple[int, ...]]:
-    if fields == 1:
-        return [(soldiers,)]
-    return [
-        (here, *rest)
-        for here in range(soldiers + 1)
-        for rest in _spreads(soldiers - here, fields - 1)
-    ]
+    return zero_sum(row, actions=(labels, labels), equilibria=known)

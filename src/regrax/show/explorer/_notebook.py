@@ -11,7 +11,7 @@ HEIGHT = 900  # pixels
 
 
 class Explorer:
-    """What `explore` gives: notebooks show it, and `write` makes a file of it."""
+    """What `explore` gives: notebooks show it, and `text` is the page."""
 
     def __init__(self, game: Game | None, height: int = HEIGHT) -> None:
         self.text, self.height, self.game = page(game), height, game

@@ -35,22 +35,12 @@ def page(game: Game | None = None) -> str:
         raise ValueError(
             f"the page takes games of 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"
         )
-    style = (ROOT / "page" / "style.css").read_text()
-    script = bundle()
-    parts = {
-        "POLICY": _policy(style, script),
-        "STYLE": style,
-        "SCRIPT": script,
-        "DATA": _data(game),
-    }
-    template = (ROOT / "page" / "index.html").read_text()
-    return re.sub(r"%%([A-Z]+)%%", lambda match: parts[match[1]], template)
-
-
-def _data(game: Game | None) -> str:
-    """What the page reads when it opens, as JSON that cannot end its element."""
+    template, style = ((ROOT / "page" / name).read_text() for name in ("index.html", "style.css"))
     data = {"zoo": _zoo(), "game": None if game is None else described(game)}
-    return json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    parts = {"POLICY": _policy(style, bundle()), "STYLE": style, "SCRIPT": bundle()}
+    parts["DATA"] = text.replace("<", "\\u003c")  # so that it cannot end its element
+    return re.sub(r"%%([A-Z]+)%%", lambda match: parts[match[1]], template)
 
 
 @cache
@@ -60,15 +50,9 @@ def _zoo() -> list[dict[str, Any]]:
 
 def _policy(style: str, script: str) -> str:
     """Only this script and this style sheet; pictures made in the page; no connection anywhere."""
-    rules = {
-        "default-src": "'none'",
-        "script-src": _hash(script),
-        "style-src": _hash(style),
-        "img-src": "data: blob:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return html.escape("; ".join(f"{name} {value}" for name, value in rules.items()))
+    hashed = f"script-src {_hash(script)}; style-src {_hash(style)}"
+    rest = "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    return html.escape(f"default-src 'none'; {hashed}; {rest}")
 
 
 def _hash(text: str) -> str:

@@ -17,8 +17,6 @@ HEADERS = {
 class Server(ThreadingHTTPServer):
     """Serves `text` at `/`; port 0 takes any that is free."""
 
-    allow_reuse_address, daemon_threads = True, True
-
     def __init__(self, text: str, port: int) -> None:
         self.body = text.encode()
         try:
@@ -46,14 +44,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 5  # seconds for a request to arrive
 
     def do_GET(self) -> None:
-        """The page."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """Its headers."""
-        self._answer(with_body=False)
-
-    def _answer(self, with_body: bool) -> None:
+        """The page; of HEAD its headers alone."""
         port = self.server.port
         if self.headers.get("Host", "") not in (f"{HOST}:{port}", f"localhost:{port}"):
             return self.send_error(421, "Misdirected Request")
@@ -64,8 +55,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(self.server.body)))
         self.end_headers()
-        if with_body:
+        if self.command == "GET":
             self.wfile.write(self.server.body)
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the terminal belongs to the command."""

@@ -22,7 +22,7 @@ KERNEL = Path(__file__).parent / "kernel"
 MAX_ACTIONS = 12
 FROM = 16  # the horizon from which the polynomial holds
 DEGREE = 9
-FITTED = (16, 17, 18, 19, 20, 22, 24, 26, 29, 32, 37, 43, 52, 65, 90, 140, 300, 1000, 10_000)
+FITTED = (*range(16, 21), 22, 24, 26, 29, 32, 37, 43, 52, 65, 90, 140, 300, 1000, 10_000, math.inf)
 CHECKED = (21, 23, 28, 35, 47, 58, 77, 110, 200, 500, 3000)
 ACTIONS, HORIZON = 3, 20
 SNAPSHOTS = (0, 5, 10, 20, 40, 80, 160, 400, 1000)
@@ -35,44 +35,39 @@ def scaled_step(actions: int, horizon: int | float) -> float:
     return root * theory.step_size(actions, horizon)
 
 
-def step_row(actions: int) -> tuple[dict[str, Any], float]:
-    """One number of actions: what is listed, the polynomial, and its largest relative error where it was not fitted."""
-    listed = [scaled_step(actions, horizon) for horizon in range(2, FROM)]
-    values = [scaled_step(actions, horizon) for horizon in (*FITTED, math.inf)]
-    beyond = chebyshev.chebfit(_place([*FITTED, math.inf]), values, DEGREE)
-    found = chebyshev.chebval(_place(CHECKED), beyond)
-    exact = np.array([scaled_step(actions, horizon) for horizon in CHECKED])
-    error = float(np.abs(found / exact - 1).max())
-    return {"listed": listed, "beyond": beyond.tolist()}, error
-
-
 def _place(horizons: Any) -> Any:
     """$1/T$ moved to [-1, 1]."""
     return 2 * FROM / np.asarray(horizons, float) - 1
 
 
 def step_table() -> dict[str, Any]:
-    """Every number of actions, with one bound on the relative error of all."""
-    rows = {actions: step_row(actions) for actions in range(2, MAX_ACTIONS + 1)}
-    error = max(error for _, error in rows.values())
+    """Per number of actions what is listed and the polynomial, and a bound on its error where it was not fitted."""
+    rows, error = {}, 0.0
+    for actions in range(2, MAX_ACTIONS + 1):
+        listed, fitted, exact = (
+            [scaled_step(actions, horizon) for horizon in horizons]
+            for horizons in (range(2, FROM), FITTED, CHECKED)
+        )
+        beyond = chebyshev.chebfit(_place(FITTED), fitted, DEGREE)
+        found = chebyshev.chebval(_place(CHECKED), beyond)
+        error = max(error, float(np.abs(found / np.array(exact) - 1).max()))
+        rows[actions] = {"listed": listed, "beyond": beyond.tolist()}
     return {
         "from": FROM,
-        "error": float(f"{10 * error:.0e}"),  # ten times what was seen
-        "actions": {actions: row for actions, (row, _) in rows.items()},
-    }
+        "error": float(f"{10 * error:.0e}"),
+        "actions": rows,
+    }  # ten times what was seen
 
 
 def loss_curve(actions: int) -> dict[str, Any]:
     """$L(k)$ on a grid of steps, at $k^*$, and the least that any policy can have."""
     steps = [round(0.02 * i, 2) for i in range(1, 61)]
+    losses = [theory.loss(k, actions, HORIZON) for k in steps]
     best = theory.step_size(actions, HORIZON)
     return {
         "horizon": HORIZON,
         "steps": [0.0, *steps],
-        "losses": [
-            theory.uniform_loss(actions, HORIZON),
-            *(theory.loss(k, actions, HORIZON) for k in steps),
-        ],
+        "losses": [theory.uniform_loss(actions, HORIZON), *losses],
         "step": best,
         "loss": theory.loss(best, actions, HORIZON),
         "least": theory.optimal_loss(actions, HORIZON),
@@ -81,32 +76,27 @@ def loss_curve(actions: int) -> dict[str, Any]:
 
 def trained_linear() -> list[dict[str, Any]]:
     """The layer at a few moments of its training."""
-    taken = [_linear(LinearAttention(ACTIONS, key=jax.random.key(SEED)), 0)]
+    start = LinearAttention(ACTIONS, key=jax.random.key(SEED))
+    taken = [{"step": 0, **_arrays(start)}]
 
     def keep(report: Any) -> None:
         if report.step in SNAPSHOTS:
-            taken.append(_linear(report.state.average, report.step))
+            taken.append({"step": report.step, **_arrays(report.state.average)})
 
-    fit(
-        LinearAttention(ACTIONS, key=jax.random.key(SEED)),
-        RegretObjective(ACTIONS, HORIZON),
-        key=jax.random.key(SEED + 1),
-        every=5,
-        callback=keep,
-    )
+    objective = RegretObjective(ACTIONS, HORIZON)
+    fit(start, objective, key=jax.random.key(SEED + 1), every=5, callback=keep)
     return taken
 
 
 def trained_swap() -> dict[str, Any]:
     """The heads after training; they are calibrated when they take a seat."""
     start = SwapAttention(ACTIONS, key=jax.random.key(SEED))
-    model = fit(start, SwapRegretObjective(ACTIONS, HORIZON), key=jax.random.key(SEED + 1)).model
+    fitted = fit(start, SwapRegretObjective(ACTIONS, HORIZON), key=jax.random.key(SEED + 1))
+    return _arrays(fitted.model)
+
+
+def _arrays(model: Any) -> dict[str, Any]:
     return {name: _digits(getattr(model, name)) for name in ("values", "scores", "bias")}
-
-
-def _linear(model: Any, step: int) -> dict[str, Any]:
-    arrays = {name: _digits(getattr(model, name)) for name in ("values", "scores", "bias")}
-    return {"step": step, **arrays}
 
 
 def _digits(array: Any) -> Any:
@@ -124,12 +114,8 @@ def main() -> None:
     """Write both files."""
     curves = {actions: loss_curve(actions) for actions in (2, 3, 4, 5)}
     _write("table.js", "Exact numbers of the theory.", STEPS=step_table(), LOSSES=curves)
-    _write(
-        "trained.js",
-        f"Layers trained on regret, {ACTIONS} actions, {HORIZON} rounds.",
-        LINEAR=trained_linear(),
-        SWAP=trained_swap(),
-    )
+    about = f"Layers trained on regret, {ACTIONS} actions, {HORIZON} rounds."
+    _write("trained.js", about, LINEAR=trained_linear(), SWAP=trained_swap())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The games that the page knows by name: those of the zoo that fit it, and small ones of the larger families."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,11 @@ def zoo_games() -> list[Game]:
     >>> [game.name for game in zoo_games()][:3]
     ['battle-of-the-sexes', 'chicken', 'coordination']
     """
-    usual = [game for game in map(_usual, games()) if game is not None and fits(game)]
-    return usual + [parse_game(spec) for spec in SMALLER]
-
-
-def _usual(name: str) -> Game | None:
-    """The game with its default parameters, or None where there are none."""
-    try:
-        return parse_game(name)
-    except (TypeError, ValueError):
-        return None
+    usual = []
+    for name in games():
+        with suppress(TypeError, ValueError):  # a family without default parameters
+            usual.append(parse_game(name))
+    return [*filter(fits, usual), *map(parse_game, SMALLER)]
 
 
 def fits(game: Game) -> bool:
@@ -67,6 +63,6 @@ def described(game: Game) -> dict[str, Any]:
         "actions": [list(labels) for labels in game.actions],
         "sizes": list(game.sizes),
         "payoffs": [np.ravel(table).tolist() for table in np.asarray(game.payoffs, float)],
-        "about": told.summary if game.labels.name else "",
-        "reference": told.reference if game.labels.name else "",
+        "about": told.summary,
+        "reference": told.reference,
     }

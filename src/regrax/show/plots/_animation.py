@@ -3,19 +3,18 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 
 from regrax.games import Game, Trajectory
-from regrax.show.plots._panels import CORNERS, name_corners
-from regrax.show.plots._style import COLORS, Figure, in_math, short
+from regrax.show.plots._panels import CORNERS, draw_triangle, running_mean, thinned
+from regrax.show.plots._style import COLORS, Figure, check_suffix, in_math, short
 from regrax.specs import as_game
 
-SUFFIXES = (".gif", ".html", ".mp4")
+WRITERS = {".gif": "pillow", ".html": None, ".mp4": "ffmpeg"}  # of matplotlib
 MAX_PANELS = 4
 ICONS = {
     "minus": "-", "fast-backward": "&laquo;", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
@@ -45,13 +44,11 @@ class Animation(NamedTuple):
     def save(self, file: str | Path) -> None:
         """Write the animation; the ending of the name says how. MP4 needs the program ffmpeg."""
         file = Path(file)
-        if file.suffix.lower() not in SUFFIXES:
-            raise ValueError(f"an animation file must end in {', '.join(SUFFIXES)}, got {file}")
-        if file.suffix.lower() == ".html":
+        check_suffix(file, tuple(WRITERS), "an animation")
+        if writer := WRITERS[file.suffix.lower()]:
+            self._moving().save(file, writer=writer, fps=self.frames_per_second)
+        else:
             file.write_text(self._repr_html_(), "utf-8")
-            return
-        writer = "pillow" if file.suffix.lower() == ".gif" else "ffmpeg"
-        self._moving().save(file, writer=writer, fps=self.frames_per_second)
 
     def _repr_html_(self) -> str:
         """matplotlib's page, without the icons that it loads from elsewhere."""
@@ -59,11 +56,8 @@ class Animation(NamedTuple):
         return _ICON.sub(lambda found: ICONS.get(found[1], found[1]), page)
 
     def _moving(self) -> FuncAnimation:
-        def draw(frame: int) -> list[Any]:
-            self.draw(frame)
-            return []
-
-        return FuncAnimation(self.figure, draw, frames=self.frames)
+        # matplotlib wants a list of what was drawn, and draws everything where it is empty
+        return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
 
 
 def animate(
@@ -107,34 +101,26 @@ def animate(
 
 
 def _panel(axes: Axes, policies: np.ndarray, game: Game | None, player: int) -> Update:
-    name = f"player {player + 1}" if game is None else game.players[player]
-    labels = (
-        [str(a + 1) for a in range(policies.shape[1])] if game is None else game.actions[player]
-    )
+    name, labels = f"player {player + 1}", [str(a + 1) for a in range(policies.shape[1])]
+    if game is not None:
+        name, labels = game.players[player], game.actions[player]
     axes.set_title(in_math(short(name, 30)), fontsize="medium")
-    average = policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
     make = _simplex if policies.shape[1] == 3 else _bars
-    return make(axes, policies, average, [in_math(short(label)) for label in labels])
+    return make(axes, policies, running_mean(policies), list(map(short, labels)))
 
 
 def _simplex(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[str]) -> Update:
-    axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
-    name_corners(axes, labels)
-    lines = [
-        (axes.plot([], [], color=color, linewidth=width, label=label)[0], rows @ CORNERS)
-        for rows, color, width, label in (
-            (policies, COLORS[0], 1.1, "policy"),
-            (average, COLORS[1], 1.6, "average"),
-        )
-    ]
+    draw_triangle(axes, labels)
+    points, averages = policies @ CORNERS, average @ CORNERS
+    (path,) = axes.plot([], [], color=COLORS[0], lw=1.1, label="policy")
+    (mean,) = axes.plot([], [], color=COLORS[1], lw=1.6, label="average")
     (head,) = axes.plot([], [], marker="o", color="#000000")
     axes.legend(frameon=False, fontsize="small", loc="upper left")
 
     def update(played: int) -> None:
-        shown = _shown(played)
-        for line, points in lines:
-            line.set_data(*points[shown].T)
-        head.set_data(*lines[0][1][played - 1 : played].T)
+        path.set_data(*thinned(points[:played]).T)
+        mean.set_data(*thinned(averages[:played]).T)
+        head.set_data(*points[played - 1 : played].T)
 
     return update
 
@@ -142,10 +128,9 @@ def _simplex(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list
 def _bars(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[str]) -> Update:
     places = np.arange(policies.shape[1])
     bars = axes.bar(places, policies[0], color=COLORS[0], label="policy")
-    (marks,) = axes.plot(
-        places, average[0], marker="_", ms=18, mew=2.5, ls="", color=COLORS[1], label="average"
-    )
-    axes.set(ylim=(0, 1), xticks=places, xticklabels=labels, ylabel="probability")
+    look = {"ms": 18, "mew": 2.5, "color": COLORS[1], "label": "average"}
+    (marks,) = axes.plot(places, average[0], "_", **look)
+    axes.set(ylim=(0, 1), xticks=places, xticklabels=map(in_math, labels), ylabel="probability")
     axes.legend(frameon=False, fontsize="small")
 
     def update(played: int) -> None:
@@ -154,7 +139,3 @@ def _bars(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[st
         marks.set_data(places, average[played - 1])
 
     return update
-
-
-def _shown(played: int, most: int = 1500) -> Int[np.ndarray, "P"]:
-    return np.unique(np.linspace(0, played - 1, most).round().astype(int))

@@ -1,65 +1,61 @@
 """Curves over rounds on log axes: gaps of joint play, and regret with what theory promises."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
+from matplotlib.ticker import NullLocator
 
 from regrax.learners import Bound
 from regrax.show.plots._style import COLORS, LINES, axes_of, dress, in_math, shown_rounds
 
-Curve = Float[np.ndarray, "T"]
+Values = Float[np.ndarray, "T"]
+Rounds = Int[np.ndarray, "T"]
 
 
-class Regret(NamedTuple):
-    """A player's regret after every round, and the bound on it at the rounds that are shown, if there is one."""
+class Curve(NamedTuple):
+    """Values after the rounds that are shown, and the bound on them there, if there is one."""
 
     label: str
-    regret: Curve
-    bound: Bound
+    values: Values
+    bound: Bound = None
 
 
-def plot_gaps(gaps: Mapping[str, Curve], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
+def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
     """Equilibrium gaps over rounds on log axes, one line per gap, in `ax` or a new figure.
 
     >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
     'round'
     """
     axes = axes_of(ax, (6.4, 4.0))
-    draw_gaps(axes, gaps)
+    rounds = shown_rounds(max(map(len, gaps.values())))
+    draw_gaps(axes, rounds, {name: np.asarray(gap)[rounds - 1] for name, gap in gaps.items()})
     axes.set_title(in_math(title))
     return axes.figure  # pyright: ignore[reportReturnType]
 
 
-def draw_gaps(axes: Axes, gaps: Mapping[str, Curve]) -> None:
-    """One line a gap."""
-    for index, (name, values) in enumerate(gaps.items()):
-        color, line = COLORS[index % len(COLORS)], LINES[index % len(LINES)]
-        _draw(axes, values, label=_label(name), color=color, linestyle=line)
-    _finish(axes, "gap of joint play")
+def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
+    """One line per gap."""
+    curves = [Curve(_label(name), values) for name, values in gaps.items()]
+    draw_curves(axes, rounds, curves, "gap of joint play", LINES)
 
 
-def draw_regrets(axes: Axes, regrets: Sequence[Regret]) -> None:
-    """One line per player, and in the same colour, dotted, the bound."""
-    for index, (label, regret, bound) in enumerate(regrets):
-        color, line = COLORS[index % len(COLORS)], LINES[index % 3]
-        _draw(axes, regret, label=in_math(label), color=color, linestyle=line)
+def draw_curves(
+    axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str, lines: Sequence[str]
+) -> None:
+    """A line for each, in these styles by turns, and in the same colour, dotted, its bound."""
+    marker = "o" if len(rounds) == 1 else None
+    for index, (label, values, bound) in enumerate(curves):
+        look: Any = {"color": COLORS[index % len(COLORS)], "ls": lines[index % len(lines)]}
+        # a log axis has no place for zero and below: leave a break in the line there
+        shown = np.where(values > 0, values, np.nan)
+        axes.plot(rounds, shown, lw=1.8, marker=marker, ms=4, label=in_math(label), **look)
         if bound is not None:
-            rounds = shown_rounds(len(regret))
-            axes.plot(rounds, bound, label="its bound", color=color, linestyle=":", linewidth=1.4)
-    _finish(axes, "regret so far")
-
-
-def _draw(axes: Axes, values: Curve, **look: str) -> None:
-    values = np.asarray(values)
-    rounds = shown_rounds(len(values))
-    # a log axis has no place for zero and below: leave a break in the line there
-    shown = np.where(values > 0, values, np.nan)[rounds - 1]
-    marker = {"marker": "o", "markersize": 4} if len(rounds) == 1 else {}
-    axes.plot(rounds, shown, linewidth=1.8, **look, **marker)  # pyright: ignore[reportArgumentType]
+            axes.plot(rounds, bound, lw=1.4, label="its bound", color=look["color"], ls=":")
+    _finish(axes, what)
 
 
 def _finish(axes: Axes, what: str) -> None:
@@ -69,6 +65,11 @@ def _finish(axes: Axes, what: str) -> None:
         axes.set_yscale("linear")  # a log axis without a positive number warns
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
         return
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        # two powers of ten say enough, and ticks take most of the time of drawing
+        if high >= 100 * low:
+            axis.set_minor_locator(NullLocator())
     axes.legend(frameon=False, fontsize="small")
 
 

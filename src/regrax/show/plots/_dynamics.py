@@ -5,7 +5,7 @@ simplex of the first player, both players starting from the same point.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,38 +13,29 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 
-from regrax.games import CorrelatedProfile, Game, nash_equilibria, play, seated_learners
-from regrax.learners import Learner, spec
-from regrax.show.plots._panels import CORNERS, draw_path, name_corners
+from regrax.games import Game, nash_equilibria, play, seated_learners
+from regrax.learners import Learner
+from regrax.show.plots._panels import (
+    CORNERS,
+    draw_nash,
+    draw_triangle,
+    known_nash,
+    running_mean,
+    thinned,
+    title_of,
+)
 from regrax.show.plots._style import COLORS, axes_of, dress, in_math, short
 from regrax.specs import as_game
 
 Start = Sequence[Any]
 """A policy per player."""
+STARTS = {
+    2: [([0.1, 0.9], [0.2, 0.8]), ([0.85, 0.15], [0.1, 0.9]), ([0.5, 0.5], [0.9, 0.1])],
+    3: [(three, three) for three in ([0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4])],
+}
+"""Of the orbits, by the number of actions."""
 MARGIN = 0.04  # of the grid of starts from the border, where nothing can move away
 ARROW = 0.75  # of the distance between two starts
-
-
-class Plane(NamedTuple):
-    """Where joint policies are drawn: two coordinates of the players' policies."""
-
-    square: bool
-
-    def points(self, policies: Sequence[Float[np.ndarray, "... d"]]) -> Float[np.ndarray, "... 2"]:
-        """The points of the policies of both players."""
-        if self.square:
-            return np.stack([np.asarray(policies[0])[..., 0], np.asarray(policies[1])[..., 0]], -1)
-        return np.asarray(policies[0]) @ CORNERS
-
-    def grid(self, size: int) -> list[Float[np.ndarray, "G d"]]:
-        """Starts that cover the plane, `size` in a row: the policies of both players."""
-        ticks = np.linspace(MARGIN, 1 - MARGIN, size)
-        if self.square:
-            x, y = (side.ravel() for side in np.meshgrid(ticks, ticks))
-            return [np.stack([x, 1 - x], 1), np.stack([y, 1 - y], 1)]
-        counts = [(i, j, size - 1 - i - j) for i in range(size) for j in range(size - i)]
-        inside = MARGIN / 3 + (1 - MARGIN) * np.array(counts) / (size - 1)
-        return [inside, inside]
 
 
 def plot_phase(
@@ -74,36 +65,38 @@ def plot_phase(
     'player 1: probability of heads'
     """
     game = as_game(game)
-    learners, plane = seated_learners(game, learners), _plane(game)
-    axes = axes_of(ax, (5.4, 5.0))
-    _draw_field(axes, game, learners, plane, arrows)
-    chosen = _default_starts(plane) if starts is None else starts
-    orbits = _play_from(
-        game, learners, [np.stack(side) for side in zip(*chosen, strict=True)], rounds
-    )
-    for index in range(len(chosen)):
-        _draw_orbit(axes, plane, [side[index] for side in orbits], index)
-    _draw_equilibria(axes, game, plane)
-    _finish(axes, game, plane)
-    names = dict.fromkeys(map(spec, learners))
-    axes.set_title(in_math(f"{game}: {short(' against '.join(names), 60)}"), fontsize="medium")
-    return axes.figure  # pyright: ignore[reportReturnType]
-
-
-def _plane(game: Game) -> Plane:
     if game.sizes not in ((2, 2), (3, 3)):
         raise ValueError(
             f"a phase portrait is of two players with 2 or 3 actions each, got sizes {game.sizes}"
         )
-    return Plane(game.sizes == (2, 2))
+    learners, axes = seated_learners(game, learners), axes_of(ax, (5.4, 5.0))
+    _draw_field(axes, game, learners, arrows)
+    chosen = STARTS[game.sizes[0]] if starts is None else starts
+    sides = [np.stack(side) for side in zip(*chosen, strict=True)]
+    orbits = zip(*_play_from(game, learners, sides, rounds), strict=True)
+    for index, policies in enumerate(orbits):
+        _draw_orbit(axes, policies, index)
+    nash = [profile.marginals for profile in known_nash(game) or nash_equilibria(game)]
+    draw_nash(axes, list(map(_points, nash)), color="#000000", clip_on=False, zorder=5)
+    _finish(axes, game)
+    axes.set_title(title_of(game, learners, 60), fontsize="medium")
+    return axes.figure  # pyright: ignore[reportReturnType]
 
 
-def _default_starts(plane: Plane) -> list[Start]:
-    if plane.square:
-        pairs = [(0.1, 0.2), (0.85, 0.1), (0.5, 0.9)]
-        return [([x, 1 - x], [y, 1 - y]) for x, y in pairs]
-    threes = [[0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]]
-    return [(np.array(three), np.array(three)) for three in threes]
+def _points(policies: Sequence[Float[np.ndarray, "... d"]]) -> Float[np.ndarray, "... 2"]:
+    """Where the policies of both players are drawn: two coordinates of them."""
+    first, second = map(np.asarray, policies)
+    square = first.shape[-1] == 2
+    return np.stack([first[..., 0], second[..., 0]], -1) if square else first @ CORNERS
+
+
+def _grid(actions: int, size: int) -> list[Float[np.ndarray, "G d"]]:
+    """Starts that cover the plane, `size` in a row: the policies of both players."""
+    if actions == 2:
+        ticks = np.linspace(MARGIN, 1 - MARGIN, size)
+        return [np.stack([x.ravel(), 1 - x.ravel()], 1) for x in np.meshgrid(ticks, ticks)]
+    counts = [(i, j, size - 1 - i - j) for i in range(size) for j in range(size - i)]
+    return 2 * [MARGIN / 3 + (1 - MARGIN) * np.array(counts) / (size - 1)]
 
 
 def _play_from(
@@ -117,11 +110,11 @@ def _play_from(
     return [np.asarray(side) for side in jax.jit(jax.vmap(one))(*map(np.asarray, starts))]
 
 
-def _draw_field(axes: Axes, game: Game, learners: Any, plane: Plane, arrows: int) -> None:
-    grid = plane.grid(arrows)
+def _draw_field(axes: Axes, game: Game, learners: Any, arrows: int) -> None:
+    grid = _grid(game.sizes[0], arrows)
     second = [side[:, 1] for side in _play_from(game, learners, grid, 2)]
-    here, there = plane.points(grid), plane.points(second)
-    moves = there - here
+    here = _points(grid)
+    moves = _points(second) - here
     lengths = np.linalg.norm(moves, axis=1, keepdims=True)
     unit = ARROW / (arrows - 1) * moves / np.where(lengths > 0, lengths, 1)
     axes.quiver(
@@ -130,40 +123,25 @@ def _draw_field(axes: Axes, game: Game, learners: Any, plane: Plane, arrows: int
     )  # fmt: skip
 
 
-def _draw_orbit(axes: Axes, plane: Plane, policies: Sequence[np.ndarray], index: int) -> None:
-    color = COLORS[index % len(COLORS)]
-    averages = [side.cumsum(0) / np.arange(1, len(side) + 1)[:, None] for side in policies]
-    points = plane.points(policies)
-    first = index == 0
-    draw_path(axes, points, color=color, linewidth=1.3, label="last iterate" if first else "_")
-    draw_path(
-        axes, plane.points(averages), color=color, linewidth=1.2, linestyle="--",
-        label="time average" if first else "_",
-    )  # fmt: skip
-    axes.plot(*points[0], marker="s", color=color, ls="", ms=5, label="start" if first else "_")
+def _draw_orbit(axes: Axes, policies: Sequence[np.ndarray], index: int) -> None:
+    color, points = COLORS[index % len(COLORS)], _points(policies)
+    hidden = "_" * index  # only the first orbit is in the legend
+    axes.plot(*thinned(points).T, color=color, lw=1.3, label=f"{hidden}last iterate")
+    averages = thinned(_points([running_mean(side) for side in policies]))
+    axes.plot(*averages.T, color=color, lw=1.2, ls="--", label=f"{hidden}time average")
+    axes.plot(*points[0], "s", color=color, ms=5, label=f"{hidden}start")
 
 
-def _draw_equilibria(axes: Axes, game: Game, plane: Plane) -> None:
-    known = [one.joint(game.sizes) for one in game.equilibria if one.concept == "nash"]
-    profiles = [CorrelatedProfile(joint, game) for joint in known] or nash_equilibria(game)
-    for index, profile in enumerate(profiles):
-        point = plane.points([np.asarray(side) for side in profile.marginals])
-        label = "Nash" if index == 0 else "_"
-        look = {"marker": "*", "ms": 13, "mec": "white", "clip_on": False, "zorder": 5}
-        axes.plot(*point, color="#000000", ls="", label=label, **look)
-
-
-def _finish(axes: Axes, game: Game, plane: Plane) -> None:
-    if plane.square:
+def _finish(axes: Axes, game: Game) -> None:
+    square = game.sizes == (2, 2)
+    if square:
         dress(axes)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        for name, player, set_label in zip(
-            game.players, game.actions, (axes.set_xlabel, axes.set_ylabel), strict=True
-        ):
-            set_label(in_math(f"{name}: probability of {short(player[0])}"))
+        sides = zip(game.players, game.actions, strict=True)
+        x, y = (in_math(f"{name}: probability of {short(labels[0])}") for name, labels in sides)
+        axes.set(xlabel=x, ylabel=y)
     else:
-        axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
-        name_corners(axes, game.actions[0])
-    below = (0.5, -0.11 if plane.square else 0.04)
+        draw_triangle(axes, game.actions[0])
+    below = (0.5, -0.11 if square else 0.04)
     look = {"frameon": False, "fontsize": "small", "columnspacing": 1.2, "handlelength": 1.4}
-    axes.legend(loc="upper center", bbox_to_anchor=below, ncols=4 if plane.square else 2, **look)
+    axes.legend(loc="upper center", bbox_to_anchor=below, ncols=4 if square else 2, **look)

@@ -1,6 +1,6 @@
 """Panels of a figure: how a player moves in the simplex of three actions, and tables of shades."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
-from matplotlib.image import AxesImage
 
+from regrax.games import CorrelatedProfile, Game
+from regrax.learners import Learner
 from regrax.show.plots._style import COLORS, MAX_CURVE_POINTS, SHADES, in_math, short
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
@@ -21,45 +22,58 @@ def draw_simplex(
     axes: Axes,
     policies: Float[np.ndarray, "T 3"],
     labels: Sequence[str],
-    equilibria: Sequence[Float[np.ndarray, "3"]] = (),
+    equilibria: Sequence[Float[np.ndarray, "3"]],
 ) -> None:
     """The path of a player's policies, dark at first and bright at last, its average, and known equilibria."""
-    outline = np.vstack([CORNERS, CORNERS[:1]])
-    axes.plot(*outline.T, color="#888888", linewidth=1.0)
-    average = np.cumsum(policies, 0) / np.arange(1, len(policies) + 1)[:, None]
-    _path(axes, policies @ CORNERS)
-    draw_path(axes, average @ CORNERS, color=COLORS[1], linewidth=1.6, label="average")
-    ends = ((policies[0], "s", "start"), (policies[-1], "o", "end"))
-    for point, marker, label in ends:
-        axes.plot(*(point @ CORNERS), marker=marker, color="#000000", ls="", ms=6, label=label)
-    for index, point in enumerate(equilibria):
-        label = "Nash" if index == 0 else "_more"
-        axes.plot(
-            *(point @ CORNERS), marker="*", color=COLORS[2], ls="", ms=13, mec="white", label=label
-        )
-    name_corners(axes, labels)
+    draw_triangle(axes, labels)
+    points = policies @ CORNERS
+    _path(axes, thinned(points))
+    average = thinned(running_mean(policies) @ CORNERS)
+    axes.plot(*average.T, color=COLORS[1], lw=1.6, label="average")
+    for end, marker, label in ((0, "s", "start"), (-1, "o", "end")):
+        axes.plot(*points[end], marker, color="#000000", ms=6, label=label)
+    draw_nash(axes, [point @ CORNERS for point in equilibria], color=COLORS[2])
     axes.legend(frameon=False, fontsize="small", loc="upper left")
 
 
 def _path(axes: Axes, points: Float[np.ndarray, "T 2"]) -> None:
-    points = _thinned(points)
     segments = np.stack([points[:-1], points[1:]], 1)
     path = LineCollection(list(segments), cmap=SHADES, linewidths=1.1, alpha=0.9)
-    path.set_array(np.linspace(0, 1, max(len(segments), 1))[: len(segments)])
+    path.set_array(np.linspace(0, 1, len(segments)))
     axes.add_collection(path)
 
 
-def draw_path(axes: Axes, points: Float[np.ndarray, "T 2"], **look: Any) -> None:
-    """A line through the points, or through as many of them as can be seen."""
-    axes.plot(*_thinned(points).T, **look)
+def title_of(game: Game, learners: Iterable[Learner], most: int) -> str:
+    """The game, and who plays it."""
+    names = short(" against ".join(dict.fromkeys(map(str, learners))), most)
+    return in_math(f"{game}: {names}")
 
 
-def _thinned(points: np.ndarray) -> np.ndarray:
+def known_nash(game: Game) -> list[CorrelatedProfile]:
+    """The Nash equilibria that are known from theory."""
+    known = [one.joint(game.sizes) for one in game.equilibria if one.concept == "nash"]
+    return [CorrelatedProfile(joint, game) for joint in known]
+
+
+def draw_nash(axes: Axes, points: Sequence[Float[np.ndarray, "2"]], **look: Any) -> None:
+    """A star for every equilibrium."""
+    if points:
+        axes.plot(*np.transpose(points), "*", ms=13, mec="white", label="Nash", **look)
+
+
+def running_mean(policies: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
+    """The average policy of rounds 1 to t, for every t."""
+    return policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
+
+
+def thinned(points: np.ndarray) -> np.ndarray:
+    """As many of the points as can be seen."""
     return points[np.unique(np.linspace(0, len(points) - 1, MAX_CURVE_POINTS).round().astype(int))]
 
 
-def name_corners(axes: Axes, labels: Sequence[str]) -> None:
-    """A label at each corner of the simplex, and no axes."""
+def draw_triangle(axes: Axes, labels: Sequence[str]) -> None:
+    """The simplex with a label at each corner, and no axes."""
+    axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
     names = [in_math(short(label, 20)) for label in labels]
     for (x, y), name, where in zip(CORNERS, names, ("top", "top", "bottom"), strict=True):
         axes.text(x, y + (0.03 if where == "bottom" else -0.03), name, ha="center", va=where)
@@ -74,36 +88,32 @@ def draw_table(
     columns: Sequence[str],
     *,
     what: str,
+    norm: Normalize,
     digits: int = 3,
-    norm: Normalize | None = None,
 ) -> None:
     """Shades for numbers, as `norm` spreads them, with the numbers where there is room; a dash where there is none."""
-    shaded = np.ma.masked_invalid(values)
-    image = axes.imshow(
-        shaded, cmap=SHADES, norm=norm, aspect="equal" if len(rows) == len(columns) else "auto"
-    )
+    shaded, aspect = np.ma.masked_invalid(values), "equal" if len(rows) == len(columns) else "auto"
+    image = axes.imshow(shaded, cmap=SHADES, norm=norm, aspect=aspect)
     bar = axes.figure.colorbar(image, ax=axes, label=what, shrink=0.85)
     bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
     _name(axes, rows, columns)
     if max(len(rows), len(columns)) <= MAX_WRITTEN_ACTIONS:
-        _write(axes, values, digits, image)
+        _write(axes, values, digits, norm)
     axes.spines[:].set_visible(False)
 
 
 def _name(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
-    for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
+    tilted = {"rotation": 30, "ha": "right"} if max(map(len, columns)) > 4 else {}
+    for axis, names, look in ((axes.yaxis, rows, {}), (axes.xaxis, columns, tilted)):
         if len(names) <= MAX_NAMED_ACTIONS:
-            axis.set_ticks(range(len(names)), [in_math(name) for name in names])
+            axis.set_ticks(range(len(names)), map(in_math, names), **look)
         axis.set_tick_params(length=0)
-    if len(columns) <= MAX_NAMED_ACTIONS and max(map(len, columns)) > 4:
-        axes.tick_params(axis="x", labelrotation=30)
-        for label in axes.get_xticklabels():
-            label.set_horizontalalignment("right")
 
 
-def _write(axes: Axes, values: Float[np.ndarray, "n m"], digits: int, image: AxesImage) -> None:
-    shades = np.asarray(image.norm(np.nan_to_num(values)), float)
+def _write(axes: Axes, values: Float[np.ndarray, "n m"], digits: int, norm: Normalize) -> None:
+    shades = np.asarray(norm(np.nan_to_num(values)), float)
     for (i, j), value in np.ndenumerate(values):
         text = "-" if np.isnan(value) else f"{round(float(value), digits) + 0.0:.{digits}f}"
         color = "#000000" if np.isnan(value) or shades[i, j] > 0.5 else "#ffffff"
-        axes.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
+        cell = axes.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
+        cell.set_in_layout(False)  # it is inside its cell: nothing to measure

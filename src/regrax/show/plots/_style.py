@@ -31,10 +31,10 @@ def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
     return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
 
 
-def check_suffix(file: Path) -> None:
-    """Raise unless the file's ending names a picture format."""
-    if file.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"a plot file must end in {', '.join(SUFFIXES)}, got {file}")
+def check_suffix(file: Path, known: tuple[str, ...] = SUFFIXES, what: str = "a plot") -> None:
+    """Raise unless the file's ending names a format that is known."""
+    if file.suffix.lower() not in known:
+        raise ValueError(f"{what} file must end in {', '.join(known)}, got {file}")
 
 
 def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:

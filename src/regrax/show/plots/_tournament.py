@@ -7,11 +7,7 @@ from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
 from regrax.show.plots._style import Figure, in_math
 
-MEASURES = {
-    "regret": "regret per round",
-    "swap_regret": "swap regret per round",
-    "payoff": "payoff",
-}
+TITLES = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
 
 
@@ -23,7 +19,7 @@ def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
-    measures = {rank: GAPS[rank], **MEASURES} if rank in GAPS else MEASURES
+    measures = {rank: GAPS[rank], **TITLES} if rank in GAPS else TITLES
     order = tournament.ranking(rank)
     names = [f"{tournament.learners[i]}  {place + 1}" for place, i in enumerate(order)]
     numbers = [str(place + 1) for place in range(len(order))]
@@ -38,11 +34,8 @@ def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
         draw_table(axes, means[np.ix_(order, order)], rows, numbers, what="", norm=norm)
         axes.set(title=title, xlabel="against")
     feedback = "sampled actions" if tournament.sampled else "expected losses"
-    games = (
-        ", ".join(tournament.games)
-        if len(tournament.games) <= 6
-        else f"{len(tournament.games)} games"
-    )
+    count = len(tournament.games)
+    games = ", ".join(tournament.games) if count <= 6 else f"{count} games"
     told = f"{games}; {tournament.rounds} rounds, {tournament.start} starts, {feedback}"
     figure.suptitle(in_math(told), fontsize="large")
     return figure

@@ -1,7 +1,8 @@
 """The page of a comparison: what it says first, then the agents over time, their differences and their verdicts."""
 
-from regrax.audit import Comparison, Pair, counted, shown
-from regrax.show.report._chart import Chart, Series
+from regrax.audit import Comparison, counted, shown
+from regrax.show.report._audit import interval, regret_series
+from regrax.show.report._chart import Chart
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
 
@@ -12,9 +13,8 @@ def compare_page(comparison: Comparison) -> str:
     """The self-contained HTML page."""
     what = "Loss" if comparison.measure == "loss" else f"{comparison.measure.capitalize()} regret"
     lead = [f"{shown(pair.words)}." for pair in comparison.pairs[:10]]
-    lead.append(
-        f"{what} of {counted(len(comparison.contestants), 'agent')}; above 0 the second agent is worse."
-    )
+    agents = counted(len(comparison.contestants), "agent")
+    lead.append(f"{what} of {agents}; above 0 the second agent is worse.")
     lead += [f"Note: {shown(note)}." for note in comparison.notes]
     sections = [_agents(comparison, what)]
     sections += [_differences(comparison)] if comparison.pairs else []
@@ -24,29 +24,20 @@ def compare_page(comparison: Comparison) -> str:
 def _agents(comparison: Comparison, what: str) -> Section:
     rows = []
     for one in comparison.contestants:
-        value, words = one.value, one.audit.learning.words
-        numbers = number(value.total), number(value.per_round), _ends(value.low, value.high)
-        rows.append([shown(one.name), f"{one.episodes:,}", *numbers, words])
+        cells = one.value.cells(number, interval)
+        rows.append([shown(one.name), f"{one.episodes:,}", *cells, one.audit.learning.words])
     columns = ("agent", "episodes", "per episode", "per round", "95 % interval", "verdict")
-    charts = [_over_time(comparison)] if _curved(comparison) else []
-    return Section("agents", what, [], charts, [Table(columns, rows)])
+    return Section("agents", what, [], _over_time(comparison), [Table(columns, rows)])
 
 
-def _curved(comparison: Comparison) -> list[tuple[str, dict[str, list[float]]]]:
+def _over_time(comparison: Comparison) -> list[Chart]:
     kind = "external" if comparison.measure == "loss" else comparison.measure
-    both = [(one.name, one.audit.curve) for one in comparison.contestants[:MAX_CURVES]]
-    return [(name, curve) for name, curve in both if kind in curve]
-
-
-def _over_time(comparison: Comparison) -> Chart:
-    kind = "external" if comparison.measure == "loss" else comparison.measure
-    series = []
-    for color, (name, curve) in enumerate(_curved(comparison)):
-        ends = zip(curve.get(f"{kind}_low", []), curve.get(f"{kind}_high", []), strict=True)
-        band = [(high - low) / 2 for low, high in ends] or None
-        series.append(Series(shown(name), curve["round"], curve[kind], band, color=color))
+    both = [(shown(one.name), one.audit.curve) for one in comparison.contestants[:MAX_CURVES]]
+    curved = [(name, curve) for name, curve in both if kind in curve]
+    series = [regret_series(*one, kind, color) for color, one in enumerate(curved)]
     caption = "Mean over episodes of the regret of all rounds so far; bands are 95 % intervals."
-    return Chart("time", "Regret over time", "round", f"{kind} regret", series, caption=caption)
+    chart = Chart("time", "Regret over time", "round", f"{kind} regret", series, caption=caption)
+    return [chart] if series else []
 
 
 def _differences(comparison: Comparison) -> Section:
@@ -56,19 +47,8 @@ def _differences(comparison: Comparison) -> Section:
         "difference in standard deviations."
     ]
     columns = ("difference", "per episode", "95 % interval", "p", "p, Holm", "effect", "episodes")
-    return Section(
-        "pairs", "Differences", text, [], [Table(columns, [*map(_row, comparison.pairs)])]
-    )
-
-
-def _row(pair: Pair) -> list[str]:
-    small = [
-        "" if v is None else f"{v:.3g}" for v in (pair.p_value, pair.adjusted, pair.effect_size)
+    rows = [
+        [f"{shown(pair.second)} less {shown(pair.first)}", *pair.cells(number, interval)]
+        for pair in comparison.pairs
     ]
-    name = f"{shown(pair.second)} less {shown(pair.first)}"
-    how = "paired" if pair.paired else "independent"
-    return [name, number(pair.difference), _ends(pair.low, pair.high), *small, how]
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f"{number(low)} to {number(high)}"
+    return Section("pairs", "Differences", text, tables=[Table(columns, rows)])

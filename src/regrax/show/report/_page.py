@@ -1,7 +1,7 @@
 """The report: one self-contained HTML file, readable without a network, light and dark, wide and narrow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -45,7 +45,7 @@ class Section:
     text: Sequence[str] = ()
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
-    drawings: Sequence[str] = field(default=())
+    drawings: Sequence[str] = ()
 
 
 def read(name: str) -> str:
@@ -95,9 +95,8 @@ def _section(section: Section) -> str:
 
 def _figure(figure: Figure) -> str:
     caption = f"<figcaption>{escape(figure.caption)}</figcaption>" if figure.caption else ""
-    return (
-        f"<figure><h3>{escape(figure.title)}</h3>{draw(figure)}{legend(figure)}{caption}</figure>"
-    )
+    title = f"<h3>{escape(figure.title)}</h3>"
+    return f"<figure>{title}{draw(figure)}{legend(figure)}{caption}</figure>"
 
 
 def table_html(table: Table) -> str:
@@ -112,8 +111,7 @@ def table_html(table: Table) -> str:
 
 
 def _cell(cell: str) -> str:
-    numeric = cell[:1] in set("0123456789-+±<")
-    kind = (
-        " class=number" if numeric else " class=words" if len(cell) > MAX_INLINE_CHARACTERS else ""
-    )
+    kind = " class=words" if len(cell) > MAX_INLINE_CHARACTERS else ""
+    if cell[:1] in set("0123456789-+±<"):
+        kind = " class=number"
     return f"<td{kind}>{escape(cell)}</td>"

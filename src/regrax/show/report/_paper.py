@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from regrax.experiments.paper import (
-    LABELS,
+    MEASURES,
     SYSTEMS,
     Depth,
     Equilibrium,
@@ -14,11 +14,10 @@ from regrax.experiments.paper import (
     Reproduction,
     Steps,
     compare,
-    digits_of,
     measures,
     spread,
 )
-from regrax.show.report._chart import Chart, Series, Style, Ternary
+from regrax.show.report._chart import Chart, Series, Ternary
 from regrax.show.report._page import Section, Table, read, render
 
 ROUNDING = 1e-9
@@ -31,11 +30,6 @@ POLICIES = {
     "transformer-4": "4 layers",
     "transformer-2-hindsight": "2 layers, hindsight loss",
     "transformer-4-hindsight": "4 layers, hindsight loss",
-}
-ALGORITHMS = {
-    "ball": "Euclidean FTRL",
-    "linear": "Hedge (entropy FTRL)",
-    "swap": "Blum-Mansour over Hedge",
 }
 
 
@@ -67,7 +61,7 @@ def _sections(reproduction: Reproduction) -> Iterator[Section]:
     config = reproduction.config
     if reproduction.step_size:
         yield _step_size(reproduction.step_size)
-    yield from (_depth(one, config.horizon) for one in reproduction.depth)
+    yield from map(_depth, reproduction.depth)
     for one in reproduction.equilibrium:
         yield from [_cce(one, config.actions, config.horizon)] if config.has("cce") else []
         yield from [_ce(one, config.actions)] if config.has("ce") else []
@@ -80,7 +74,9 @@ def _sections(reproduction: Reproduction) -> Iterator[Section]:
 
 
 def _step_size(points: Sequence[Steps]) -> Section:
-    swap, single = (_noise(points, name) for name in ("swap", "single"))
+    heads = {"single": "Single softmax head", "swap": "Swap architecture"}
+    parts = {name: [s for s in points if s.cell.architecture == name] for name in heads}
+    single, swap = (np.mean([s.spread / s.exact for s in part]) for part in parts.values())
     runs = points[0].cell
     text = [
         f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
@@ -90,23 +86,16 @@ def _step_size(points: Sequence[Steps]) -> Section:
         f"one of the single head by {single:.0%}, in the mean over the sizes: there the regrets of d heads are added "
         "before squaring.",
     ]
-    panels = [("single", "Single softmax head"), ("swap", "Swap architecture")]
-    return Section(
-        "step-size", "The stationary step size", text, [_panel(points, *one) for one in panels]
-    )
-
-
-def _noise(points: Sequence[Steps], architecture: str) -> float:
-    mine = [one.spread / one.exact for one in points if one.cell.architecture == architecture]
-    return float(np.mean(mine))
+    panels = [_panel(part, name, heads[name]) for name, part in parts.items()]
+    return Section("step-size", "The stationary step size", text, panels)
 
 
 def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
     series = []
     for color, d in enumerate(sorted({one.cell.actions for one in points})):
-        mine = [s for s in points if (s.cell.actions, s.cell.architecture) == (d, architecture)]
+        mine = [one for one in points if one.cell.actions == d]
         rounds = [one.cell.horizon for one in mine]
-        series.append(Series(f"d = {d}, exact", rounds, [s.exact for s in mine], color=color))
+        series.append(Series(f"d = {d}, exact", rounds, [one.exact for one in mine], color=color))
         means, bars = [one.mean for one in mine], [one.spread for one in mine]
         series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
     caption = "Points: mean of the Monte Carlo estimates, bars: one standard deviation of a run."
@@ -132,15 +121,15 @@ def _matching(reproduction: Reproduction) -> Section:
         if name in reproduction.measured
     }
     rows = [
-        (text, *(spread(numbers[name], digits_of(name)) for numbers in kinds.values()))
-        for name, text in LABELS.items()
+        (label, *(spread(numbers[name], digits) for numbers in kinds.values()))
+        for name, (label, digits) in MEASURES.items()
     ]
     table = Table(("measure", *kinds), rows)
     title = "One layer becomes smoothed fictitious play"
     return Section("matching", title, text, tables=[table])
 
 
-def _depth(result: Depth, horizon: int) -> Section:
+def _depth(result: Depth) -> Section:
     deep = result.policies["transformer-4"]
     hedge, optimal = float(np.mean(deep.to_hedge)), float(np.mean(deep.to_optimal))
     near = "best possible policy" if optimal < hedge else "Hedge at k*"
@@ -155,32 +144,31 @@ def _depth(result: Depth, horizon: int) -> Section:
         f"On the biased losses themselves Hedge at its fixed step has {less} regret ({last['hedge']:.3f}) than the "
         f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
     ]
-    table = Table(
-        ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible"),
-        [
-            (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
-            for name, one in result.policies.items()
-        ],
-    )
-    return Section("depth", "What depth adds", text, [_regrets(result, horizon)], [table])
+    columns = ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible")
+    rows = [
+        (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
+        for name, one in result.policies.items()
+    ]
+    return Section("depth", "What depth adds", text, [_regrets(result)], [Table(columns, rows)])
 
 
-def _regrets(result: Depth, horizon: int) -> Chart:
-    rounds, series = np.arange(1, horizon + 1), []
-    for color, name in enumerate(("uniform", "hedge", "optimal", "transformer-2", "transformer-4")):
-        curves = np.array(result.policies[name].regret) / rounds
-        series.append(_curve(POLICIES[name], rounds.tolist(), curves, color))
+def _regrets(result: Depth) -> Chart:
+    shown = ("uniform", "hedge", "optimal", "transformer-2", "transformer-4")
+    found = {POLICIES[name]: np.array(result.policies[name].regret) for name in shown}
+    series = _means({n: rows / np.arange(1, rows.shape[1] + 1) for n, rows in found.items()})
     caption = "Mean over test sequences; bands are one standard error over three seeds."
     title = "Regret per round on biased losses"
     return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
 
 
-def _curve(label: str, rounds: Sequence[int], curves: np.ndarray, color: int) -> Series:
-    """The mean of several curves with a band of its standard error; a single one is dashed."""
-    if len(curves) == 1:
-        return Series(label, rounds, curves[0], style="dashed", color=color)
-    error = curves.std(0, ddof=1) / len(curves) ** 0.5
-    return Series(label, rounds, curves.mean(0), error, color=color)
+def _means(found: dict[str, np.ndarray]) -> list[Series]:
+    """Of every label the mean of several curves with a band of its standard error; a single one is dashed."""
+    series = []
+    for color, (label, curves) in enumerate(found.items()):
+        error = curves.std(0, ddof=1) / len(curves) ** 0.5 if len(curves) > 1 else None
+        rounds, style = range(1, curves.shape[1] + 1), "dashed" if error is None else "line"
+        series.append(Series(label, rounds, curves.mean(0), error, style, color))
+    return series
 
 
 def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
@@ -195,14 +183,9 @@ def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
         "differ by one part in a billion there: exact copies would play alike for ever and find the equilibrium at "
         "any step, and the least difference between them grows.",
     ]
-    shown = {
-        "linear": "1 layer",
-        "transformer-2": "2 layers",
-        "transformer-4": "4 layers",
-        "hedge": "Hedge at k*",
-        "uniform": "uniform play",
-    }
-    figures = [_gaps(result, "cce", shown), _horizons(result, actions, horizon)]
+    shown = ("linear", "transformer-2", "transformer-4", "hedge", "uniform")
+    gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
+    figures = [gaps, _horizons(result, actions, horizon)]
     return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
 
 
@@ -236,26 +219,21 @@ def _ce(result: Equilibrium, actions: int) -> Section:
 
 
 def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
-    series = []
-    for color, (name, label) in enumerate(shown.items()):
-        curves = np.array(getattr(result.gaps[name], f"{kind}_gap"))
-        series.append(_curve(label, list(range(1, curves.shape[1] + 1)), curves, color))
+    found = {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
+    series = _means(found)
     caption = "Mean over the nine ordered pairs of three checkpoints; bands are one standard error."
     name = kind.upper()
     return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
 
 
 def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
-    curves: list[tuple[str, str, Style, int]] = [
-        (f"CCE, Hedge at k*({actions}, T)", "cce", "line", 0),
-        (f"CE, Blum-Mansour at {actions} k*({actions}, T)", "ce", "line", 1),
-        (f"CCE, Hedge at k*({actions}, {horizon})", "cce_fixed", "dashed", 0),
-        (f"CE, Blum-Mansour at {actions} k*({actions}, {horizon})", "ce_fixed", "dashed", 1),
-    ]
-    series = [
-        Series(label, result.horizons, result.long[key], None, style, color)
-        for label, key, style, color in curves
-    ]
+    learners = {"cce": "CCE, Hedge at", "ce": f"CE, Blum-Mansour at {actions}"}
+    series = []
+    for at, suffix in (("T", ""), (horizon, "_fixed")):
+        style = "dashed" if suffix else "line"
+        for color, (gap, learner) in enumerate(learners.items()):
+            label, values = f"{learner} k*({actions}, {at})", result.long[gap + suffix]
+            series.append(Series(label, result.horizons, values, None, style, color))
     title = "Gaps at longer horizons"
     return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
 
@@ -266,12 +244,11 @@ def _systems(reproduction: Reproduction) -> Section:
         "the largest difference between the two over random sequences, in double precision.",
     ]
     (systems,), rows = reproduction.table_one, []
-    for name, (operator, _) in SYSTEMS.items():
+    for name, (operator, algorithm, _) in SYSTEMS.items():
         steps = [one.step_size for one in reproduction.measured[name]]
-        gap = systems.differences[name]
+        exact, gap = f"{systems.steps[name]:.7f}", systems.differences[name]
         same = "yes" if gap < ROUNDING else "no"
-        exact = f"{systems.steps[name]:.7f}"
-        rows.append((operator, ALGORITHMS[name], spread(steps, 5), exact, same, f"{gap:.1e}"))
+        rows.append((operator, algorithm, spread(steps, 5), exact, same, f"{gap:.1e}"))
     columns = ("operator", "algorithm", "step found by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
@@ -288,12 +265,8 @@ def _generalization(results: Sequence[Generalization]) -> Section:
 
 
 def _table(result: Generalization) -> Table:
-    families = list(next(iter(result.regret.values())))
-    least = {family: min(row[family] for row in result.regret.values()) for family in families}
-
-    def cell(value: float, family: str) -> str:
-        star = " *" if np.isclose(value, least[family], rtol=1e-3, atol=5e-3) else ""
-        return f"{value:.2f}{star}"
-
-    rows = [(name, *(cell(row[f], f) for f in families)) for name, row in result.regret.items()]
-    return Table((f"T = {result.rounds}", *families), rows)
+    values = np.array([list(row.values()) for row in result.regret.values()])
+    stars = np.where(np.isclose(values, values.min(0), rtol=1e-3, atol=5e-3), " *", "")
+    cells = [map("{:.2f}{}".format, *row) for row in zip(values, stars, strict=True)]
+    rows = [(name, *row) for name, row in zip(result.regret, cells, strict=True)]
+    return Table((f"T = {result.rounds}", *next(iter(result.regret.values()))), rows)

@@ -1,18 +1,22 @@
 """Figures as SVG: crisp at any size, in the page's colours (light or dark), with the value of a point on hover."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
 
-from regrax.show.report._chart import Chart, Figure, Numbers, Series, Ternary
+from regrax.show.report._chart import Chart, Figure, Numbers, Series, Style, Ternary
 
 WIDTH, HEIGHT = 520, 340
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 14, 48
 MAX_HOVER_POINTS = 60  # points of a curve that answer to the pointer
+PEAK, BASE = 34, HEIGHT - 36  # of a ternary plot
+HALF = (BASE - PEAK) / math.sqrt(3)  # of its side
+CORNERS = np.array([[WIDTH / 2, PEAK], [WIDTH / 2 - HALF, BASE], [WIDTH / 2 + HALF, BASE]])
 
 Place = Callable[[float | int], float]
+Marks = list[tuple[str, float]]
 
 
 def draw(figure: Figure) -> str:
@@ -43,40 +47,39 @@ def legend(figure: Figure) -> str:
 
 def _chart(chart: Chart) -> str:
     xs = [float(v) for s in chart.series for v in s.x]
-    x_low, x_high = _extent(xs, chart.x_log, 0.02)
-    y_low, y_high = _extent(_heights(chart), chart.y_log, 0.06)
-    across = _scale(x_low, x_high, LEFT, WIDTH - RIGHT, chart.x_log)
-    up = _scale(y_low, y_high, HEIGHT - BOTTOM, TOP, chart.y_log)
-    parts = [_x_axis(chart, x_low, x_high, across), _y_axis(chart, y_low, y_high, up)]
-    parts += [_band(s, across, up, y_low) for s in chart.series if s.band is not None]
+    ys = [v for s in chart.series for sign in (0, 1, -1) for v in _shifted(s, sign)]
+    across, columns = _axis(xs, chart.x_log, 0.02, LEFT, WIDTH - RIGHT)
+    up, rows = _axis(ys, chart.y_log, 0.06, HEIGHT - BOTTOM, TOP)
+    parts = [_x_axis(chart.x_label, columns), _y_axis(chart.y_label, rows)]
+    parts += [_band(s, across, up) for s in chart.series if s.band is not None]
     parts += [_curve(s, chart, across, up) for s in chart.series]
     return "".join(parts)
 
 
-def _heights(chart: Chart) -> list[float]:
-    values = []
-    for s in chart.series:
-        band = s.band if s.band is not None else [0.0] * len(s.y)
-        values += [v for y, b in zip(s.y, band, strict=True) for v in (y, y - b, y + b)]
-    return values
+def _shifted(series: Series, sign: int) -> np.ndarray:
+    """The curve, or with a sign the upper or lower end of its band."""
+    band = 0.0 if series.band is None else np.asarray(series.band)
+    return np.asarray(series.y, float) + sign * band
 
 
-def _extent(values: Numbers, log: bool, margin: float) -> tuple[float, float]:
+def _axis(
+    values: Sequence[float], log: bool, margin: float, start: float, end: float
+) -> tuple[Place, Marks]:
+    """Where a value stands from `start` to `end`, what a log axis lacks at its start; and marks with their places."""
     usable = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [1.0]
-    low, high = min(usable), max(usable)
+    scale = math.log if log else float
+    low, high = scale(min(usable)), scale(max(usable))
     if low == high:
-        low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-    if log:
-        spread = (high / low) ** margin
-        return low / spread, high * spread
-    return low - margin * (high - low), high + margin * (high - low)
+        half = math.log(2) if log else 0.5
+        low, high = low - half, high + half
+    low, high = low - margin * (high - low), high + margin * (high - low)
 
+    def place(value: float | int) -> float:
+        at = low if log and value <= 0 else scale(value)
+        return start + (end - start) * (at - low) / (high - low)
 
-def _scale(low: float, high: float, start: float, end: float, log: bool) -> Place:
-    if log:
-        low, high = math.log(low), math.log(high)
-        return lambda v: start + (end - start) * (math.log(v) - low) / (high - low)
-    return lambda v: start + (end - start) * (v - low) / (high - low)
+    ends = (math.exp(low), math.exp(high)) if log else (low, high)
+    return place, [(number(mark), place(mark)) for mark in ticks(*ends, log)]
 
 
 def ticks(low: float, high: float, log: bool) -> list[float]:
@@ -96,10 +99,9 @@ def ticks(low: float, high: float, log: bool) -> list[float]:
         rough = (high - low) / 5
         power = 10 ** math.floor(math.log10(rough))
         step = min((m * power for m in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - rough))
-        marks = [
-            round(i * step, 12) for i in range(math.ceil(low / step), math.floor(high / step) + 1)
-        ]
-    return [m for m in marks if low * (1 - 1e-9) <= m <= high * (1 + 1e-9) or (low <= m <= high)]
+        steps = range(math.ceil(low / step), math.floor(high / step) + 1)
+        marks = [round(i * step, 12) for i in steps]
+    return [m for m in marks if low - 1e-9 * abs(low) <= m <= high + 1e-9 * abs(high)]
 
 
 def number(value: float | int) -> str:
@@ -113,132 +115,101 @@ def number(value: float | int) -> str:
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
-def _x_axis(chart: Chart, low: float, high: float, across: Place) -> str:
+def _x_axis(label: str, marks: Marks) -> str:
     floor = HEIGHT - BOTTOM
-    marks = "".join(
-        f'<line class="grid" x1="{across(v):.1f}" x2="{across(v):.1f}" y1="{TOP}" y2="{floor}"/>'
-        f'<text x="{across(v):.1f}" y="{floor + 18}" text-anchor="middle">{number(v)}</text>'
-        for v in ticks(low, high, chart.x_log)
+    grid = "".join(
+        f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{floor}"/>'
+        f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{mark}</text>'
+        for mark, x in marks
     )
     middle = (LEFT + WIDTH - RIGHT) / 2
-    name = f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(chart.x_label)}</text>'
-    return f'{marks}<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>{name}'
+    name = f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>'
+    return f'{grid}<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>{name}'
 
 
-def _y_axis(chart: Chart, low: float, high: float, up: Place) -> str:
-    marks = "".join(
-        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{up(v):.1f}" y2="{up(v):.1f}"/>'
-        f'<text x="{LEFT - 8}" y="{up(v) + 4:.1f}" text-anchor="end">{number(v)}</text>'
-        for v in ticks(low, high, chart.y_log)
+def _y_axis(label: str, marks: Marks) -> str:
+    grid = "".join(
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{mark}</text>'
+        for mark, y in marks
     )
     middle = (TOP + HEIGHT - BOTTOM) / 2
     turned = f'transform="rotate(-90 14 {middle})"'
-    return f'{marks}<text class="name" x="14" y="{middle}" text-anchor="middle" {turned}>{escape(chart.y_label)}</text>'
+    return f'{grid}<text class="name" x="14" y="{middle}" text-anchor="middle" {turned}>{escape(label)}</text>'
 
 
-def _band(series: Series, across: Place, up: Place, least: float) -> str:
+def _band(series: Series, across: Place, up: Place) -> str:
     """A shaded band around a line, a bar through every point."""
-    band = () if series.band is None else series.band
-    rows = [
-        (across(x), up(max(y + b, least)), up(max(y - b, least)))
-        for x, y, b in zip(series.x, series.y, band, strict=True)
-    ]
+    xs = list(map(across, series.x))
+    tops, bottoms = (list(map(up, _shifted(series, sign))) for sign in (1, -1))
     if series.style == "points":
+        rows = zip(xs, tops, bottoms, strict=True)
         bars = "".join(f"M{x:.1f} {top:.1f}V{bottom:.1f}" for x, top, bottom in rows)
         return f'<path class="bar c{series.color}" d="{bars}"/>'
-    around = [f"{x:.1f},{top:.1f}" for x, top, _ in rows]
-    around += [f"{x:.1f},{bottom:.1f}" for x, _, bottom in reversed(rows)]
-    return f'<polygon class="band c{series.color}" points="{" ".join(around)}"/>'
+    around = zip(xs + xs[::-1], tops + bottoms[::-1], strict=True)
+    return f'<polygon class="band c{series.color}" points="{_points(around)}"/>'
 
 
 def _curve(series: Series, chart: Chart, across: Place, up: Place) -> str:
-    shown = [
-        i
+    spots = {
+        i: (across(x), up(y))
         for i, (x, y) in enumerate(zip(series.x, series.y, strict=True))
         if math.isfinite(y) and (y > 0 or not chart.y_log) and (x > 0 or not chart.x_log)
-    ]
-    spots = {i: (across(series.x[i]), up(series.y[i])) for i in shown}
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots.values())
-    parts = (
-        []
-        if series.style == "points"
-        else [f'<polyline class="{series.style} c{series.color}" points="{line}"/>']
-    )
-    radius = 4 if series.style in ("points", "marked") else 0
-    parts += [_spot(series, chart, i, *spots[i], radius) for i in _spread(shown)]
-    return "".join(parts)
+    }
+
+    def tip(i: int) -> str:
+        spread = "" if series.band is None else f" ± {number(series.band[i])}"
+        where = f"{chart.x_label} {number(series.x[i])}"
+        return f"{series.label} · {where}: {number(series.y[i])}{spread}"
+
+    return _drawn(spots, series.color, series.style, tip, 8)
+
+
+def _points(spots: Iterable[Numbers]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
 
 
 def _spread(indices: Sequence[int]) -> list[int]:
     """At most `MAX_HOVER_POINTS` of them with the first and the last, denser at the start as a log axis wants."""
     if len(indices) <= MAX_HOVER_POINTS:
         return list(indices)
-    last = len(indices) - 1
-    return [
-        indices[j]
-        for j in sorted(
-            {round((last + 1) ** (k / (MAX_HOVER_POINTS - 1)) - 1) for k in range(MAX_HOVER_POINTS)}
-        )
-    ]
+    places = np.geomspace(1, len(indices), MAX_HOVER_POINTS).round().astype(int) - 1
+    return [indices[j] for j in np.unique(places)]
 
 
-def _spot(series: Series, chart: Chart, index: int, x: float, y: float, radius: int) -> str:
-    spread = f" ± {number(series.band[index])}" if series.band is not None else ""
-    where = f"{chart.x_label} {number(series.x[index])}"
-    tip = escape(f"{series.label} · {where}: {number(series.y[index])}{spread}")
-    dot = (
-        f'<circle class="dot c{series.color}" cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>'
-        if radius
-        else ""
-    )
-    return f'{dot}<circle class="hover c{series.color}" cx="{x:.1f}" cy="{y:.1f}" r="8"><title>{tip}</title></circle>'
+def _drawn(
+    spots: Mapping[int, Numbers], color: int, style: Style, tip: Callable[[int], str], radius: int
+) -> str:
+    """A line through the spots, or dots on them, and what some of them say to the pointer."""
+    line = f'<polyline class="{style} c{color}" points="{_points(spots.values())}"/>'
+    parts = [] if style == "points" else [line]
+    for i in _spread(list(spots)):
+        place = 'cx="{:.1f}" cy="{:.1f}"'.format(*spots[i])
+        if style in ("points", "marked"):
+            parts.append(f'<circle class="dot c{color}" {place} r="4"/>')
+        title = f"<title>{escape(tip(i))}</title>"
+        parts.append(f'<circle class="hover c{color}" {place} r="{radius}">{title}</circle>')
+    return "".join(parts)
 
 
 def _ternary(figure: Ternary) -> str:
-    size = HEIGHT - 70
-    corners = (
-        (WIDTH / 2, 34.0),
-        (WIDTH / 2 - size / math.sqrt(3), 34.0 + size),
-        (WIDTH / 2 + size / math.sqrt(3), 34.0 + size),
-    )
-
-    def place(p: Numbers) -> tuple[float, float]:
-        return math.fsum(w * c[0] for w, c in zip(p, corners, strict=True)), sum(
-            w * c[1] for w, c in zip(p, corners, strict=True)
-        )
-
-    outline = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
-    offsets = ((0, -12, "middle"), (0, 22, "middle"), (0, 22, "middle"))
     names = "".join(
-        f'<text class="name" x="{x + dx:.1f}" y="{y + dy:.1f}" text-anchor="{anchor}">{escape(label)}</text>'
-        for (x, y), (dx, dy, anchor), label in zip(corners, offsets, figure.corners, strict=True)
+        f'<text class="name" x="{x:.1f}" y="{y + dy:.1f}" text-anchor="middle">{escape(label)}</text>'
+        for (x, y), dy, label in zip(CORNERS, (-12, 22, 22), figure.corners, strict=True)
     )
-    parts = [f'<polygon class="triangle" points="{outline}"/>', names]
+    parts = [f'<polygon class="triangle" points="{_points(CORNERS)}"/>', names]
     for color, (label, path) in enumerate(figure.paths.items()):
-        parts.append(_path(label, path, color, place, figure.corners))
+        parts.append(_path(label, np.asarray(path), color, figure.corners))
     if figure.target is not None:
-        x, y = place(figure.target)
-        parts.append(
-            f'<path class="target" d="M{x - 6:.1f} {y:.1f}h12M{x:.1f} {y - 6:.1f}v12"><title>equilibrium</title></path>'
-        )
+        x, y = figure.target @ CORNERS
+        cross = f"M{x - 6:.1f} {y:.1f}h12M{x:.1f} {y - 6:.1f}v12"
+        parts.append(f'<path class="target" d="{cross}"><title>equilibrium</title></path>')
     return "".join(parts)
 
 
-def _path(
-    label: str,
-    path: Sequence[Numbers] | np.ndarray,
-    color: int,
-    place: Callable,
-    corners: Sequence[str],
-) -> str:
-    spots = [place(p) for p in path]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
-    parts = [f'<polyline class="line c{color}" points="{line}"/>']
-    for i in _spread(range(len(path))):
-        weights = ", ".join(f"{name} {number(w)}" for name, w in zip(corners, path[i], strict=True))
-        tip = escape(f"{label} · round {i + 1}: {weights}")
-        x, y = spots[i]
-        parts.append(
-            f'<circle class="hover c{color}" cx="{x:.1f}" cy="{y:.1f}" r="6"><title>{tip}</title></circle>'
-        )
-    return "".join(parts)
+def _path(label: str, path: np.ndarray, color: int, corners: Sequence[str]) -> str:
+    def tip(i: int) -> str:
+        weights = [f"{name} {number(w)}" for name, w in zip(corners, path[i], strict=True)]
+        return f"{label} · round {i + 1}: {', '.join(weights)}"
+
+    return _drawn(dict(enumerate(path @ CORNERS)), color, "line", tip, 6)

@@ -89,6 +89,7 @@ async function copy(app, { text, note }) {
   const shown = byId("copied");
   shown.hidden = !text;
   shown.textContent = text;
+  if (!text) return say(byId("take-note"), note); // the clipboard keeps what it holds
   let copied = false;
   try {
     await navigator.clipboard.writeText(text);
@@ -96,7 +97,7 @@ async function copy(app, { text, note }) {
   } catch {
     getSelection()?.selectAllChildren(shown); // where the clipboard is closed the text is there to take
   }
-  say(byId("take-note"), copied || !text ? note : `Select and copy the text below. ${note.replace("Copied. ", "")}`);
+  say(byId("take-note"), copied ? note : `Select and copy the text below. ${note.replace("Copied. ", "")}`);
 }
 
 export function showControls(app) {

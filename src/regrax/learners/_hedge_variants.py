@@ -1,5 +1,8 @@
-"""Hedge without a horizon: AdaHedge tunes its step on the losses, doubling Hedge restarts with ever smaller steps."""
+"""Variants of Hedge: AdaHedge tunes its step on the losses, doubling Hedge restarts with ever smaller steps, optimistic
+Hedge expects the last loss to come again.
+"""
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -15,13 +18,11 @@ from regrax.learners._base import (
     Learner,
     Prior,
     Rounds,
-    as_prior,
     check_prior,
     prior_bits,
     with_prior,
 )
-from regrax.learners._ftrl import Scalar, Sum
-from regrax.learners._simple import leaders
+from regrax.learners._ftrl import BoundTerms, Scalar, StepLearner, Sum, prior_field
 
 
 class Mixability(NamedTuple):
@@ -29,16 +30,6 @@ class Mixability(NamedTuple):
 
     losses: Sum  # S_{t-1}
     gaps: Sum  # Delta_{t-1}, the sum of past mixability gaps
-
-    @property
-    def total(self) -> Float[Array, "d"]:
-        """$S_{t-1}$."""
-        return self.losses.value
-
-    @property
-    def gap(self) -> Float[Array, ""]:
-        r"""$\Delta_{t-1}$."""
-        return self.gaps.value
 
 
 class AdaHedge(Learner):
@@ -56,30 +47,35 @@ class AdaHedge(Learner):
     Reference: de Rooij, van Erven, Grünwald, Koolen (2014), Follow the leader if you can, hedge if you must.
     """
 
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Mixability:
         check_prior(self.prior, actions)
         return Mixability(Sum.zeros(actions), Sum.zeros())
 
     def policy(self, state: Mixability) -> Float[Array, "d"]:
-        logits = -_step(state) * (state.total - state.total.min())
-        hedged = jax.nn.softmax(with_prior(self.prior, logits))
-        return jnp.where(_tuned(state), hedged, leaders(state.total, self.prior))
+        return self._mixed(_step(state), state.losses.value)[1]
 
     def update(self, state: Mixability, feedback: Float[Array, "d"]) -> Mixability:
         # from the smallest total and the smallest loss, so that equal losses have no gap at all
-        total, loss = state.total - state.total.min(), feedback - feedback.min()
-        mixed = self._mix_loss(state, total + loss) - self._mix_loss(state, total)
-        gap = jnp.maximum(self.policy(state) @ loss - mixed, 0)
+        total, loss = state.losses.value - state.losses.value.min(), feedback - feedback.min()
+        step = _step(state)
+        before, policy = self._mixed(step, total)
+        mixed = self._mixed(step, total + loss)[0] - before
+        gap = jnp.maximum(policy @ loss - mixed, 0)
         return Mixability(state.losses.add(feedback), state.gaps.add(gap))
 
-    def _mix_loss(self, state: Mixability, total: Float[Array, "d"]) -> Float[Array, ""]:
-        r"""$-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$ up to a constant; the mix loss of a round is its growth."""
-        step = _step(state)
-        mixed = -jax.nn.logsumexp(with_prior(self.prior, -step * total)) / step
-        reachable = jnp.where(jnp.isfinite(with_prior(self.prior, total)), total, jnp.inf)
-        return jnp.where(_tuned(state), mixed, reachable.min())
+    def _mixed(
+        self, step: Float[Array, ""], total: Float[Array, "d"]
+    ) -> tuple[Float[Array, ""], Float[Array, "d"]]:
+        r"""$-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by a round's mix loss, and the policy after $S$."""
+        prior, least = 1.0, total.min()
+        if self.prior is not None:
+            prior = jnp.asarray(self.prior, total.dtype)
+            least = jnp.where(prior > 0, total, jnp.inf).min()
+            total = jnp.where(prior > 0, total, least)  # finite, so that derivatives are
+        weights = prior * jnp.exp(-step * (total - least))
+        return least - jnp.log(weights.sum()) / step, weights / weights.sum()
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
@@ -90,14 +86,11 @@ class AdaHedge(Learner):
         return width * np.sqrt(rounds * log) + (largest or width) * (4 / 3 * log + 2)
 
 
-def _tuned(state: Mixability) -> Array:
-    """Whether the step is finite (in numbers that can still be divided by)."""
-    return state.gap > jnp.finfo(state.gap.dtype).tiny ** 0.25
-
-
 def _step(state: Mixability) -> Float[Array, ""]:
-    r"""$\ln d / \Delta$, or 1 where $\Delta = 0$ and the step is not used."""
-    return jnp.log(float(state.total.size)) / jnp.where(_tuned(state), state.gap, 1)
+    r"""$\ln d / \Delta$; where $\Delta$ is too small to divide by, so large that only the leaders keep any weight."""
+    gaps, tiny = state.gaps.value, float(jnp.finfo(state.gaps.value.dtype).tiny)
+    log = math.log(max(state.losses.value.size, 2))  # one action has no gaps, whatever the step
+    return log / jnp.where(gaps > tiny**0.25, gaps, tiny**0.75)
 
 
 class Epoch(NamedTuple):
@@ -124,7 +117,7 @@ class DoublingHedge(Learner):
     """
 
     scale: Scalar = eqx.field(converter=checks.as_float)
-    prior: Prior = eqx.field(converter=as_prior, default=None)
+    prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
@@ -149,9 +142,50 @@ class DoublingHedge(Learner):
     ) -> Bound:
         rounds = np.asarray(rounds)
         lengths = 2 ** np.arange(int(rounds.max()).bit_length())
-        played = np.clip(
-            rounds[..., None] - lengths + 1, 0, lengths
-        )  # the last epoch may be cut short
+        # the last epoch may be cut short
+        played = np.clip(rounds[..., None] - lengths + 1, 0, lengths)
         steps = float(self.scale) / np.sqrt(lengths)
         epochs = prior_bits(self.prior, actions) / steps + width**2 / 8 * steps * played
         return np.where(played > 0, epochs, 0).sum(-1)
+
+
+class Predicted(NamedTuple):
+    """State of optimistic Hedge."""
+
+    losses: Sum  # S_{t-1}
+    last: Float[Array, "d"]  # the loss of round t - 1, the forecast of round t's
+    round: Int[Array, ""]  # t - 1
+
+
+class OptimisticHedge(StepLearner):
+    r"""$\pi_t = \mathrm{softmax}(-k_t (S_{t-1} + \ell_{t-1}))$, $\ell_0 = 0$: the last loss counts twice.
+
+    With non-increasing steps regret is at most
+    $\ln d / k_T + \frac18 \sum_t k_t\, \mathrm{span}(\ell_t - \ell_{t-1})^2 \le \ln d / k_T + \frac{w^2}{2} \sum_t k_t$
+    (Hedge's bound with $\ell_t - \ell_{t-1}$ in the place of $\ell_t$): small where losses change slowly, as they do
+    when every player of a game is optimistic.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(OptimisticHedge(0.5), jnp.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.269, 0.731], [0.378, 0.622]]
+
+    Reference: Rakhlin, Sridharan (2013), Online learning with predictable sequences; Syrgkanis, Agarwal, Luo,
+    Schapire (2015), Fast convergence of regularized learning in games.
+    """
+
+    prior: Prior = prior_field()
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Predicted:
+        check_prior(self.prior, actions)
+        return Predicted(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
+
+    def policy(self, state: Predicted) -> Float[Array, "d"]:
+        logits = -self.step_at(state.round) * (state.losses.value + state.last)
+        return jax.nn.softmax(with_prior(self.prior, logits))
+
+    def update(self, state: Predicted, feedback: Float[Array, "d"]) -> Predicted:
+        return Predicted(state.losses.add(feedback), feedback, state.round + 1)
+
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        return prior_bits(self.prior, actions), width**2 / 2, 0.0
