@@ -1,5 +1,7 @@
 """Fitting: resumable to the bit, seeds in one `vmap`, a clear stop when it diverges, and where it ends up."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention
 from regrax.learners import Hedge
 from regrax.theory import Optimal, loss, optimal_loss, step_size
 from regrax.training import (
+    Adam,
     BanditFeedback,
     BiasedGaussian,
     ClosedLoopSwapObjective,
@@ -90,6 +93,29 @@ def test_divergence_stops_with_the_last_good_state():
             optimizer=wild,
         )
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(stop.value.state.model))
+
+
+@pytest.mark.parametrize("steps", [7, 60])  # without and with a rising rate
+def test_adam_is_that_of_optax(steps, x64):
+    import optax
+
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 0.1, steps // 20, steps)
+    chain = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule, b2=0.99))
+    model = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2))}
+
+    def moved(optimizer):
+        state, models = optimizer.init(model), [model]
+        for n in range(steps):
+            size = 10.0 ** (n % 5 - 3)  # some gradients are clipped
+            gradient = jax.tree.map(lambda leaf: size * jnp.cos(leaf), models[-1])  # noqa: B023
+            with jax.numpy_dtype_promotion("standard"):
+                changes, state = optimizer.update(gradient, state, models[-1])
+            models.append(jax.tree.map(jnp.add, models[-1], changes))
+        return models
+
+    close = partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7)  # its rates are single
+    for ours, theirs in zip(moved(Adam(0.1, steps)), moved(chain), strict=True):
+        jax.tree.map(close, ours, theirs)
 
 
 def test_any_optimizer_and_any_learner():

@@ -1,5 +1,6 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
+from regrax.training._adam import Adam
 from regrax.training._derived_distributions import InGame, Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
@@ -22,7 +23,6 @@ from regrax.training._fit import (
     Report,
     TrainingDiverged,
     TrainingState,
-    adam,
     fit,
     recipe,
     start,
@@ -33,6 +33,7 @@ from regrax.training._swap_objectives import ClosedLoopSwapObjective, SwapRegret
 
 __all__ = [
     "SURROGATES",
+    "Adam",
     "Alternating",
     "BanditFeedback",
     "Batch",
@@ -63,7 +64,6 @@ __all__ = [
     "TrainingDiverged",
     "TrainingState",
     "UniformLosses",
-    "adam",
     "evaluate",
     "fit",
     "fit_step_size",

@@ -6,8 +6,7 @@ training remembers is in its state: a run continued from a reported state gives 
 
 import math
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -22,13 +21,19 @@ from regrax._fast_paths import compiled_for
 from regrax.attention import SwapAttention, Transformer
 from regrax.learners import Learner
 from regrax.sharding import Devices, everywhere, here, mesh_of, split, together, total
+from regrax.training._adam import Adam
 from regrax.training._objectives import Objective
 
-if TYPE_CHECKING:
-    import optax
-
-
 Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one per seed
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """What trains: `Adam`, or any optimizer of optax."""
+
+    def init(self, model: Any, /) -> Any: ...
+
+    def update(self, gradient: Any, state: Any, model: Any, /) -> tuple[Any, Any]: ...
 
 
 class TrainingState(eqx.Module):
@@ -102,7 +107,7 @@ def fit(
     steps: int | None = None,
     batch: int | None = None,
     chunk: int | None = None,
-    optimizer: "optax.GradientTransformation | None" = None,
+    optimizer: Optimizer | None = None,
     tail: float | None = None,
     every: int | None = None,
     callback: Callable[[Report], None] | None = None,
@@ -121,7 +126,7 @@ def fit(
         steps: of the optimizer; by default the model's own number.
         batch: sequences per step.
         chunk: sequences taken at a time, a divisor of `batch`.
-        optimizer: any optax transformation; by default Adam with warm-up and cosine decay.
+        optimizer: `Adam` or any optimizer of optax; by default Adam with the model's rate.
         tail: fraction of the last steps whose models are averaged: the average has less noise than the last model.
         every: steps per report; by default a twentieth of them all.
         callback: called with a `Report` after every `every` steps.
@@ -148,7 +153,7 @@ def fit(
         raise ValueError(f"batch must be a multiple of chunk = {chunk}, got {batch}")
     if not 0 <= tail <= 1:
         raise ValueError(f"tail must be a fraction between 0 and 1, got {tail}")
-    optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
+    optimizer = Adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
     mesh = mesh_of(devices, batch // chunk)
     plan = Plan(steps, every, batch // chunk, chunk, steps - round(tail * steps), mesh)
@@ -198,22 +203,8 @@ def slowness(model: Learner) -> float:
     return heads * LINEAR.chunk / recipe(model).chunk
 
 
-@cache
-def adam(rate: float, steps: int) -> "optax.GradientTransformation":
-    """Clipped Adam on a warm-up and cosine schedule; one object per setting, so that it compiles once."""
-    import optax
-
-    schedule = optax.warmup_cosine_decay_schedule(0.0, rate, steps // 20, steps)
-    chain = optax.chain(optax.clip_by_global_norm(CLIP), optax.adam(schedule, b2=0.99))
-    # one array: a program of a few operations, however many arrays a model has
-    return optax.flatten(chain)
-
-
-CLIP = 1.0
-
-
 @eqx.filter_jit
-def start(model: Learner, optimizer: "optax.GradientTransformation", key: Keys) -> TrainingState:
+def start(model: Learner, optimizer: Optimizer, key: Keys) -> TrainingState:
     """The state before the first step."""
     model = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), model)
     initial: Any = jax.vmap(optimizer.init) if _is_many(key) else optimizer.init
@@ -224,7 +215,7 @@ def _run(
     state: TrainingState,
     objective: Objective,
     key: Keys,
-    optimizer: "optax.GradientTransformation",
+    optimizer: Optimizer,
     plan: Plan,
     callback: Callable[[Report], None] | None,
 ) -> Fitted:
@@ -252,7 +243,7 @@ def _advance(
     state: TrainingState,
     objective: Objective,
     key: Keys,
-    optimizer: "optax.GradientTransformation",
+    optimizer: Optimizer,
     plan: Plan,
     count: int,
 ) -> tuple[TrainingState, Float[Array, "*seeds count"]]:

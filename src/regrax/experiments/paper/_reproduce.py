@@ -21,7 +21,7 @@ from regrax.experiments.paper._step_size import Steps
 from regrax.experiments.paper._table_one import Systems
 from regrax.experiments.runs import Measured, Trained, train
 
-PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
+PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "numpy", "scipy")
 
 
 class Experiment(NamedTuple):

@@ -33,10 +33,10 @@ from regrax.experiments.runs._config import TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
 from regrax.sharding import Devices, from_first, is_first
 from regrax.training import (
+    Adam,
     Report,
     TrainingDiverged,
     TrainingState,
-    adam,
     fit,
     least_loss,
     recipe,
@@ -124,7 +124,7 @@ class _Run:
             f"seed-{i}.safetensors": replace(config, seeds=1, first_seed=i) for i in seeds
         }
         self.steps = config.steps or usual.steps
-        self.optimizer = adam(config.rate or usual.rate, self.steps)
+        self.optimizer = Adam(config.rate or usual.rate, self.steps)
         self.least = least_loss(shapes, config.build_objective())
         self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
         self.saved = self.began = time.monotonic()

@@ -9,14 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from regrax.attention import TrainableLearner
 from regrax.experiments._pool import Tell
 from regrax.experiments.runs import TrainConfig, Trained, measure
 from regrax.experiments.sweep._cells import Batch
 from regrax.experiments.sweep._operations import operations
-from regrax.training import adam, fit, recipe, start
+from regrax.training import Adam, fit, recipe, start
 
 
 def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
@@ -39,10 +38,10 @@ def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
     program = cells[0]
     models = jax.tree.map(lambda *parts: jnp.stack(parts), *[c.build_models() for c in cells])
     keys = jnp.stack([cell.keys(1) for cell in cells])
-    optimizer = _optimizer(program.steps or 0)
+    optimizer = Adam(1.0, program.steps or 0)
     rates = jnp.array([cell.rate for cell in cells], float)
     before = start(models, optimizer, keys)
-    before = eqx.tree_at(lambda state: state.optimizer[1].hyperparams["step_size"], before, rates)
+    before = eqx.tree_at(lambda state: state.optimizer.rate, before, rates)
     fitted: Any = fit(
         models,
         program.build_objective(),
@@ -55,12 +54,6 @@ def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
     ).model
     fitted = jax.tree.map(np.asarray, fitted)
     return [jax.tree.map(lambda leaf, at=at: leaf[at, ...], fitted) for at in range(len(cells))]
-
-
-@cache
-def _optimizer(steps: int) -> optax.GradientTransformation:
-    """The recipe's Adam at rate 1, times a rate that is part of the state: cells differ in it and share a program."""
-    return optax.chain(adam(1.0, steps), optax.inject_hyperparams(optax.scale)(step_size=1.0))
 
 
 @cache
