@@ -63,6 +63,12 @@ def compile_small() -> None:
         os.environ["XLA_FLAGS"] = f"{flags} {small} {in_turn}"
 
 
+def use_one_thread() -> None:
+    """Have XLA, before it starts, run programs on one thread: handing small ones around takes longer than they do."""
+    if _ONE_SHOT:
+        os.environ.setdefault("PJRT_NPROC", "1")
+
+
 def compiled(
     function: Callable[..., Any], *static: str, actions: int = 1, losses: float = math.inf
 ) -> Callable[..., Any]:
@@ -93,21 +99,58 @@ def _jitted(
     return jax.jit(function, static_argnames=static, compiler_options=_options(**options))
 
 
-def compiled_for(losses: float, function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as `eqx.filter_jit` compiles it, in a command with as much optimisation as its `losses` are worth."""
+def compiled_for(
+    losses: float, function: Callable[..., Any], example: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """`function` as `eqx.filter_jit` compiles it, in a command with as much optimisation as its `losses` are worth.
+
+    With an `example` of what it gives, commands keep it, see `cached_program`.
+    """
     level = 0 if losses <= MAX_LIGHT_LOSSES else 3 if losses >= MIN_HEAVY_LOSSES else None
-    return _filtered(function, None if _is_traced() else level)
-
-
-@cache
-def _filtered(function: Callable[..., Any], level: int | None) -> Any:
-    import equinox as eqx
-
     options = {} if level is None else {"xla_backend_optimization_level": level}
     if level and has_older_emitters():
         options["xla_cpu_use_fusion_emitters"] = True
+    jitted = _filtered(function, () if _is_traced() else tuple(options.items()))
+    return jitted if example is None else cached_program(function, example, jitted, **options)
+
+
+@cache
+def _filtered(function: Callable[..., Any], options: tuple[tuple[str, Any], ...]) -> Any:
+    import equinox as eqx
+
     jit: Any = eqx.filter_jit
-    return jit(function, compiler_options=_options(**options))
+    return jit(function, compiler_options=_options(**dict(options)))
+
+
+def cached_program(
+    function: Callable[..., Any],
+    example: Callable[..., Any],
+    jitted: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Callable[..., Any]:
+    """`function` as a program that commands keep for the next one, see `regrax._program_cache`; elsewhere `jitted`.
+
+    Args:
+        function: of arrays, and of things that are part of the program.
+        example: of the same arguments, gives the structure of the result.
+        jitted: the function compiled as usual; by default itself.
+        options: for the compiler.
+    """
+    jitted = function if jitted is None else jitted
+    if not _ONE_SHOT or _is_traced():
+        return jitted
+    return _cached_program(function, example, jitted, tuple(options.items()))
+
+
+@cache
+def _cached_program(
+    function: Any, example: Any, jitted: Any, options: tuple[tuple[str, Any], ...]
+) -> Any:
+    from regrax._program_cache import CachedProgram, can_cache
+
+    if not can_cache():
+        return jitted
+    return CachedProgram(function, example, jitted, _options(**dict(options)) or {})
 
 
 def _options(**options: Any) -> dict[str, Any] | None:

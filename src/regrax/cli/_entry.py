@@ -184,6 +184,8 @@ def prepared() -> Iterator[None]:
             _drop_oldest(folder)
             stack.enter_context(_marked(folder))
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+            os.environ["REGRAX_PROGRAM_CACHE"] = str(folder)  # see `regrax._program_cache`
+            stack.callback(os.environ.pop, "REGRAX_PROGRAM_CACHE", None)
             os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", MIN_CACHED_SECONDS)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")

@@ -1,6 +1,6 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
-from regrax.training._adam import Adam
+from regrax.training._adam import Adam, AdamState
 from regrax.training._derived_distributions import InGame, Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
@@ -34,6 +34,7 @@ from regrax.training._swap_objectives import ClosedLoopSwapObjective, SwapRegret
 __all__ = [
     "SURROGATES",
     "Adam",
+    "AdamState",
     "Alternating",
     "BanditFeedback",
     "Batch",

@@ -21,12 +21,19 @@ MAX_NORM = 1.0
 
 
 class AdamState(NamedTuple):
-    """What Adam remembers: steps taken, running means of gradients and of their squares, and the highest rate."""
+    """What Adam remembers.
+
+    Attributes:
+        taken: steps so far.
+        mean: running mean of the gradients.
+        square: running mean of their squares.
+        rate: the highest rate; here, so that trainings that differ in it share a program.
+    """
 
     taken: Int[Array, ""]
     mean: Float[Array, "p"]
     square: Float[Array, "p"]
-    rate: Float[Array, ""]  # here, so that trainings that differ in it share a program
+    rate: Float[Array, ""]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 r"""How good a trained model is: its population loss, and the step of the algorithm it has become."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -91,7 +91,7 @@ def evaluate(
     placed = everywhere((model, measured, key), mesh)
     losses = sequences * objective.horizon * objective.actions
     slow = slowness(model) if exact is None else max(slowness(model), BEST_SLOWNESS)
-    run = compiled_for(losses * slow, _evaluate)
+    run = compiled_for(losses * slow, _evaluate, _one_array)
     parts = np.asarray(run(*placed, sequences // chunk, chunk, mesh), float)
     error = float(parts.std(ddof=1) / len(parts) ** 0.5)
     return Evaluation(float(parts.mean()), error, least_loss(model, objective))
@@ -183,10 +183,21 @@ def fit_step_size(
     """
     checks.at_least("horizon", horizon, 1)
     checks.at_least("sequences", sequences, 1)
-    run = compiled_for(sequences * horizon * model.actions * slowness(model), _fit_step)
+    worth = sequences * horizon * model.actions * slowness(model)
+    run = compiled_for(worth, _fit_step, _three_numbers)
     step, *errors = run(model, horizon, key, sequences)
     mse, l1 = (float(error) for error in errors)
     return StepFit(float(step), mse, l1, l1 / 2, l1 / model.actions)
+
+
+def _one_array(*_: Any) -> float:
+    """The structure of what `_evaluate` gives."""
+    return 0.0
+
+
+def _three_numbers(*_: Any) -> tuple[float, float, float]:
+    """The structure of what `_fit_step` gives."""
+    return 0.0, 0.0, 0.0
 
 
 def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:

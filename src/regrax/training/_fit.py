@@ -222,7 +222,7 @@ def _run(
     done, history = int(np.asarray(state.step).max()), []
     sequences = plan.steps * plan.pieces * plan.chunk * max(math.prod(_seeds(key)), 1)
     losses = sequences * objective.horizon * objective.actions
-    advance = compiled_for(losses * slowness(state.model), _advance)
+    advance = compiled_for(losses * slowness(state.model), _advance, _state_and_losses)
     key, objective, moved = everywhere((key, objective, state), plan.mesh)
     while done < plan.steps:
         count = min(plan.every - done % plan.every, plan.steps - done)
@@ -256,6 +256,11 @@ def _advance(
         return lax.scan(step, state, None, count)
 
     return together((jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key), plan.mesh)
+
+
+def _state_and_losses(state: TrainingState, *_: Any) -> tuple[TrainingState, Any]:
+    """The structure of what `_advance` gives."""
+    return state, 0.0
 
 
 def _move(state: TrainingState, gradient: Any, optimizer: Any, settled: int) -> TrainingState:

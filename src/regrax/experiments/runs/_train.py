@@ -34,6 +34,7 @@ from regrax.experiments.runs._measure import Trained, load_trained, measure, sav
 from regrax.sharding import Devices, from_first, is_first
 from regrax.training import (
     Adam,
+    AdamState,
     Report,
     TrainingDiverged,
     TrainingState,
@@ -156,7 +157,7 @@ class _Run:
     def begin(self) -> tuple[TrainingState, Any]:
         """The state before the first step, and the key of the draws."""
         seeds = self.config.all_seeds()
-        begin = compiled_for(seeds.size, _begin)
+        begin = compiled_for(seeds.size, _begin, _begun)
         return begin(self.config.for_any_seed(), self.optimizer, seeds)
 
     def fit(self, state: TrainingState | None, devices: Devices | None) -> TrainableLearner:
@@ -225,7 +226,14 @@ class _Run:
 def _begin(config: TrainConfig, optimizer: Any, seeds: Any) -> tuple[TrainingState, Any]:
     """The state before the first step and the key of the draws, as one program."""
     key = config.keys(1, seeds)
-    return start(config.build_models(seeds), optimizer, key), key
+    return start(config.build_models(seeds), optimizer, key), jax.random.key_data(key)
+
+
+def _begun(config: TrainConfig, *_: Any) -> tuple[TrainingState, Any]:
+    """The structure of what `_begin` gives."""
+    model, number = config.shapes(), np.zeros(())
+    made: Any = TrainingState
+    return made(model, model, AdamState(*[number] * 4), number), number  # pyright: ignore[reportArgumentType]
 
 
 def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:

@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from regrax._fast_paths import cached_program
 from regrax.domains import Simplex
 from regrax.games import Game, Seating, play, swap_matrices
 from regrax.learners import HostLearner, Learner
@@ -166,14 +167,25 @@ def _together(
     keys = [jnp.stack(each) for each in own if each]
     sides = [zip(*[job.start for job in jobs if job.start], strict=True) for jobs in shapes]
     starts = [tuple(map(_array, side)) for side in sides]
-    seated = tuple(learners[k] for k in able)
+    seated = jax.tree.map(_number, tuple(learners[k] for k in able))
     placed = everywhere((payoffs, seated, keys or None, starts if any(starts) else None), mesh)
     payoffs, seated, drawn, started = placed
-    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, started)
+    played = cached_program(swap_matrices, _per_seat)
+    found = played(payoffs, seated, places, rounds, drawn, mesh, started)
     for jobs, seats, matrices in zip(shapes, counts, found, strict=True):
         means = [np.asarray(matrix, float) / rounds for matrix in matrices]
         for j in range(len(jobs)):
             yield _scores(seatings(able, seats), [mean[j] for mean in means])
+
+
+def _per_seat(payoffs: Sequence[Any], *_: Any) -> list[list[float]]:
+    """The structure of what `swap_matrices` gives."""
+    return [[0.0] * batch.shape[1] for batch in payoffs]
+
+
+def _number(leaf: Any) -> Any:
+    """A hyperparameter as an array, which a program is given: as a number it would be a part of it."""
+    return np.asarray(leaf, jnp.result_type(leaf)) if isinstance(leaf, float) else leaf
 
 
 def _array(rows: Sequence[Float[np.ndarray, "*d"]]) -> Float[Array, "J *d"]:

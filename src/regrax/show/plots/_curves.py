@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogFormatter, NullLocator
 
 from regrax.learners import Bound
 from regrax.show.plots._style import COLORS, LINES, axes_of, dress, in_math, shown_rounds
@@ -58,6 +58,27 @@ def draw_curves(
     _finish(axes, what)
 
 
+class Powers(LogFormatter):
+    """Powers of ten in plain text, on the ticks that have room for one: formulas take a third of the time of drawing.
+
+    >>> Powers.text(0.001), Powers.text(200.0)
+    ('10⁻³', '2·10²')
+    """
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return self.text(x) if super().__call__(x, pos) else ""
+
+    @staticmethod
+    def text(value: float) -> str:
+        """A number above zero as a multiple of a power of ten."""
+        factor, power = f"{value:.2e}".split("e")
+        power = f"10{str(int(power)).translate(RAISED)}"
+        return power if float(factor) == 1 else f"{float(factor):g}·{power}"
+
+
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def _finish(axes: Axes, what: str) -> None:
     axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
     dress(axes)
@@ -66,6 +87,8 @@ def _finish(axes: Axes, what: str) -> None:
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
         return
     for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(Powers())
+        axis.set_minor_formatter(Powers())
         low, high = sorted(axis.get_view_interval())
         # two powers of ten say enough, and ticks take most of the time of drawing
         if high >= 100 * low:
