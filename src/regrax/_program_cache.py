@@ -111,6 +111,10 @@ class CachedProgram:
         program.__name__ = self.function.__name__
         jitted = jax.jit(program, keep_unused=True, compiler_options=self.options or None)
         lowered = jitted.lower(*[_placed(given[n]) for n in arrays])
+        if (
+            "custom_call" in lowered.as_text()
+        ):  # LAPACK or Python, which tracing would have got ready
+            return lowered.compile().runtime_executable()
         with _without_jax_cache():
             executable = lowered.compile().runtime_executable()
         with contextlib.suppress(Exception):  # a full disk, or a program that is not to be written

@@ -160,7 +160,7 @@ XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
-MIN_CACHED_SECONDS = "0.1"  # of compilation
+MIN_CACHED_SECONDS = "0.05"  # of compilation
 MAX_CACHE_BYTES = 2**29
 NEW_OBJECTS = 100_000
 """Between looks for cycles: of Python's 700, a fifth of the audit of many agents is spent in such looks."""
