@@ -165,8 +165,13 @@ def distributions(name: str, value: Any) -> None:
     """
     if not is_concrete(value):
         return
-    finite(name, value)
     array = np.asarray(value)
+    is_positive = (
+        array.dtype.kind == "f" and array.min() >= -TOLERANCE
+    )  # which it is not with a nan
+    if is_positive and np.abs(array.sum(-1) - 1).max() <= TOLERANCE:
+        return
+    finite(name, value)
     if array.min() < -TOLERANCE:
         raise ValueError(f"{name} must have no negative entry, got {array.min():.6g}")
     sums = array.sum(-1)

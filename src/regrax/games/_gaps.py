@@ -116,15 +116,25 @@ def joint_gaps(joint: Any, game: Game | str) -> dict[str, Any]:
     """
     game = as_game(game)
     joint = _checked(joint, game)
-    gains = _gains(joint, game)
-    best = [one.max(1) for one in gains]  # of each action told, for the CE and the swap gap alike
-    per_player = {
-        "nash_gap": _nash(joint, game),
-        "cce_gap": [external_of(one) for one in gains],
-        "ce_gap": [one.max() for one in best],
-        "swap_gap": [one.sum() for one in best],
-    }
-    return {name: _largest(found) for name, found in per_player.items()}
+    marginals = [unfolded(joint, n).sum(1) for n in range(joint.ndim)]
+    per_player = [_player_gaps(joint, game, n, marginals) for n in range(joint.ndim)]
+    names = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
+    return dict(zip(names, map(_largest, zip(*per_player, strict=True)), strict=True))
+
+
+def _player_gaps(joint: Any, game: Game, player: int, marginals: list[Any]) -> tuple[Any, ...]:
+    """All four gaps of one player: as the functions of their names, with one matrix, and no copy of it."""
+    told, own = unfolded(joint, player), game.own(player)
+    paid = told @ own.T
+    obeyed = paid.diagonal()
+    gains = paid.max(1) - obeyed  # of the best answer to each action told
+    others = [one for n, one in enumerate(marginals) if n != player]
+    alone = own @ outer(
+        others
+    )  # what each action is worth against the product of the others' marginals
+    worth = alone if len(others) == 1 else own @ told.sum(0)  # and against their joint play
+    nash = alone.max() - alone @ marginals[player]
+    return nash, worth.max() - obeyed.sum(), gains.max(), gains.sum()
 
 
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
