@@ -31,12 +31,21 @@ class NoSignature(Exception):
 
 
 def can_cache() -> bool:
-    """Whether there is a folder for them, and one device, a CPU, for which they are compiled."""
+    """Whether there is a folder for them, one device, a CPU, for which they are compiled, and a jaxlib that can."""
     import jax
+    from jaxlib import xla_client
 
     enabled = jax.config.jax_enable_compilation_cache  # pyright: ignore[reportAttributeAccessIssue]
     here = os.environ.get(FOLDER) and enabled and jax.default_backend() == "cpu"
-    return bool(here) and jax.device_count() == 1
+    if not here or jax.device_count() > 1:
+        return False
+    client, loaded = jax.devices()[0].client, getattr(xla_client, "LoadedExecutable", None)
+    needed = (
+        (client, "deserialize_executable"),
+        (xla_client, "DeviceList"),
+        (loaded, "execute_sharded"),
+    )
+    return all(hasattr(owner, name) for owner, name in needed)
 
 
 class CachedProgram:
