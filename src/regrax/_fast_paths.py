@@ -39,7 +39,7 @@ _ONE_SHOT = ENABLED and bool(os.environ.get("REGRAX_ONE_SHOT"))
 MAX_LIGHT_LOSSES = 1 << 19 if _ONE_SHOT else 0
 """Losses on which a model is trained or measured up to which optimising the program takes longer than it saves, in a
 process that does it once: a command, which asks XLA for little optimisation."""
-MIN_HEAVY_LOSSES = 1 << 26 if _ONE_SHOT else math.inf
+MIN_HEAVY_LOSSES = 1 << 28 if _ONE_SHOT else math.inf
 """From how many on all optimisation is worth its time, losses of deep models counted as often as they take longer."""
 MAX_OLDER_ACTIONS = 40
 """Actions up to which programs of XLA's older emitters are as fast; of 100 actions Blum-Mansour is a quarter slower."""

@@ -94,9 +94,8 @@ class CachedProgram:
         from jaxlib import xla_client
 
         device = jax.devices()[0]
-        with contextlib.suppress(
-            Exception
-        ):  # of a file cut off, or another jaxlib's way to load one
+        # a file may be cut off, and another jaxlib may load one in another way
+        with contextlib.suppress(Exception):
             data = self._file(name).read_bytes()
             digest, code = data[:32], data[32:]
             if hashlib.sha256(code).digest() == digest:
@@ -120,9 +119,8 @@ class CachedProgram:
         program.__name__ = self.function.__name__
         jitted = jax.jit(program, keep_unused=True, compiler_options=self.options or None)
         lowered = jitted.lower(*[_placed(given[n]) for n in arrays])
-        if (
-            "custom_call" in lowered.as_text()
-        ):  # LAPACK or Python, which tracing would have got ready
+        # LAPACK and functions of Python are made ready by tracing: without it, a call of them ends the process
+        if "custom_call" in lowered.as_text():
             return lowered.compile().runtime_executable()
         with _without_jax_cache():
             executable = lowered.compile().runtime_executable()
