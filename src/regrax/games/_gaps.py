@@ -15,7 +15,7 @@ only if it is that product. A game may be given by its spec.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -116,25 +116,15 @@ def joint_gaps(joint: Any, game: Game | str) -> dict[str, Any]:
     """
     game = as_game(game)
     joint = _checked(joint, game)
-    marginals = [unfolded(joint, n).sum(1) for n in range(joint.ndim)]
-    per_player = [_player_gaps(joint, game, n, marginals) for n in range(joint.ndim)]
+    per_player = [_correlated_gaps(_gains(joint, game, n)) for n in range(joint.ndim)]
+    found = _nash(joint, game), *zip(*per_player, strict=True)
     names = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
-    return dict(zip(names, map(_largest, zip(*per_player, strict=True)), strict=True))
+    return dict(zip(names, map(_largest, found), strict=True))
 
 
-def _player_gaps(joint: Any, game: Game, player: int, marginals: list[Any]) -> tuple[Any, ...]:
-    """All four gaps of one player: as the functions of their names, with one matrix, and no copy of it."""
-    told, own = unfolded(joint, player), game.own(player)
-    paid = told @ own.T
-    obeyed = paid.diagonal()
-    gains = paid.max(1) - obeyed  # of the best answer to each action told
-    others = [one for n, one in enumerate(marginals) if n != player]
-    alone = own @ outer(
-        others
-    )  # what each action is worth against the product of the others' marginals
-    worth = alone if len(others) == 1 else own @ told.sum(0)  # and against their joint play
-    nash = alone.max() - alone @ marginals[player]
-    return nash, worth.max() - obeyed.sum(), gains.max(), gains.sum()
+def _correlated_gaps(gains: Any) -> tuple[Any, Any, Any]:
+    best = gains.max(1)  # of each action told, for the CE and the swap gap alike
+    return external_of(gains), best.max(), best.sum()
 
 
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
@@ -146,7 +136,7 @@ def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d 
     [[0.0, 2.0], [0.0, 0.0]]
     """
     game = as_game(game)
-    return _gains(_checked(joint, game), game)[player]
+    return _gains(_checked(joint, game), game, player)
 
 
 def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
@@ -207,10 +197,15 @@ def _checked(joint: Any, game: Game) -> Any:
     return checks.as_floats(joint)
 
 
-def _gains(joint: Any, game: Game) -> list[Any]:
-    """Per player, what playing j whenever told i would gain."""
-    paid = [unfolded(joint, n) @ game.own(n).T for n in range(joint.ndim)]
-    return [one - one.diagonal()[:, None] for one in paid]
+def _gains(joint: Any, game: Game, player: int) -> Any:
+    """What playing j whenever told i would gain."""
+    gains = unfolded(joint, player) @ game.own(player).T
+    gains -= gains.diagonal()[:, None]  # in place: a large copy may cost as much as the product
+    return gains
+
+
+def _all_gains(joint: Any, game: Game) -> Iterator[Any]:
+    return (_gains(joint, game, n) for n in range(joint.ndim))
 
 
 def _nash(joint: Any, game: Game) -> list[Any]:
@@ -240,12 +235,12 @@ def _running_nash(means: list[Any], game: Game) -> Any:
 
 
 def _cce(joint: Any, game: Game) -> list[Any]:
-    return [external_of(gains) for gains in _gains(joint, game)]
+    return [external_of(gains) for gains in _all_gains(joint, game)]
 
 
 def _ce(joint: Any, game: Game) -> list[Any]:
-    return [internal_of(gains) for gains in _gains(joint, game)]
+    return [internal_of(gains) for gains in _all_gains(joint, game)]
 
 
 def _swap(joint: Any, game: Game) -> list[Any]:
-    return [swap_of(gains) for gains in _gains(joint, game)]
+    return [swap_of(gains) for gains in _all_gains(joint, game)]
