@@ -10,7 +10,7 @@ from games import COMPARED, payoffs
 from worker import serve
 
 import regrax as rx
-from regrax.training import Adam, SwapRegretObjective, fit
+from regrax.training import SwapRegretObjective, adam, fit
 
 KEY = jax.random.key(0)
 
@@ -98,7 +98,7 @@ def steps(
     keys = jax.random.split(KEY, seeds)
     model = jax.vmap(makers[kind])(keys) if seeds > 1 else makers[kind](KEY)
     objective = (SwapRegretObjective if kind == "swap" else rx.RegretObjective)(actions, rounds)
-    optimizer = Adam(0.003, count)
+    optimizer = adam(0.003, count)
     # what a transformer keeps of 16 sequences fits into the cache
     chunk = 16 if kind == "deep" else None
 
@@ -119,7 +119,7 @@ def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[
         "plain": rx.RegretObjective(3, 20),
         "conditional": rx.HindsightObjective(3, 20, conditional=True),
     }
-    model, optimizer = rx.LinearAttention(3, key=KEY), Adam(rate, count)
+    model, optimizer = rx.LinearAttention(3, key=KEY), adam(rate, count)
 
     def run() -> Callable[[], list]:
         fitted = fit(

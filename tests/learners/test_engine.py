@@ -12,10 +12,9 @@ from regrax.games import matching_pennies, random, weighted_rps
 from regrax.learners import (
     BanditLearner,
     SumLearner,
-    fold_rounds,
-    init_seats,
+    init_players,
+    play_round,
     rollout,
-    scan_rounds,
 )
 from regrax.specs import parse_learner
 
@@ -203,17 +202,18 @@ class Adding(SumLearner):
 
 def test_the_state_after_ten_million_float32_rounds_keeps_six_digits(as_users_run_it):
     loss = jnp.array([0.1, 0.7, 3.3], jnp.float32)
-    learners, size = (Adding(),), 1000
+    learners = (Adding(),)
+
+    def one_round(_, states):
+        return play_round(learners, lambda played, row: (loss,), states)[0]
 
     @jax.jit
     def play():
-        def block(seats, first):
-            return scan_rounds(learners, lambda shown, given: (loss,), seats, size, first=first)
+        return jax.lax.fori_loop(
+            0, 10_000_000, one_round, init_players(learners, (3,), None, None)[0]
+        )
 
-        seats = init_seats(learners, (3,), None, None)
-        return fold_rounds(block, seats, 10_000_000, size, lambda kept, *_: kept, None)[0]
-
-    (state,) = play().states
+    (state,) = play()
     np.testing.assert_allclose(
         np.asarray(state.total, float), 1e7 * np.asarray(loss, float), rtol=1e-6
     )
@@ -238,7 +238,11 @@ def test_progress_is_reported():
         keep="summary",
         on_progress=lambda *at: seen.append(at),
     )
-    assert seen == [(65_520, 70_000), (70_000, 70_000)]
+    assert [rounds for _, rounds in seen] == [70_000] * len(seen)
+    played = [0, *(done for done, _ in seen)]
+    assert played[-1] == 70_000
+    assert len(played) > 3
+    assert (np.diff(played) > 0).all()
 
 
 def test_a_play_of_numbers_inside_a_jit_is_the_play_outside(x64):

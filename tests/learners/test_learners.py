@@ -10,7 +10,6 @@ import pytest
 
 from regrax._registry import LEARNERS
 from regrax.domains import Simplex
-from regrax.games._side_by_side import on_last_axis
 from regrax.learners import (
     AdaHedge,
     BanditLearner,
@@ -32,7 +31,6 @@ LEARNER = {text: parse_learner(text) for text in EXAMPLES}
 SIMPLEX = [text for text in EXAMPLES if isinstance(LEARNER[text].domain, Simplex)]
 FULL = [text for text in EXAMPLES if not isinstance(LEARNER[text], BanditLearner)]
 BANDIT = [text for text in EXAMPLES if isinstance(LEARNER[text], BanditLearner)]
-SIDE_BY_SIDE = [text for text in EXAMPLES if on_last_axis(LEARNER[text])]
 BOUNDED = [text for text in EXAMPLES if LEARNER[text].bound(3, 20) is not None]
 REGRET = {"external": external_regret, "internal": internal_regret, "swap": swap_regret}
 
@@ -66,10 +64,9 @@ def draws(learner, rounds):
     """The keys with which `rollout` draws the actions of a bandit learner."""
     if not isinstance(learner, BanditLearner):
         return [None] * rounds
-    return [
-        jax.random.split(k, 1)[0]
-        for k in jax.random.split(jax.random.split(key_for(learner))[1], rounds)
-    ]
+    (player,) = jax.random.split(key_for(learner), 1)
+    _, own = jax.random.split(player)
+    return [jax.random.fold_in(own, number) for number in range(rounds)]
 
 
 def stepper(learner):
@@ -116,24 +113,6 @@ def test_the_contract(x64, text):
         np.testing.assert_allclose(
             shifted, plain, atol=1e-8, err_msg="a common shift of a round's losses matters"
         )
-
-
-@pytest.mark.parametrize("text", SIDE_BY_SIDE)
-def test_copies_on_a_last_axis_play_as_each_alone(x64, text):
-    learner, losses = LEARNER[text], gaussian(6, 15).reshape(6, 3, 5)
-
-    def play_round(states, loss):
-        together, alone = states
-        played = learner.policy(together).T, jax.vmap(learner.policy)(alone)
-        return (learner.update(together, loss), jax.vmap(learner.update)(alone, loss.T)), played
-
-    @jax.jit
-    def walk(losses):
-        start = lambda _: learner.init(3, 6)  # noqa: E731
-        states = tuple(jax.vmap(start, out_axes=axis)(jnp.arange(5)) for axis in (-1, 0))
-        return jax.lax.scan(play_round, states, losses)[1]
-
-    np.testing.assert_allclose(*walk(losses), atol=ROUNDING)
 
 
 @pytest.mark.parametrize("text", BANDIT)

@@ -12,7 +12,6 @@ from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention
 from regrax.learners import Hedge
 from regrax.theory import Optimal, loss, optimal_loss, step_size
 from regrax.training import (
-    Adam,
     BanditFeedback,
     BiasedGaussian,
     ClosedLoopSwapObjective,
@@ -24,6 +23,7 @@ from regrax.training import (
     StudentT,
     SwapRegretObjective,
     TrainingDiverged,
+    adam,
     evaluate,
     fit,
     fit_step_size,
@@ -96,7 +96,7 @@ def test_divergence_stops_with_the_last_good_state():
 
 
 @pytest.mark.parametrize("steps", [7, 60])  # without and with a rising rate
-def test_adam_is_that_of_optax(steps, x64):
+def test_the_default_optimizer_is_clipped_adam(steps, x64):
     import optax
 
     schedule = optax.warmup_cosine_decay_schedule(0.0, 0.1, steps // 20, steps)
@@ -114,7 +114,7 @@ def test_adam_is_that_of_optax(steps, x64):
         return models
 
     close = partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7)  # its rates are single
-    for ours, theirs in zip(moved(Adam(0.1, steps)), moved(chain), strict=True):
+    for ours, theirs in zip(moved(adam(0.1, steps)), moved(chain), strict=True):
         jax.tree.map(close, ours, theirs)
 
 

@@ -20,7 +20,7 @@ from regrax.agents._parsers import PARSERS, AnswerReader
 from regrax.agents._prompts import FEEDBACK, PROMPT, Asked, Told, check, fill
 from regrax.agents._values import Policy
 from regrax.games import Game
-from regrax.learners import HostLearner, Key, on_host
+from regrax.learners import HostLearner, Key, runs_in_python
 
 _static = partial(eqx.field, static=True)
 MAX_SILENT = 5  # rounds in a row without a usable answer before play stops
@@ -147,7 +147,7 @@ class ChatAgent(HostLearner):
 
     def update(self, state: Told, feedback: Any) -> Told:
         action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
-        on_host([self], loss)
+        runs_in_python([self], loss)
         actions = state.actions if action is None else (*state.actions, action)
         return Told(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 

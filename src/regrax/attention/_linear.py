@@ -23,7 +23,6 @@ from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._random import normal
 from regrax.attention._base import Batch, TrainableLearner
 from regrax.domains import Ball, Domain, Simplex
 from regrax.learners import Key, Scalar, Sum
@@ -244,13 +243,13 @@ def check_operator(operator: str, projection: Projection | None) -> None:
 @partial(jax.jit, static_argnames="actions")
 def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, Array, Array]:
     """$V$, $a$ and $v_c$ at the start, as one program."""
-    drawn = scale * normal(key, (actions + 2, actions))
+    drawn = scale * jax.random.normal(key, (actions + 2, actions))
     return drawn[:-2], drawn[-2], drawn[-1]
 
 
 @partial(jax.jit, static_argnames="actions")
 def _draw_full(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[tuple, tuple]:
     """$V, K, Q$ and $v_c, k_c, q_c$ at the start, as one program."""
-    drawn = scale * normal(key, (3, actions + 1, actions))
+    drawn = scale * jax.random.normal(key, (3, actions + 1, actions))
     shift = actions**-0.5
     return tuple(drawn[:, :-1]), (drawn[0, -1], drawn[1, -1] + shift, drawn[2, -1] + shift)

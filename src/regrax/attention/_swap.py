@@ -17,7 +17,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._random import normal
 from regrax.attention._base import Batch, TrainableLearner
 from regrax.attention._linear import Layer
 from regrax.learners import Key, Scalar, Sum, rollout
@@ -117,4 +116,4 @@ def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, ...]:
     r"""$V_j$, $a_j$ and $v_j$ at the start, as one program."""
     shapes = (actions, actions, actions**2), (actions, actions**2), (actions, actions)
     keys = jax.random.split(key, 3)
-    return tuple(scale * normal(k, s) for k, s in zip(keys, shapes, strict=True))
+    return tuple(scale * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))

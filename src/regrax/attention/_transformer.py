@@ -21,7 +21,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._random import normal
 from regrax.attention._base import Batch, TrainableLearner
 from regrax.learners import Key
 
@@ -202,7 +201,7 @@ def _draw(key: PRNGKeyArray, actions: int, layers: int, width: int, hidden: int)
     shapes = [(width, 1), (width, actions), (actions, width), *block * layers]
     own = jax.vmap(partial(jax.random.split, num=len(block)))(jnp.stack(inner)).ravel()
     keys = jnp.concatenate([jax.random.split(ends, 3), own])
-    rows = jax.vmap(partial(normal, shape=(max(map(math.prod, shapes)),)))(keys)
+    rows = jax.vmap(partial(jax.random.normal, shape=(max(map(math.prod, shapes)),)))(keys)
     start, embed, readout, *weights = (
         row[: math.prod(shape)].reshape(shape) / shape[1] ** 0.5
         for row, shape in zip(rows, shapes, strict=True)

@@ -160,6 +160,8 @@ XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
+LAST_JAXLIB_WITH_EMITTERS = (0, 10)
+"""XLA ends a process that names a flag it does not know, and later versions know only the first of these."""
 MIN_CACHED_SECONDS = "0.05"  # of compilation
 MAX_CACHE_BYTES = 2**29
 NEW_OBJECTS = 100_000
@@ -169,8 +171,6 @@ NEW_OBJECTS = 100_000
 @contextlib.contextmanager
 def prepared() -> Iterator[None]:
     """Set up the environment that jax reads when it is first imported."""
-    if "XLA_FLAGS" not in os.environ:
-        os.environ.setdefault("REGRAX_ONE_SHOT", "1")  # see `regrax._fast_paths`
     os.environ["XLA_FLAGS"] = _flags(os.environ.get("XLA_FLAGS", ""))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # what goes wrong is told once, by us
     with contextlib.ExitStack() as stack:
@@ -184,8 +184,6 @@ def prepared() -> Iterator[None]:
             _drop_oldest(folder)
             stack.enter_context(_marked(folder))
             os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
-            os.environ["REGRAX_PROGRAM_CACHE"] = str(folder)  # see `regrax._program_cache`
-            stack.callback(os.environ.pop, "REGRAX_PROGRAM_CACHE", None)
             os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", MIN_CACHED_SECONDS)
         stack.enter_context(warnings.catch_warnings())
         warnings.filterwarnings("ignore", message=".*persistent compilation cache")
@@ -195,9 +193,10 @@ def prepared() -> Iterator[None]:
 
 
 def _flags(given: str) -> str:
-    from regrax._fast_paths import has_older_emitters
+    from jaxlib.version import __version__  # which loads nothing of jax
 
-    known = XLA_FLAGS if has_older_emitters() else XLA_FLAGS[:1]
+    version = tuple(int(part) for part in __version__.split(".")[:2])
+    known = XLA_FLAGS if version <= LAST_JAXLIB_WITH_EMITTERS else XLA_FLAGS[:1]
     return " ".join([given, *(flag for flag in known if flag.split("=")[0] not in given)]).strip()
 
 

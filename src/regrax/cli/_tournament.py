@@ -34,7 +34,6 @@ GAMES = (
     "random-zero-sum(5, 5)",
 )
 MAX_ROUNDS, MAX_SEEDS = 10**7, 10**5
-MAX_SMALL_ROUNDS = 5000  # played by a small program before a faster one would be compiled
 MAX_PRINTED_COLUMNS = 9  # learners whose pairings fit on a terminal
 COLUMNS = {
     "regret": "regret",
@@ -80,7 +79,7 @@ class Tournament:
 
     def run(self) -> None:
         """Play in float64, draw, print: in the first process, if there are several."""
-        from regrax import _checks as checks, _fast_paths as fast_paths
+        from regrax import _checks as checks
         from regrax.cli._text import learner_maker, read_games
 
         checks.at_least("seeds", self.seeds, 1, MAX_SEEDS)
@@ -89,8 +88,6 @@ class Tournament:
             from regrax.show.plots import check_suffix
 
             check_suffix(self.plot)
-        if self.rounds <= MAX_SMALL_ROUNDS:
-            fast_paths.compile_small()
         makers = [learner_maker(text) for text in self.learners]
         games = {text: read_games(text, self.seeds) for text in self.games}
         with self.cluster.joined() as devices:

@@ -42,11 +42,8 @@ class Train:
 
     def run(self) -> None:
         """Train with a bar on the terminal, then print a line per seed: in the first process, if there are several."""
-        from regrax import _fast_paths as fast_paths
         from regrax.sharding import is_first
 
-        if self.config.seeds == 1 and self.config.model != "transformer":
-            fast_paths.use_one_thread()
         with self.cluster.joined() as devices:
             rows = self._train(devices)
             if is_first():

@@ -4,6 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -204,6 +205,12 @@ class Game:
     def equilibria(self) -> tuple[Known, ...]:
         """Equilibria known from theory."""
         return self.labels.equilibria
+
+    @cached_property
+    def loss_tables(self) -> tuple[Float[Any, "d others"], ...]:
+        """The losses of each player: its own action by the joint action of the others."""
+        payoffs = checks.as_floats(self.payoffs)
+        return tuple(-unfolded(payoffs[n], n) for n in range(len(self.sizes)))
 
     def own(self, player: int) -> Float[Any, "d others"]:
         """The payoffs of one player as a matrix: its own action by the joint action of the others."""

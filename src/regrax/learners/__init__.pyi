@@ -22,26 +22,20 @@ from ._base import (
 from ._delayed import (
     Delayed as Delayed,
 )
-from ._draws import (
-    Vectors as Vectors,
-    draw as draw,
-    one_hots as one_hots,
-)
 from ._engine import (
-    ROUNDS_PER_SETTLEMENT as ROUNDS_PER_SETTLEMENT,
     Round as Round,
-    Seats as Seats,
-    at_most as at_most,
-    begin as begin,
-    block_of as block_of,
+    Vectors as Vectors,
     check_key as check_key,
-    fill_rounds as fill_rounds,
-    fold_rounds as fold_rounds,
-    init_seats as init_seats,
-    on_host as on_host,
+    draw as draw,
+    init_players as init_players,
+    is_traced as is_traced,
+    keys_of_round as keys_of_round,
+    one_hots as one_hots,
+    play_in_calls as play_in_calls,
+    play_in_python as play_in_python,
     play_round as play_round,
+    runs_in_python as runs_in_python,
     scan_rounds as scan_rounds,
-    segments as segments,
 )
 from ._euclidean import (
     EuclideanFTRL as EuclideanFTRL,
@@ -56,7 +50,6 @@ from ._ftrl import (
     Schedule as Schedule,
     Sum as Sum,
     SumLearner as SumLearner,
-    settle as settle,
 )
 from ._hedge_variants import (
     AdaHedge as AdaHedge,
@@ -66,9 +59,6 @@ from ._hedge_variants import (
 from ._internal import (
     InternalRegretMatching as InternalRegretMatching,
     StoltzLugosi as StoltzLugosi,
-)
-from ._on_host import (
-    play_on_host as play_on_host,
 )
 from ._perturbed import (
     FollowThePerturbedLeader as FollowThePerturbedLeader,

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners._base import HostLearner, Key, Prior, as_prior, check_prior
-from regrax.learners._engine import on_host
+from regrax.learners._engine import runs_in_python
 
 
 class Agent(HostLearner):
@@ -56,7 +56,7 @@ class Agent(HostLearner):
     def update(
         self, state: Float[np.ndarray, "past d"], feedback: Float[Array | np.ndarray, "d"]
     ) -> Float[np.ndarray, "after d"]:
-        on_host([self], feedback)
+        runs_in_python([self], feedback)
         return np.vstack([state, np.asarray(feedback, float)])
 
     def __str__(self) -> str:

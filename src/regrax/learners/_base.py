@@ -26,6 +26,9 @@ Bound = float | np.floating | Float[np.ndarray, "*n"] | None
 Prior = Float[Array, "d"] | Float[np.ndarray, "d"] | None
 
 
+SIMPLEX = Simplex()
+
+
 class Learner(eqx.Module):
     r"""A rule for choosing a distribution over actions from the losses seen so far.
 
@@ -40,11 +43,11 @@ class Learner(eqx.Module):
     @property
     def domain(self) -> Domain:
         """Where its policies live: only learners on the simplex take a seat in a game."""
-        return Simplex()
+        return SIMPLEX
 
     @abstractmethod
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
-        """The state before round 1. `rounds` is for learners that need a horizon or a buffer."""
+        """The state before round 1. `rounds` is an upper bound on the rounds to come, for learners with a buffer."""
 
     @abstractmethod
     def policy(self, state: State) -> Float[Array, "d"]:
@@ -88,7 +91,7 @@ class Learner(eqx.Module):
 
         return started(self, start)
 
-    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
+    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
         """The feedback of a round: the part of it that `update` is given."""
         return loss
 
@@ -132,11 +135,11 @@ def check_prior(prior: Prior, actions: int) -> None:
         checks.shape("prior", prior, f"({actions},)", np.shape(prior) == (actions,))
 
 
-def with_prior(prior: Prior, logits: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
-    r"""$z + \ln \pi_1$, several copies on the last axis; $z$ without a prior."""
+def with_prior(prior: Prior, logits: Float[Array, "d"]) -> Float[Array, "d"]:
+    r"""$z + \ln \pi_1$; $z$ without a prior."""
     if prior is None:
         return logits
-    return logits + jnp.log(jnp.asarray(prior, logits.dtype)).reshape(-1, *(1,) * (logits.ndim - 1))
+    return logits + jnp.log(jnp.asarray(prior, logits.dtype))
 
 
 def prior_or_uniform(prior: Prior, actions: int) -> Float[Array, "d"]:

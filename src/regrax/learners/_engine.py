@@ -1,274 +1,318 @@
-r"""The one loop: seats, who chooses the losses, what is observed, what is kept.
+r"""The loop over rounds.
 
-A round asks every seat for its policy, draws actions if there is a key, asks the `environment` for the losses of every
-seat, and shows each seat what its kind of learner sees. A loss sequence, a game and an adversary are environments;
-`scan_rounds` is the loop, `fold_rounds` the same for a number of rounds that no program is compiled for.
+In every round each player's learner gives a policy, the environment turns the policies into losses, and each learner
+updates its state with what it sees of them. A loss sequence, a game and an adversary are environments.
+
+`play_round` is the round. `scan_rounds` repeats it inside of a program that jax traces, `play_in_calls` in calls of one
+compiled program, between which Python handles Ctrl-C and reports progress, and `play_in_python` in a plain loop, for
+learners that jax cannot trace.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
-from jaxtyping import Array, Int
+from jax.core import Tracer
+from jaxtyping import Array, Float, Int
 
-from regrax import _checks as checks, _fast_paths as fast_paths
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
-from regrax.learners._draws import Keys, Vectors, draw_all, key_of_round, one_hots, split
-from regrax.learners._ftrl import settle
 
+Vectors = tuple[Any, ...]
+"""A vector for every player: policies or losses."""
 Environment = Callable[[Vectors, Any], Vectors]
-"""From what the seats play in a round, and what the round is given, to the losses of every seat."""
+"""A function from what the players play, and the round's row of data, to the losses of every player."""
 
-ROUNDS_PER_SEGMENT = 65_520
-"""Rounds that one call of a compiled program plays at most: between calls Python hears of Ctrl-C. Has many divisors."""
-ROUNDS_OF_ONE_BUFFER_SIZE = 4096
-"""Rounds up to which buffers have the next power of two as their size; larger ones would waste much."""
-ROUNDS_PER_SETTLEMENT = 240
-"""Rounds after which the sums of the states are settled, or after each block if `scan_rounds` plays more than these."""
-ROUNDS_PER_LARGE_BLOCK = 16
-"""Rounds in a block where states are large."""
-LONG_ROW_BYTES, ROUNDS_PER_LONG_BLOCK = 2048, 4
-"""Rows from which a round takes long: whole blocks are played, so that they are kept short."""
+MAX_ROUNDS_PER_CALL = 2**14
+MAX_NUMBERS_PER_CALL = 2**18
+"""Numbers in the states and rows of one call: a megabyte, and less than half a second for a 1000x1000 game."""
 
 
 class Round(NamedTuple):
-    """What happened in a round, or, stacked, in many."""
+    """What happened in a round or, stacked, in many.
 
-    policies: tuple[Any, ...]  # (d,) per seat, or (T, d)
+    Attributes:
+        policies: per player, of shape `(d,)` or `(T, d)`.
+        losses: per player, of the same shapes.
+        actions: drawn, per player, of shape `()` or `(T,)`; None if losses are expected ones.
+    """
+
+    policies: tuple[Any, ...]
     losses: tuple[Any, ...]
-    actions: tuple[Any, ...] | None  # () per seat, or (T,)
+    actions: tuple[Any, ...] | None
 
     @property
     def played(self) -> tuple[Any, ...]:
-        """What counts: the policies, or the drawn actions as one-hot rows."""
-        return self.policies if self.actions is None else one_hots(self.actions, self.policies)
-
-
-class Seats(NamedTuple):
-    """The states of all seats before a round, and the key that actions are drawn with."""
-
-    states: tuple[State, ...]
-    draws: Keys | None
-
-
-def init_seats(
-    learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Keys | None
-) -> Seats:
-    """The seats before the first round.
-
-    Args:
-        learners: one per seat.
-        sizes: number of actions per seat.
-        rounds: that will be played, for learners that need a horizon or a buffer.
-        key: split among initial states and draws; None where nothing is drawn.
-    """
-    begin, draws = (None, None) if key is None else split(key, 2)
-    keys = [None] * len(sizes) if begin is None else split(begin, len(sizes))
-    seats = zip(learners, sizes, keys, strict=True)
-    return Seats(tuple(l.init(size, rounds, key=own) for l, size, own in seats), draws)
-
-
-_init_seats = jax.jit(init_seats, static_argnums=(1, 2))
+        """The policies, or the drawn actions as one-hot rows."""
+        if self.actions is None:
+            return self.policies
+        return one_hots(self.actions, self.policies)
 
 
 def play_round(
     learners: Sequence[Any],
     environment: Environment,
     states: tuple[State, ...],
-    given: Any = None,
-    key: Keys | None = None,
+    row: Any = None,
+    keys: Sequence[Any] | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """One round: the states after it, and what happened.
+    """Play one round; return the states after it, and what happened.
 
     Args:
-        learners: who sits at each seat.
-        environment: from what was played and the row of `given` to the losses of every seat.
-        states: before the round, one per seat.
-        given: this round's row for the environment.
-        key: to draw actions; None plays the policies themselves.
+        learners: one per player.
+        environment: maps what is played, and `row`, to the losses of every player.
+        states: one per player.
+        row: the environment's data for this round.
+        keys: one per player, to draw actions; without them the policies themselves are played.
     """
-    policies = tuple(l.policy(state) for l, state in zip(learners, states, strict=True))
-    actions = None if key is None else draw_all(key, policies)
-    shown = policies if actions is None else one_hots(actions, policies)
-    losses = environment(shown, given)
-    drawn = (None,) * len(policies) if actions is None else actions
-    seats = zip(learners, states, losses, drawn, strict=True)
-    after = tuple(l.update(state, l.observe(loss, action)) for l, state, loss, action in seats)
+    policies = tuple(learner.policy(state) for learner, state in zip(learners, states, strict=True))
+    if keys is None:
+        actions = None
+        played = policies
+        seen = [None] * len(policies)
+    else:
+        actions = tuple(draw(key, policy) for key, policy in zip(keys, policies, strict=True))
+        played = one_hots(actions, policies)
+        seen = actions
+    losses = environment(played, row)
+    players = zip(learners, states, losses, seen, strict=True)
+    after = tuple(
+        learner.update(state, learner.observe(loss, action))
+        for learner, state, loss, action in players
+    )
     return after, Round(policies, losses, actions)
+
+
+def draw(key: Any, policy: Float[Array, "*n d"]) -> Int[Array, "*n"]:
+    r"""Draw an action $a \sim \pi$; with a batch of keys, one for each row."""
+    logits = jnp.log(policy)  # log(0) is -inf, which is never drawn
+    if policy.ndim == 1:
+        return jax.random.categorical(key, logits)
+    return jax.vmap(jax.random.categorical)(key, logits)
+
+
+def one_hots(actions: tuple, policies: tuple) -> tuple:
+    """Encode actions as one-hot rows of the policies' size and type."""
+    pairs = zip(actions, policies, strict=True)
+    if isinstance(actions[0], np.ndarray):
+        return tuple(
+            np.eye(policy.shape[-1], dtype=policy.dtype)[action] for action, policy in pairs
+        )
+    return tuple(
+        jax.nn.one_hot(action, policy.shape[-1], dtype=policy.dtype) for action, policy in pairs
+    )
+
+
+def init_players(
+    learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
+) -> tuple[tuple[State, ...], tuple[Any, ...] | None]:
+    """Initialise every player; return their states, and a key each to draw actions with.
+
+    Args:
+        learners: one per player.
+        sizes: number of actions per player.
+        rounds: an upper bound on the rounds to be played, for learners with a buffer.
+        key: shared out among states and draws; None if nothing is drawn.
+    """
+    if key is None:
+        players = zip(learners, sizes, strict=True)
+        return tuple(learner.init(size, rounds) for learner, size in players), None
+    keys = [jax.random.split(own) for own in jax.random.split(key, len(sizes))]
+    players = zip(learners, sizes, keys, strict=True)
+    states = tuple(learner.init(size, rounds, key=own[0]) for learner, size, own in players)
+    return states, tuple(own[1] for own in keys)
+
+
+def keys_of_round(keys: Sequence[Any] | None, number: Any) -> list[Any] | None:
+    """Derive the keys of a round from the players' keys, or from a batch of keys each."""
+    if keys is None:
+        return None
+    fold = jax.random.fold_in
+    return [
+        fold(key, number) if key.ndim == 0 else jax.vmap(fold, (0, None))(key, number)
+        for key in keys
+    ]
 
 
 def scan_rounds(
     learners: Sequence[Any],
     environment: Environment,
-    seats: Seats,
+    states: tuple[State, ...],
     rounds: int,
-    given: Any = None,
-    first: int | Int[Array, ""] = 0,
-) -> tuple[Seats, Round]:
-    r"""Rounds `first` to `first + rounds - 1`: the seats after them, and their rows.
-
-    The rows of all rounds are large buffers, and when a loop body writes one, XLA schedules the parts of that body anew
-    every round, which takes as long as playing a small game does: small games are played in blocks whose buffers are
-    small, by a loop over rounds inside a loop over blocks, twice as fast.
+    rows: Any = None,
+    keys: Sequence[Any] | None = None,
+) -> tuple[tuple[State, ...], Round]:
+    """Play rounds by `lax.scan`, inside of `jit`, `vmap` or `grad`; return the states after them, and all rounds.
 
     Args:
-        learners: who sits at each seat.
-        environment: from what was played and the row of `given` to the losses of every seat.
-        seats: before round `first`.
-        rounds: how many, static.
-        given: rows for the environment, one per round.
-        first: index of the first round; keys are folded with it.
-    """
-    states, draws = seats
-    block = _divisor(rounds, block_of(states))
-
-    def one(states: tuple, step: tuple) -> tuple[tuple, Round]:
-        number, row = step
-        key = None if draws is None else key_of_round(draws, number)
-        return play_round(learners, environment, states, row, key)
-
-    def play_block(states: tuple, steps: tuple) -> tuple[tuple, Round]:
-        states, rows = lax.scan(one, states, steps, block, unroll=_unroll(states, block))
-        return (settle(states) if rounds > ROUNDS_PER_SETTLEMENT else states), rows
-
-    steps = (None if draws is None else first + jnp.arange(rounds), given)
-    parts = jax.tree.map(lambda x: x.reshape(rounds // block, block, *x.shape[1:]), steps)
-    states, rows = lax.scan(play_block, states, parts, rounds // block)
-    return Seats(states, draws), jax.tree.map(lambda x: x.reshape(rounds, *x.shape[2:]), rows)
-
-
-def fold_rounds(
-    play: Callable[[Seats, Int[Array, ""]], tuple[Seats, Round]],
-    seats: Seats,
-    count: int | Int[Array, ""],
-    size: int,
-    fold: Callable[[Any, Int[Array, ""], Round], Any],
-    initial: Any,
-) -> tuple[Seats, Any]:
-    """`count` rounds, which may be a traced number, in blocks of `size` whose rows `fold` accumulates.
-
-    Whole blocks are played: rows past `count` mean nothing, and nor do the seats unless `count` ends a block.
-
-    Args:
-        play: from the seats and the index of the first round to the seats after a block, and its rows.
-        seats: before the first round.
-        count: rounds in all, may be traced.
-        size: rounds per block.
-        fold: from the accumulator, the index of the first round and the rows to the next accumulator.
-        initial: the accumulator before the first block.
+        learners: one per player.
+        environment: maps what is played, and the round's row, to the losses of every player.
+        states: before the first round.
+        rounds: how many.
+        rows: the environment's data, one row per round.
+        keys: one per player, to draw actions.
     """
 
-    def play_block(index: Int[Array, ""], carry: tuple) -> tuple:
-        seats, accumulator = carry
-        seats, rows = play(seats, index * size)
-        return seats, fold(accumulator, index * size, rows)
+    def step(states: tuple, given: tuple) -> tuple[tuple, Round]:
+        number, row = given
+        return play_round(learners, environment, states, row, keys_of_round(keys, number))
 
-    def play_blocks(index: Int[Array, ""], carry: tuple) -> tuple:
-        end = jnp.minimum((index + 1) * group, blocks)
-        seats, accumulator = lax.fori_loop(index * group, end, play_block, carry)
-        return Seats(settle(seats.states), seats.draws), accumulator
-
-    blocks, group = -(-count // size), max(ROUNDS_PER_SETTLEMENT // size, 1)
-    return lax.fori_loop(0, -(-blocks // group), play_blocks, (seats, initial))
+    return lax.scan(step, states, (jnp.arange(rounds), rows), rounds)
 
 
-def fill_rounds(
-    learners: Sequence[Any],
+def play_in_calls(
+    learners: tuple[Learner, ...],
     environment: Environment,
-    seats: Seats,
-    span: tuple[Any, Any, int],
-    given: Any = None,
-) -> tuple[Seats, Round]:
-    """The rows of `count` rounds from `first` on, in buffers of at least `capacity` rows.
+    sizes: tuple[int, ...],
+    rounds: int,
+    rows: np.ndarray | None = None,
+    key: Key = None,
+    record: Callable[[Round], Any] = lambda played: played,
+) -> Iterator[Any]:
+    """Play in calls of a compiled program, and yield the numpy rows of each.
+
+    The number of rounds is an argument of the program: it is compiled once for all numbers up to a power of two.
 
     Args:
-        learners: who sits at each seat.
-        environment: from what was played and the row of `given` to the losses of every seat.
-        seats: states before round `first`.
-        span: first round, `count`, and `capacity`.
-        given: rows for the environment, one per round of the capacity.
+        learners: one per player.
+        environment: a `jax.tree_util.Partial`, whose arrays are arguments of the program.
+        sizes: number of actions per player.
+        rounds: how many.
+        rows: the environment's data, of shape `(rounds, ...)`.
+        key: to draw actions.
+        record: selects what is kept of a round, by default all of it.
     """
-    first, count, capacity = span
-    size = min(block_of(seats.states), capacity)
-    padded = -(-capacity // size) * size
-    given = jax.tree.map(lambda x: jnp.pad(x, ((0, padded - capacity), (0, 0))), given)
-
-    def play(seats: Seats, here: Int[Array, ""]) -> tuple[Seats, Round]:
-        part = jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, here, size), given)
-        return scan_rounds(learners, environment, seats, size, part, first + here)
-
-    def write(buffers: Round, here: Int[Array, ""], rows: Round) -> Round:
-        return jax.tree.map(
-            lambda x, y: lax.dynamic_update_slice_in_dim(x, y, here, 0), buffers, rows
-        )
-
-    shapes = jax.eval_shape(lambda seats: play(seats, jnp.zeros((), int))[1], seats)
-    buffers = jax.tree.map(lambda x: jnp.zeros((padded, *x.shape[1:]), x.dtype), shapes)
-    return fold_rounds(play, seats, count, size, write, buffers)
-
-
-def block_of(states: tuple[State, ...]) -> int:
-    """How many rounds are played in a block, a divisor of `ROUNDS_PER_SEGMENT`: as many as have small rows."""
-    leaves = [leaf for leaf in jax.tree.leaves(states) if leaf.ndim]
-    largest = max((math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves), default=1)
-    row = max((leaf.shape[-1] * leaf.dtype.itemsize for leaf in leaves), default=1)
-    limit = fast_paths.MAX_SMALL_BUFFER_BYTES
-    if largest > limit:
-        return ROUNDS_PER_LARGE_BLOCK if row < LONG_ROW_BYTES else ROUNDS_PER_LONG_BLOCK
-    return 2 * _divisor(ROUNDS_PER_SEGMENT // 2, max(limit // row // 2, 1))  # even: see `_unroll`
+    most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
+    enough = 1 << (rounds - 1).bit_length()
+    capacity = min(enough, most)
+    states = keys = None
+    if rounds > capacity:
+        environment = jax.tree.map(jnp.asarray, environment)  # once for all calls
+    for first in range(0, rounds, capacity):
+        count = min(capacity, rounds - first)
+        part = None if rows is None else _padded(rows[first : first + count], capacity)
+        span = (first, count)
+        # what is played has values even where all of it is inside of a `jit`
+        with jax.ensure_compile_time_eval():
+            if rounds <= capacity:
+                kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
+            else:
+                if states is None:
+                    states, keys = _init_players(learners, sizes, enough, key)
+                states, kept = _play_part(
+                    learners, environment, states, part, keys, span, record, capacity
+                )
+            leaves, structure = jax.tree.flatten(kept)
+        yield structure.unflatten([np.asarray(leaf)[:count] for leaf in leaves])
 
 
-def _divisor(rounds: int, most: int) -> int:
-    return max(block for block in range(1, most + 1) if rounds % block == 0)
+def _padded(rows: np.ndarray, capacity: int) -> np.ndarray:
+    padded = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
+    padded[: len(rows)] = rows
+    return padded
 
 
-def _unroll(states: tuple[State, ...], block: int) -> int:
-    """Entering a loop body costs as well: two rounds per entry, unless it is slow to compile (Blum-Mansour)."""
-    light = fast_paths.ENABLED and all(jnp.ndim(leaf) < 2 for leaf in jax.tree.leaves(states))
-    return 2 if light and block % 2 == 0 else 1
+def _fill(
+    learners: tuple[Learner, ...],
+    environment: Environment,
+    states: tuple[State, ...],
+    rows: Any,
+    keys: tuple[Any, ...] | None,
+    span: tuple[Any, Any],
+    record: Callable[[Round], Any],
+    capacity: int,
+) -> tuple[tuple[State, ...], Any]:
+    """Play as `scan_rounds` does, for a traced number of rounds, into buffers of `capacity` rows."""
+    first, count = span
+    if rows is not None:
+        rows = jnp.asarray(rows, float)
+
+    def play(states: tuple, index: Any) -> tuple[tuple, Any]:
+        row = None if rows is None else lax.dynamic_index_in_dim(rows, index, keepdims=False)
+        own = keys_of_round(keys, first + index)
+        states, played = play_round(learners, environment, states, row, own)
+        return states, record(played)
+
+    def step(index: Int[Array, ""], carry: tuple) -> tuple:
+        states, kept = carry
+        states, new = play(states, index)
+        write = partial(lax.dynamic_update_index_in_dim, index=index, axis=0)
+        return states, jax.tree.map(write, kept, new)
+
+    shapes = jax.eval_shape(play, states, 0)[1]
+    kept = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
+    return lax.fori_loop(0, count, step, (states, kept))
 
 
-def begin(
-    learners: Sequence[Any], sizes: tuple[int, ...], rounds: int, key: Keys | None
-) -> Seats | None:
-    """The seats before the first of several segments, which then share a program; None for one, which begins itself.
+_init_players = jax.jit(init_players, static_argnames=("sizes", "rounds"))
+_play_part = jax.jit(_fill, static_argnames=("record", "capacity"))
+
+
+@partial(jax.jit, static_argnames=("sizes", "record", "capacity"))
+def _play_whole(
+    learners: tuple[Learner, ...],
+    environment: Environment,
+    rows: Any,
+    key: Key,
+    span: tuple[Any, Any],
+    sizes: tuple[int, ...],
+    record: Callable[[Round], Any],
+    capacity: int,
+) -> Any:
+    """Play all rounds in one call, which takes a third less time than returning states to go on from."""
+    states, keys = init_players(learners, sizes, capacity, key)
+    return _fill(learners, environment, states, rows, keys, span, record, capacity)[1]
+
+
+def play_in_python(
+    learners: Sequence[Learner],
+    environment: Environment,
+    sizes: Sequence[int],
+    rounds: int,
+    rows: Sequence[Any] | None = None,
+    key: Key = None,
+) -> Iterator[Round]:
+    """Play in a Python loop, for learners that jax cannot trace, and yield every round.
 
     Args:
-        learners: one per seat.
-        sizes: number of actions per seat.
-        rounds: that will be played.
-        key: as for `init_seats`.
+        learners: one per player.
+        environment: maps what is played, and the round's row, to the losses of every player.
+        sizes: number of actions per player.
+        rounds: how many.
+        rows: the environment's data, one row per round.
+        key: to draw actions.
     """
-    if rounds <= ROUNDS_PER_SEGMENT:
-        return None
-    return _init_seats(tuple(learners), sizes, at_most(rounds), key)
+    states, keys = init_players(learners, sizes, rounds, key)
+    players = [
+        learner if isinstance(learner, HostLearner) else _Compiled(learner) for learner in learners
+    ]
+    for number in range(rounds):
+        row = None if rows is None else rows[number]
+        own = keys_of_round(keys, number)
+        states, played = play_round(players, environment, states, row, own)
+        yield played
 
 
-def segments(rounds: int) -> Iterator[tuple[int, int, int]]:
-    """First round, number of rounds and buffer size of each call that together play `rounds`.
+class _Compiled:
+    """A traced learner in a Python loop: its methods, compiled once for all learners of its kind."""
 
-    Sizes are powers of two, so that a loop over numbers of rounds compiles few programs.
-
-    >>> list(segments(1000)), len(list(segments(100_000)))
-    ([(0, 1000, 1024)], 2)
-    """
-    capacity = at_most(min(rounds, ROUNDS_PER_SEGMENT))
-    for first in range(0, rounds, ROUNDS_PER_SEGMENT):
-        yield first, min(rounds - first, ROUNDS_PER_SEGMENT), capacity
+    def __init__(self, learner: Learner) -> None:
+        self.policy = partial(_policy, learner)
+        self.update = partial(_update, learner)
+        self.observe = learner.observe
 
 
-def at_most(rounds: int) -> int:
-    """The number of rounds that programs and buffers are made for: the next power of two, of many the next quarter.
+@jax.jit
+def _policy(learner: Learner, state: State) -> Float[Array, "d"]:
+    return learner.policy(state)
 
-    >>> [at_most(rounds) for rounds in (100, 4097, 10_000)]
-    [128, 5120, 10240]
-    """
-    power = 1 << (rounds - 1).bit_length()
-    quarter = power // 8 if rounds > ROUNDS_OF_ONE_BUFFER_SIZE else power
-    return -(-rounds // quarter) * quarter
+
+@jax.jit
+def _update(learner: Learner, state: State, feedback: Any) -> State:
+    return learner.update(state, feedback)
 
 
 def check_key(learners: Sequence[Learner], key: Key) -> None:
@@ -280,9 +324,14 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
             )
 
 
-def on_host(learners: Sequence[Learner], *arrays: Any) -> bool:
-    """Whether a learner runs in Python; raises if it would meet arrays without values."""
+def is_traced(*arguments: Any) -> bool:
+    """Check whether an array in these pytrees is traced by `jit`, `vmap` or `grad`."""
+    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
+
+
+def runs_in_python(learners: Sequence[Learner], *arguments: Any) -> bool:
+    """Check whether a learner runs in Python; raise if it would get traced arrays."""
     hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
-    if hosted and not all(checks.is_concrete(x) for x in jax.tree.leaves(arrays)):
+    if hosted and is_traced(arguments):
         raise ValueError(f"{hosted[0]} runs in Python and cannot be traced by jit, vmap or grad")
     return bool(hosted)

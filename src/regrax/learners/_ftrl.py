@@ -8,17 +8,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int
 
-from regrax import _checks as checks, _fast_paths as fast_paths
+from regrax import _checks as checks
 from regrax.learners._base import (
     Bound,
     Key,
     Learner,
     Prior,
     Rounds,
-    State,
     as_prior,
     check_prior,
     fields_text,
@@ -28,71 +26,49 @@ from regrax.learners._base import (
 
 
 class Sum(NamedTuple):
-    r"""$\sum_t x_t$ in two levels: `add` adds to a short sum, which `settle` adds to the long one, compensated.
-
-    The engine settles the sums of every state after each block of rounds, so that ten million float32 terms keep six
-    digits; a sum that is never settled is an ordinary one.
+    r"""$\sum_t x_t$ with compensation: ten million float32 terms keep six digits.
 
     >>> import jax.numpy as jnp
-    >>> total = Sum.zeros(1).add(jnp.array([1e8])).settle()
+    >>> total = Sum.zeros(1).add(jnp.array([1e8]))
     >>> for _ in range(3):
-    ...     total = total.add(jnp.array([3.0])).settle()
+    ...     total = total.add(jnp.array([3.0]))
     >>> (total.value - 1e8).tolist()
     [8.0]
 
     Reference: Kahan (1965), Pracniques: further remarks on reducing truncation errors.
     """
 
-    settled: Float[Array, "*d"]
-    dropped: Float[Array, "*d"]  # what rounding has dropped from it
-    recent: Float[Array, "*d"]
+    value: Float[Array, "*d"]
+    error: Float[Array, "*d"]  # by how much rounding has made `value` too large
 
     @classmethod
     def zeros(cls, *shape: int, dtype: Any = float) -> "Sum":
-        """Nothing added yet."""
-        return cls(*[jnp.zeros(shape, dtype)] * 3)
-
-    @property
-    def value(self) -> Float[Array, "*d"]:
-        """The sum."""
-        return self.settled + self.recent
+        """The empty sum."""
+        return cls(jnp.zeros(shape, dtype), jnp.zeros(shape, dtype))
 
     def add(self, term: Float[Array, "*d"]) -> "Sum":
-        """One more term."""
-        return self._replace(recent=self.recent + term)
-
-    def settle(self) -> "Sum":
-        """The same sum with nothing recent."""
-        term = self.recent + self.dropped
-        settled = self.settled + term
-        return Sum(settled, term - (settled - self.settled), jnp.zeros_like(self.recent))
+        """Add a term."""
+        corrected = term - self.error
+        value = self.value + corrected
+        return Sum(value, (value - self.value) - corrected)
 
     def clipped(self) -> "Sum":
         r"""$\max(\cdot, 0)$."""
-        return self._replace(recent=jnp.maximum(self.recent, -self.settled))
-
-
-def settle(states: PyTree) -> PyTree:
-    """Settle every sum in the states."""
-    return jax.tree.map(
-        lambda node: node.settle() if isinstance(node, Sum) else node,
-        states,
-        is_leaf=lambda node: isinstance(node, Sum),
-    )
+        return Sum(jnp.maximum(self.value, 0), jnp.where(self.value > 0, self.error, 0))
 
 
 class Cumulative(NamedTuple):
     """State of learners that look at the sum of past losses only."""
 
     losses: Sum  # S_{t-1}, or what differs from it by a constant
-    round: Int[Array, "*n"]  # t - 1
+    round: Int[Array, ""]  # t - 1
 
     @property
-    def total(self) -> Float[Array, "d *n"]:
+    def total(self) -> Float[Array, "d"]:
         """$S_{t-1}$."""
         return self.losses.value
 
-    def add(self, loss: Float[Array, "d *n"]) -> "Cumulative":
+    def add(self, loss: Float[Array, "d"]) -> "Cumulative":
         """One more round."""
         return Cumulative(self.losses.add(loss), self.round + 1)
 
@@ -108,7 +84,7 @@ class SumLearner(Learner):
         check_prior(getattr(self, "prior", None), actions)
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
 
-    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
+    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         return state.add(feedback)
 
 
@@ -258,33 +234,13 @@ class Hedge(StepLearner, SumLearner):
 
     prior: Prior = prior_field()
 
-    def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
-        return jax.nn.softmax(self.logits(state), axis=0)
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        step = self.step_at(state.round)
+        return jax.nn.softmax(with_prior(self.prior, -step * state.total))
 
-    def logits(self, state: Cumulative) -> Float[Array, "d *n"]:
-        r"""$\ln \pi_1 - k_t S_{t-1}$."""
-        step = jnp.broadcast_to(self.step_at(state.round), state.round.shape)
-        return with_prior(self.prior, -step[None] * state.total)
-
-    def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
-        # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
-        return state.add(feedback - feedback[:1])
+    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+        # relative to the first action: the policies are the same, and the sum stays small over long horizons
+        return state.add(feedback - feedback[0])
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
         return prior_bits(self.prior, actions), width**2 / 8, 0.0
-
-
-def stacked_policies(learner: Learner, states: State) -> Float[Array, "m d *n"]:
-    """`learner.policy` of many states, stacked."""
-    if isinstance(learner, Hedge) and states.total.ndim == 2:
-        return _softmax_of_rows(jax.vmap(learner.logits)(states))
-    return jax.vmap(learner.policy)(states)
-
-
-def _softmax_of_rows(rows: Float[Array, "n d"]) -> Float[Array, "n d"]:
-    """As `jax.nn.softmax`; exponentials of short rows in one long loop, since a row would not fill the lanes."""
-    if rows.shape[1] > fast_paths.MAX_JOINED_ACTIONS:
-        return jax.nn.softmax(rows)
-    shifted = rows - lax.stop_gradient(rows.max(1, keepdims=True))
-    weights = jnp.exp(lax.optimization_barrier(shifted.ravel())).reshape(rows.shape)
-    return weights / weights.sum(1, keepdims=True)

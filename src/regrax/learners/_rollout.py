@@ -5,25 +5,22 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jax.tree_util import Partial
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax._fast_paths import compiled
 from regrax.learners._base import Key, Learner
-from regrax.learners._draws import Vectors
 from regrax.learners._engine import (
     Round,
-    Seats,
-    at_most,
-    begin,
+    Vectors,
     check_key,
-    fill_rounds,
-    init_seats,
-    on_host,
+    init_players,
+    is_traced,
+    play_in_calls,
+    play_in_python,
+    runs_in_python,
     scan_rounds,
-    segments,
 )
-from regrax.learners._on_host import play_on_host
 from regrax.learners._start_policies import as_start
 from regrax.specs import as_learner
 
@@ -52,57 +49,36 @@ def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any
     fits = np.ndim(losses) == 2 and min(np.shape(losses)) >= 1
     checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
     checks.finite("losses", losses)
-    learner, start = as_learner(learner), as_start(start, np.shape(losses)[1])
+    learner = as_learner(learner)
+    start = as_start(start, np.shape(losses)[1])
     check_key([learner], key)
-    learner = learner if start is None else learner.starting_at(start)
-    if on_host([learner], losses, key):
-        return np.asarray(_on_host(learner, np.asarray(losses), key).policies[0])
-    if checks.are_concrete(learner, losses, key):
-        return _in_segments(learner, np.asarray(losses), key)
-    return _traced(learner, jnp.asarray(losses, float), key).policies[0]
+    if start is not None:
+        learner = learner.starting_at(start)
+    rounds, actions = np.shape(losses)
+    if runs_in_python([learner], losses, key):
+        rows = [jnp.asarray(row, float) for row in np.asarray(losses)]
+        played = play_in_python([learner], given_losses, [actions], rounds, rows, key)
+        return np.stack([np.asarray(policy_of(round_)) for round_ in played])
+    if is_traced(learner, losses, key):
+        return _traced(learner, jnp.asarray(losses, float), key)
+    environment = Partial(given_losses)
+    losses = np.asarray(losses)
+    parts = play_in_calls((learner,), environment, (actions,), rounds, losses, key, policy_of)
+    return np.concatenate(list(parts))
 
 
 def given_losses(_: Vectors, row: Float[Array, "d"]) -> Vectors:
-    """The environment that a loss sequence is: the losses of a round are its row, whatever is played."""
+    """Return the round's row of losses, whatever is played: a loss sequence as an environment."""
     return (row,)
 
 
-def _on_host(learner: Learner, losses: Float[np.ndarray, "T d"], key: Key) -> Round:
-    rows = [jnp.asarray(row, float) for row in losses]
-    seats = init_seats((learner,), losses.shape[1:], len(losses), key)
-    return play_on_host((learner,), given_losses, seats, rows)
+def policy_of(played: Round) -> Float[Any, "*T d"]:
+    """Return the policy of the only player."""
+    return played.policies[0]
 
 
 @jax.jit
-def _traced(learner: Learner, losses: Float[Array, "T d"], key: Key) -> Round:
+def _traced(learner: Learner, losses: Float[Array, "T d"], key: Key) -> Float[Array, "T d"]:
     rounds, actions = losses.shape
-    seats = init_seats((learner,), (actions,), rounds, key)
-    return scan_rounds((learner,), given_losses, seats, rounds, losses)[1]
-
-
-def _in_segments(learner: Learner, losses: Float[np.ndarray, "T d"], key: Key) -> Rows:
-    seats, kept = begin((learner,), losses.shape[1:], len(losses), key), []
-    advance = compiled(_advance, "rounds", actions=losses.shape[1])
-    rounds = at_most(len(losses))
-    for first, count, capacity in segments(len(losses)):
-        rows = np.zeros((capacity, losses.shape[1]), losses.dtype)
-        rows[:count] = losses[first : first + count]
-        seats, played = advance(learner, seats, rows, first, count, key, rounds)
-        kept.append(checks.as_numpy(played)[:count])
-    return kept[0] if len(kept) == 1 else np.concatenate(kept)
-
-
-def _advance(
-    learner: Learner,
-    seats: Seats | None,
-    losses: Float[Array, "c d"],
-    first: Int[Array, ""],
-    count: Int[Array, ""],
-    key: Key,
-    rounds: int,
-) -> tuple[Seats, Float[Array, "_ d"]]:
-    capacity, actions = losses.shape
-    seats = init_seats((learner,), (actions,), rounds, key) if seats is None else seats
-    span = (first, count, capacity)
-    seats, played = fill_rounds((learner,), given_losses, seats, span, jnp.asarray(losses, float))
-    return seats, played.policies[0]
+    states, keys = init_players((learner,), (actions,), rounds, key)
+    return policy_of(scan_rounds((learner,), given_losses, states, rounds, losses, keys)[1])

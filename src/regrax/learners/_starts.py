@@ -53,7 +53,7 @@ class _Starting(Learner):
     def update(self, state: First, feedback: Feedback) -> First:
         return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
 
-    def observe(self, loss: Float[Array, "d *n"], action: Int[Array, "*n"] | None) -> Feedback:
+    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
         return self.base.observe(loss, action)
 
     def starting_at(self, start: Any) -> Learner:

@@ -1,6 +1,5 @@
 """Swap regret from any external-regret learner: Blum-Mansour has a copy per action, TreeSwap a copy per time scale."""
 
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -11,7 +10,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regrax import _checks as checks
 from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
-from regrax.learners._ftrl import stacked_policies
 from regrax.simplex import stationary
 
 MAX_ROUNDS = 2**30  # of TreeSwap: they are counted in 32 bits
@@ -22,10 +20,10 @@ class Heads(NamedTuple):
     """State of Blum-Mansour: the copies, and the policy their fixed point gives."""
 
     heads: State  # d base states, stacked
-    policy: Float[Array, "d *n"]
-    before: Float[Array, "2 d *n"]  # the two policies before it, the later one first
+    policy: Float[Array, "d"]
+    before: Float[Array, "2 d"]  # the two policies before it, the later one first
 
-    def guess(self) -> Float[Array, "d *n"]:
+    def guess(self) -> Float[Array, "d"]:
         r"""The next policy if play goes on smoothly: $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$, the parabola through three."""
         return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
@@ -63,16 +61,14 @@ class BlumMansour(Learner):
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
 
-    def policy(self, state: Heads) -> Float[Array, "d *n"]:
+    def policy(self, state: Heads) -> Float[Array, "d"]:
         return state.policy
 
-    def update(self, state: Heads, feedback: Float[Array, "d *n"]) -> Heads:
+    def update(self, state: Heads, feedback: Float[Array, "d"]) -> Heads:
         shares = state.policy[:, None] * feedback[None]
         heads = jax.vmap(self.base.update)(state.heads, shares)
-        fixed_point = partial(stationary, tolerance=self.tolerance)
-        if feedback.ndim > 1:
-            fixed_point = jax.vmap(fixed_point, -1, -1)
-        policy = fixed_point(self._columns(heads), state.guess())
+        columns = self._columns(heads)
+        policy = stationary(columns, state.guess(), tolerance=self.tolerance)
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(
@@ -84,8 +80,8 @@ class BlumMansour(Learner):
         head = self.base.bound(actions, rounds, width / actions**0.5, largest or width)
         return None if head is None else actions * head
 
-    def _columns(self, heads: State) -> Float[Array, "d d *n"]:
-        return stacked_policies(self.base, heads).swapaxes(0, 1)
+    def _columns(self, heads: State) -> Float[Array, "d d"]:
+        return jax.vmap(self.base.policy)(heads).swapaxes(0, 1)
 
 
 class Levels(NamedTuple):
@@ -133,7 +129,7 @@ class TreeSwap(Learner):
         )
 
     def policy(self, state: Levels) -> Float[Array, "d"]:
-        return stacked_policies(self.base, state.levels).mean(0)
+        return jax.vmap(self.base.policy)(state.levels).mean(0)
 
     def update(self, state: Levels, feedback: Float[Array, "d"]) -> Levels:
         lengths, round_ = jnp.array(self._lengths()), state.round + 1

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from jaxtyping import Array, Float
 
-from regrax.learners import HostLearner, Key, on_host
+from regrax.learners import HostLearner, Key, runs_in_python
 from regrax.llm._load import load_model
 from regrax.llm._policies import policies
 from regrax.llm._reader import Reader
@@ -82,7 +82,7 @@ class LanguageLearner(HostLearner):
 
     def update(self, state: Said, feedback: Any) -> Said:
         action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
-        on_host([self], loss)
+        runs_in_python([self], loss)
         told, reader = (np.asarray(loss, float), action), self._reader(state)
         reader.tell(*told)
         return Said(state.task, (*state.past, told), reader)

@@ -1,6 +1,8 @@
 """Training: where loss sequences come from, what is minimised, and `fit`, which does it."""
 
-from regrax.training._adam import Adam, AdamState
+import warnings
+from typing import Any
+
 from regrax.training._derived_distributions import InGame, Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
@@ -23,6 +25,7 @@ from regrax.training._fit import (
     Report,
     TrainingDiverged,
     TrainingState,
+    adam,
     fit,
     recipe,
     start,
@@ -33,8 +36,6 @@ from regrax.training._swap_objectives import ClosedLoopSwapObjective, SwapRegret
 
 __all__ = [
     "SURROGATES",
-    "Adam",
-    "AdamState",
     "Alternating",
     "BanditFeedback",
     "Batch",
@@ -65,6 +66,7 @@ __all__ = [
     "TrainingDiverged",
     "TrainingState",
     "UniformLosses",
+    "adam",
     "evaluate",
     "fit",
     "fit_step_size",
@@ -73,3 +75,10 @@ __all__ = [
     "recipe",
     "start",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Adam":
+        warnings.warn("training.Adam is now training.adam", DeprecationWarning, stacklevel=2)
+        return adam
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

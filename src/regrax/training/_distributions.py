@@ -15,7 +15,6 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._random import normal
 
 Batch = Float[Array, "T d n"]
 Shape = tuple[int, int, int]  # of a batch: rounds, actions, sequences
@@ -62,7 +61,7 @@ class Gaussian(Distribution):
             self.root = _cholesky(self.covariance)
 
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
-        noise = normal(key, shape)
+        noise = jax.random.normal(key, shape)
         if self.root is None:
             return noise
         square = (shape[1], shape[1])
@@ -85,8 +84,8 @@ class BiasedGaussian(Distribution):
 
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         bias, noise = jax.random.split(key)
-        means = self.spread * normal(bias, (1, *shape[1:]))
-        return jnp.broadcast_to(means, shape) + normal(noise, shape)
+        means = self.spread * jax.random.normal(bias, (1, *shape[1:]))
+        return jnp.broadcast_to(means, shape) + jax.random.normal(noise, shape)
 
 
 class UniformLosses(Distribution):
@@ -187,8 +186,8 @@ class Alternating(Distribution):
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         direction, jitter = jax.random.split(key)
         signs = jnp.where(jnp.arange(shape[0]) % 2 == 0, -1.0, 1.0)
-        swing = jnp.einsum("t,jn->tjn", signs, normal(direction, shape[1:]))
-        return swing + self.noise * normal(jitter, shape)
+        swing = jnp.einsum("t,jn->tjn", signs, jax.random.normal(direction, shape[1:]))
+        return swing + self.noise * jax.random.normal(jitter, shape)
 
 
 class Drifting(Distribution):
@@ -206,8 +205,8 @@ class Drifting(Distribution):
 
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         walk, noise = jax.random.split(key)
-        steps = self.drift * normal(walk, shape)
-        return jnp.cumsum(steps, 0) + normal(noise, shape)
+        steps = self.drift * jax.random.normal(walk, shape)
+        return jnp.cumsum(steps, 0) + jax.random.normal(noise, shape)
 
 
 class FromKey(Distribution):

@@ -1,6 +1,6 @@
 r"""How good a trained model is: its population loss, and the step of the algorithm it has become."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,7 +11,6 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._fast_paths import compiled_for
 from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Ball, Simplex
 from regrax.learners import Learner
@@ -19,14 +18,12 @@ from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.specs import as_learner
 from regrax.theory import optimal_loss
 from regrax.training._distributions import Batch, Gaussian
-from regrax.training._fit import slowness
 from regrax.training._hindsight import HindsightObjective, best_loss, by_action
 from regrax.training._objectives import Objective, RegretObjective, policies, sums_before
 from regrax.training._swap_objectives import SwapRegretObjective, columns, draw_blocks
 
 SEQUENCES_PER_CHUNK = 1000  # at most
 MIN_CHUNKS = 20  # of whose spread the standard error is made
-BEST_SLOWNESS = 8.0  # how many times as long as one linear layer the best possible policy takes
 MAX_STEP = 5.0  # of the steps that a model is compared with
 GRID_STEPS, GRID_SEQUENCES, GAUSS_NEWTON_STEPS = 101, 256, 20
 
@@ -89,10 +86,7 @@ def evaluate(
     chunk = min(SEQUENCES_PER_CHUNK, max(1, sequences // MIN_CHUNKS))
     mesh = mesh_of(devices)
     placed = everywhere((model, measured, key), mesh)
-    losses = sequences * objective.horizon * objective.actions
-    slow = slowness(model) if exact is None else max(slowness(model), BEST_SLOWNESS)
-    run = compiled_for(losses * slow, _evaluate, _one_array)
-    parts = np.asarray(run(*placed, sequences // chunk, chunk, mesh), float)
+    parts = np.asarray(_evaluate(*placed, sequences // chunk, chunk, mesh), float)
     error = float(parts.std(ddof=1) / len(parts) ** 0.5)
     return Evaluation(float(parts.mean()), error, least_loss(model, objective))
 
@@ -147,6 +141,7 @@ def _is_standard(objective: Objective) -> bool:
     return bool(standard) and plain(objective)
 
 
+@eqx.filter_jit
 def _evaluate(
     model: Learner,
     objective: Objective,
@@ -183,23 +178,12 @@ def fit_step_size(
     """
     checks.at_least("horizon", horizon, 1)
     checks.at_least("sequences", sequences, 1)
-    worth = sequences * horizon * model.actions * slowness(model)
-    run = compiled_for(worth, _fit_step, _three_numbers)
-    step, *errors = run(model, horizon, key, sequences)
+    step, *errors = _fit_step(model, horizon, key, sequences)
     mse, l1 = (float(error) for error in errors)
     return StepFit(float(step), mse, l1, l1 / 2, l1 / model.actions)
 
 
-def _one_array(*_: Any) -> float:
-    """The structure of what `_evaluate` gives."""
-    return 0.0
-
-
-def _three_numbers(*_: Any) -> tuple[float, float, float]:
-    """The structure of what `_fit_step` gives."""
-    return 0.0, 0.0, 0.0
-
-
+@eqx.filter_jit
 def _fit_step(model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int) -> tuple:
     played, losses = _held_out(model, horizon, key, sequences)
     before, respond = sums_before(losses), _response(model)

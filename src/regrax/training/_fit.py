@@ -4,24 +4,23 @@ The draws of a step depend on `key`, the number of the step and the position in 
 training remembers is in its state: a run continued from a reported state gives the same bits as one that never stopped.
 """
 
-import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, UInt32
 
 from regrax import _checks as checks
-from regrax._fast_paths import compiled_for
-from regrax.attention import SwapAttention, Transformer
+from regrax.attention import Transformer
 from regrax.learners import Learner
 from regrax.sharding import Devices, everywhere, here, mesh_of, split, together, total
-from regrax.training._adam import Adam
 from regrax.training._objectives import Objective
 
 Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one per seed
@@ -29,7 +28,7 @@ Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key,
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """What trains: `Adam`, or any optimizer of optax."""
+    """An optimizer of optax, or anything with its `init` and `update`."""
 
     def init(self, model: Any, /) -> Any: ...
 
@@ -126,7 +125,7 @@ def fit(
         steps: of the optimizer; by default the model's own number.
         batch: sequences per step.
         chunk: sequences taken at a time, a divisor of `batch`.
-        optimizer: `Adam` or any optimizer of optax; by default Adam with the model's rate.
+        optimizer: any optimizer of optax; by default `adam` with the model's rate.
         tail: fraction of the last steps whose models are averaged: the average has less noise than the last model.
         every: steps per report; by default a twentieth of them all.
         callback: called with a `Report` after every `every` steps.
@@ -153,18 +152,43 @@ def fit(
         raise ValueError(f"batch must be a multiple of chunk = {chunk}, got {batch}")
     if not 0 <= tail <= 1:
         raise ValueError(f"tail must be a fraction between 0 and 1, got {tail}")
-    optimizer = Adam(usual.rate, steps) if optimizer is None else optimizer
+    optimizer = adam(usual.rate, steps) if optimizer is None else optimizer
     state = start(model, optimizer, key) if state is None else state
     mesh = mesh_of(devices, batch // chunk)
     plan = Plan(steps, every, batch // chunk, chunk, steps - round(tail * steps), mesh)
     return _run(state, objective, key, optimizer, plan, callback)
 
 
-class Recipe(NamedTuple):
-    """Adam with a rate that rises over the first twentieth of the steps and falls to zero as a cosine.
+@cache  # a program is compiled for an optimizer, so equal ones are the same
+def adam(rate: float, steps: int) -> optax.GradientTransformation:
+    """Adam on gradients clipped to length 1; the rate rises over a twentieth of the steps, then falls as a cosine.
+
+    The highest rate is a hyperparameter in the state, so that one program trains models with different rates.
 
     Args:
-        steps: of Adam.
+        rate: the highest learning rate.
+        steps: after which the rate is zero.
+
+    >>> import jax.numpy as jnp
+    >>> optimizer = adam(rate=0.5, steps=10)
+    >>> changes, _ = optimizer.update(jnp.array([3.0, -0.1]), optimizer.init(jnp.zeros(2)))
+    >>> changes.tolist()
+    [-0.5, 0.5]
+    """
+    share = optax.warmup_cosine_decay_schedule(0.0, 1.0, steps // 20, steps)
+    return optax.chain(
+        optax.clip_by_global_norm(1.0),
+        optax.scale_by_adam(b2=0.99),
+        optax.scale_by_schedule(share),
+        optax.inject_hyperparams(optax.scale_by_learning_rate)(learning_rate=rate),
+    )
+
+
+class Recipe(NamedTuple):
+    """The settings that a model is trained with by default.
+
+    Args:
+        steps: of `adam`.
         batch: sequences per step.
         chunk: sequences at a time, so that they stay in the processor's cache.
         rate: the highest learning rate.
@@ -192,17 +216,6 @@ def recipe(model: Learner) -> Recipe:
     return DEEP if isinstance(model, Transformer) else LINEAR
 
 
-def slowness(model: Learner) -> float:
-    """How many times as long as one linear layer a model takes per loss, roughly: chunks are as small as it is slow.
-
-    >>> from regrax.learners import Hedge
-    >>> slowness(Hedge(0.1))
-    1.0
-    """
-    heads = model.actions if isinstance(model, SwapAttention) else 1
-    return heads * LINEAR.chunk / recipe(model).chunk
-
-
 @eqx.filter_jit
 def start(model: Learner, optimizer: Optimizer, key: Keys) -> TrainingState:
     """The state before the first step."""
@@ -220,13 +233,10 @@ def _run(
     callback: Callable[[Report], None] | None,
 ) -> Fitted:
     done, history = int(np.asarray(state.step).max()), []
-    sequences = plan.steps * plan.pieces * plan.chunk * max(math.prod(_seeds(key)), 1)
-    losses = sequences * objective.horizon * objective.actions
-    advance = compiled_for(losses * slowness(state.model), _advance, _state_and_losses)
     key, objective, moved = everywhere((key, objective, state), plan.mesh)
     while done < plan.steps:
         count = min(plan.every - done % plan.every, plan.steps - done)
-        moved, losses = advance(moved, objective, key, optimizer, plan, count)
+        moved, losses = _advance(moved, objective, key, optimizer, plan, count)
         losses = np.moveaxis(np.asarray(losses), -1, 0)
         bad = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
         if len(bad):
@@ -239,6 +249,7 @@ def _run(
     return Fitted(state.average, np.concatenate(history) if history else empty, state)
 
 
+@eqx.filter_jit
 def _advance(
     state: TrainingState,
     objective: Objective,
@@ -256,11 +267,6 @@ def _advance(
         return lax.scan(step, state, None, count)
 
     return together((jax.vmap(one_seed) if _is_many(key) else one_seed)(state, key), plan.mesh)
-
-
-def _state_and_losses(state: TrainingState, *_: Any) -> tuple[TrainingState, Any]:
-    """The structure of what `_advance` gives."""
-    return state, 0.0
 
 
 def _move(state: TrainingState, gradient: Any, optimizer: Any, settled: int) -> TrainingState:

@@ -1,11 +1,11 @@
 """Swap regret as an objective: on Gaussian blocks, which the heads of a swap model answer, and in real play."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax._random import normal
 from regrax.attention import SwapAttention
 from regrax.learners import Learner
 from regrax.training._distributions import Batch, Distribution, Gaussian, check_distribution
@@ -104,4 +104,4 @@ def columns(model: Learner, blocks: Blocks) -> Blocks:
 def draw_blocks(horizon: int, actions: int, count: int, key: PRNGKeyArray) -> Blocks:
     """Gaussian blocks: entry `[t, i, :, n]` is $x_{i,t}$."""
     checks.at_least("count", count, 1)
-    return normal(key, (horizon, actions, actions, count))
+    return jax.random.normal(key, (horizon, actions, actions, count))

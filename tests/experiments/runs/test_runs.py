@@ -230,3 +230,18 @@ def wait_for(condition, process, seconds=120):
         assert process.poll() is None, "the process ended before it could be killed"
         assert time.monotonic() < limit
         time.sleep(0.01)
+
+
+def test_a_state_of_an_earlier_version_is_refused_by_name(tmp_path):
+    config = TrainConfig("linear", actions=2, horizon=4, steps=40, batch=16, sequences=100)
+
+    def stop(progress):
+        if progress.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, tmp_path, on_progress=stop, save_every=0.0)
+    file = tmp_path / "state.safetensors"
+    file.write_bytes(file.read_bytes().replace(b'layout\\": 2', b'layout\\": 1'))
+    with pytest.raises(ValueError, match="is a state of regrax 0.1, which this version cannot"):
+        train(config, tmp_path)

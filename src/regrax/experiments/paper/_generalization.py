@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
-from regrax._fast_paths import compiled_for
 from regrax.experiments.paper._config import ReproduceConfig
 from regrax.experiments.paper._policies import answers
 from regrax.experiments.runs import TrainConfig, Trained
@@ -21,7 +21,7 @@ from regrax.learners import (
     RegretMatchingPlus,
     Uniform,
     Vectors,
-    init_seats,
+    init_players,
     scan_rounds,
 )
 from regrax.regret import external_regret
@@ -71,14 +71,15 @@ def run(config: GeneralizationConfig, models: dict[str, list[Trained]]) -> Gener
     key, sizes = jax.random.key(config.seed), (config.rounds, config.actions)
     learners = _everyone(config, {name: models[name][0].model for name in MODELS})
     found: dict[str, dict[str, float]] = {name: {} for name in learners}
-    for family, losses in compiled_for(0, _drawn)(key, *sizes, config.sequences).items():
+    for family, losses in _drawn(key, *sizes, config.sequences).items():
         for name, learner in learners.items():
             found[name][family] = float(regret(answers(learner, losses), losses))
-    for name, worst in compiled_for(0, adversarial_regrets)(learners, *sizes).items():
+    for name, worst in adversarial_regrets(learners, *sizes).items():
         found[name]["adversarial"] = float(worst)
     return Generalization(config.rounds, found)
 
 
+@eqx.filter_jit
 def _drawn(key: PRNGKeyArray, rounds: int, actions: int, count: int) -> dict[str, Batch]:
     """Losses of every family."""
     return {
@@ -113,6 +114,7 @@ def regret(played: Batch, losses: Batch) -> Float[Array, ""]:
     return (jnp.sum(played * losses, (0, 1)) - losses.sum(0).min(0)).mean()
 
 
+@eqx.filter_jit
 def adversarial_regrets(learners: dict[str, Learner], rounds: int, actions: int) -> dict[str, Any]:
     """Regret when each round's most likely action loses 1 and the others nothing."""
 
@@ -120,8 +122,8 @@ def adversarial_regrets(learners: dict[str, Learner], rounds: int, actions: int)
         return (jax.nn.one_hot(jnp.argmax(shown[0]), actions),)
 
     def worst(learner: Learner) -> Any:
-        seats = init_seats((learner,), (actions,), rounds, None)
-        whole = scan_rounds((learner,), adversary, seats, rounds)[1]
+        states, _ = init_players((learner,), (actions,), rounds, None)
+        whole = scan_rounds((learner,), adversary, states, rounds)[1]
         return external_regret(whole.policies[0], whole.losses[0])
 
     return {name: worst(learner) for name, learner in learners.items()}

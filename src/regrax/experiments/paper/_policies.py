@@ -3,13 +3,11 @@
 import math
 import threading
 
+import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 
-from regrax._fast_paths import compiled_for
-from regrax.attention import Transformer
 from regrax.learners import Learner
-from regrax.theory import Optimal
 from regrax.training import Batch, policies
 
 SEQUENCES_PER_CHUNK = 250
@@ -19,11 +17,11 @@ COMPILING = threading.Lock()
 
 def answers(learner: Learner, losses: Batch) -> Batch:
     """Every round's policy on every sequence, a few sequences at a time so that they stay in the processor's cache."""
-    slowness = 16 if isinstance(learner, Optimal | Transformer) else 1
     with COMPILING:
-        return compiled_for(slowness * losses.size, _answers)(learner, losses)
+        return _answers(learner, losses)
 
 
+@eqx.filter_jit
 def _answers(learner: Learner, losses: Batch) -> Batch:
     rounds, actions, count = losses.shape
     few = math.gcd(count, SEQUENCES_PER_CHUNK)

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import theory
-from regrax._fast_paths import compiled_for
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.domains import Ball
 from regrax.experiments.paper._config import ReproduceConfig
@@ -47,12 +47,13 @@ def run(config: SystemsConfig, models: dict[str, list[Trained]]) -> Systems:
     soft, ball = theory.step_size(d, T), theory.step_size(d, T, operator="ball")
     losses = np.random.default_rng(0).normal(size=(config.compared, T, d))
     with jax.enable_x64(True):
-        found = compiled_for(losses.size, _differences)(ball, soft, losses)
+        found = _differences(ball, soft, losses)
     differences = {name: float(gap) for name, gap in found.items()}
     return Systems({"ball": ball, "linear": soft, "swap": soft}, differences)
 
 
-def _differences(ball: float, soft: float, losses: Float[Array, "n T d"]) -> dict[str, Any]:
+@eqx.filter_jit
+def _differences(ball: float, soft: float, losses: Float[Any, "n T d"]) -> dict[str, Any]:
     d = losses.shape[2]
     pairs: dict[str, tuple[Learner, Learner]] = {
         "ball": (LinearAttention.hedge(d, ball, operator="ball"), EuclideanFTRL(ball, Ball())),

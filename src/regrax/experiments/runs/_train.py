@@ -23,7 +23,6 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
-from regrax._fast_paths import compiled_for
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
 from regrax.checkpoints import described, pack, read_header, read_whole, unpack
@@ -33,11 +32,10 @@ from regrax.experiments.runs._config import TrainConfig
 from regrax.experiments.runs._measure import Trained, load_trained, measure, save_trained
 from regrax.sharding import Devices, from_first, is_first
 from regrax.training import (
-    Adam,
-    AdamState,
     Report,
     TrainingDiverged,
     TrainingState,
+    adam,
     fit,
     least_loss,
     recipe,
@@ -49,10 +47,15 @@ STATE = "state.safetensors"
 
 
 class _Reached(msgspec.Struct):
-    """How far a state is."""
+    """How far a state is, and the version of its layout."""
 
     step: int
     seconds: float
+    layout: int = 1
+
+
+LAYOUT = 2
+"""Version of the arrays in a state: 1 had the moments of an optimizer of our own, 2 has those of optax."""
 
 
 def train(
@@ -125,7 +128,7 @@ class _Run:
             f"seed-{i}.safetensors": replace(config, seeds=1, first_seed=i) for i in seeds
         }
         self.steps = config.steps or usual.steps
-        self.optimizer = Adam(config.rate or usual.rate, self.steps)
+        self.optimizer = adam(config.rate or usual.rate, self.steps)
         self.least = least_loss(shapes, config.build_objective())
         self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
         self.saved = self.began = time.monotonic()
@@ -157,8 +160,7 @@ class _Run:
     def begin(self) -> tuple[TrainingState, Any]:
         """The state before the first step, and the key of the draws."""
         seeds = self.config.all_seeds()
-        begin = compiled_for(seeds.size, _begin, _begun)
-        return begin(self.config.for_any_seed(), self.optimizer, seeds)
+        return _begin(self.config.for_any_seed(), self.optimizer, seeds)
 
     def fit(self, state: TrainingState | None, devices: Devices | None) -> TrainableLearner:
         """Train to the end, from a state or from the start."""
@@ -218,22 +220,16 @@ class _Run:
 
     def save(self, state: TrainingState) -> None:
         """Write the state in the place of the one before."""
-        reached = _Reached(int(np.asarray(state.step).max()), self._seconds())
+        reached = _Reached(int(np.asarray(state.step).max()), self._seconds(), LAYOUT)
         write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(reached)))
         self.saved = time.monotonic()
 
 
+@eqx.filter_jit
 def _begin(config: TrainConfig, optimizer: Any, seeds: Any) -> tuple[TrainingState, Any]:
     """The state before the first step and the key of the draws, as one program."""
     key = config.keys(1, seeds)
     return start(config.build_models(seeds), optimizer, key), jax.random.key_data(key)
-
-
-def _begun(config: TrainConfig, *_: Any) -> tuple[TrainingState, Any]:
-    """The structure of what `_begin` gives."""
-    model, number = config.shapes(), np.zeros(())
-    made: Any = TrainingState
-    return made(model, model, AdamState(*[number] * 4), number), number  # pyright: ignore[reportArgumentType]
 
 
 def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
@@ -243,4 +239,10 @@ def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
 
 
 def _reached(file: Path, data: bytes) -> _Reached:
-    return described(file, read_header(data, file, len(data)).about, _Reached)
+    reached = described(file, read_header(data, file, len(data)).about, _Reached)
+    if reached.layout != LAYOUT:
+        raise ValueError(
+            f"{file} is a state of regrax 0.1, which this version cannot resume: remove it to train from the start, "
+            "or finish the run with regrax 0.1"
+        )
+    return reached

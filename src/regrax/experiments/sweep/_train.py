@@ -5,17 +5,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from regrax.attention import TrainableLearner
 from regrax.experiments._pool import Tell
 from regrax.experiments.runs import TrainConfig, Trained, measure
 from regrax.experiments.sweep._cells import Batch
 from regrax.experiments.sweep._operations import operations
-from regrax.training import Adam, fit, recipe, start
+from regrax.training import adam, fit, recipe, start
 
 
 def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
@@ -38,10 +38,11 @@ def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
     program = cells[0]
     models = jax.tree.map(lambda *parts: jnp.stack(parts), *[c.build_models() for c in cells])
     keys = jnp.stack([cell.keys(1) for cell in cells])
-    optimizer = Adam(1.0, program.steps or 0)
+    optimizer = adam(1.0, program.steps or 0)
     rates = jnp.array([cell.rate for cell in cells], float)
     before = start(models, optimizer, keys)
-    before = eqx.tree_at(lambda state: state.optimizer.rate, before, rates)
+    rated = optax.tree.set(before.optimizer, learning_rate=rates)
+    before = replace(before, optimizer=rated)
     fitted: Any = fit(
         models,
         program.build_objective(),

@@ -3,11 +3,11 @@
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import stdtrit
 
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
 
@@ -130,31 +130,7 @@ def interval(samples: Float[np.ndarray, "R"]) -> Interval:
     if len(finite) < 2:
         return Interval(float(finite.mean()) if len(finite) else np.nan, np.nan)
     error = finite.std(ddof=1) / np.sqrt(len(finite))
-    return Interval(float(finite.mean()), float(_student_quantile(len(finite) - 1) * error))
-
-
-@cache
-def _student_quantile(freedom: int, level: float = 0.95) -> float:
-    r"""What Student's $|t|$ with this many degrees of freedom $\nu$ stays below with chance `level`.
-
-    The chance of $|t| < \sqrt\nu \tan\theta$ is a sum of powers of $\cos\theta$, which bisection solves for $\theta$:
-    sooner than scipy's functions are imported.
-
-    >>> _student_quantile(4), _student_quantile(1)
-    (2.7764, 12.706)
-
-    Reference: Abramowitz, Stegun (1964), Handbook of mathematical functions, 26.7.3 and 26.7.4.
-    """
-    odd = freedom % 2
-    k = np.arange(1 + odd, freedom - 1, 2)
-    low, high = 0.0, np.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        powers = np.cumprod(np.append(np.cos(angle) ** odd, k / (k + 1) * np.cos(angle) ** 2)).sum()
-        chance = np.sin(angle) * powers * (freedom > 1)
-        chance = (angle + chance) * 2 / np.pi if odd else chance
-        low, high = (angle, high) if chance < level else (low, angle)
-    return float(np.sqrt(freedom) * np.tan(low))
+    return Interval(float(finite.mean()), float(stdtrit(len(finite) - 1, 0.975) * error))
 
 
 def mean_of_numbers(values: Float[np.ndarray, "*d"], axis: int) -> Float[np.ndarray, "*e"]:

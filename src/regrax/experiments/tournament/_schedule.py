@@ -10,7 +10,6 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from regrax._fast_paths import cached_program
 from regrax.domains import Simplex
 from regrax.games import Game, Seating, play, swap_matrices
 from regrax.learners import HostLearner, Learner
@@ -170,17 +169,11 @@ def _together(
     seated = jax.tree.map(_number, tuple(learners[k] for k in able))
     placed = everywhere((payoffs, seated, keys or None, starts if any(starts) else None), mesh)
     payoffs, seated, drawn, started = placed
-    played = cached_program(swap_matrices, _per_seat)
-    found = played(payoffs, seated, places, rounds, drawn, mesh, started)
+    found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, started)
     for jobs, seats, matrices in zip(shapes, counts, found, strict=True):
         means = [np.asarray(matrix, float) / rounds for matrix in matrices]
         for j in range(len(jobs)):
             yield _scores(seatings(able, seats), [mean[j] for mean in means])
-
-
-def _per_seat(payoffs: Sequence[Any], *_: Any) -> list[list[float]]:
-    """The structure of what `swap_matrices` gives."""
-    return [[0.0] * batch.shape[1] for batch in payoffs]
 
 
 def _number(leaf: Any) -> Any:
