@@ -5,8 +5,6 @@ PACKAGE := .venv/.package
 INSTALLED := .venv/.installed
 # OpenSpiel, Gambit and PyTorch live apart, so that nothing else can come to need them
 EXTRAS := .venv-extras
-# what every fast path must leave as it is: run once more with all of them off
-CONTRACTS := tests/learners/test_learners.py tests/learners/test_engine.py tests/games/test_games.py
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
@@ -39,7 +37,6 @@ test-quick: $(INSTALLED)
 
 test-slow: $(INSTALLED) ## run the longer tests: trainings, certificates, a million sequences
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m 'slow and not browser'
-	REGRAX_FAST_PATHS=0 XLA_FLAGS="$$($(BIN)/python tests/xla_flags.py)" $(BIN)/pytest --quiet --numprocesses 2 -m 'not slow' $(CONTRACTS)
 
 test-browser: $(INSTALLED) ## open the explorer and the reports in Chromium; without one the tests skip and say so
 	$(LONG) $(BIN)/pytest --quiet --numprocesses 2 -m browser tests

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from tests.strategies import distributions, numbers
 
+import regrax as rx
 from regrax import regret
 from regrax.learners import BlumMansour, Hedge, rollout
 
@@ -118,3 +119,32 @@ def test_running_regret_of_some_rounds_is_that_of_all_at_them(kind, rounds, monk
     running = getattr(regret, f"running_{kind}_regret")
     whole, some = running(policies, losses), running(policies, losses, rounds)
     np.testing.assert_allclose(some, whole[:, np.array(rounds) - 1], atol=1e-12)
+
+
+RUNNING = (rx.running_external_regret, rx.running_internal_regret, rx.running_swap_regret)
+
+
+@pytest.mark.parametrize("running", RUNNING)
+def test_running_regret_takes_rounds_in_any_order(running):
+    rng = np.random.default_rng(0)
+    policies, losses = rng.dirichlet(np.ones(3), 40), rng.random((40, 3))
+    every = running(policies, losses)
+    rounds = [7, 40, 7, 1, 39, 12]
+    np.testing.assert_allclose(running(policies, losses, rounds), every[np.array(rounds) - 1])
+
+
+@pytest.mark.parametrize("running", RUNNING)
+@pytest.mark.parametrize("rounds", [[0], [-1], [3, 41], [1.5], [], 3])
+def test_running_regret_refuses_rounds_that_were_not_played(as_users_run_it, running, rounds):
+    policies, losses = np.full((40, 2), 0.5), np.ones((40, 2))
+    with pytest.raises(ValueError, match="rounds must be"):
+        running(policies, losses, rounds)
+
+
+def test_traced_float32_regret_keeps_three_digits_over_a_million_rounds():
+    rng = np.random.default_rng(1)
+    losses = rng.random((1_000_000, 3), np.float32)
+    policies = rng.dirichlet(np.ones(3), 1000).astype(np.float32).repeat(1000, 0)
+    for kind in (rx.internal_regret, rx.swap_regret):
+        exact = kind(policies, losses)
+        assert float(jax.jit(kind)(policies, losses)) == pytest.approx(exact, rel=1e-3)

@@ -156,3 +156,10 @@ def test_projection_gradients_match_differences(x64, function):
     point = jnp.array([0.9, 0.5, -1.3])
     check_grads(jax.jit(function), (point,), order=1, modes=("fwd", "rev"), atol=1e-6)
     assert np.isfinite(np.asarray(jax.jit(jax.jacrev(project_ball))(np.zeros(3)))).all()
+
+
+@pytest.mark.parametrize("project", [project_ball, project_simplex])
+def test_projections_of_what_is_not_finite_raise(as_users_run_it, project):
+    with pytest.raises(ValueError, match="point must be finite numbers, got inf"):
+        project(jnp.array([1.0, jnp.inf]))
+    assert np.isfinite(project(jnp.array([1e30, -1e30], jnp.float32))).all()

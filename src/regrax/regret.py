@@ -47,6 +47,8 @@ Scalar = Float[Rows, "*n"] | np.floating
 Index = Int[Rows, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
 """Numbers of matrices of prefixes that are held at once."""
+ROUNDS_PER_BLOCK = 256
+"""Rounds that are summed at once in single precision."""
 
 
 def gains_of(matrix: Any) -> Any:
@@ -105,7 +107,7 @@ def internal_regret(policies: Played, losses: Losses) -> Scalar:
     >>> float(internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     5.0
     """
-    return internal_of(gains_of(swap_matrix(policies, losses)))
+    return internal_of(_gains(*_checked(policies, losses)))
 
 
 def swap_regret(policies: Played, losses: Losses) -> Scalar:
@@ -115,7 +117,7 @@ def swap_regret(policies: Played, losses: Losses) -> Scalar:
     >>> float(swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     6.0
     """
-    return swap_of(gains_of(swap_matrix(policies, losses)))
+    return swap_of(_gains(*_checked(policies, losses)))
 
 
 def best_action(losses: Losses) -> Index:
@@ -136,7 +138,7 @@ def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
     >>> [int(a) for a in best_pair(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]]))]
     [1, 0]
     """
-    gains = gains_of(swap_matrix(policies, losses))
+    gains = _gains(*_checked(policies, losses))
     best = gains.reshape(*gains.shape[:-2], -1).argmax(-1)
     return best // gains.shape[-1], best % gains.shape[-1]
 
@@ -148,7 +150,7 @@ def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
     >>> best_swap(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1, 0]
     """
-    gains = gains_of(swap_matrix(policies, losses))
+    gains = _gains(*_checked(policies, losses))
     improves, own = gains.max(-1) > 0, np.arange(gains.shape[-1])
     where = gains.__array_namespace__().where
     return where(improves, gains.argmax(-1), np.broadcast_to(own, improves.shape))
@@ -164,8 +166,8 @@ def running_external_regret(
     [0.5, 0.0]
     """
     policies, losses = _checked(policies, losses)
-    found = (policies * losses).sum(-1).cumsum(-1) - losses.cumsum(-2).min(-1)
-    return found if rounds is None else found[..., np.asarray(rounds) - 1]
+    regrets = (policies * losses).sum(-1).cumsum(-1) - losses.cumsum(-2).min(-1)
+    return regrets[..., ends_of(rounds, losses.shape[-2]) - 1]
 
 
 def running_internal_regret(
@@ -192,17 +194,51 @@ def running_swap_regret(
     return _running(*_checked(policies, losses), swap_of, rounds)
 
 
+def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
+    """The rounds that prefixes end with: all of them, or those given, in any order; raise unless they were played.
+
+    >>> ends_of(None, 3).tolist(), ends_of([3, 1], 3).tolist()
+    ([1, 2, 3], [3, 1])
+    """
+    if rounds is None:
+        return np.arange(1, last + 1)
+    ends = np.asarray(rounds)
+    if ends.ndim != 1 or ends.size == 0 or not np.issubdtype(ends.dtype, np.integer):
+        raise ValueError(f"rounds must be a list of integers, got {rounds!r}")
+    outside = ends[(ends < 1) | (ends > last)]
+    if outside.size:
+        raise ValueError(f"rounds must be from 1 to {last}, got {outside[0]}")
+    return ends
+
+
 def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
     """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some prefixes at a time."""
     *batch, last, d = losses.shape
-    ends = np.arange(1, last + 1) if rounds is None else np.asarray(rounds)
+    ends, order = np.unique(ends_of(rounds, last), return_inverse=True)
     size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
-    total, first, found = 0, 0, []
+    total = 0
+    first = 0
+    regrets = []
     for some in np.split(ends, range(size, len(ends), size)):
         matrices = total + _sums(policies, losses, first, some).cumsum(-3)
-        total, first = matrices[..., -1:, :, :], int(some[-1])
-        found.append(kind(gains_of(matrices)))
-    return losses.__array_namespace__().concatenate(found, axis=-1)
+        total = matrices[..., -1:, :, :]
+        first = int(some[-1])
+        regrets.append(kind(gains_of(matrices)))
+    return losses.__array_namespace__().concatenate(regrets, axis=-1)[..., order]
+
+
+def _gains(policies: Any, losses: Any) -> Any:
+    """The gains of all rounds; traced ones are summed by blocks, since single precision drowns them in one long sum."""
+    *batch, rounds, d = losses.shape
+    if checks.are_concrete(policies, losses) or rounds <= ROUNDS_PER_BLOCK:
+        return gains_of(policies.swapaxes(-2, -1) @ losses)
+    import jax.numpy as jnp
+
+    missing = [(0, 0)] * len(batch) + [(0, -rounds % ROUNDS_PER_BLOCK), (0, 0)]
+    blocks = (*batch, -1, ROUNDS_PER_BLOCK, d)
+    policies = jnp.pad(policies, missing).reshape(blocks)
+    losses = jnp.pad(losses, missing).reshape(blocks)
+    return gains_of(policies.swapaxes(-2, -1) @ losses).sum(-3)
 
 
 def _sums(policies: Any, losses: Any, first: int, ends: Any) -> Any:

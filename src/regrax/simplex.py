@@ -13,6 +13,8 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, Int
 
+from regrax import _checks as checks
+
 MAX_UNROLLED_STATES = 16
 """States up to which elimination is written out step by step: more take long to compile."""
 
@@ -27,8 +29,6 @@ class PowerIteration(NamedTuple):
     iterations: Int[Array, ""]
 
 
-# Functions that loop are jitted: called outside of any `jit` they would otherwise compile anew each time.
-@partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
 def stationary(
     matrix: Float[Array, "d d"],
     start: Float[Array, "d"] | None = None,
@@ -58,10 +58,12 @@ def stationary(
 
     Reference: Grassmann, Taksar, Heyman (1985), Regenerative analysis and steady state distributions.
     """
+    checks.finite("matrix", matrix)
     if tolerance is None:
         tolerance = 1e-10 if matrix.dtype == jnp.float64 else 1e-6
-    steps = max(64, 4 * len(matrix)) if max_iterations is None else max_iterations
-    return _solve(matrix, lax.stop_gradient(start), tolerance, steps)
+    if max_iterations is None:
+        max_iterations = max(64, 4 * len(matrix))
+    return _jitted_solve(matrix, lax.stop_gradient(start), tolerance, max_iterations)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
@@ -102,6 +104,10 @@ def _near(
     # would become a select and eliminate every time.
     powers = found.distribution, found.residual
     return lax.while_loop(lambda carry: carry[1] > tolerance, eliminate, powers)[0]
+
+
+# outside of any `jit` its loops would otherwise be compiled at every call
+_jitted_solve = jax.jit(_solve, static_argnums=(2, 3))
 
 
 @_solve.defjvp
@@ -205,7 +211,6 @@ def _powers(
     return near._replace(distribution=near.distribution / near.distribution.sum())
 
 
-@jax.jit
 def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
 
@@ -215,6 +220,12 @@ def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
 
     Reference: Held, Wolfe, Crowder (1974), Validation of subgradient optimization.
     """
+    checks.finite("point", point)
+    return _project_simplex(point)
+
+
+@jax.jit
+def _project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     descending = jnp.sort(point)[::-1]
     counts = jnp.arange(1, point.size + 1, dtype=point.dtype)
     thresholds = (jnp.cumsum(descending) - 1) / counts
@@ -231,8 +242,11 @@ def project_ball(
     >>> project_ball(jnp.array([3.0, 4.0])).tolist()
     [0.6, 0.8]
     """
-    square = jnp.sum(point**2)
-    outside = square > radius**2
+    checks.finite("point", point)
+    # scaled, so that the square of a large number is finite
+    largest = lax.stop_gradient(jnp.maximum(jnp.abs(point).max(), 1))
+    square = jnp.sum((point / largest) ** 2)
+    outside = square > (radius / largest) ** 2
     # the double `where` keeps the gradient at the origin finite
     norm = jnp.sqrt(jnp.where(outside, square, 1))
-    return jnp.where(outside, point * (radius / norm), point)
+    return jnp.where(outside, point / largest * (radius / norm), point)

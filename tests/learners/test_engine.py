@@ -41,7 +41,7 @@ def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
     "text", ["hedge(0.5)", "optimistic_hedge(0.5)", "euclidean_ftrl(0.5)", "regret_matching()"]
 )
 def test_bounds_hold_from_a_prior(x64, text):
-    learner = parse_learner(text).starting_at(START)
+    learner = parse_learner(text).with_prior(START)
     losses = np.random.default_rng(1).random((200, 3)) * np.array([0.5, 1.0, 0.2])
     regret = rx.external_regret(rollout(learner, losses), losses)
     bounds = learner.bound(3, np.array([1, 100, 200]))
@@ -97,6 +97,50 @@ def test_learners_of_every_kind_are_told_where_to_start(learner):
     np.testing.assert_allclose(rollout(again, np.zeros((1, 3)), key=jax.random.key(0)), [START])
 
 
+class MyHedge(rx.Learner):
+    """Hedge again, as a user writes it."""
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.zeros(actions)
+
+    def policy(self, state):
+        return jax.nn.softmax(-0.5 * state)
+
+    def update(self, state, feedback):
+        return state + feedback
+
+
+def test_a_start_means_the_same_for_a_copy_of_hedge(x64):
+    losses = np.random.default_rng(2).random((30, 3))
+    ours, copied = (rollout(learner, losses, start=START) for learner in (rx.Hedge(0.5), MyHedge()))
+    np.testing.assert_allclose(ours, copied, atol=1e-12)
+    learners = {"ours": rx.Hedge(0.5), "copied": MyHedge()}
+    result = rx.round_robin(learners, {"game": random(3, 3, seed=4)}, 40, seeds=3)
+    for mean in result.values.values():
+        np.testing.assert_allclose(mean[0, 0], mean[0, 1], atol=1e-9)
+
+
+def test_a_prior_is_refused_where_there_is_none(as_users_run_it):
+    with pytest.raises(ValueError, match=r"follow_the_leader\(\) has no prior; start sets"):
+        rollout("follow_the_leader()", np.zeros((2, 3)), prior=START)
+    with pytest.raises(ValueError, match="prior must sum to 1"):
+        rx.play(matching_pennies(), "hedge(0.3)", 5, prior=[[0.5, 0.6], None])
+
+
+@pytest.mark.parametrize(
+    ("learner", "size"),
+    [("hedge(0.5)", 1e39), ("optimistic_hedge(1e30)", 1e9), ("regret_matching()", 3e38)],
+)
+def test_an_overflow_names_the_learner_and_the_round(as_users_run_it, learner, size):
+    rows = np.array([[0.0, 1.0], [1.0, 0.0]] * 3) * size
+    with pytest.raises(ValueError, match=r"\) played .* in round [2-5]: its losses or its step"):
+        rollout(learner, rows)
+    game = rx.games.zero_sum(np.array([[0.0, size], [-size, 0.0]]))
+    for keep in ("all", "summary"):
+        with pytest.raises(ValueError, match=r"\) played .* in round [2-5]: its losses"):
+            rx.play(game, [learner, "uniform()"], 6, keep=keep, start=[None, 0])
+
+
 @pytest.mark.parametrize("text", ["hedge(0.5)", "ada_hedge()", "blum_mansour(hedge(0.5))"])
 def test_from_a_vertex_play_moves_on(x64, text):
     losses = np.array([[1.0, 0.0, 0.5]] * 5)
@@ -127,9 +171,9 @@ def test_a_start_in_a_spec(x64):
     np.testing.assert_allclose(rollout(text, np.zeros((1, 3))), [START])
 
 
-def test_the_famous_games_move_from_a_start():
+def test_the_famous_games_move_from_a_prior():
     still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
-    moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, start=[[0.8, 0.2], None])
+    moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, prior=[[0.8, 0.2], None])
     assert np.ptp(still.policies[0]) == 0
     assert np.ptp(moved.policies[1]) > 0.2
 

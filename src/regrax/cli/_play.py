@@ -25,6 +25,7 @@ class Play:
         seed: Draw actions with this seed; without it every player sees expected losses.
         start: The policy of round 1, one for all seats or one for each: probabilities as in 0.2,0.8, an action,
             random(7), or own (the learner's choice).
+        prior: The distribution that a learner's weights begin from, given as start is; for learners that have one.
         log: Write a JSON line for every round and player to this file.
         plot: Draw gaps, regrets with their bounds, simplices and joint play to this .png, .svg or .pdf file.
         json: Print one JSON object.
@@ -38,6 +39,7 @@ class Play:
     episodes: int = 1
     seed: int | None = None
     start: tuple[str, ...] = ()
+    prior: tuple[str, ...] = ()
     log: Output | None = None
     plot: Output | None = None
     json: bool = False
@@ -58,16 +60,18 @@ class Play:
         check_rounds(game, self.rounds, "all" if self._keeps_rows else "summary", self.episodes)
         check_seats(game, len(self.learners))
         makers = [learner_maker(text) for text in self.learners]
-        start = None
-        if self.start:
-            given = self.start[0] if len(self.start) == 1 else self.start
-            start = start_policies(game, given)
+        start = start_policies(game, _for_all(self.start))
+        prior = start_policies(game, _for_all(self.prior), "prior")
         import jax  # not before there is something to play
 
         with jax.enable_x64(True):
             # a seat of its own for each: an outside agent keeps what was said to it
             makers = makers * len(game.sizes) if len(makers) == 1 else makers
-            self._run(game, [make() for make in makers], start)
+            learners = [make() for make in makers]
+            for n, weights in enumerate(prior):
+                if weights is not None:
+                    learners[n] = learners[n].with_prior(weights)
+            self._run(game, learners, start)
 
     @property
     def _keeps_rows(self) -> bool:
@@ -126,6 +130,13 @@ class Play:
 
                 save_figure(plot_play(game, learners, trajectory), self.plot)
         return summaries
+
+
+def _for_all(given: tuple[str, ...]) -> Any:
+    """A single entry stands for every player, no entry for the learners' own choice."""
+    if not given:
+        return None
+    return given[0] if len(given) == 1 else given
 
 
 def _gaps(game: "Game", summaries: "Sequence[Summary]") -> dict[str, float]:

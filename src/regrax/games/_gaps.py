@@ -25,6 +25,7 @@ from regrax import _checks as checks
 from regrax.games._environment import Trajectory, outer
 from regrax.games._game import Game, unfolded
 from regrax.regret import (
+    ends_of,
     external_of,
     internal_of,
     running_external_regret,
@@ -140,7 +141,7 @@ def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d 
 
 
 def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
-    """All four gaps (max over players) of the first `t` rounds, for every `t` or those in `rounds`, in order.
+    """All four gaps (max over players) of the first `t` rounds, for every `t` or those in `rounds`.
 
     CCE, CE and swap gaps are running regrets divided by `t`; the Nash gap follows the running marginals: no joint
     tensor is made for any round.
@@ -151,14 +152,14 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
     >>> gaps["cce_gap"].tolist()
     [0.1111, 0.1111, 0.1111]
     """
-    played = trajectory.played
-    ends = np.arange(1, trajectory.rounds + 1) if rounds is None else np.asarray(rounds)
+    played = [checks.as_floats(rows) for rows in trajectory.played]
+    ends = ends_of(rounds, trajectory.rounds)
     counts = ends.astype(played[0].dtype)
     means = [rows.cumsum(0)[ends - 1] / counts[:, None] for rows in played]
 
     def averaged(running: Callable[..., Any]) -> Any:
         pairs = zip(played, trajectory.losses, strict=True)
-        per_player = [running(p, l, rounds) for p, l in pairs]
+        per_player = [running(rows, losses, ends) for rows, losses in pairs]
         return _largest(per_player) / counts
 
     return {

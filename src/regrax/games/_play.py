@@ -27,6 +27,7 @@ from regrax.learners import (
     Learner,
     Round,
     check_key,
+    check_policies,
     init_players,
     is_traced,
     play_in_calls,
@@ -39,12 +40,14 @@ from regrax.specs import as_game, as_learner
 
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["all"] = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
+    keep: Literal["all"] = ...,
     on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Trajectory: ...  # fmt: skip
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., keep: Literal["summary"],
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
+    keep: Literal["summary"],
     on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Summary: ...  # fmt: skip
 def play(
@@ -54,6 +57,7 @@ def play(
     *,
     key: Key = None,
     start: Any = None,
+    prior: Any = None,
     keep: Keep = "all",
     on_round: Callable[[Round], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
@@ -75,6 +79,8 @@ def play(
         start: for each player the policy of round 1: probabilities, an action's index or label, `"random"`,
             `"random(7)"` for another seed, or `"own"` or None (the default) for the learner's own choice. A single
             string applies to every player. See `Learner.starting_at`.
+        prior: for each player the distribution that its learner's weights begin from, given as `start` is; by default
+            uniform. Only for learners that have one; see `Learner.with_prior`.
         keep: `"all"` rounds, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds.
         on_round: called with the `Round` after every round; play is then a Python loop.
         on_progress: called with the rounds played so far and `rounds`, from time to time.
@@ -89,7 +95,11 @@ def play(
     if not isinstance(game, Game):
         game = as_game(game)
     check_rounds(game, rounds, keep)
-    players = _started(game, seated_learners(game, learners), start)
+    players = seated_learners(game, learners)
+    if prior is not None:
+        players = _each(Learner.with_prior, players, start_policies(game, prior, "prior"))
+    if start is not None:
+        players = _each(Learner.starting_at, players, start_policies(game, start))
     check_key(players, key)
     if runs_in_python(players, game.payoffs, key) or on_round is not None:
         rows = _in_python(game.loss_tables, players, rounds, key, on_round)
@@ -100,9 +110,11 @@ def play(
         if keep == "summary":
             joint = np.zeros(game.sizes)
             for part in parts:
+                check_policies(players, part.policies)
                 joint += joint_sum(part.played)
             return summary_of(joint / rounds, game, rounds)
         rows = _concatenate(list(parts))
+        check_policies(players, rows.policies)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
 
@@ -136,12 +148,15 @@ def seated_learners(
     )
 
 
-def _started(game: Game, learners: tuple[Learner, ...], start: Any) -> tuple[Learner, ...]:
-    if start is None:
-        return learners
+def _each(
+    change: Callable[[Learner, Any], Learner],
+    learners: tuple[Learner, ...],
+    policies: Sequence[Any],
+) -> tuple[Learner, ...]:
+    """Give every learner its policy; None leaves it as it is."""
     return tuple(
-        learner if policy is None else learner.starting_at(policy)
-        for learner, policy in zip(learners, start_policies(game, start), strict=True)
+        learner if policy is None else change(learner, policy)
+        for learner, policy in zip(learners, policies, strict=True)
     )
 
 

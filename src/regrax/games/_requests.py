@@ -7,7 +7,9 @@ from regrax.games._game import Game
 from regrax.learners import as_start
 
 Keep = Literal["all", "summary"]
-MAX_ROUNDS, MAX_EPISODES = 10**11, 10**6
+MAX_ROUNDS = 2**31 - 1
+"""Learners count rounds in 32 bits."""
+MAX_EPISODES = 10**6
 
 
 def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None:
@@ -40,8 +42,13 @@ def check_seats(game: Game, learners: int) -> None:
         )
 
 
-def start_policies(game: Game, start: Any) -> tuple[Any, ...]:
+def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ...]:
     """For each player the policy of round 1, None for the learner's own choice; a single string is for all.
+
+    Args:
+        game: that is played.
+        start: as `play` takes it.
+        name: of the setting, for errors.
 
     >>> from regrax.games import chicken
     >>> [policy.tolist() for policy in start_policies(chicken(), ["swerve", 1])]
@@ -53,6 +60,8 @@ def start_policies(game: Game, start: Any) -> tuple[Any, ...]:
     starts = (start,) * len(labels) if isinstance(start, str) else start
     if len(starts) != len(labels):
         raise ValueError(
-            f"start must have an entry for each of {len(labels)} players, got {len(starts)}"
+            f"{name} must have an entry for each of {len(labels)} players, got {len(starts)}"
         )
-    return tuple(as_start(one, len(labels[n]), n, labels[n]) for n, one in enumerate(starts))
+    return tuple(
+        as_start(policy, len(labels[n]), n, labels[n], name) for n, policy in enumerate(starts)
+    )

@@ -26,6 +26,7 @@ from ._engine import (
     Round as Round,
     Vectors as Vectors,
     check_key as check_key,
+    check_policies as check_policies,
     draw as draw,
     init_players as init_players,
     is_traced as is_traced,

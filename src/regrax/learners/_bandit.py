@@ -4,13 +4,9 @@ The importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi
 expected regret and are for losses between 0 and $w$: shift losses that are not.
 """
 
-from dataclasses import replace
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -59,23 +55,6 @@ def check_share(name: str, share: Scalar) -> None:
         raise ValueError(f"{name} must be between 0 and 1, got {share}")
 
 
-def unexplored(start: Any, exploration: Scalar) -> Float[Array | np.ndarray, "d"]:
-    r"""The distribution that `explore` turns into `start`; raises where exploration alone plays an action more.
-
-    Where `start` is traced nothing can be raised, and `explore` turns it into what comes near `start`.
-    """
-    start = checks.as_floats(start)
-    rest = start - exploration / start.size
-    if not checks.are_concrete(start, exploration):
-        rest = rest.clip(0)
-    elif rest.min() < 0 or float(exploration) >= 1:
-        least = float(exploration) / start.size
-        raise ValueError(
-            f"start must play every action at least as exploration does, {least:.4g}, got {start.min():.4g}"
-        )
-    return rest / rest.sum()
-
-
 class BanditSumLearner(BanditLearner, SumLearner):
     r"""A learner whose policy follows from the sum of estimates $\sum_{s<t} \hat\ell_s$ and $t$."""
 
@@ -111,9 +90,6 @@ class Exp3(BanditSumLearner, StepLearner):
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
         extra = float(self.exploration) * width * rounds
         return prior_bits(self.prior, actions), actions * width**2 / 2, extra
-
-    def starting_at(self, start: Any) -> "Exp3":
-        return replace(self, prior=unexplored(start, self.exploration))
 
 
 class Exp3IX(BanditSumLearner, StepLearner):
@@ -243,9 +219,6 @@ class ImportanceWeighted(BanditLearner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         return self.base.init(actions, rounds, key=key)
-
-    def starting_at(self, start: Any) -> "ImportanceWeighted":
-        return replace(self, base=self.base.starting_at(unexplored(start, self.exploration)))
 
     def policy(self, state: State) -> Float[Array, "d"]:
         return explore(self.base.policy(state), self.exploration)

@@ -75,21 +75,27 @@ class Learner(eqx.Module):
         return None
 
     def starting_at(self, start: Any) -> "Learner":
-        """This learner with `start` as the policy of round 1.
-
-        A learner with a `prior` begins from that prior, a wrapper has its base do so, and any other plays `start` in
-        round 1 in the place of its own choice. So does every learner if `start` rules an action out: from such a prior
-        most would never play that action.
-        """
-        fields = {field.name for field in dataclasses.fields(self)}
-        start = as_prior(start)
-        if "prior" in fields and not _rules_out(start):
-            return dataclasses.replace(self, prior=start)  # pyright: ignore[reportCallIssue]
-        if isinstance(base := getattr(self, "base", None), Learner):
-            return dataclasses.replace(self, base=base.starting_at(start))  # pyright: ignore[reportCallIssue]
+        """This learner with `start` as the policy of round 1; its later policies depend on losses as before."""
         from regrax.learners._starts import started
 
         return started(self, start)
+
+    def with_prior(self, prior: Any) -> "Learner":
+        """This learner with a distribution that its weights begin from; raise ValueError if it has none.
+
+        A wrapper gives the prior to its base.
+        """
+        if not self.has_prior:
+            raise ValueError(f"{self} has no prior; start sets its policy of round 1")
+        if hasattr(self, "prior"):
+            return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
+        base: Learner = self.base  # pyright: ignore[reportAttributeAccessIssue]
+        return dataclasses.replace(self, base=base.with_prior(prior))  # pyright: ignore[reportCallIssue]
+
+    @property
+    def has_prior(self) -> bool:
+        """True if the learner, or the base that it wraps, has weights that begin from a distribution."""
+        return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
 
     def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
         """The feedback of a round: the part of it that `update` is given."""
@@ -113,10 +119,6 @@ class HostLearner(Learner):
     def seated(self, game: Any, player: int) -> "HostLearner":
         """This learner as a player of a game, for one that is told the game's names."""
         return self
-
-
-def _rules_out(start: Any) -> bool:
-    return checks.is_concrete(start) and not np.all(np.asarray(start) > 0)
 
 
 def as_prior(prior: Any) -> Any:

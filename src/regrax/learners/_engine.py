@@ -19,6 +19,8 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int
 
+from regrax import _checks as checks
+from regrax.domains import Simplex
 from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
 
 Vectors = tuple[Any, ...]
@@ -196,7 +198,7 @@ def play_in_calls(
         part = None if rows is None else _padded(rows[first : first + count], capacity)
         span = (first, count)
         # what is played has values even where all of it is inside of a `jit`
-        with jax.ensure_compile_time_eval():
+        with jax.ensure_compile_time_eval(), np.errstate(over="ignore"):
             if rounds <= capacity:
                 kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
             else:
@@ -321,6 +323,21 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
         if isinstance(learner, BanditLearner) and key is None:
             raise ValueError(
                 f"{learner} sees only the loss of the action it draws, so it needs a key (a seed), got none"
+            )
+
+
+def check_policies(learners: Sequence[Learner], policies: Sequence[np.ndarray]) -> None:
+    """Raise if a learner played a policy that is not finite or, on the simplex, not a distribution."""
+    for learner, rows in zip(learners, policies, strict=True):
+        sums = rows @ np.ones(rows.shape[1], rows.dtype)
+        expected = 1 if isinstance(learner.domain, Simplex) else sums
+        with np.errstate(invalid="ignore"):
+            good = np.abs(sums - expected) < checks.TOLERANCE  # false for nan and inf
+        if not good.all():
+            number = int(np.argmin(good)) + 1
+            raise ValueError(
+                f"{learner} played {rows[number - 1]} in round {number}: its losses or its step size are too large "
+                f"for {rows.dtype}; rescale them, or compute in jax.enable_x64(True)"
             )
 
 

@@ -14,6 +14,7 @@ from regrax.learners._engine import (
     Round,
     Vectors,
     check_key,
+    check_policies,
     init_players,
     is_traced,
     play_in_calls,
@@ -27,7 +28,9 @@ from regrax.specs import as_learner
 Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
 
 
-def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any = None) -> Rows:
+def rollout(
+    learner: Learner | str, losses: Rows, *, key: Key = None, start: Any = None, prior: Any = None
+) -> Rows:
     r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
 
     Computes in jax's default float, float32, or float64 inside `jax.enable_x64(True)`. Outside of `jit`, `vmap` and
@@ -40,6 +43,7 @@ def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any
             $\ell_{t,a_t}$ only.
         start: the policy of round 1, by default the learner's own choice: probabilities, an action's index,
             `"random"` or `"random(7)"`; see `as_start` and `Learner.starting_at`.
+        prior: the distribution that the learner's weights begin from, given as `start` is; see `Learner.with_prior`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader
@@ -50,11 +54,12 @@ def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any
     checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
     checks.finite("losses", losses)
     learner = as_learner(learner)
-    start = as_start(start, np.shape(losses)[1])
-    check_key([learner], key)
-    if start is not None:
-        learner = learner.starting_at(start)
     rounds, actions = np.shape(losses)
+    check_key([learner], key)
+    if prior is not None:
+        learner = learner.with_prior(as_start(prior, actions, name="prior"))
+    if start is not None:
+        learner = learner.starting_at(as_start(start, actions))
     if runs_in_python([learner], losses, key):
         rows = [jnp.asarray(row, float) for row in np.asarray(losses)]
         played = play_in_python([learner], given_losses, [actions], rounds, rows, key)
@@ -64,7 +69,9 @@ def rollout(learner: Learner | str, losses: Rows, *, key: Key = None, start: Any
     environment = Partial(given_losses)
     losses = np.asarray(losses)
     parts = play_in_calls((learner,), environment, (actions,), rounds, losses, key, policy_of)
-    return np.concatenate(list(parts))
+    policies = np.concatenate(list(parts))
+    check_policies([learner], [policies])
+    return policies
 
 
 def given_losses(_: Vectors, row: Float[Array, "d"]) -> Vectors:

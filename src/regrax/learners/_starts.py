@@ -40,11 +40,7 @@ class _Starting(Learner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
         check_prior(self.start, actions)
-        base = self.base.init(actions, rounds, key=key)
-        # a learner that keeps its policy in its state looks there for what it played
-        if "policy" in getattr(base, "_fields", ()):
-            base = base._replace(policy=jnp.asarray(self.start, float))
-        return First(base, jnp.ones((), bool))
+        return First(self.base.init(actions, rounds, key=key), jnp.ones((), bool))
 
     def policy(self, state: First) -> Float[Array, "d"]:
         own = self.base.policy(state.base)

@@ -102,10 +102,14 @@ def _grid(actions: int, size: int) -> list[Float[np.ndarray, "G d"]]:
 def _play_from(
     game: Game, learners: Any, starts: Sequence[Float[np.ndarray, "S d"]], rounds: int
 ) -> list[Float[np.ndarray, "S T d"]]:
-    """The policies of both players, from many starts at once."""
+    """The policies of both players, from many starts at once: priors where every learner has one."""
+    players = seated_learners(game, learners)
+    has_priors = all(player.has_prior for player in players)
 
     def one(*start: Any) -> Any:
-        return play(game, learners, rounds, start=start).policies
+        if has_priors:
+            return play(game, players, rounds, prior=start).policies
+        return play(game, players, rounds, start=start).policies
 
     return [np.asarray(side) for side in jax.jit(jax.vmap(one))(*map(np.asarray, starts))]
 
