@@ -37,6 +37,8 @@ from regrax.specs import as_game
 
 Reduce = Literal["max", "sum", "none"]
 Gaps = Float[Any, "*N"] | np.floating
+NAMES = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
+_FROM_GAINS = {"cce_gap": external_of, "ce_gap": internal_of, "swap_gap": swap_of}
 MAX_NUMBERS = 1 << 22
 """Numbers of product distributions that are held at once."""
 
@@ -107,25 +109,33 @@ def ce_dist(joint: Any, game: Game | str) -> Gaps:
     return swap_gap(joint, game, "sum")
 
 
-def joint_gaps(joint: Any, game: Game | str) -> dict[str, Any]:
-    """All four gaps, max over players.
+def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> dict[str, Any]:
+    """Several gaps at once, max over players.
+
+    Args:
+        joint: a distribution over joint actions.
+        game: the game, or its spec.
+        names: of the gaps, by default all four.
 
     >>> import jax.numpy as jnp
     >>> from regrax.games import weighted_rps
     >>> {name: float(gap) for name, gap in joint_gaps(jnp.full((3, 3), 1 / 9), weighted_rps()).items()}
     {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
     """
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        raise ValueError(f"names must be among {', '.join(NAMES)}, got {unknown[0]!r}")
     game = as_game(game)
     joint = _checked(joint, game)
-    per_player = [_correlated_gaps(_gains(joint, game, n)) for n in range(joint.ndim)]
-    found = _nash(joint, game), *zip(*per_player, strict=True)
-    names = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
-    return dict(zip(names, map(_largest, found), strict=True))
-
-
-def _correlated_gaps(gains: Any) -> tuple[Any, Any, Any]:
-    best = gains.max(1)  # of each action told, for the CE and the swap gap alike
-    return external_of(gains), best.max(), best.sum()
+    gaps: dict[str, list[Any]] = {name: [] for name in names}
+    if "nash_gap" in gaps:
+        gaps["nash_gap"] = _nash(joint, game)
+    kinds = {name: of for name, of in _FROM_GAINS.items() if name in gaps}
+    if kinds:
+        for gains in _all_gains(joint, game):
+            for name, of in kinds.items():
+                gaps[name].append(of(gains))
+    return {name: _largest(per_player) for name, per_player in gaps.items()}
 
 
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
