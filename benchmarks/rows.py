@@ -45,6 +45,18 @@ def _hedge(actions: int, rounds: int, sides: Mapping[str, Any], **needed: float)
     return Row(name, "hedge", arguments, everyone, needed, limit.hedge(actions))
 
 
+def _weighted_rps(rounds: int, times: int, share: float) -> Row:
+    arguments = {"rounds": rounds, "step": 0.4479, "times": times}
+    name = f"weighted-rps, {rounds:,} rounds"
+    return Row(name, "weighted_rps", arguments, {OURS: {}, "plain": {}}, {"plain": share})
+
+
+def _rollout(rounds: int, times: int, share: float) -> Row:
+    arguments = {"actions": 3, "rounds": rounds, "step": 0.4479, "times": times}
+    name = f"rollout, 3 actions, {rounds:,} rounds"
+    return Row(name, "rollout", arguments, {OURS: {}, "plain": {}}, {"plain": share})
+
+
 def _blum_mansour(
     actions: int, rounds: int, sides: Mapping[str, Any], bits: int = 32, **needed: float
 ) -> Row:
@@ -85,8 +97,13 @@ def rows() -> list[Row]:
     """All of them; the limits are measured when this is called."""
     three = {"actions": 10, "rounds": 5000, "step": _step(10, 5000), "players": 3}
     return [
-        _hedge(10, 10_000, {"noregret": {}, "pyol": {}, "liteefg": {}},
-               numpy=15, noregret=15, pyol=15, liteefg=1),
+        _weighted_rps(20, 200, 1 / 3),
+        _weighted_rps(1000, 100, 1 / 1.25),
+        _weighted_rps(8000, 20, 1 / 1.25),
+        _rollout(20, 200, 1 / 3),
+        _rollout(1000, 100, 1 / 1.25),
+        _hedge(10, 10_000, {"user": {}, "plain": {}, "noregret": {}, "pyol": {}, "liteefg": {}},
+               user=1 / 1.1, plain=1 / 1.25, numpy=8, noregret=15, pyol=15, liteefg=1),
         _hedge(100, 5000, {"noregret": {}, "pyol": {}, "liteefg": {"rounds": 300}},
                numpy=2, noregret=2, pyol=2, liteefg=1),
         _hedge(1000, 200, {"numpy, one table": {"one_table": True}, "noregret": {}, "pyol": {}},
@@ -106,7 +123,7 @@ def rows() -> list[Row]:
         Row("fictitious play 10x10", "fictitious_play", {"actions": 10, "rounds": 2000},
             {OURS: {}, "quantecon": {}}, limit=limit.hedge(10), tolerance=None),
         Row("gaps of joint play 100x100", "gaps", {"actions": 100},
-            {OURS: {}, "numpy": {}, "numpy, float64": {"bits": 64}}, {"numpy": 1}, limit.gaps(100)),
+            {OURS: {}, "numpy, float64": {"bits": 64}}, {"numpy, float64": 0.9}, limit.gaps(100)),
         _training("linear", "linear attention", 3072, 50, torch=6),
         _training("deep", "transformer (2 layers, width 32)", 256, 10, torch=2.2),
         _wide(),

@@ -15,6 +15,8 @@ from typing import Any
 HERE = Path(__file__).parent
 PEERS = Path(os.environ.get("REGRAX_BENCH_PYTHON", HERE.parent / ".venv-bench/bin/python"))
 OURS = "regrax"
+WITH_JAX = ("plain", "user")
+"""Sides that run in our environment."""
 # one thread and one core are inherited from this process; that freed memory is kept is not
 SETTLED = {
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
@@ -30,7 +32,7 @@ class Side:
     """
 
     def __init__(self, name: str, tree: Path | None = None) -> None:
-        python = sys.executable if name == OURS else str(PEERS)
+        python = sys.executable if name in (OURS, *WITH_JAX) else str(PEERS)
         benchmarks = HERE if tree is None else tree / "benchmarks"
         command = [python, str(benchmarks / "sides" / f"{name}_side.py")]
         pipe = subprocess.PIPE

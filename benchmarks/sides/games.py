@@ -6,6 +6,12 @@ from numpy.typing import NDArray
 COMPARED = 50  # the round whose policies must agree; later on rounding grows apart, as the dynamics do not forget it
 
 
+def weighted_rps(dtype: type = float) -> NDArray:
+    """The paper's game."""
+    table = np.array([[0, -1, 2], [1, 0, -3], [-2, 3, 0]], dtype) / dtype(3)
+    return np.stack([table, -table])
+
+
 def payoffs(actions: int, players: int = 2, seed: int = 0) -> NDArray[np.float64]:
     """Payoffs of all players, `(players, actions, ...)`: zero-sum for two, independent for more."""
     rng = np.random.default_rng(seed)

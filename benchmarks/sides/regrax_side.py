@@ -43,6 +43,31 @@ def _shown(played: rx.Trajectory, where: Any) -> list:
     return policies[where].ravel().tolist() if policies.shape[-2] > COMPARED else []
 
 
+def play_weighted_rps(rounds: int, step: float, times: int) -> Callable[[], list]:
+    """Self-play of the paper's game."""
+    game, learner = rx.games.weighted_rps(), rx.Hedge(step)
+
+    def run() -> list:
+        for _ in range(times):
+            played = rx.play(game, [learner, learner], rounds)
+        return _shown(played, np.s_[COMPARED])
+
+    return run
+
+
+def rollout(actions: int, rounds: int, step: float, times: int) -> Callable[[], list]:
+    """Hedge on given losses."""
+    losses = np.random.default_rng(0).random((rounds, actions), np.float32)
+    learner = rx.Hedge(step)
+
+    def run() -> list:
+        for _ in range(times):
+            policies = rx.rollout(learner, losses)
+        return policies[-1].tolist()
+
+    return run
+
+
 def blum_mansour(**arguments: Any) -> Callable[[], list]:
     """Play, after a check that every round's policy is a fixed point to the residual asked for."""
     run = play(lambda step: rx.BlumMansour(rx.Hedge(step)), **arguments)
@@ -166,6 +191,8 @@ if __name__ == "__main__":
         {
             "hedge": lambda **arguments: play(rx.Hedge, **arguments),
             "hedge_of_many": lambda **arguments: play(rx.Hedge, **arguments),
+            "weighted_rps": play_weighted_rps,
+            "rollout": rollout,
             "blum_mansour": blum_mansour,
             "regret_matching": lambda **arguments: play(
                 lambda _: rx.RegretMatching(), step=0.0, **arguments

@@ -127,6 +127,7 @@ def test_a_prior_is_refused_where_there_is_none(as_users_run_it):
         rx.play(matching_pennies(), "hedge(0.3)", 5, prior=[[0.5, 0.6], None])
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
 @pytest.mark.parametrize(
     ("learner", "size"),
     [("hedge(0.5)", 1e39), ("optimistic_hedge(1e30)", 1e9), ("regret_matching()", 3e38)],

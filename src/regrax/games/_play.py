@@ -1,6 +1,6 @@
 r"""Repeated play: every player a learner, the game the environment that turns what is played into losses."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, overload
 
@@ -106,23 +106,9 @@ def play(
     elif is_traced(game.payoffs, players, key):
         rows = _traced(game.loss_tables, players, rounds, key)
     else:
-        parts = _in_calls(game.loss_tables, players, game.sizes, rounds, key, on_progress)
-        if keep == "summary":
-            joint = np.zeros(game.sizes)
-            for part in parts:
-                check_policies(players, part.policies)
-                joint += joint_sum(part.played)
-            return summary_of(joint / rounds, game, rounds)
-        rows = _concatenate(list(parts))
-        check_policies(players, rows.policies)
+        return _in_calls(game, players, rounds, key, keep, on_progress)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
-
-
-def _concatenate(parts: list[Round]) -> Round:
-    if len(parts) == 1:
-        return parts[0]
-    return jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
 
 
 def seated_learners(
@@ -169,20 +155,35 @@ def _traced(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key
 
 
 def _in_calls(
-    tables: Tables,
+    game: Game,
     learners: tuple[Learner, ...],
-    sizes: tuple[int, ...],
     rounds: int,
     key: Key,
+    keep: Keep,
     on_progress: Callable[[int, int], None] | None,
-) -> Iterator[Round]:
+) -> Trajectory | Summary:
+    environment = Partial(game_losses, game.loss_tables)
+    joint = np.zeros(game.sizes)
+    parts = []
     done = 0
-    environment = Partial(game_losses, tables)
-    for part in play_in_calls(learners, environment, sizes, rounds, key=key):
-        yield part
-        done += len(part.policies[0])
+    for part in play_in_calls(learners, environment, game.sizes, rounds, key=key):
+        count = len(part.policies[0])
+        products = joint_sum(part.played)
+        if not abs(products.sum() - count) < 0.5:  # a policy is missing, or not a number
+            check_policies(learners, part.policies, done)
+        joint += products
+        done += count
+        if keep == "all":
+            parts.append(part)
         if on_progress is not None:
             on_progress(done, rounds)
+    joint /= rounds
+    if keep == "summary":
+        return summary_of(joint, game, rounds)
+    rows = parts[0]
+    if len(parts) > 1:
+        rows = jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
+    return Trajectory(*rows, joint.astype(rows.policies[0].dtype))
 
 
 def _in_python(

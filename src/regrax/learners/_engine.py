@@ -198,7 +198,7 @@ def play_in_calls(
         part = None if rows is None else _padded(rows[first : first + count], capacity)
         span = (first, count)
         # what is played has values even where all of it is inside of a `jit`
-        with jax.ensure_compile_time_eval(), np.errstate(over="ignore"):
+        with jax.ensure_compile_time_eval():
             if rounds <= capacity:
                 kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
             else:
@@ -326,17 +326,25 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
             )
 
 
-def check_policies(learners: Sequence[Learner], policies: Sequence[np.ndarray]) -> None:
-    """Raise if a learner played a policy that is not finite or, on the simplex, not a distribution."""
+def check_policies(
+    learners: Sequence[Learner], policies: Sequence[np.ndarray], first: int = 0
+) -> None:
+    """Raise if a learner played a policy that is not finite or, on the simplex, not a distribution.
+
+    Args:
+        learners: one per player.
+        policies: of shape `(T, d)`, one per player.
+        first: rounds played before these.
+    """
     for learner, rows in zip(learners, policies, strict=True):
         sums = rows @ np.ones(rows.shape[1], rows.dtype)
         expected = 1 if isinstance(learner.domain, Simplex) else sums
         with np.errstate(invalid="ignore"):
             good = np.abs(sums - expected) < checks.TOLERANCE  # false for nan and inf
         if not good.all():
-            number = int(np.argmin(good)) + 1
+            bad = int(np.argmin(good))
             raise ValueError(
-                f"{learner} played {rows[number - 1]} in round {number}: its losses or its step size are too large "
+                f"{learner} played {rows[bad]} in round {first + bad + 1}: its losses or its step size are too large "
                 f"for {rows.dtype}; rescale them, or compute in jax.enable_x64(True)"
             )
 
