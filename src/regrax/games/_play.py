@@ -106,7 +106,10 @@ def play(
     elif is_traced(game.payoffs, players, key):
         rows = _traced(game.loss_tables, players, rounds, key)
     else:
-        return _in_calls(game, players, rounds, key, keep, on_progress)
+        try:
+            return _in_calls(game, players, rounds, key, keep, on_progress)
+        except jax.errors.TracerArrayConversionError:  # inside of a `jit` of something else
+            rows = _traced(game.loss_tables, players, rounds, key)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
 
@@ -183,7 +186,8 @@ def _in_calls(
     rows = parts[0]
     if len(parts) > 1:
         rows = jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
-    return Trajectory(*rows, joint.astype(rows.policies[0].dtype))
+    joint = joint.astype(rows.policies[0].dtype)
+    return Trajectory(rows.policies, rows.losses, rows.actions, joint)
 
 
 def _in_python(

@@ -197,17 +197,15 @@ def play_in_calls(
         count = min(capacity, rounds - first)
         part = None if rows is None else _padded(rows[first : first + count], capacity)
         span = (first, count)
-        # what is played has values even where all of it is inside of a `jit`
-        with jax.ensure_compile_time_eval():
-            if rounds <= capacity:
-                kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
-            else:
-                if states is None:
-                    states, keys = _init_players(learners, sizes, enough, key)
-                states, kept = _play_part(
-                    learners, environment, states, part, keys, span, record, capacity
-                )
-            leaves, structure = jax.tree.flatten(kept)
+        if rounds <= capacity:
+            kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
+        else:
+            if states is None:
+                states, keys = _init_players(learners, sizes, enough, key)
+            states, kept = _play_part(
+                learners, environment, states, part, keys, span, record, capacity
+            )
+        leaves, structure = jax.tree.flatten(kept)
         yield structure.unflatten([np.asarray(leaf)[:count] for leaf in leaves])
 
 

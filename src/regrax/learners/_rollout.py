@@ -66,10 +66,19 @@ def rollout(
         return np.stack([np.asarray(policy_of(round_)) for round_ in played])
     if is_traced(learner, losses, key):
         return _traced(learner, jnp.asarray(losses, float), key)
+    try:
+        return _in_calls(learner, np.asarray(losses), key)
+    except jax.errors.TracerArrayConversionError:  # inside of a `jit` of something else
+        return _traced(learner, jnp.asarray(losses, float), key)
+
+
+def _in_calls(
+    learner: Learner, losses: Float[np.ndarray, "T d"], key: Key
+) -> Float[np.ndarray, "T d"]:
     environment = Partial(given_losses)
-    losses = np.asarray(losses)
-    parts = play_in_calls((learner,), environment, (actions,), rounds, losses, key, policy_of)
-    policies = np.concatenate(list(parts))
+    rounds, actions = losses.shape
+    parts = list(play_in_calls((learner,), environment, (actions,), rounds, losses, key, policy_of))
+    policies = parts[0] if len(parts) == 1 else np.concatenate(parts)
     check_policies([learner], [policies])
     return policies
 
