@@ -84,10 +84,21 @@ def write_whole(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+TEMPORARY = ".*.[0-9]*.regrax.tmp"
+"""Pattern of the names of files that `write_whole` has not finished."""
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files in `folder` itself that a killed process of regrax left unfinished."""
+    for file in folder.glob(TEMPORARY):
+        if file.is_file() and not file.is_symlink():
+            file.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """A file aside, which takes the place of `path` when all is written."""
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.regrax.tmp")
     try:
         yield aside
         os.replace(aside, path)
@@ -102,7 +113,7 @@ def locked(file: Path) -> Iterator[bool]:
     The system releases it when its process ends, so what a killed one left is nobody's.
 
     >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / ".lock"
+    >>> file = Path(tempfile.mkdtemp()) / "lock"
     >>> with locked(file) as first, locked(file) as second:
     ...     first, second
     (True, False)
