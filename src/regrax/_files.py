@@ -48,13 +48,36 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def open_output(path: Path) -> Iterator[IO[str]]:
-    """Lines to write to an output, which is there when all of them are."""
+def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
+    """Open a new file for lines of text, or standard output for `-`.
+
+    Args:
+        path: a file that does not exist yet.
+        at_once: write lines to the file as they come; by default it appears when all are written.
+    """
     if str(path) == "-":
         yield sys.stdout
-    else:
-        with _replacing(output_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
+    elif at_once:
+        with new_file(path).open("x", encoding="utf-8") as lines:
             yield lines
+    else:
+        with _replacing(new_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
+            yield lines
+
+
+def new_file(path: Path) -> Path:
+    """Return the file to write an output to; raise ValueError if there is one already.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     new_file(Path(file.name))
+    Traceback (most recent call last):
+    ValueError: ... exists already: choose another file, or remove this one first
+    """
+    file = output_file(path)
+    if file.exists():
+        raise ValueError(f"{path} exists already: choose another file, or remove this one first")
+    return file
 
 
 def output_file(path: Path) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regrax._settings import Output, settings_of
+from regrax._settings import NewOutput, Output, settings_of
 from regrax.cli import main
 from regrax.cli._entry import COMMANDS, _command
 
@@ -80,7 +80,7 @@ HOSTILE = {
         "\x00",
     ),
 }
-HOSTILE[Output] = HOSTILE[Path]
+HOSTILE[Output] = HOSTILE[NewOutput] = HOSTILE[Path]
 CODES = (0, 1, 2)
 
 
@@ -266,6 +266,41 @@ def test_links_in_a_circle_are_one_line(tmp_path, capfd, monkeypatch):
     (tmp_path / "b.json").symlink_to("a.json")
     code, error = run("games", ["chicken", "--save", "a.json"], tmp_path, capfd, monkeypatch)
     assert (code, len(error.splitlines())) == (2, 1), error
+
+
+WRITING = {
+    "play --log": ["play", "chicken", "--learners", "uniform()", "--rounds", "2", "--log"],
+    "games --save": ["games", "chicken", "--save"],
+    "posttrain --export": ["posttrain", "model", "--out", "run", "--export"],
+}
+PICTURES = {
+    "play --plot",
+    "tournament --plot",
+    "audit --html",
+    "compare --html",
+    "explore --out",
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("place", ["mine.json", "link.json"])
+def test_data_of_others_is_never_overwritten(name, place, tmp_path, capfd, monkeypatch):
+    (tmp_path / "mine.json").write_text("42 rows")
+    (tmp_path / "link.json").symlink_to("mine.json")
+    command, *given = WRITING[name]
+    code, error = run(command, [*given, place], tmp_path, capfd, monkeypatch)
+    assert code == 2
+    assert f"{place} exists already: choose another file" in error
+    assert (tmp_path / "mine.json").read_text() == "42 rows"
+
+
+def test_every_file_that_a_command_writes_is_data_or_a_picture():
+    writes = set()
+    for name in COMMANDS:
+        for setting in settings_of(_command(name)):
+            if setting.kind in (Output, NewOutput):
+                writes.add(f"{name} --{setting.name}")
+    assert writes == WRITING.keys() | PICTURES
 
 
 @pytest.mark.parametrize("target", ["device", "pipe", "folder"])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
-from regrax._settings import Output, Positional
+from regrax._settings import NewOutput, Positional
 from regrax.cli._text import print_json, print_table, printable, read_game
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ class Games:
 
     Args:
         game: A game's spec or file, to see its payoffs.
-        save: Write the game to this .json, .npz or .nfg file.
+        save: Write the game to this .json, .npz or .nfg file, which must be new.
         json: Print one JSON object.
 
     regrax games kuhn-poker --save kuhn.nfg
     """
 
     game: Positional[str | None] = None
-    save: Output | None = None
+    save: NewOutput | None = None
     json: bool = False
 
     def run(self) -> None:

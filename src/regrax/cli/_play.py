@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regrax._settings import Output, Positional
+from regrax._settings import NewOutput, Output, Positional
 from regrax.cli._text import number, print_json, print_table, save_figure
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class Play:
         seed: Draw actions with this seed; without it every player sees expected losses.
         start: The policy of round 1, one for all seats or one for each: probabilities as in 0.2,0.8, an action,
             random(7), or own (the learner's choice).
-        log: Write a JSON line for every round and player to this file.
+        log: Write a JSON line for every round and player to this file, which must be new.
         plot: Draw gaps, regrets with their bounds, simplices and joint play to this .png, .svg or .pdf file.
         json: Print one JSON object.
 
@@ -38,7 +38,7 @@ class Play:
     episodes: int = 1
     seed: int | None = None
     start: tuple[str, ...] = ()
-    log: Output | None = None
+    log: NewOutput | None = None
     plot: Output | None = None
     json: bool = False
 
