@@ -1,5 +1,6 @@
 """Learners that are told where to start."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,10 +10,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regrax.learners._base import (
     BanditLearner,
+    Bound,
     Feedback,
     HostLearner,
     Key,
     Learner,
+    Rounds,
     State,
     as_base,
     as_prior,
@@ -58,6 +61,25 @@ class _Starting(Learner):
 
     def starting_at(self, start: Any) -> Learner:
         return self.base.starting_at(start)
+
+    @property
+    def regret(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The kind of regret that the base is made for."""
+        return self.base.regret
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        """The bound of the base, and what another policy in round 1 can cost."""
+        base = self.base
+        if base.bound(actions, rounds, width, largest) is None:
+            return None
+        if "policy" in getattr(base.init(actions, 1), "_fields", ()) and hasattr(base, "prior"):
+            base = replace(base, prior=self.start)  # pyright: ignore[reportCallIssue]
+        bound = base.bound(actions, rounds, width, largest)
+        # replaced action by action, both the start and the base's own policy can differ by a width
+        policies = 2 if self.regret == "swap" else 1
+        return None if bound is None else bound + policies * (largest or width)
 
 
 class Started(_Starting):

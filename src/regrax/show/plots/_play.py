@@ -9,7 +9,7 @@ from matplotlib.colors import Normalize
 
 from regrax import regret
 from regrax.games import Game, Trajectory, running_gaps, seated_learners
-from regrax.learners import BanditLearner, Learner
+from regrax.learners import BanditLearner, HostLearner, Learner
 from regrax.show.plots._curves import Curve, Rounds, draw_curves, draw_gaps
 from regrax.show.plots._panels import draw_simplex, draw_table, known_nash, title_of
 from regrax.show.plots._style import LINES, Figure, in_math, short, shown_rounds
@@ -18,6 +18,7 @@ from regrax.specs import as_game
 PANELS_PER_ROW = 3
 MAX_SIMPLICES = 4
 MAX_WIDE_CELLS = 8  # columns that leave room for three digits
+ROUNDING = 1e-5  # of a policy in single precision
 MAX_DRAWN_ACTIONS = 200  # rows or columns of joint play that is drawn
 
 
@@ -65,21 +66,36 @@ def _draw_rounds(
 def _regret(
     game: Game, player: int, learner: Learner, trajectory: Trajectory, rounds: Rounds
 ) -> Curve:
-    """The kind of regret that the learner is made for, and its bound for this game's payoffs."""
+    """The kind of regret that the learner is made for, and its bound on the losses of this play."""
+    learner = _as_played(learner, trajectory.policies[player], trajectory.rounds)
     running = getattr(regret, f"running_{learner.regret}_regret")
     values = running(trajectory.played[player], trajectory.losses[player], rounds)
     kind = "" if learner.regret == "external" else f", {learner.regret}"
-    width = _width(game, player, learner)
+    width = _width(game, player, learner, trajectory.losses[player])
     bound = None if width is None else learner.bound(game.sizes[player], rounds, width)
-    return Curve(f"{game.players[player]}{kind}", values, bound)
+    drawn = trajectory.actions is not None
+    return Curve(f"{game.players[player]}{kind}", values, bound, drawn)
 
 
-def _width(game: Game, player: int, learner: Learner) -> float | None:
-    """What losses of a round span at most; for bandits, whose bounds ask for losses from 0 up, the largest loss."""
-    losses = -np.asarray(game.own(player))
-    if isinstance(learner, BanditLearner):
-        return float(losses.max()) if losses.min() >= 0 else None
-    return float(np.ptp(losses, axis=0).max())
+def _as_played(learner: Learner, policies: Float[np.ndarray, "T d"], rounds: int) -> Learner:
+    """Return the learner with the start that it was played from, which round 1 shows."""
+    if isinstance(learner, HostLearner):
+        return learner
+    first = np.asarray(policies[0], float)
+    own = learner.policy(learner.init(len(first), rounds))
+    if np.allclose(own, first, atol=ROUNDING):
+        return learner
+    return learner.starting_at(first / first.sum())
+
+
+def _width(
+    game: Game, player: int, learner: Learner, losses: Float[np.ndarray, "T d"]
+) -> float | None:
+    """The largest range of a round's losses; for bandits the largest loss of the game, if none is negative."""
+    if isinstance(learner, BanditLearner):  # bounds in expectation need one that play cannot exceed
+        costs = -np.asarray(game.own(player))
+        return float(costs.max()) if costs.min() >= 0 else None
+    return float(np.ptp(np.asarray(losses), axis=1).max())
 
 
 def _draw_joint(axes: Axes, game: Game, joint: Float[np.ndarray, "n m"]) -> None:
