@@ -58,7 +58,7 @@ def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
     if str(path) == "-":
         yield sys.stdout
     elif at_once:
-        with new_file(path).open("x", encoding="utf-8") as lines:
+        with naming(path), new_file(path).open("x", encoding="utf-8") as lines:
             yield lines
     else:
         with _replacing(new_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
@@ -123,10 +123,28 @@ def _replacing(path: Path) -> Iterator[Path]:
     """A file aside, which takes the place of `path` when all is written."""
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.regrax.tmp")
     try:
-        yield aside
-        os.replace(aside, path)
+        with naming(path):
+            yield aside
+            os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Name the file in errors of the system that name none, such as a full disk.
+
+    >>> with naming("log.jsonl"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'log.jsonl'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextlib.contextmanager

@@ -3,8 +3,10 @@
 Here in this process; `test_in_processes_of_their_own` runs a sample as a person would and watches time and memory.
 """
 
+import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import MISSING
@@ -125,7 +127,9 @@ def run(name, given, folder, capfd, monkeypatch):
         main([name, *given])
     except SystemExit as stop:
         code = stop.code
-    return code, capfd.readouterr().err
+    out, error = capfd.readouterr()
+    assert "\x1b" not in out + error, given
+    return code, error
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,6 @@ def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch
             assert error.startswith("regrax: error: "), (given, error)
             assert len(error.splitlines()) == 1, (given, error)
             assert len(error) < 1500, given
-            assert "\x1b" not in error, given
 
 
 SERVER = """
@@ -259,6 +262,49 @@ def test_a_learner_that_cannot_be_is_refused(learner, tmp_path, capfd, monkeypat
     code, error = run("play", given, tmp_path, capfd, monkeypatch)
     assert code == 2, error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["explore", "sweep", "train", "reproduce"])
+def test_no_path_that_is_printed_moves_the_cursor(name, folder, capfd, monkeypatch):
+    place = BASE[name].index("--out") + 1
+    given = [*BASE[name]]
+    given[place] = f"x\x1b[31m{given[place]}"
+    if name == "reproduce":
+        given += ["--actions", "2", "--horizon", "3"]
+    assert run(name, given, folder, capfd, monkeypatch)[0] == 0
+    assert (folder / given[place]).exists()
+
+
+@contextlib.contextmanager
+def small_files(most):
+    """Let no file grow beyond so many bytes: a disk that is full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+FULL = {
+    "games --save": (["games", "chicken", "--save", "x.json"], "x.json"),
+    "play --log": (["play", *BASE["play"], "--rounds", "50", "--log", "x.jsonl"], "x.jsonl"),
+    "play --plot": (["play", *BASE["play"], "--plot", "x.png"], "x.png"),
+    "explore --out": (["explore", "--out", "x.html"], "x.html"),
+    "train --out": (["train", *BASE["train"]], "run/"),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_full_disk_names_the_file(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, file = FULL[name]
+    with small_files(100), pytest.raises(SystemExit, match="2"):
+        main(command)
+    error = capsys.readouterr().err
+    assert f"{file}" in error
+    assert "File too large" in error
+    assert error.count("\n") == 1
 
 
 def test_links_in_a_circle_are_one_line(tmp_path, capfd, monkeypatch):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
 from regrax._settings import NewOutput, Positional
-from regrax.cli._text import print_json, print_table, printable, read_game
+from regrax.cli._text import print_json, print_table, read_game, say
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -72,12 +72,12 @@ def _print(game: "Game", about: About) -> None:
         print(f"{left_out} more joint actions; --json prints all")
     for text in (about.summary, about.rule, game.comment):
         if text:
-            print(printable(text))
+            say(text)
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
     if about.reference:
-        print(f"Reference: {about.reference}")
+        say(f"Reference: {about.reference}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from regrax._settings import NewOutput, Output, Positional
-from regrax.cli._text import number, print_json, print_table, save_figure
+from regrax.cli._text import number, print_json, print_table, save_figure, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,7 +182,7 @@ def _print(result: dict[str, Any]) -> None:
     for player in result["players"]:
         if counts := player.get("answers"):
             read = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
-            print(f"answers of {player['player']} were read by: {read}")
+            say(f"answers of {player['player']} were read by: {read}")
     gaps = [
         ("CCE", "cce_gap"),
         ("CE, pairwise", "ce_gap"),

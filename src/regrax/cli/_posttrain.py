@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from regrax import llm
 from regrax._settings import Folder, NewOutput, Positional
-from regrax.cli._text import Bars, number, print_json, print_table
+from regrax.cli._text import Bars, number, print_json, print_table, say
 
 if TYPE_CHECKING:
     from regrax.experiments import OnProgress
@@ -175,8 +175,8 @@ class PostTrain:
             [f"perplexity on {language.text}", f"{language.before:.4g}", f"{language.after:.4g}"],
         ]
         print_table(("language", "before", "after"), rows)
-        print(f"KL from the model before, a token: {language.kl:.4g}")
-        print(f"the model is in {self.out / 'model'}, the page in {self.out / 'report.html'}")
+        say(f"KL from the model before, a token: {language.kl:.4g}")
+        say(f"the model is in {self.out / 'model'}, the page in {self.out / 'report.html'}")
         return None
 
 

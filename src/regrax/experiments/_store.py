@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from regrax._files import TEMPORARY, locked, read_limited, remove_unfinished, write_whole
+from regrax._files import TEMPORARY, locked, naming, read_limited, remove_unfinished, write_whole
 
 R = TypeVar("R")
 LOCK = ".regrax.lock"
@@ -165,7 +165,7 @@ class RunFolder:
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics, on disk before a state that counts on it."""
-        with self.metrics.open("a") as file:
+        with naming(self.metrics), self.metrics.open("a") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())

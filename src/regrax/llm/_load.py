@@ -5,6 +5,7 @@ and its tokenizer is tried first where it can use ten seconds and 1 GiB at most.
 """
 
 import contextlib
+import errno
 import json
 import os
 import socket
@@ -17,8 +18,10 @@ from urllib.parse import urlparse
 import huggingface_hub
 import torch
 import transformers
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from regrax import _checks as checks
 from regrax._files import MAX_TEXT_BYTES, read_limited
 from regrax.llm._bounded import TOKENIZE, bounded
 from regrax.llm._config import one_of
@@ -173,8 +176,16 @@ def save_model(folder: str | Path, model: Any, tokenizer: Any, task: Task) -> No
         tokenizer: with `save_pretrained`.
         task: written beside it as `task.json`.
     """
+    checks.instance("folder", folder, str | Path, "a path")
+    checks.instance("task", task, Task, "a Task")
+    for name, part in (("model", model), ("tokenizer", tokenizer)):
+        if not hasattr(part, "save_pretrained"):
+            raise ValueError(f"{name} must have save_pretrained, got {type(part).__name__}")
     with quiet():
-        model.save_pretrained(str(folder))
+        try:
+            model.save_pretrained(str(folder))
+        except SafetensorError as error:
+            raise OSError(errno.EIO, str(error), str(folder)) from None
         tokenizer.save_pretrained(str(folder))
     task.save(Path(folder) / "task.json")
 
