@@ -5,7 +5,7 @@ distribution solves $\pi = P\pi$. See `docs/conventions.md`.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jax import lax
 from jax.custom_batching import custom_vmap
 from jaxtyping import Array, Float, Int
 
-from regrax import _fast_paths as fast_paths
+from regrax import _checks as checks, _fast_paths as fast_paths
 
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
 
@@ -58,6 +58,7 @@ def stationary(
 
     Reference: Grassmann, Taksar, Heyman (1985), Regenerative analysis and steady state distributions.
     """
+    matrix = _square(matrix)
     if tolerance is None:
         tolerance = 1e-10 if matrix.dtype == jnp.float64 else 1e-6
     steps = max(64, 4 * len(matrix)) if max_iterations is None else max_iterations
@@ -211,6 +212,7 @@ def power_iteration(
     >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()
     [0.2857, 0.7143]
     """
+    matrix = _square(matrix)
     d = len(matrix)
     start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
     found = _powers(matrix, start, tolerance, max_iterations)
@@ -252,6 +254,14 @@ def products(matrices: Float[Array, "d m n"], vectors: Float[Array, "m #n"]) -> 
     return jnp.asarray(sum(matrices[:, j] * vectors[j : j + 1] for j in range(len(vectors))))
 
 
+def _square(matrix: Any) -> Float[Array, "d d"]:
+    """Return the matrix as an array; raise unless it is square."""
+    matrix = jnp.asarray(matrix)
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0
+    checks.shape("matrix", matrix, "(d, d)", square)
+    return matrix
+
+
 @jax.jit
 def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
@@ -262,6 +272,8 @@ def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
 
     Reference: Held, Wolfe, Crowder (1974), Validation of subgradient optimization.
     """
+    point = jnp.asarray(point)
+    checks.shape("point", point, "(d,)", point.ndim == 1 and point.size > 0)
     descending = jnp.sort(point)[::-1]
     counts = jnp.arange(1, point.size + 1, dtype=point.dtype)
     thresholds = (jnp.cumsum(descending) - 1) / counts

@@ -79,6 +79,9 @@ def joint_play(played: Sequence[Any]) -> Float[Any, "*d"]:
     >>> joint_play([np.eye(2), np.eye(2)]).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """
+    if len(played) == 0 or any(np.ndim(part) != 2 for part in played):
+        shapes = [np.shape(part) for part in played]
+        raise ValueError(f"played must be policies of shape (T, d) for each player, got {shapes}")
     if not checks.are_concrete(played):
         return _traced_sum(played) / len(played[0])
     rows = [np.asarray(part) for part in played]

@@ -151,6 +151,7 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
     >>> gaps["cce_gap"].tolist()
     [0.1111, 0.1111, 0.1111]
     """
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
     played = trajectory.played
     ends = np.arange(1, trajectory.rounds + 1) if rounds is None else np.asarray(rounds)
     counts = ends.astype(played[0].dtype)

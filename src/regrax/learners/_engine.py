@@ -273,6 +273,8 @@ def at_most(rounds: int) -> int:
 
 def check_key(learners: Sequence[Learner], key: Key) -> None:
     """Raise unless every learner that draws its actions has a key to draw with."""
+    if key is not None:
+        checks.random_key(key)
     for learner in learners:
         if isinstance(learner, BanditLearner) and key is None:
             raise ValueError(

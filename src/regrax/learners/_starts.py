@@ -95,11 +95,11 @@ class Started(_Starting):
         check_base(self.base)
 
 
-class StartedBandit(_Starting, BanditLearner):
+class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
     """The same for a base that sees the loss of the action it draws."""
 
 
-class StartedOnHost(_Starting, HostLearner):
+class StartedOnHost(_Starting, HostLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
     """The same for a base that runs in Python, which is not asked in round 1."""
 
     def policy(self, state: First) -> Float[Array, "d"]:

@@ -83,6 +83,8 @@ def evaluate(
     14.79
     """
     checks.at_least("sequences", sequences, 2)
+    checks.instance("objective", objective, Objective, "an objective")
+    checks.random_key(key)
     model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
@@ -183,6 +185,8 @@ def fit_step_size(
     """
     checks.at_least("horizon", horizon, 1)
     checks.at_least("sequences", sequences, 1)
+    checks.instance("model", model, TrainableLearner, "a model with parameters")
+    checks.random_key(key)
     worth = sequences * horizon * model.actions * slowness(model)
     run = compiled_for(worth, _fit_step, _three_numbers)
     step, *errors = run(model, horizon, key, sequences)

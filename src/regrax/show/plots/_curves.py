@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 from matplotlib.ticker import LogFormatter, NullLocator
 
+from regrax import _checks as checks
 from regrax.learners import Bound
 from regrax.show.plots._style import COLORS, LINES, axes_of, dress, in_math, shown_rounds
 
@@ -38,6 +39,7 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
     >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
     'round'
     """
+    checks.instance("gaps", gaps, Mapping, "a dictionary of gaps by name")
     axes = axes_of(ax, (6.4, 4.0))
     rounds = shown_rounds(max(map(len, gaps.values())))
     draw_gaps(axes, rounds, {name: np.asarray(gap)[rounds - 1] for name, gap in gaps.items()})

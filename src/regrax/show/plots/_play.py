@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from regrax import regret
+from regrax import _checks as checks, regret
 from regrax.games import Game, Trajectory, running_gaps, seated_learners
 from regrax.learners import BanditLearner, HostLearner, Learner
 from regrax.show.plots._curves import Curve, Rounds, draw_curves, draw_gaps
@@ -33,6 +33,7 @@ def plot_play(
     ['equilibrium gaps', 'regret', 'joint play']
     """
     game = as_game(game)
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
     learners = seated_learners(game, learners)
     threes = [n for n, size in enumerate(game.sizes) if size == 3][:MAX_SIMPLICES]
     titles = ["equilibrium gaps", "regret", *(game.players[n] for n in threes)]
