@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regrax import _checks as checks, _registry as registry
+from regrax import _registry as registry
 
 if TYPE_CHECKING:
     from regrax.games import Game
@@ -57,7 +57,8 @@ class Call(NamedTuple):
 
 def _parse(text: str, example: str) -> Call:
     """Read Python's grammar of calls, numbers and texts as data; whatever else it allows is refused."""
-    checks.instance("a spec", text, str, f"a text{example}")
+    if not isinstance(text, str):
+        raise ValueError(f"a spec must be a text{example}, got {text!r:.60}")
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it is longer than {MAX_CHARACTERS} characters")

@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 from regrax import _checks as checks
-from regrax.agents._expression import MAX_PATTERN_CHARACTERS, Expression
+from regrax.agents import Expression
 
 MAX_ACTIONS = 1_000
 PARSER_SECONDS = 10.0
+MAX_PARSER_CHARACTERS = 1000
 LETTERS = string.ascii_uppercase
 OPENING = (
     "You choose one of {d} options, {actions}, in each of {rounds} rounds. "
@@ -81,8 +82,8 @@ def check_part(part: str, text: Any) -> None:
 def check_parser(parser: Any) -> None:
     """Raise unless answers can be read by it."""
     try:
-        if len(parser) > MAX_PATTERN_CHARACTERS:
-            raise ValueError(f"it is longer than {MAX_PATTERN_CHARACTERS} characters")
+        if len(parser) > MAX_PARSER_CHARACTERS:
+            raise ValueError(f"it is longer than {MAX_PARSER_CHARACTERS} characters")
         groups = re.compile(_pattern(parser, "")).groups
     except (re.error, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
