@@ -150,7 +150,7 @@ def replacing(text, times):
     return [step] * times
 
 
-LARGE = replacing("ee", 40)
+LARGE = replacing("e" * 1000, 3)
 LONG = replacing("ee", 12) + replacing("e", 5000)
 
 
