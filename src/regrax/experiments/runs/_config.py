@@ -86,11 +86,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         from regrax import _checks as checks
 
-        for setting in settings_of(type(self)):
-            value = getattr(self, setting.name)
-            if setting.choices and value != setting.default and value not in setting.choices:
-                known = ", ".join(setting.choices)
-                raise ValueError(f"{setting.name} must be one of {known}, got {value!r:.60}")
+        self._check_choices()
         for name, (least, most) in LIMITS.items():
             if getattr(self, name) is not None:
                 checks.at_least(name, getattr(self, name), least, most)
@@ -101,6 +97,13 @@ class TrainConfig:
                 f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
         self.shapes()
+
+    def _check_choices(self) -> None:
+        for setting in settings_of(type(self)):
+            value = getattr(self, setting.name)
+            if setting.choices and value != setting.default and value not in setting.choices:
+                known = ", ".join(setting.choices)
+                raise ValueError(f"{setting.name} must be one of {known}, got {value!r:.60}")
 
     def shapes(self) -> "TrainableLearner":
         """The models, with the shapes of their arrays for these; raises ValueError for settings that do not fit."""
