@@ -62,10 +62,14 @@ def _curve(sizes: Sequence[int], costs: Sequence[float]) -> dict[str, Any]:
 
 def _command_costs(rounds: int) -> list[float]:
     """Processor seconds of every command, the better of two runs: the first may compile."""
-    with tempfile.TemporaryDirectory() as folder:
-        lines = [text.format(rounds=rounds, folder=folder).split() for text in COMMANDS.values()]
-        commands = [[sys.executable, "-m", "regrax", *line] for line in lines]
-        return [min(seconds(command, Path(folder)) for _ in range(2)) for command in commands]
+    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
+        costs = [_costs_in(folder, rounds) for folder in (first, second)]
+    return [min(both) for both in zip(*costs, strict=True)]
+
+
+def _costs_in(folder: str, rounds: int) -> list[float]:
+    lines = [text.format(rounds=rounds, folder=folder).split() for text in COMMANDS.values()]
+    return [seconds([sys.executable, "-m", "regrax", *line], Path(folder)) for line in lines]
 
 
 def _cost(task: str, arguments: dict[str, Any], repeats: int) -> float:

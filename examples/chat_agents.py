@@ -10,6 +10,7 @@ import json
 import random
 import re
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,4 +99,6 @@ def main(folder: Path, rounds: int = 20, episodes: int = 10) -> rx.audit.Compari
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "out/chat-agents"))
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
+    main(out)
+    print(f"logs and pages are in {out}")

@@ -1,9 +1,15 @@
 """Every kind of bad input meets one sentence that says what was expected and what it got."""
 
+import contextlib
+import inspect
+from functools import cache
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import regrax as rx
 from regrax import games
 from regrax.domains import Ball
 from regrax.games import (
@@ -18,6 +24,7 @@ from regrax.games import (
 )
 from regrax.learners import EuclideanFTRL, Hedge, InverseSqrt, PerRound, Uniform, rollout
 from regrax.regret import best_action, external_regret, swap_regret
+from regrax.show import report
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 PENNIES = games.matching_pennies()
@@ -136,3 +143,84 @@ def test_labels_of_the_wrong_kind_in_files():
         game_from_json(b'{"payoffs": [[1, 2]], "actions": [5]}')
     with pytest.raises(ValueError, match="name"):
         game_from_json(b'{"payoffs": [[1, 2]], "name": [5]}')
+
+
+@cache
+def good():
+    """Arguments by their names, for calls in which one is replaced."""
+    played = play("weighted-rps", "hedge(0.1)", 5)
+    return {
+        "actions": 3,
+        "game": "weighted-rps",
+        "horizon": 5,
+        "joint": played.joint,
+        "key": jax.random.key(0),
+        "learner": "hedge(0.1)",
+        "learners": "hedge(0.1)",
+        "losses": played.losses[0],
+        "matrix": np.eye(3),
+        "model": rx.LinearAttention.hedge(3, 0.4),
+        "objective": rx.RegretObjective(3, 5),
+        "policies": played.policies[0],
+        "rounds": 5,
+        "trajectory": played,
+    }
+
+
+BAD = (None, "", "x", 0, -1, [], [[1, 2], [3]], {}, object())
+TAUGHT = (ValueError, TypeError, OSError, ImportError)
+
+
+def required(function):
+    """The names of arguments that have no default."""
+    given = inspect.signature(function).parameters.values()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [one.name for one in given if one.default is one.empty and one.kind in named]
+
+
+@pytest.mark.parametrize("name", [name for name in rx.__all__ if name != "__version__"])
+def test_no_public_name_fails_by_accident(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    function = getattr(rx, name)
+    names = required(function) if callable(function) else []
+    for changed in names:
+        for bad in BAD:
+            given = {name: good().get(name, 1) for name in names} | {changed: bad}
+            with contextlib.suppress(*TAUGHT):
+                function(**given)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: rx.animate(good()["trajectory"], frames=0),
+            "frames must be an integer >= 1, got 0",
+        ),
+        (lambda: rx.animate(good()["trajectory"], seconds=0), "seconds must be above 0, got 0"),
+        (lambda: rx.plots.plot_phase("chicken", "hedge(0.1)", arrows=1), "arrows must be an int"),
+        (lambda: rx.plots.plot_gaps(None), "gaps must be a dictionary of gaps by name, got None"),
+        (lambda: rx.plots.plot_tournament(None), "tournament must be what round_robin returns"),
+        (lambda: report.audit_page(None, ""), "audit must be what audit_log returns, got None"),
+        (lambda: report.compare_page(None), "comparison must be what compare_logs returns"),
+        (lambda: rx.specs.parse_game([]), r"a spec must be a text.*, got \[\]"),
+        (lambda: rx.ChatAgent(None), "target must be a url or a function, got None"),
+        (lambda: rx.TrainConfig(None), "model must be one of linear, full, swap, transformer, got"),
+        (lambda: rx.TrainConfig(["linear"]), "model must be one of linear, full, swap, transf"),
+        (lambda: rx.train(None, "x"), "config must be a TrainConfig, got None"),
+        (lambda: rx.stationary(np.ones((2, 3))), r"matrix must have shape \(d, d\), got \(2, 3\)"),
+        (lambda: rx.project_simplex([]), r"point must have shape \(d,\), got \(0,\)"),
+        (lambda: rx.joint_play([]), r"played must be policies of shape \(T, d\) for each player"),
+        (lambda: games.game_to_json(None), "game must be a game, got None"),
+        (lambda: games.game_from_nfg("NFG 1 R"), "data must be the bytes of an .nfg file, got"),
+        (
+            lambda: rx.evaluate(
+                "hedge(0.1)", good()["objective"], key=good()["key"], devices=["cpu"]
+            ),
+            r"devices must be some of jax.devices\(\), got \['cpu'\]",
+        ),
+    ],
+)
+def test_the_public_names_teach(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -18,6 +18,14 @@ from regrax.games import play, weighted_rps
 KEY = jax.random.key(0)
 
 
+def test_arguments_of_save_model_in_another_order_teach(tmp_path):
+    model = LinearAttention.hedge(2, 0.5)
+    with pytest.raises(ValueError, match="path must be a path, got LinearAttention"):
+        save_model(model, tmp_path / "model")
+    with pytest.raises(ValueError, match="model must be a trained model, got 3"):
+        save_model(tmp_path / "model", 3)
+
+
 @pytest.mark.slow
 def test_a_model_is_found_by_any_of_its_names(tmp_path):
     model = Transformer(3, key=KEY, layers=2, heads=2, width=8, hidden=12)

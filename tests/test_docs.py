@@ -9,6 +9,7 @@ import tomllib
 from operator import attrgetter
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tools import jobs
 from tools.links import broken_links
@@ -100,6 +101,41 @@ def test_the_sweep_on_its_page_is_one(tmp_path):
     assert tomllib.loads(text)["seeds"] == 3
     (tmp_path / "sweep.toml").write_text(text)
     assert len(read_sweep(tmp_path / "sweep.toml")) == 3 * 3 * 2 * 2 + 3 * 3 * 2
+
+
+def test_the_page_on_sweeps_says_how_many_sequences_measure_a_cell(tmp_path):
+    (tmp_path / "sweep.toml").write_text('model = "linear"')
+    (cell,) = read_sweep(tmp_path / "sweep.toml")
+    assert f"a\nmodel is measured ({cell.sequences:,})" in PAGES["sweep"]
+
+
+def test_the_page_on_training_says_how_many_steps_there_are():
+    config = rx.TrainConfig("linear", actions=3, horizon=20)
+    assert f"{rx.sweep.completed(config).steps} steps each" in PAGES["training"]
+
+
+def test_the_page_on_dynamics_prints_what_it_says(tmp_path):
+    cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGES["dynamics"], re.M | re.S)
+    stays, leaves = (
+        np.array([line.split() for line in run(cell, tmp_path).splitlines()], float)
+        for cell in cells
+        if '"jordan"' in cell
+    )
+    assert (stays[:, 1] > 0.35).all()  # the Nash gap stays
+    assert (np.diff(stays[:, 2]) < 0).all()  # and regret per round falls
+    assert (np.diff(leaves[:, 1]) < 0).all()  # or the other way round
+    assert (leaves[:, 2] > 0.99).all()
+
+
+NAMED = re.compile(r"`(?:python )?([\w./-]+\.(?:py|mjs|js))(?:::\w+)?`")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "README"])
+def test_files_that_a_page_names_are_there(page):
+    for name in NAMED.findall(README if page == "README" else PAGES[page]):
+        folders = (ROOT, ROOT / "src" / "regrax", DOCS)
+        tests = (ROOT / "tests").rglob(name)  # which some pages name without their folders
+        assert any((folder / name).exists() for folder in folders) or any(tests), name
 
 
 def test_the_thirty_are_all_there_and_have_code():

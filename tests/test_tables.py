@@ -2,6 +2,8 @@
 
 import csv
 import io
+import itertools
+import json
 import sys
 
 import jax
@@ -44,6 +46,21 @@ def test_what_latex_would_read_is_escaped_and_what_is_missing_is_empty():
     assert r"a\_b \% & n & k \\" in table
     assert r"50 \& more &  & 0 \\" in table
     assert r"\{x\}\textbackslash{} &  & 3 \\" in table
+
+
+FORMULAS = ("=1+1", "+1+1", "-1+1", "@SUM(A1)", "\t=1", "=HYPERLINK(0)")
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_cell_of_a_csv_is_a_formula(formula, tmp_path):
+    names = {"actions": [[formula, "b"]] * 2, "players": (formula, "p")}
+    game = rx.Game(np.zeros((2, 2, 2)), **names)
+    log = tmp_path / "log.jsonl"
+    row = {"agent": formula, "action": 0, "losses": [0.0, 1.0]}
+    log.write_text("\n".join(json.dumps(row) for _ in range(3)))
+    for table in (game, rx.solve(game), rx.audit_log(log)):
+        for cell in itertools.chain(*csv.reader(io.StringIO(table.to_csv()))):
+            assert not cell.startswith(("=", "+", "@", "\t", "-1+")), cell
 
 
 def test_results_show_themselves_in_a_notebook():

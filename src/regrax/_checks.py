@@ -121,6 +121,28 @@ def at_least(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None
         raise ValueError(f"{name} must be at most {most:,}, got {_short(value)}")
 
 
+def instance(name: str, value: Any, kind: Any, expected: str) -> None:
+    """Raise unless `value` is of this type, or one of these; `expected` describes it in words.
+
+    >>> instance("path", 3, str, "a path")
+    Traceback (most recent call last):
+    ValueError: path must be a path, got 3
+    """
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be {expected}, got {_short(value)}")
+
+
+def random_key(key: Any) -> None:
+    """Raise unless `key` looks like a key of `jax.random`.
+
+    >>> random_key(7)
+    Traceback (most recent call last):
+    ValueError: key must be a key, as in jax.random.key(0), got 7
+    """
+    if not hasattr(key, "ndim"):
+        raise ValueError(f"key must be a key, as in jax.random.key(0), got {_short(key)}")
+
+
 def fits_in_memory(what: str, needed: float, hint: str) -> None:
     """Raise unless there is room for so many bytes of `what`; `hint` says what would need fewer.
 

@@ -48,13 +48,36 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def open_output(path: Path) -> Iterator[IO[str]]:
-    """Lines to write to an output, which is there when all of them are."""
+def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
+    """Open a new file for lines of text, or standard output for `-`.
+
+    Args:
+        path: a file that does not exist yet.
+        at_once: write lines to the file as they come; by default it appears when all are written.
+    """
     if str(path) == "-":
         yield sys.stdout
-    else:
-        with _replacing(output_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
+    elif at_once:
+        with naming(path), new_file(path).open("x", encoding="utf-8") as lines:
             yield lines
+    else:
+        with _replacing(new_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
+            yield lines
+
+
+def new_file(path: Path) -> Path:
+    """Return the file to write an output to; raise ValueError if there is one already.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     new_file(Path(file.name))
+    Traceback (most recent call last):
+    ValueError: ... exists already: choose another file, or remove this one first
+    """
+    file = output_file(path)
+    if file.exists():
+        raise ValueError(f"{path} exists already: choose another file, or remove this one first")
+    return file
 
 
 def output_file(path: Path) -> Path:
@@ -84,15 +107,44 @@ def write_whole(path: Path, data: bytes) -> None:
         os.fsync(file.fileno())
 
 
+TEMPORARY = ".*.[0-9]*.regrax.tmp"
+"""Pattern of the names of files that `write_whole` has not finished."""
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove the files in `folder` itself that a killed process of regrax left unfinished."""
+    for file in folder.glob(TEMPORARY):
+        if file.is_file() and not file.is_symlink():
+            file.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
     """A file aside, which takes the place of `path` when all is written."""
-    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.regrax.tmp")
     try:
-        yield aside
-        os.replace(aside, path)
+        with naming(path):
+            yield aside
+            os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Name the file in errors of the system that name none, such as a full disk.
+
+    >>> with naming("log.jsonl"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'log.jsonl'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 @contextlib.contextmanager
@@ -102,7 +154,7 @@ def locked(file: Path) -> Iterator[bool]:
     The system releases it when its process ends, so what a killed one left is nobody's.
 
     >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp()) / ".lock"
+    >>> file = Path(tempfile.mkdtemp()) / "lock"
     >>> with locked(file) as first, locked(file) as second:
     ...     first, second
     (True, False)

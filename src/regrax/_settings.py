@@ -30,16 +30,23 @@ from typing import (
     get_type_hints as hints_of,
 )
 
-from regrax._files import output_file
+from regrax._files import new_file, output_file
 
 T = TypeVar("T")
 Positional = Annotated[T, "positional"]
 """The type of a field that a command line takes without a name."""
 Output = NewType("Output", Path)
-"""The type of a file to write: whether it can be is found out before any work is done; `-` is standard output."""
+"""The type of a picture or page to write, in place of the one before.
+
+Whether it can be written is checked before any work is done; `-` is standard output.
+"""
+NewOutput = NewType("NewOutput", Path)
+"""The type of a file of data to write, which must not exist yet; `-` is standard output."""
 Folder = NewType("Folder", Path)
 """The type of a folder to write into, which may be new: a file in its place is told before any work is done."""
-METAVARS = {int: "N", float: "X", str: "TEXT", Path: "PATH", Output: "PATH", Folder: "PATH"}
+METAVARS = {int: "N", float: "X", str: "TEXT"} | dict.fromkeys(
+    (Path, Output, NewOutput, Folder), "PATH"
+)
 WORDS = {int: "an integer", float: "a number", str: "a text", Path: "a path"}
 MAX_INTEGER = 2**63
 
@@ -48,7 +55,7 @@ class Setting(NamedTuple):
     """One field of a dataclass of settings."""
 
     name: str
-    kind: Any  # of a single value: int, float, str, bool, Path, Output or Folder
+    kind: Any  # of a single value: int, float, str, bool, Path, Output, NewOutput or Folder
     choices: tuple[str, ...]
     many: bool  # whether it is a tuple of values
     positional: bool
@@ -173,7 +180,7 @@ def _add(parser: argparse.ArgumentParser, one: Setting) -> argparse.Action:
         action = "store_false" if one.default else "store_true"
         return parser.add_argument(turned, dest=one.name, action=action, **shared)
     shared |= {
-        "type": {Output: _output, Folder: _folder}.get(one.kind) or _reader(one.kind),
+        "type": PATHS.get(one.kind) or _reader(one.kind),
         "choices": one.choices or None,
         "metavar": _metavar(one),
         "nargs": "+" if one.many else "?" if one.positional and not must else None,
@@ -196,11 +203,11 @@ def _reader(kind: type) -> Callable[[str], Any]:
     return read
 
 
-def _output(text: str) -> Path:
+def _output(check: Callable[[Path], Path], text: str) -> Path:
     path = _reader(Path)(text)
     try:
         if text != "-":
-            output_file(path)
+            check(path)
     except OSError as error:
         raise argparse.ArgumentTypeError(f"cannot be written to: {error.strerror}") from None
     except ValueError as error:
@@ -214,6 +221,14 @@ def _folder(text: str) -> Path:
         if os.path.exists(part) and not os.path.isdir(part):
             raise argparse.ArgumentTypeError(f"must be a folder, got the file {part}")
     return path
+
+
+PATHS = {
+    Output: partial(_output, output_file),
+    NewOutput: partial(_output, new_file),
+    Folder: _folder,
+}
+"""How paths to write to are read."""
 
 
 def _flag(one: Setting) -> str:

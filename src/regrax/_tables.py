@@ -22,6 +22,7 @@ from regrax._files import write_output
 Columns = Mapping[str, Sequence[Any]]
 MAX_HTML_ROWS = 20
 SKETCH_POINTS = 120
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 _SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 _ESCAPED = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 
@@ -40,11 +41,22 @@ def to_csv(self: Any, path: str | Path | None = None) -> str:
     """The table as CSV, numbers in full; also written to `path` if there is one."""
     table, written = self.columns(), io.StringIO()
     rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(table)
-    rows.writerows(zip(*table.values(), strict=True))
+    rows.writerow(map(csv_cell, table))
+    rows.writerows(map(csv_cell, row) for row in zip(*table.values(), strict=True))
     if path is not None:
         write_output(Path(path), written.getvalue().encode())
     return written.getvalue()
+
+
+def csv_cell(value: Any) -> Any:
+    """Quote a text that a spreadsheet would run as a formula.
+
+    >>> [csv_cell(value) for value in ("=1+1", "hedge", "-1.5", -1.5)]
+    ["'=1+1", 'hedge', '-1.5', -1.5]
+    """
+    if isinstance(value, str) and value.startswith(FORMULAS) and not _is_number(value):
+        return f"'{value}"
+    return value
 
 
 def to_latex(self: Any, digits: int = 4) -> str:
@@ -111,6 +123,14 @@ def _cell(value: Any, digits: int) -> str:
     if isinstance(value, float):  # numpy's doubles, too
         return "" if value != value else f"{round(value, 15) + 0.0:.{digits}g}"
     return "" if value is None else _escaped(str(value))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _escaped(text: str) -> str:

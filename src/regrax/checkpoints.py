@@ -21,6 +21,7 @@ from jaxtyping import Array, Float, PyTree
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from regrax import _checks as checks
 from regrax._files import checkpoint_file as file_of, write_whole
 from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
@@ -61,6 +62,8 @@ def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
     >>> load_model(path).about["note"]
     'by hand'
     """
+    checks.instance("path", path, str | Path, "a path")
+    checks.instance("model", model, TrainableLearner, "a trained model")
     what = {"model": model.name, "settings": model.settings}
     write_whole(file_of(path), pack(model, what | about))
 

@@ -20,8 +20,6 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Int
 
-from regrax import _checks as checks
-
 Devices = Sequence[jax.Device]
 Tree = TypeVar("Tree")
 EVERYWHERE, PIECES = PartitionSpec(), PartitionSpec("pieces")
@@ -38,7 +36,8 @@ def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
     """
     if devices is None:
         return None
-    checks.at_least("devices", len(devices), 1)
+    if len(devices) == 0 or not all(isinstance(device, jax.Device) for device in devices):
+        raise ValueError(f"devices must be some of jax.devices(), got {devices!r:.100}")
     rows = len(devices) if pieces is None else math.gcd(pieces, len(devices))
     placed = np.array(devices, object).reshape(rows, -1)
     return Mesh(placed, ("pieces", "sequences"), axis_types=(AxisType.Auto,) * 2)

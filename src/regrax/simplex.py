@@ -5,7 +5,7 @@ distribution solves $\pi = P\pi$. See `docs/conventions.md`.
 """
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -58,6 +58,7 @@ def stationary(
 
     Reference: Grassmann, Taksar, Heyman (1985), Regenerative analysis and steady state distributions.
     """
+    matrix = _square(matrix)
     checks.finite("matrix", matrix)
     if tolerance is None:
         tolerance = 1e-10 if matrix.dtype == jnp.float64 else 1e-6
@@ -189,6 +190,7 @@ def power_iteration(
     >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()
     [0.2857, 0.7143]
     """
+    matrix = _square(matrix)
     d = len(matrix)
     start = jnp.full(d, 1 / d, matrix.dtype) if start is None else start
     return _powers(matrix, start, tolerance, max_iterations)
@@ -211,6 +213,14 @@ def _powers(
     return near._replace(distribution=near.distribution / near.distribution.sum())
 
 
+def _square(matrix: Any) -> Float[Array, "d d"]:
+    """Return the matrix as an array; raise unless it is square."""
+    matrix = jnp.asarray(matrix)
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0
+    checks.shape("matrix", matrix, "(d, d)", square)
+    return matrix
+
+
 def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
 
@@ -220,6 +230,8 @@ def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
 
     Reference: Held, Wolfe, Crowder (1974), Validation of subgradient optimization.
     """
+    point = jnp.asarray(point)
+    checks.shape("point", point, "(d,)", point.ndim == 1 and point.size > 0)
     checks.finite("point", point)
     return _project_simplex(point)
 

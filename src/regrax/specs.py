@@ -57,6 +57,7 @@ class Call(NamedTuple):
 
 def _parse(text: str, example: str) -> Call:
     """Read Python's grammar of calls, numbers and texts as data; whatever else it allows is refused."""
+    _check_text(text, example)
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it is longer than {MAX_CHARACTERS} characters")
@@ -70,6 +71,11 @@ def _parse(text: str, example: str) -> Call:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ValueError(f"expected {GRAMMAR}{example}, got {_short(text)}: {reason}") from None
     return call
+
+
+def _check_text(text: Any, example: str) -> None:
+    if not isinstance(text, str):
+        raise ValueError(f"a spec must be a text{example}, got {text!r:.60}")
 
 
 def _value(node: ast.expr, depth: int) -> Any:

@@ -389,6 +389,7 @@ def test_bad_specs_teach(spec, message):
         'agent("python:numpy:argmin")',
         'agent("https://x", system="Be brief.", history="bandit", temperature=0.5, max_tokens=9)',
         'agent("https://x", parsers="json,name", regex="a+")',
+        'agent("https://x", api_key_env="HOME", retries=0, prompt="$actions", shown=3)',
     ],
 )
 def test_specs_are_what_repr_prints(spec):

@@ -3,8 +3,10 @@
 Here in this process; `test_in_processes_of_their_own` runs a sample as a person would and watches time and memory.
 """
 
+import contextlib
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import MISSING
@@ -13,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regrax._settings import Output, settings_of
+from regrax._settings import NewOutput, Output, settings_of
 from regrax.cli import main
 from regrax.cli._entry import COMMANDS, _command
 
@@ -80,7 +82,7 @@ HOSTILE = {
         "\x00",
     ),
 }
-HOSTILE[Output] = HOSTILE[Path]
+HOSTILE[Output] = HOSTILE[NewOutput] = HOSTILE[Path]
 CODES = (0, 1, 2)
 
 
@@ -125,7 +127,9 @@ def run(name, given, folder, capfd, monkeypatch):
         main([name, *given])
     except SystemExit as stop:
         code = stop.code
-    return code, capfd.readouterr().err
+    out, error = capfd.readouterr()
+    assert "\x1b" not in out + error, given
+    return code, error
 
 
 @pytest.mark.parametrize(
@@ -146,7 +150,6 @@ def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch
             assert error.startswith("regrax: error: "), (given, error)
             assert len(error.splitlines()) == 1, (given, error)
             assert len(error) < 1500, given
-            assert "\x1b" not in error, given
 
 
 SERVER = """
@@ -261,11 +264,89 @@ def test_a_learner_that_cannot_be_is_refused(learner, tmp_path, capfd, monkeypat
     assert len(error.splitlines()) == 1
 
 
+@pytest.mark.parametrize("name", ["explore", "sweep", "train", "reproduce"])
+def test_no_path_that_is_printed_moves_the_cursor(name, folder, capfd, monkeypatch):
+    place = BASE[name].index("--out") + 1
+    given = [*BASE[name]]
+    given[place] = f"x\x1b[31m{given[place]}"
+    if name == "reproduce":
+        given += ["--actions", "2", "--horizon", "3"]
+    assert run(name, given, folder, capfd, monkeypatch)[0] == 0
+    assert (folder / given[place]).exists()
+
+
+@contextlib.contextmanager
+def small_files(most):
+    """Let no file grow beyond so many bytes: a disk that is full."""
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+
+
+FULL = {
+    "games --save": (["games", "chicken", "--save", "x.json"], "x.json"),
+    "play --log": (["play", *BASE["play"], "--rounds", "50", "--log", "x.jsonl"], "x.jsonl"),
+    "play --plot": (["play", *BASE["play"], "--plot", "x.png"], "x.png"),
+    "explore --out": (["explore", "--out", "x.html"], "x.html"),
+    "train --out": (["train", *BASE["train"]], "run/"),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_full_disk_names_the_file(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, file = FULL[name]
+    with small_files(100), pytest.raises(SystemExit, match="2"):
+        main(command)
+    error = capsys.readouterr().err
+    assert f"{file}" in error
+    assert "File too large" in error
+    assert error.count("\n") == 1
+
+
 def test_links_in_a_circle_are_one_line(tmp_path, capfd, monkeypatch):
     (tmp_path / "a.json").symlink_to("b.json")
     (tmp_path / "b.json").symlink_to("a.json")
     code, error = run("games", ["chicken", "--save", "a.json"], tmp_path, capfd, monkeypatch)
     assert (code, len(error.splitlines())) == (2, 1), error
+
+
+WRITING = {
+    "play --log": ["play", "chicken", "--learners", "uniform()", "--rounds", "2", "--log"],
+    "games --save": ["games", "chicken", "--save"],
+    "posttrain --export": ["posttrain", "model", "--out", "run", "--export"],
+}
+PICTURES = {
+    "play --plot",
+    "tournament --plot",
+    "audit --html",
+    "compare --html",
+    "explore --out",
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("place", ["mine.json", "link.json"])
+def test_data_of_others_is_never_overwritten(name, place, tmp_path, capfd, monkeypatch):
+    (tmp_path / "mine.json").write_text("42 rows")
+    (tmp_path / "link.json").symlink_to("mine.json")
+    command, *given = WRITING[name]
+    code, error = run(command, [*given, place], tmp_path, capfd, monkeypatch)
+    assert code == 2
+    assert f"{place} exists already: choose another file" in error
+    assert (tmp_path / "mine.json").read_text() == "42 rows"
+
+
+def test_every_file_that_a_command_writes_is_data_or_a_picture():
+    writes = set()
+    for name in COMMANDS:
+        for setting in settings_of(_command(name)):
+            if setting.kind in (Output, NewOutput):
+                writes.add(f"{name} --{setting.name}")
+    assert writes == WRITING.keys() | PICTURES
 
 
 @pytest.mark.parametrize("target", ["device", "pipe", "folder"])

@@ -54,7 +54,7 @@ def bits(folder):
             found[name] = [
                 without_seconds(json.loads(line)) for line in file.read_text().splitlines()
             ]
-        elif file.is_file() and file.name != ".lock":
+        elif file.is_file() and file.name != ".regrax.lock":
             found[name] = None
     return found
 

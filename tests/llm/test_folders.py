@@ -62,6 +62,8 @@ def test_what_cannot_be_trained_leaves_no_folder(changes, message, tmp_path):
 
 @pytest.mark.parametrize("name", ["state.safetensors", "training.json"])
 def test_a_damaged_file_is_one_line(name, tmp_path):
+    with Store(tmp_path).held():
+        pass
     (tmp_path / name).write_bytes(b"cut off")
     with pytest.raises(ValueError, match=rf"{name} is damaged"):
         train(*made(), SHORT, tmp_path)
@@ -95,6 +97,28 @@ def test_iterations_that_are_done_are_kept(tmp_path):
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1, 2, 3]
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["model"]
+
+
+def test_a_training_removes_only_its_own_iterations(tmp_path):
+    def improve(model, _):
+        return model, {"regret": 0.0}
+
+    with Store(tmp_path).held():
+        pass
+    mine = ["iteration-0", "iteration-notes", "iteration-2b", "iteration-7"]
+    for name in mine:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".draft.tmp").write_text("mine")
+    Run("test", *made(), Iterations(), tmp_path, ignore, True).iterate(improve)
+    assert all((tmp_path / name / ".draft.tmp").exists() for name in mine)
+    assert not (tmp_path / "iteration-3").exists()
+
+
+def test_a_folder_of_others_is_refused_untouched(tmp_path):
+    (tmp_path / ".draft.tmp").write_text("mine")
+    with pytest.raises(ValueError, match=r"not of regrax, such as \.draft\.tmp: choose a new"):
+        train(*made(), SHORT, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == [".draft.tmp"]
 
 
 def test_a_probability_of_zero_has_a_divergence():

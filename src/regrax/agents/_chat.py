@@ -23,6 +23,8 @@ from regrax.games import Game
 from regrax.learners import HostLearner, Key, runs_in_python
 
 _static = partial(eqx.field, static=True)
+_option = partial(_static, metadata={"option": True})
+"""A field that a spec can set."""
 MAX_SILENT = 5  # rounds in a row without a usable answer before play stops
 MAX_SECONDS = 86_400.0
 Messages = list[dict[str, str]]
@@ -72,18 +74,18 @@ class ChatAgent(HostLearner):
     """
 
     target: str | Callable[[Messages], str] = eqx.field(static=True, repr=False)
-    model: str = _static(default="default")
-    api_key_env: str | None = _static(default=None)
-    timeout: float = _static(default=30.0)
-    retries: int = _static(default=2)
-    system: str = _static(default="")
-    prompt: str = _static(default=PROMPT)
-    history: str = _static(default="full")
-    shown: int = _static(default=50)
-    temperature: float | None = _static(default=None)
-    max_tokens: int | None = _static(default=None)
-    parsers: tuple[str, ...] = _static(default=PARSERS, converter=tuple)
-    regex: str | None = _static(default=None)
+    model: str = _option(default="default")
+    api_key_env: str | None = _option(default=None)
+    timeout: float = _option(default=30.0)
+    retries: int = _option(default=2)
+    system: str = _option(default="")
+    prompt: str = _option(default=PROMPT)
+    history: str = _option(default="full")
+    shown: int = _option(default=50)
+    temperature: float | None = _option(default=None)
+    max_tokens: int | None = _option(default=None)
+    parsers: tuple[str, ...] = _option(default=PARSERS, converter=tuple)
+    regex: str | None = _option(default=None)
     game: str = _static(default="a repeated game")
     player: str = _static(default="a player")
     names: tuple[str, ...] = _static(default=(), converter=tuple)
@@ -220,8 +222,9 @@ class ChatAgent(HostLearner):
 
     def __str__(self) -> str:
         more = [json.dumps(self._label())]
-        for field in dataclasses.fields(self)[1:13]:
-            if (given := getattr(self, field.name)) != field.default:
+        for field in dataclasses.fields(self):
+            given = getattr(self, field.name)
+            if "option" in field.metadata and given != field.default:
                 text = ",".join(given) if isinstance(given, tuple) else given
                 more.append(f"{field.name}={json.dumps(text)}")
         return f"agent({', '.join(more)})"

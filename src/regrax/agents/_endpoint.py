@@ -5,6 +5,7 @@ import os
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from regrax import _checks as checks
 from regrax.agents._http import NoAnswer, post
 
 USUAL_KEY = "OPENAI_API_KEY"
@@ -25,6 +26,7 @@ class Endpoint:
     """
 
     def __init__(self, url: str, api_key_env: str | None = None) -> None:
+        checks.instance("target", url, str, "a url or a function")
         self.shown = url.partition("?")[0] + ("?***" if "?" in url else "")
         self.target, self.api_key_env = _target(url, self.shown), api_key_env
         if api_key_env is not None and not os.environ.get(api_key_env):

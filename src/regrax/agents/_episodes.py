@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import jax
 
-from regrax._files import open_output, output_file
+from regrax._files import open_log
 from regrax.agents._chat import ChatAgent
 from regrax.games import Game, Trajectory, check_rounds, play, seated_learners
 from regrax.learners import HostLearner, Key, Learner
@@ -38,7 +38,7 @@ def play_episodes(
         episodes: how many.
         key: to draw actions with; by default everyone sees expected losses.
         start: the policies of round 1, as `play` takes them.
-        log: a file for a JSON line per round and player, written before the next round begins.
+        log: a new file for a JSON line per round and player, written before the next round begins.
         first: the number of the first episode.
 
     >>> from regrax.games import matching_pennies
@@ -67,7 +67,7 @@ def _opened(log: Path | str | None, outside: bool) -> Any:
     """The log: of outside agents there from the first round on, of others when it is whole."""
     if log is None:
         return contextlib.nullcontext()
-    return output_file(Path(log)).open("w") if outside else open_output(Path(log))
+    return open_log(Path(log), at_once=outside)
 
 
 def _write(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> None:

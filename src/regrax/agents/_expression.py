@@ -11,19 +11,23 @@ import weakref
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-SEEN_CHARACTERS = 4096  # from the end of a text
+SEEN_CHARACTERS = 4096  # of a text
 MAX_PATTERN_CHARACTERS = 1000
 MAX_SLOW = 3  # matches that were killed before an expression is given up
 CHILD = """
 import json, re, sys
 for line in sys.stdin:
-    found = [None, *re.finditer(*json.loads(line))][-1]
-    print(json.dumps(found and found[min(1, len(found.groups()))]), flush=True)
+    pattern, text, which = json.loads(line)
+    found = list(re.finditer(pattern, text))
+    match = found[which] if found else None
+    print(json.dumps(match and match[min(1, len(match.groups()))]), flush=True)
 """
 
 
 class Expression:
-    r"""The last match of an expression, or of its first group, in the end of a text.
+    r"""The first or last match of an expression, or of its first group, in a text.
+
+    Of a longer text the first or last 4,096 characters are searched.
 
     >>> Expression(r"move=(\w+)").last("move=heads move=tails", seconds=5.0)
     'tails'
@@ -39,11 +43,18 @@ class Expression:
         self.pattern, self._child, self._slow = pattern, None, 0
 
     def last(self, text: str, seconds: float) -> str | None:
-        """The match, or None; raises if it is not found within the time."""
+        """Return the last match, or None; raise if it is not found within the time."""
+        return self._find(text[-SEEN_CHARACTERS:], -1, seconds)
+
+    def first(self, text: str, seconds: float) -> str | None:
+        """Return the first match, or None; raise if it is not found within the time."""
+        return self._find(text[:SEEN_CHARACTERS], 0, seconds)
+
+    def _find(self, text: str, which: int, seconds: float) -> str | None:
         if self._child is None:
             self._child = _start()
             self._end = weakref.finalize(self, _end, self._child)
-        line = _answer(self._child, json.dumps([self.pattern, text[-SEEN_CHARACTERS:]]), seconds)
+        line = _answer(self._child, json.dumps([self.pattern, text, which]), seconds)
         if line:
             return json.loads(line)
         self._end()

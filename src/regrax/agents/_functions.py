@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from regrax import _checks as checks
 from regrax.agents._values import Names, policy_of
 
 
@@ -44,6 +45,7 @@ def load(target: str) -> Callable[[Any], Any]:
     >>> load("python:numpy:argmin").__name__
     'argmin'
     """
+    checks.instance("target", target, str, "python:module:function")
     kind, _, rest = target.partition(":")
     module, _, name = rest.partition(":")
     if kind not in ("python", "chat") or not module or not name:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from regrax import _checks as checks
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.audit._accumulate import Tally, new_tally, walk_agents
 from regrax.audit._agent import AgentAudit, audit_agent
@@ -86,6 +87,7 @@ def audit_log(
     >>> audit.columns()["external_regret"]
     [1.0]
     """
+    checks.instance("layout", layout, Layout | None, "a Layout")
     log = read_usable(Path(path), callback, layout, game)
     agents = [agent for agent, _ in audit_agents(log, list(log.seats), callback)]
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from regrax._settings import Output, Positional
 from regrax.cli._logs import LogOptions, interval
-from regrax.cli._text import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table, say
 
 if TYPE_CHECKING:
     from regrax.audit import Comparison
@@ -57,7 +57,7 @@ class CompareLogs:
             write_output(self.html, compare_page(found).encode("utf-8", "replace"))
         print_json({**found.to_dict(), "failed": failed}) if self.json else _print(found)
         if failed:
-            print(f"regrax: failed: {'; '.join(failed)}", file=sys.stderr)
+            say(f"regrax: failed: {'; '.join(failed)}", error=True)
             sys.stdout.flush()
             sys.exit(FAILED)
 

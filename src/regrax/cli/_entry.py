@@ -202,7 +202,9 @@ def _flags(given: str) -> str:
 
 def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
     """One line, as for errors: where in our code it was raised is of no use to who reads it."""
-    return f"regrax: warning: {message}\n"
+    from regrax.cli._text import printable
+
+    return f"regrax: warning: {printable(str(message))}\n"
 
 
 def cache_folder() -> "Path":

@@ -26,7 +26,7 @@ class Explore:
     def run(self) -> None:
         """Write the page, or serve it until Ctrl-C."""
         from regrax._files import write_output
-        from regrax.cli._text import read_game
+        from regrax.cli._text import read_game, say
         from regrax.show.explorer import page
 
         text = page(None if self.game is None else read_game(self.game))
@@ -34,7 +34,7 @@ class Explore:
             self._serve(text)
         else:
             write_output(self.out, text.encode())
-            print(f"wrote {self.out}, {len(text.encode()) / 1000:.0f} kB")
+            say(f"wrote {self.out}, {len(text.encode()) / 1000:.0f} kB")
 
     def _serve(self, text: str) -> None:
         import webbrowser

@@ -4,14 +4,16 @@ Exit codes: 0 done; 1 a check that was asked for failed; 2 bad input; 3 peers lo
 the traceback if REGRAX_DEBUG=1; 130 Ctrl-C.
 """
 
+import errno
 import os
 import re
 import sys
 from typing import NoReturn
 
-from regrax.cli._text import printable
+from regrax.cli._text import say
 
 BAD_INPUT, DEFECT = 2, 70
+FULL = (errno.ENOSPC, errno.EFBIG)
 ENVIRONMENT = {
     "MemoryError": "there is not enough memory for these sizes",
     "RESOURCE_EXHAUSTED": "there is not enough memory for these sizes",
@@ -23,7 +25,10 @@ ENVIRONMENT = {
 def fail(error: Exception) -> NoReturn:
     """End the process with what an error that is being handled means."""
     if isinstance(error, OSError):
-        _end(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        where = error.filename
+        if error.errno in FULL:  # files that are written are named where they are
+            where = where or "standard output or a temporary file"
+        _end(f"{where}: {error.strerror}" if where else str(error))
     if isinstance(error, ValueError):
         _end(str(error))
     if os.environ.get("REGRAX_DEBUG"):
@@ -48,5 +53,5 @@ def _has_devices() -> bool:
 
 def _end(message: str, code: int = BAD_INPUT) -> NoReturn:
     short = re.sub(r"\S{300,}", lambda word: f"{word[0][:80]}...", message)
-    print(printable(f"regrax: error: {short}"), file=sys.stderr)
+    say(f"regrax: error: {short}", error=True)
     sys.exit(code)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regrax._registry import About, about_game, games
-from regrax._settings import Output, Positional
-from regrax.cli._text import print_json, print_table, printable, read_game
+from regrax._settings import NewOutput, Positional
+from regrax.cli._text import print_json, print_table, read_game, say
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -23,14 +23,14 @@ class Games:
 
     Args:
         game: A game's spec or file, to see its payoffs.
-        save: Write the game to this .json, .npz or .nfg file.
+        save: Write the game to this .json, .npz or .nfg file, which must be new.
         json: Print one JSON object.
 
     regrax games kuhn-poker --save kuhn.nfg
     """
 
     game: Positional[str | None] = None
-    save: Output | None = None
+    save: NewOutput | None = None
     json: bool = False
 
     def run(self) -> None:
@@ -72,12 +72,12 @@ def _print(game: "Game", about: About) -> None:
         print(f"{left_out} more joint actions; --json prints all")
     for text in (about.summary, about.rule, game.comment):
         if text:
-            print(printable(text))
+            say(text)
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
     if about.reference:
-        print(f"Reference: {about.reference}")
+        say(f"Reference: {about.reference}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regrax._settings import Output, Positional
-from regrax.cli._text import number, print_json, print_table, save_figure
+from regrax._settings import NewOutput, Output, Positional
+from regrax.cli._text import number, print_json, print_table, save_figure, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Play:
         start: The policy of round 1, one for all seats or one for each: probabilities as in 0.2,0.8, an action,
             random(7), or own (the learner's choice).
         prior: The distribution that a learner's weights begin from, given as start is; for learners that have one.
-        log: Write a JSON line for every round and player to this file.
+        log: Write a JSON line for every round and player to this file, which must be new.
         plot: Draw gaps, regrets with their bounds, simplices and joint play to this .png, .svg or .pdf file.
         json: Print one JSON object.
 
@@ -40,7 +40,7 @@ class Play:
     seed: int | None = None
     start: tuple[str, ...] = ()
     prior: tuple[str, ...] = ()
-    log: Output | None = None
+    log: NewOutput | None = None
     plot: Output | None = None
     json: bool = False
 
@@ -193,7 +193,7 @@ def _print(result: dict[str, Any]) -> None:
     for player in result["players"]:
         if counts := player.get("answers"):
             read = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
-            print(f"answers of {player['player']} were read by: {read}")
+            say(f"answers of {player['player']} were read by: {read}")
     gaps = [
         ("CCE", "cce_gap"),
         ("CE, pairwise", "ce_gap"),

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from regrax import llm
-from regrax._settings import Folder, Output, Positional
-from regrax.cli._text import Bars, number, print_json, print_table
+from regrax._settings import Folder, NewOutput, Positional
+from regrax.cli._text import Bars, number, print_json, print_table, say
 
 if TYPE_CHECKING:
     from regrax.experiments import OnProgress
@@ -43,7 +43,7 @@ class PostTrain:
         resume: Go on with the training in the folder, where it stopped.
         sequences: Of losses in every setting of the report.
         text: Held-out text to see lost language on.
-        export: Write rollouts of the trained model as JSON lines for other trainers.
+        export: Write rollouts of the trained model as JSON lines for other trainers, to a new file.
         json: Print one JSON object.
 
     regrax posttrain MODEL --method regret --task routes --rounds 10 --out runs/routes
@@ -72,7 +72,7 @@ class PostTrain:
     resume: bool = False
     sequences: int = 300
     text: Path | None = None
-    export: Output | None = None
+    export: NewOutput | None = None
     json: bool = False
 
     def run(self) -> None:
@@ -175,8 +175,8 @@ class PostTrain:
             [f"perplexity on {language.text}", f"{language.before:.4g}", f"{language.after:.4g}"],
         ]
         print_table(("language", "before", "after"), rows)
-        print(f"KL from the model before, a token: {language.kl:.4g}")
-        print(f"the model is in {self.out / 'model'}, the page in {self.out / 'report.html'}")
+        say(f"KL from the model before, a token: {language.kl:.4g}")
+        say(f"the model is in {self.out / 'model'}, the page in {self.out / 'report.html'}")
         return None
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regrax._settings import Folder
-from regrax.cli._text import print_json, print_table
+from regrax.cli._text import print_json, print_table, say
 from regrax.experiments.paper import ReproduceConfig
 
 OUT = Folder(Path("out/reproduction"))
@@ -43,4 +43,4 @@ class Reproduce:
             rows = [line._asdict() for line in lines]
             return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
         print_table(("quantity", "paper", "here", "exact", "verdict"), [list(one) for one in lines])
-        return print(f"{page} tells the story; {numbers} has every number")
+        return say(f"{page} tells the story; {numbers} has every number")

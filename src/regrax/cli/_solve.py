@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from regrax._settings import Positional
-from regrax.cli._text import number, print_json, print_table, read_game
+from regrax.cli._text import number, print_json, print_table, read_game, say
 
 if TYPE_CHECKING:
     from regrax.games import CorrelatedProfile, Game
@@ -112,7 +112,7 @@ class Solve:
         print_table(("player", "payoff"), [[name, number(float(paid))] for name, paid in rows])
         worst = profile.worst_deviation(self.concept)
         who = profile.explain(worst) if worst.gain > 0 else "nobody gains"
-        print(f"gap {worst.gain:.3g}: {who}")
+        say(f"gap {worst.gain:.3g}: {who}")
 
 
 def _print_joint(profile: "CorrelatedProfile", title: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regrax._settings import Folder, Positional
-from regrax.cli._text import number, print_json, print_table
+from regrax.cli._text import number, print_json, print_table, say
 
 if TYPE_CHECKING:
     from regrax.experiments.sweep import Finished, Row
@@ -72,11 +72,11 @@ class Sweep:
             return print_json({**found, "out": str(out), "rows": rows})
         _print_rows(finished.rows)
         before = f", {finished.done_before} of them before" if finished.done_before else ""
-        print(f"{len(finished.rows)} of {cells} cells are finished{before}: {out}/results.csv")
+        say(f"{len(finished.rows)} of {cells} cells are finished{before}: {out}/results.csv")
         if self.report:
-            print(f"{out}/report.html shows them")
+            say(f"{out}/report.html shows them")
         for name, error in finished.failed.items():
-            print(f"failed: {name}: {error}")
+            say(f"failed: {name}: {error}")
         return None
 
 

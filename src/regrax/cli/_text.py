@@ -132,6 +132,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def say(text: str, *, error: bool = False) -> None:
+    """Print lines for people, to standard output or error, in which nothing moves the cursor."""
+    lines = [printable(line) for line in text.split("\n")]
+    print("\n".join(lines), file=sys.stderr if error else sys.stdout)
+
+
 def number(value: float) -> str:
     """Five decimals, as tables show them; what rounds to zero has no sign."""
     return f"{round(value, 5) + 0.0:.5f}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from regrax._settings import Output
 from regrax.cli._distributed_options import Cluster
-from regrax.cli._text import print_json, print_table, save_figure
+from regrax.cli._text import print_json, print_table, save_figure, say
 
 if TYPE_CHECKING:
     from regrax.experiments.tournament import Interval, Tournament as Results
@@ -182,7 +182,7 @@ def _print(results: "Results", rank: str) -> None:
     print_table(("", "learner", *COLUMNS.values()), rows, title)
     _print_pairings(results, rank)
     for failure in results.failures:
-        print(f"failed: {' against '.join(failure.learners)} in {failure.game}: {failure.reason}")
+        say(f"failed: {' against '.join(failure.learners)} in {failure.game}: {failure.reason}")
 
 
 def _print_pairings(results: "Results", rank: str) -> None:

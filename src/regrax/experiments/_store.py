@@ -17,9 +17,20 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from regrax._files import locked, write_whole
+from regrax._files import TEMPORARY, locked, naming, read_limited, remove_unfinished, write_whole
 
 R = TypeVar("R")
+LOCK = ".regrax.lock"
+"""The file that marks a folder as one of regrax, and that a process locks while it works there."""
+RESULTS = "*-" + "[0-9a-f]" * 12 + ".json"
+CONFIGS = {
+    "training.json": set(),
+    "pieces/*/training.json": set(),
+    "sweep.json": {"cells", "failed"},
+    RESULTS: {"config", "result", "seconds"},
+    f"pieces/{RESULTS}": {"config", "result", "seconds"},
+}
+"""Files by which folders of earlier versions, which have no marker, are recognised, and the keys that they have."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +64,33 @@ class Store:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder; what a killed process left half written is removed."""
+        """Lock the folder for this process, and remove the files that a killed process left unfinished in it.
+
+        A folder that holds files of others is not touched: it raises ValueError.
+        """
+        self.check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder / ".lock") as is_free:
+        with locked(self.folder / LOCK) as is_free:
             if not is_free:
                 raise ValueError(
                     f"another process is at work in {self.folder}: wait for it, or choose another folder"
                 )
-            for file in self.folder.rglob(".*.tmp"):
-                file.unlink(missing_ok=True)
+            remove_unfinished(self.folder)
             yield
+
+    def check_folder(self) -> None:
+        """Raise ValueError if the folder holds files and regrax did not make it."""
+        if not self.folder.is_dir() or (self.folder / LOCK).is_file():
+            return
+        for pattern, keys in CONFIGS.items():
+            if any(_has_keys(file, keys) for file in self.folder.glob(pattern)):
+                return
+        for file in sorted(self.folder.iterdir()):
+            if file.name != ".lock" and not file.match(TEMPORARY):  # an earlier version's lock
+                raise ValueError(
+                    f"{self.folder} holds files that are not of regrax, such as {file.name}: "
+                    "choose a new or an empty folder"
+                )
 
     def path(self, name: str, config: Any, suffix: str = "") -> Path:
         """Where the result with these settings is kept: readable, and another for other settings."""
@@ -113,7 +141,8 @@ class RunFolder:
             yield
 
     def check_unused(self) -> None:
-        """Raise if the folder holds a run."""
+        """Raise if the folder holds a run, or files of others."""
+        Store(self.path).check_folder()
         if (self.path / "training.json").exists():
             raise ValueError(
                 f"{self.path} holds a training already: --resume goes on with it, or choose another --out"
@@ -136,7 +165,7 @@ class RunFolder:
 
     def log(self, line: Mapping[str, Any]) -> None:
         """Add a line to the metrics, on disk before a state that counts on it."""
-        with self.metrics.open("a") as file:
+        with naming(self.metrics), self.metrics.open("a") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -174,6 +203,14 @@ def _settings(file: Path) -> dict[str, Any]:
         return msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError(f"{file} is damaged: it must hold the settings of a training") from None
+
+
+def _has_keys(file: Path, keys: set[str]) -> bool:
+    """Return True if the file is a JSON object with these keys."""
+    try:
+        return keys <= msgspec.json.decode(read_limited(file), type=dict[str, Any]).keys()
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 def _value(line: str, name: str) -> float:

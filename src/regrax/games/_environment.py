@@ -39,6 +39,9 @@ def joint_play(played: Sequence[Any]) -> Float[Any, "*d"]:
     >>> joint_play([np.eye(2), np.eye(2)]).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
     """
+    if len(played) == 0 or any(np.ndim(part) != 2 for part in played):
+        shapes = [np.shape(part) for part in played]
+        raise ValueError(f"played must be policies of shape (T, d) for each player, got {shapes}")
     rounds = len(played[0])
     if rounds < 1:
         raise ValueError("joint play needs at least one round, got none")

@@ -162,6 +162,7 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
     >>> gaps["cce_gap"].tolist()
     [0.1111, 0.1111, 0.1111]
     """
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
     played = [checks.as_floats(rows) for rows in trajectory.played]
     ends = ends_of(rounds, trajectory.rounds)
     counts = ends.astype(played[0].dtype)

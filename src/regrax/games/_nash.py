@@ -44,9 +44,9 @@ def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
     return [tuple(joint) for joint in np.argwhere(np.all(best, axis=0)).tolist()]
 
 
-def is_zero_sum(game: Game) -> bool:
+def is_zero_sum(game: Game | str) -> bool:
     """Whether there are two players whose payoffs add up to the same number everywhere, up to rounding."""
-    payoffs = np.asarray(game.payoffs, float)
+    payoffs = np.asarray(as_game(game).payoffs, float)
     if len(payoffs) != 2:
         return False
     total = payoffs.sum(0)

@@ -317,6 +317,8 @@ def _update(learner: Learner, state: State, feedback: Any) -> State:
 
 def check_key(learners: Sequence[Learner], key: Key) -> None:
     """Raise unless every learner that draws its actions has a key to draw with."""
+    if key is not None:
+        checks.random_key(key)
     for learner in learners:
         if isinstance(learner, BanditLearner) and key is None:
             raise ValueError(

@@ -9,10 +9,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from regrax.learners._base import (
     BanditLearner,
+    Bound,
     Feedback,
     HostLearner,
     Key,
     Learner,
+    Rounds,
     State,
     as_base,
     as_prior,
@@ -55,6 +57,22 @@ class _Starting(Learner):
     def starting_at(self, start: Any) -> Learner:
         return self.base.starting_at(start)
 
+    @property
+    def regret(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The kind of regret that the base is made for."""
+        return self.base.regret
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        """The bound of the base, and what another policy in round 1 can cost."""
+        bound = self.base.bound(actions, rounds, width, largest)
+        if bound is None:
+            return None
+        # replaced action by action, both the start and the base's own policy can differ by a width
+        policies = 2 if self.regret == "swap" else 1
+        return bound + policies * (largest or width)
+
 
 class Started(_Starting):
     r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
@@ -69,11 +87,11 @@ class Started(_Starting):
         check_base(self.base)
 
 
-class StartedBandit(_Starting, BanditLearner):
+class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
     """The same for a base that sees the loss of the action it draws."""
 
 
-class StartedOnHost(_Starting, HostLearner):
+class StartedOnHost(_Starting, HostLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
     """The same for a base that runs in Python, which is not asked in round 1."""
 
     def policy(self, state: First) -> Float[Array, "d"]:

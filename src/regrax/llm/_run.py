@@ -13,7 +13,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,10 +55,10 @@ class Run:
     on_progress: OnProgress
     resume: bool
 
-    def finish(self, work: Callable[[RunFolder], Any], passing: str) -> Any:
-        """The trained model: that in the folder if it is whole, else what `work` makes there, which is saved.
+    def finish(self, work: Callable[[RunFolder], Any], passing: Sequence[str]) -> Any:
+        """Return the trained model in the folder, or train it with `work` and save it there.
 
-        `passing` is the pattern of what is there to resume from, and is gone at the end.
+        `passing` names the files and folders that `work` resumes from; they are removed at the end.
         """
         check_told(self.model, self.tokenizer, self.task, draw_losses(self.task, 1, seed=0))
         kept = RunFolder(self.folder)
@@ -67,18 +67,23 @@ class Run:
             trained = load_like(whole, self.model) if is_whole(whole) else work(kept)
             if not is_whole(whole):
                 save_model(whole, trained, self.tokenizer, self.task)
-            for path in kept.path.glob(passing):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            for name in passing:
+                path = kept.path / name
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink(missing_ok=True)
         return trained
 
     def iterate(self, improve: Improve) -> Any:
         """Improve the model `config.iterations` times, from where the folder has got to."""
         total = self.config.iterations
+        names = [f"iteration-{number}" for number in range(1, total + 1)]
 
         def work(folder: RunFolder) -> Any:
-            places = [folder.path / f"iteration-{number}" for number in range(total + 1)]
-            done = max((n for n, place in enumerate(places) if is_whole(place)), default=0)
-            model = load_like(places[done], self.model) if done else self.model
+            places = [folder.path / name for name in names]
+            done = max((n for n, place in enumerate(places, 1) if is_whole(place)), default=0)
+            model = load_like(places[done - 1], self.model) if done else self.model
             folder.cut("iteration", done)
             self.on_progress(Progress(self.method, done, total))
             for number in range(done, total):
@@ -86,13 +91,14 @@ class Run:
                 model, measured = improve(model, number)
                 seconds = round(time.monotonic() - began, 3)
                 folder.log({"iteration": number + 1, **measured, "seconds": seconds})
-                save_model(places[number + 1], model, self.tokenizer, self.task)
-                shutil.rmtree(places[number], ignore_errors=True)
+                save_model(places[number], model, self.tokenizer, self.task)
+                if number:
+                    shutil.rmtree(places[number - 1], ignore_errors=True)
                 note = f"regret {measured['regret']:.3f}"
                 self.on_progress(Progress(self.method, number + 1, total, note))
             return model
 
-        return self.finish(work, "iteration-*")
+        return self.finish(work, names)
 
     def _settings(self) -> dict[str, Any]:
         """The settings that a folder belongs to."""

@@ -4,11 +4,15 @@ import re
 import reprlib
 import string
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from regrax import _checks as checks
+from regrax.agents import Expression
 
 MAX_ACTIONS = 1_000
+PARSER_SECONDS = 10.0
+MAX_PARSER_CHARACTERS = 1000
 LETTERS = string.ascii_uppercase
 OPENING = (
     "You choose one of {d} options, {actions}, in each of {rounds} rounds. "
@@ -78,8 +82,10 @@ def check_part(part: str, text: Any) -> None:
 def check_parser(parser: Any) -> None:
     """Raise unless answers can be read by it."""
     try:
+        if len(parser) > MAX_PARSER_CHARACTERS:
+            raise ValueError(f"it is longer than {MAX_PARSER_CHARACTERS} characters")
         groups = re.compile(_pattern(parser, "")).groups
-    except (re.error, TypeError) as error:
+    except (re.error, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(
             f"parser must be first, last, exact or a regular expression: {error}"
         ) from None
@@ -88,17 +94,32 @@ def check_parser(parser: Any) -> None:
 
 
 def read_answer(parser: str, actions: Sequence[str], text: str) -> int | None:
-    """The index of the action that a text names, or None.
+    """Return the index of the action that a text names, or None.
+
+    A regular expression may come with the folder of a model, so its matches are found where they can be stopped.
 
     >>> read_answer("last", ("A", "B"), "not A but B"), read_answer("exact", ("A", "B"), "B!")
     (1, None)
     """
     names = "|".join(re.escape(name) for name in sorted(actions, key=len, reverse=True))
-    found = [match[1] for match in re.finditer(_pattern(parser, names), text)]
-    word = found[-1 if parser == "last" else 0] if found else None
+    if parser in PLAIN:
+        found = [match[1] for match in re.finditer(_pattern(parser, names), text)]
+        word = found[-1 if parser == "last" else 0] if found else None
+    else:
+        word = _expression(parser).first(text, PARSER_SECONDS)
     return actions.index(word) if word in actions else None
 
 
-def _pattern(parser: Any, names: str) -> Any:
-    word = rf"(?<!\w)({names})(?!\w)"
-    return {"first": word, "last": word, "exact": rf"^\s*({names})\s*$"}.get(parser, parser)
+_expression = lru_cache(Expression)
+PLAIN = {
+    "first": r"(?<!\w)({names})(?!\w)",
+    "last": r"(?<!\w)({names})(?!\w)",
+    "exact": r"^\s*({names})\s*$",
+}
+"""Parsers by their names."""
+
+
+def _pattern(parser: str, names: str) -> str:
+    if parser in PLAIN:
+        return PLAIN[parser].replace("{names}", names)
+    return parser

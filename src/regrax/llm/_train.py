@@ -60,7 +60,7 @@ def train(
         )
     _warn_hindsight(config, task)
     run = Run(config.objective, model, tokenizer, task, config, folder, on_progress, resume)
-    return run.finish(partial(_descend, run, save_every), STATE)
+    return run.finish(partial(_descend, run, save_every), [STATE])
 
 
 def _warn_hindsight(config: TrainConfig, task: Task) -> None:

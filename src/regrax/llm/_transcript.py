@@ -5,16 +5,20 @@ the first rounds do not depend on later ones: reading a whole transcript and pla
 A model can be told a task if it knows every token, and has room for the longest transcript.
 """
 
+import json
 import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from regrax.llm._bounded import RENDER, bounded
 from regrax.llm._names import Names, names_of
 from regrax.llm._task import Task
 
 MAX_SHOWN_CHARACTERS = 60
+MAX_REASON = 200  # characters of another library's error
 UNLIMITED_TOKENS = 2**31
 MARK = "\u2063regrax\u2063"  # stands for the message while a chat template is taken apart
 
@@ -80,12 +84,23 @@ def _around(tokenizer: Any) -> tuple[str, str]:
     """What a chat template puts before and after the user's message."""
     if not getattr(tokenizer, "chat_template", None):
         raise ValueError("this tokenizer has no chat template: use a task with chat=False")
-    message = [{"role": "user", "content": MARK}]
-    text = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+    names = json.dumps(tokenizer.special_tokens_map, default=str)
+    text = _rendered(tokenizer.get_chat_template(), names)
     if text.count(MARK) != 1:
         raise ValueError("the chat template must hold the user's message once")
     before, after = text.split(MARK)
     return before, after
+
+
+@lru_cache
+def _rendered(template: str, names: str) -> str:
+    """Render a chat template, which is code of others, with the mark as the user's message."""
+    message = [{"role": "user", "content": MARK}]
+    try:
+        return bounded(RENDER, template, message, json.loads(names))
+    except ValueError as error:
+        said = textwrap.shorten(str(error), MAX_REASON, placeholder=" ...")
+        raise ValueError(f"the chat template cannot be used: {said}") from None
 
 
 def transcripts(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.theory._curvature import Curvature
 
 
@@ -48,6 +49,7 @@ def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
 
 
 def _eigenvalues(curvature: Curvature) -> dict[str, float]:
+    checks.instance("curvature", curvature, Curvature, "what curvature returns")
     if curvature.flat != curvature.actions + 1 or math.isinf(curvature.horizon):
         raise ValueError("the curvature must be that of one softmax layer and a finite horizon")
     return {e.direction: e.value for e in curvature.eigenvalues if e.direction != "mixed"}

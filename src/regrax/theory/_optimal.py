@@ -27,6 +27,7 @@ def optimal_policy(
     >>> optimal_policy(jnp.array([0.0, 1.0, 1.0]), 4).tolist()
     [0.4826, 0.2587, 0.2587]
     """
+    total = jnp.asarray(total)
     rounds = jnp.broadcast_to(jnp.asarray(remaining, total.dtype), total.shape[:-1])
     over = rounds <= 0
     ahead = perturbed_leader(total, jnp.sqrt(jnp.where(over, 1, rounds)))

@@ -80,6 +80,8 @@ def evaluate(
     14.79
     """
     checks.at_least("sequences", sequences, 2)
+    checks.instance("objective", objective, Objective, "an objective")
+    checks.random_key(key)
     model = as_learner(model)
     exact = _exact(model, objective)
     measured = objective if exact is None else exact
@@ -178,6 +180,8 @@ def fit_step_size(
     """
     checks.at_least("horizon", horizon, 1)
     checks.at_least("sequences", sequences, 1)
+    checks.instance("model", model, TrainableLearner, "a model with parameters")
+    checks.random_key(key)
     step, *errors = _fit_step(model, horizon, key, sequences)
     mse, l1 = (float(error) for error in errors)
     return StepFit(float(step), mse, l1, l1 / 2, l1 / model.actions)

@@ -140,6 +140,9 @@ def fit(
     >>> fitted.losses.shape
     (40,)
     """
+    checks.instance("model", model, Learner, "a model with parameters")
+    checks.instance("objective", objective, Objective, "an objective")
+    checks.random_key(key)
     usual = recipe(model)
     steps = usual.steps if steps is None else steps
     batch = usual.batch * objective.effort if batch is None else batch

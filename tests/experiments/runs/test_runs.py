@@ -41,7 +41,13 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_leaves_models_settings_and_metrics(whole):
-    names = {".lock", "training.json", "metrics.jsonl", "seed-0.safetensors", "seed-1.safetensors"}
+    names = {
+        ".regrax.lock",
+        "training.json",
+        "metrics.jsonl",
+        "seed-0.safetensors",
+        "seed-1.safetensors",
+    }
     assert {path.name for path in whole.iterdir()} == names
     assert [line["step"] for line in lines(whole)] == list(range(1, 41))
     assert len(lines(whole)[0]["loss"]) == 2
@@ -59,7 +65,9 @@ def test_an_interruption_changes_no_bit(whole, tmp_path, step, save_every):
 
     with pytest.raises(KeyboardInterrupt):
         train(QUICK_RUN, tmp_path, on_progress=stop, save_every=save_every)
-    (tmp_path / ".state.safetensors.1.tmp").write_bytes(b"left by a process killed while writing")
+    (tmp_path / ".state.safetensors.1.regrax.tmp").write_bytes(
+        b"left by a process killed while writing"
+    )
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4')
     train(QUICK_RUN, tmp_path)

@@ -4,6 +4,7 @@ import http.client
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -43,6 +44,16 @@ def test_it_serves_its_page_with_strict_headers(served):
     assert answer.headers["X-Frame-Options"] == "DENY"
     answer, body = ask(served, "HEAD", host=f"localhost:{served.port}")
     assert (answer.status, body) == (200, b"")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x", b"\xff\r\n\r\n"])
+def test_a_request_that_is_cut_off_prints_nothing(served, sent, capfd):
+    with socket.create_connection(("127.0.0.1", served.port)) as client:
+        client.sendall(sent)
+        reset = struct.pack("ii", 1, 0)  # close without waiting: the server's next read fails
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+    assert ask(served)[0].status == 200
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/../", "/index.html", "/%2e%2e/"])

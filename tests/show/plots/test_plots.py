@@ -1,5 +1,7 @@
 """Pictures have what they must: labelled axes, a line per gap, bounds where theory has one, simplices, joint play."""
 
+from itertools import pairwise
+
 import jax
 import numpy as np
 import pytest
@@ -8,11 +10,21 @@ from matplotlib.quiver import Quiver
 from PIL import Image, ImageSequence
 
 from regrax import games
+from regrax._registry import LEARNERS
 from regrax.games import play
-from regrax.learners import BlumMansour, Exp3, FollowTheLeader, Hedge, RegretMatching, Uniform
+from regrax.learners import (
+    BanditLearner,
+    BlumMansour,
+    Exp3,
+    FollowTheLeader,
+    Hedge,
+    RegretMatching,
+    Uniform,
+)
 from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
 from regrax.show.plots._panels import CORNERS
 from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
+from regrax.specs import parse_learner
 
 
 def panels(game, learners, rounds, key=None):
@@ -38,11 +50,67 @@ def test_a_game_of_three_actions_has_every_panel(x64):
 
 
 def test_the_bound_is_that_of_the_learner_and_above_the_regret(x64):
-    shown, _ = panels(games.weighted_rps(), [Hedge(0.1), Uniform()], 50)
+    game = games.weighted_rps()
+    shown, _ = panels(game, [Hedge(0.1), Uniform()], 50)
     regret, bound = (line.get_ydata() for line in shown["regret"].lines[:2])
-    # rock's payoffs, say against scissors, span from -1 to 2/3 at most: column scissors spans 5/3
-    assert bound[-1] == pytest.approx(np.log(3) / 0.1 + (5 / 3) ** 2 / 8 * 0.1 * 50)
+    width = np.ptp(game.own(0).mean(1))  # against a uniform player all rounds' losses are these
+    assert bound[-1] == pytest.approx(np.log(3) / 0.1 + width**2 / 8 * 0.1 * 50)
     assert (np.nan_to_num(regret) <= bound).all()
+
+
+EXAMPLES = [text for entry in LEARNERS.values() for text in entry.examples if "ball" not in text]
+BOUNDED = [text for text in EXAMPLES if parse_learner(text).bound(3, 20) is not None]
+BANDIT = [text for text in BOUNDED if isinstance(parse_learner(text), BanditLearner)]
+
+
+def drawn_regrets(game, learner, start, key=None, begin="start"):
+    """The curves of a plot that have a bound: regrets of the players, and beside each its bound."""
+    played = play(game, learner, 60, key=key, **{begin: [start] * len(game.sizes)})
+    titled = {axes.get_title(): axes for axes in plot_play(game, learner, played).axes}
+    lines = titled["regret"].lines
+    return [
+        [np.nan_to_num(line.get_ydata()), bound.get_ydata()]
+        for line, bound in pairwise(lines)
+        if "bound" in bound.get_label()
+    ]
+
+
+@pytest.mark.parametrize("text", [text for text in BOUNDED if text not in BANDIT])
+def test_no_regret_is_drawn_above_its_bound(x64, text):
+    drawn = 0
+    for start in ("random(1)", "random(5)", [0.0, 0.001, 0.999]):
+        for regret, bound in drawn_regrets(games.shapley(), text, start):
+            assert (regret <= bound + 1e-9).all(), start
+            drawn += 1
+    assert drawn
+
+
+@pytest.mark.parametrize("text", ["hedge(0.5)", "optimistic_hedge(0.5)", "euclidean_ftrl(0.5)"])
+def test_no_regret_from_a_prior_is_drawn_above_its_bound(x64, text):
+    for prior in ("random(1)", [0.001, 0.001, 0.998]):
+        curves = drawn_regrets(games.shapley(), text, prior, begin="prior")
+        assert curves
+        for regret, bound in curves:
+            assert (regret <= bound + 1e-9).all(), prior
+
+
+@pytest.mark.parametrize("text", BANDIT)
+def test_no_mean_regret_of_bandits_is_drawn_above_its_bound(x64, text):
+    payoffs = games.shapley().payoffs
+    costs = games.Game(payoffs - payoffs.max())
+    keys = jax.random.split(jax.random.key(0), 6)
+    curves = [drawn_regrets(costs, text, [0.1, 0.3, 0.6], key) for key in keys]
+    for regret, bound in np.mean(curves, 0):
+        assert (regret <= bound).all()
+
+
+def test_the_front_page_shows_regret_below_its_bound(x64):
+    game = games.shapley()
+    played = play(game, "hedge(0.3)", 300, start="random")
+    lines = plot_play(game, "hedge(0.3)", played).axes[1].lines
+    regret, bound = (np.nan_to_num(line.get_ydata()) for line in lines[:2])
+    assert lines[1].get_label() == "its bound"
+    assert (regret <= bound).all()
 
 
 def test_learners_of_swap_regret_show_that(x64):
@@ -127,7 +195,7 @@ def test_orbits_begin_where_they_are_told_and_are_those_of_play(x64, learner):
     game = games.weighted_rps()
     figure = plot_phase(game, learner, rounds=30, starts=[start], arrows=4)
     lines = {line.get_label(): line for line in figure.axes[0].lines}
-    played = play(game, learner, 30, start=start)
+    played = play(game, learner, 30, prior=start)
     points = np.asarray(played.policies[0]) @ CORNERS
     drawn = np.stack(lines["last iterate"].get_data(), 1)
     np.testing.assert_allclose(drawn[[0, -1]], points[[0, -1]], atol=1e-6)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from regrax._settings import settings_of
+
 if TYPE_CHECKING:
     import jax
     import numpy as np
@@ -84,6 +86,7 @@ class TrainConfig:
     def __post_init__(self) -> None:
         from regrax import _checks as checks
 
+        self._check_choices()
         for name, (least, most) in LIMITS.items():
             if getattr(self, name) is not None:
                 checks.at_least(name, getattr(self, name), least, most)
@@ -94,6 +97,13 @@ class TrainConfig:
                 f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
         self.shapes()
+
+    def _check_choices(self) -> None:
+        for setting in settings_of(type(self)):
+            value = getattr(self, setting.name)
+            if setting.choices and value != setting.default and value not in setting.choices:
+                known = ", ".join(setting.choices)
+                raise ValueError(f"{setting.name} must be one of {known}, got {value!r:.60}")
 
     def shapes(self) -> "TrainableLearner":
         """The models, with the shapes of their arrays for these; raises ValueError for settings that do not fit."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax
 import msgspec
 
+from regrax import _checks as checks
 from regrax.attention import TrainableLearner
 from regrax.checkpoints import described, file_of, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
@@ -71,6 +72,8 @@ def measure(
     >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
     0.3000
     """
+    checks.instance("model", model, TrainableLearner, "a trained model")
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
     key, objective, usual = jax.random.key(MEASURING_SEED), config.build_objective(), recipe(model)
     batch = config.batch or usual.batch * objective.effort
     drawn = max(2, (config.steps or usual.steps) * batch)

@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 
+from regrax import _checks as checks
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
 from regrax.checkpoints import described, pack, read_header, read_whole, unpack
@@ -88,6 +89,7 @@ def train(
     >>> sorted(path.name for path in Path(folder).glob("*.safetensors"))
     ['seed-0.safetensors', 'seed-1.safetensors']
     """
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
     check_alike(config)
     with contextlib.ExitStack() as stack:
         run = _Run(config, Path(folder), on_progress, save_every)

@@ -32,6 +32,7 @@ def completed(config: TrainConfig) -> TrainConfig:
     >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=300))
     True
     """
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
     checks.at_least("horizon", config.horizon, 2)
     usual = recipe(config.shapes())
     batch = config.batch or usual.batch * config.build_objective().effort

@@ -11,7 +11,7 @@ r"""A sweep as a TOML file: every setting a value or a list of values, every com
     model = "transformer"
     layers = [2, 4]
 
-The names are those of `rx.TrainConfig`; what is not given is as by default, `sequences` 10,000.
+The names are those of `rx.TrainConfig`; what is not given is as by default, `sequences` 20,000.
 """
 
 import difflib

@@ -18,6 +18,7 @@ import msgspec
 
 from regrax import theory
 from regrax._files import write_whole
+from regrax._tables import csv_cell
 from regrax.checkpoints import file_of
 from regrax.experiments.runs import Measured, TrainConfig, load_trained
 from regrax.experiments.sweep._cells import name_of
@@ -146,7 +147,8 @@ def _write_table(folder: Path, lines: list[dict[str, Any]]) -> None:
     if lines:
         writer = csv.DictWriter(text, list(lines[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(lines)
+        for line in lines:
+            writer.writerow({name: csv_cell(value) for name, value in line.items()})
     write_whole(folder / "results.csv", text.getvalue().encode())
     try:
         import pyarrow  # pyright: ignore[reportMissingImports]

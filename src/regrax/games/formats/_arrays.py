@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.games._game import MAX_PAYOFFS, Game, exact_payoffs
 
 LABELS = ("name", "players", "actions", "comment")
@@ -60,6 +61,7 @@ def game_to_json(game: Game) -> bytes:
     >>> game_from_json(game_to_json(chicken())).actions[0]
     ('swerve', 'dare')
     """
+    checks.instance("game", game, Game, "a game")
     payoffs = np.asarray(game.payoffs)
     if game.exact is not None:
         payoffs = np.vectorize(_written, otypes="O")(exact_payoffs(game))
@@ -121,6 +123,7 @@ def game_to_npz(game: Game) -> bytes:
     >>> game_from_npz(game_to_npz(chicken()))
     chicken
     """
+    checks.instance("game", game, Game, "a game")
     buffer = io.BytesIO()
     labels = np.array(json.dumps(_labels(game)))
     np.savez_compressed(buffer, payoffs=np.asarray(game.payoffs), labels=labels)

@@ -18,6 +18,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.games._game import MAX_PLAYERS, Game, exact_payoffs
 
 MAX_PAYOFFS = 2_000_000
@@ -64,6 +65,7 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     -1 1
     1 -1
     """
+    checks.instance("game", game, Game, "a game")
     if form not in ("payoff", "outcome"):
         raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
     quoted = [f"{{ {' '.join(map(_quoted, labels))} }}" for labels in game.actions]
@@ -102,6 +104,7 @@ def _outcomes(rows: list[tuple[str, ...]]) -> str:
 
 
 def _decoded(data: bytes) -> str:
+    checks.instance("data", data, bytes, "the bytes of an .nfg file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from regrax.games import Game
 from regrax.show.explorer._zoo import described, fits, zoo_games
+from regrax.specs import as_game
 
 ROOT = Path(__file__).parent
 ENTRY = ROOT / "page" / "main.js"
@@ -24,13 +25,14 @@ _IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"(\.[^"]+)";\n', re.MULTIL
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
 
 
-def page(game: Game | None = None) -> str:
-    """The whole page as text; `game` is what it opens with.
+def page(game: Game | str | None = None) -> str:
+    """The whole page as text; `game`, or its spec, is what it opens with.
 
     >>> text = page()
     >>> text.startswith("<!doctype html>") and len(text) < MAX_PAGE_BYTES
     True
     """
+    game = None if game is None else as_game(game)
     if game is not None and not fits(game):
         raise ValueError(
             f"the page takes games of 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"

@@ -1,5 +1,6 @@
 """A server for one page on the loopback address: it answers its own address and nothing else."""
 
+import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -24,6 +25,11 @@ class Server(ThreadingHTTPServer):
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ValueError(f"port {port} cannot be used: {reason.lower()}") from None
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore a client that went away in the middle of a request or an answer."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
     @property
     def port(self) -> int:

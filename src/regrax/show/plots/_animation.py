@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 
+from regrax import _checks as checks
 from regrax.games import Game, Trajectory
 from regrax.show.plots._panels import CORNERS, draw_triangle, running_mean, thinned
 from regrax.show.plots._style import COLORS, Figure, check_suffix, in_math, short
@@ -80,6 +81,9 @@ def animate(
     >>> moving.frames_per_second
     1
     """
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
+    checks.at_least("frames", frames, 1)
+    checks.positive("seconds", seconds)
     game = None if game is None else as_game(game)
     rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
     sides = [np.asarray(side) for side in trajectory.policies[:MAX_PANELS]]

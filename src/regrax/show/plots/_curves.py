@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 from matplotlib.ticker import LogFormatter, NullLocator
 
+from regrax import _checks as checks
 from regrax.learners import Bound
 from regrax.show.plots._style import COLORS, LINES, axes_of, dress, in_math, shown_rounds
 
@@ -17,11 +18,19 @@ Rounds = Int[np.ndarray, "T"]
 
 
 class Curve(NamedTuple):
-    """Values after the rounds that are shown, and the bound on them there, if there is one."""
+    """Values after the rounds that are shown, and the bound on them there, if there is one.
+
+    Attributes:
+        label: of the values.
+        values: after the rounds that are shown.
+        bound: on the values, or None.
+        expected: True if the bound is on the values' expectation.
+    """
 
     label: str
     values: Values
     bound: Bound = None
+    expected: bool = False
 
 
 def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
@@ -30,6 +39,7 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
     >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
     'round'
     """
+    checks.instance("gaps", gaps, Mapping, "a dictionary of gaps by name")
     axes = axes_of(ax, (6.4, 4.0))
     rounds = shown_rounds(max(map(len, gaps.values())))
     draw_gaps(axes, rounds, {name: np.asarray(gap)[rounds - 1] for name, gap in gaps.items()})
@@ -48,13 +58,14 @@ def draw_curves(
 ) -> None:
     """A line for each, in these styles by turns, and in the same colour, dotted, its bound."""
     marker = "o" if len(rounds) == 1 else None
-    for index, (label, values, bound) in enumerate(curves):
+    for index, (label, values, bound, expected) in enumerate(curves):
         look: Any = {"color": COLORS[index % len(COLORS)], "ls": lines[index % len(lines)]}
         # a log axis has no place for zero and below: leave a break in the line there
         shown = np.where(values > 0, values, np.nan)
         axes.plot(rounds, shown, lw=1.8, marker=marker, ms=4, label=in_math(label), **look)
         if bound is not None:
-            axes.plot(rounds, bound, lw=1.4, label="its bound", color=look["color"], ls=":")
+            name = "bound on its expectation" if expected else "its bound"
+            axes.plot(rounds, bound, lw=1.4, label=name, color=look["color"], ls=":")
     _finish(axes, what)
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as AnyFigure
 
+from regrax import _checks as checks
 from regrax.games import Game, nash_equilibria, play, seated_learners
 from regrax.learners import Learner
 from regrax.show.plots._panels import (
@@ -34,6 +35,7 @@ STARTS = {
     3: [(three, three) for three in ([0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4])],
 }
 """Of the orbits, by the number of actions."""
+MAX_ARROWS = 100
 MARGIN = 0.04  # of the grid of starts from the border, where nothing can move away
 ARROW = 0.75  # of the distance between two starts
 
@@ -65,6 +67,7 @@ def plot_phase(
     'player 1: probability of heads'
     """
     game = as_game(game)
+    checks.at_least("arrows", arrows, 2, MAX_ARROWS)
     if game.sizes not in ((2, 2), (3, 3)):
         raise ValueError(
             f"a phase portrait is of two players with 2 or 3 actions each, got sizes {game.sizes}"

@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 
-from regrax import regret
+from regrax import _checks as checks, regret
 from regrax.games import Game, Trajectory, running_gaps, seated_learners
-from regrax.learners import BanditLearner, Learner
+from regrax.learners import BanditLearner, HostLearner, Learner
 from regrax.show.plots._curves import Curve, Rounds, draw_curves, draw_gaps
 from regrax.show.plots._panels import draw_simplex, draw_table, known_nash, title_of
 from regrax.show.plots._style import LINES, Figure, in_math, short, shown_rounds
@@ -18,6 +19,7 @@ from regrax.specs import as_game
 PANELS_PER_ROW = 3
 MAX_SIMPLICES = 4
 MAX_WIDE_CELLS = 8  # columns that leave room for three digits
+ROUNDING = 1e-5  # of a policy in single precision
 MAX_DRAWN_ACTIONS = 200  # rows or columns of joint play that is drawn
 
 
@@ -32,6 +34,7 @@ def plot_play(
     ['equilibrium gaps', 'regret', 'joint play']
     """
     game = as_game(game)
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
     learners = seated_learners(game, learners)
     threes = [n for n, size in enumerate(game.sizes) if size == 3][:MAX_SIMPLICES]
     titles = ["equilibrium gaps", "regret", *(game.players[n] for n in threes)]
@@ -65,21 +68,46 @@ def _draw_rounds(
 def _regret(
     game: Game, player: int, learner: Learner, trajectory: Trajectory, rounds: Rounds
 ) -> Curve:
-    """The kind of regret that the learner is made for, and its bound for this game's payoffs."""
+    """The kind of regret that the learner is made for, and its bound on the losses of this play."""
+    learner = _as_played(learner, trajectory, player)
     running = getattr(regret, f"running_{learner.regret}_regret")
     values = running(trajectory.played[player], trajectory.losses[player], rounds)
     kind = "" if learner.regret == "external" else f", {learner.regret}"
-    width = _width(game, player, learner)
+    width = _width(game, player, learner, trajectory.losses[player])
     bound = None if width is None else learner.bound(game.sizes[player], rounds, width)
-    return Curve(f"{game.players[player]}{kind}", values, bound)
+    drawn = trajectory.actions is not None
+    return Curve(f"{game.players[player]}{kind}", values, bound, drawn)
 
 
-def _width(game: Game, player: int, learner: Learner) -> float | None:
-    """What losses of a round span at most; for bandits, whose bounds ask for losses from 0 up, the largest loss."""
-    losses = -np.asarray(game.own(player))
-    if isinstance(learner, BanditLearner):
-        return float(losses.max()) if losses.min() >= 0 else None
-    return float(np.ptp(losses, axis=0).max())
+def _as_played(learner: Learner, trajectory: Trajectory, player: int) -> Learner:
+    """Return the learner with the start or the prior that it was played from, as rounds 1 and 2 show."""
+    if isinstance(learner, HostLearner):
+        return learner
+    policies = trajectory.policies[player]
+    first = np.asarray(policies[0], float)
+    own = learner.policy(learner.init(len(first), trajectory.rounds))
+    if np.allclose(own, first, atol=ROUNDING):
+        return learner
+    first = first / first.sum()
+    if learner.has_prior and trajectory.rounds > 1:
+        candidate = learner.with_prior(first)
+        state = candidate.init(len(first), trajectory.rounds)
+        action = None if trajectory.actions is None else jnp.asarray(trajectory.actions[player][0])
+        seen = candidate.observe(jnp.asarray(trajectory.losses[player][0], float), action)
+        second = candidate.policy(candidate.update(state, seen))
+        if np.allclose(second, policies[1], atol=ROUNDING):
+            return candidate
+    return learner.starting_at(first)
+
+
+def _width(
+    game: Game, player: int, learner: Learner, losses: Float[np.ndarray, "T d"]
+) -> float | None:
+    """The largest range of a round's losses; for bandits the largest loss of the game, if none is negative."""
+    if isinstance(learner, BanditLearner):  # bounds in expectation need one that play cannot exceed
+        costs = -np.asarray(game.own(player))
+        return float(costs.max()) if costs.min() >= 0 else None
+    return float(np.ptp(np.asarray(losses), axis=1).max())
 
 
 def _draw_joint(axes: Axes, game: Game, joint: Float[np.ndarray, "n m"]) -> None:

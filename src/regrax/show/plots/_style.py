@@ -8,6 +8,8 @@ from jaxtyping import Int
 from matplotlib import figure as matplotlib_figure
 from matplotlib.axes import Axes
 
+from regrax import _checks as checks
+
 SUFFIXES = (".pdf", ".png", ".svg")
 
 # Okabe and Ito's palette: told apart with any colour vision, and in grey by the line styles beside it.
@@ -28,7 +30,10 @@ class Figure(matplotlib_figure.Figure):
 
 def axes_of(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes to draw in: those given, or those of a new figure of this size in inches."""
-    return Figure(figsize=size, layout="constrained").add_subplot() if ax is None else ax
+    if ax is None:
+        return Figure(figsize=size, layout="constrained").add_subplot()
+    checks.instance("ax", ax, Axes, "axes of matplotlib")
+    return ax
 
 
 def check_suffix(file: Path, known: tuple[str, ...] = SUFFIXES, what: str = "a plot") -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.colors import Normalize, PowerNorm
 
+from regrax import _checks as checks
 from regrax.experiments.tournament import Tournament
 from regrax.show.plots._panels import draw_table
 from regrax.show.plots._style import Figure, in_math
@@ -19,6 +20,7 @@ def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
+    checks.instance("tournament", tournament, Tournament, "what round_robin returns")
     measures = {rank: GAPS[rank], **TITLES} if rank in GAPS else TITLES
     order = tournament.ranking(rank)
     names = [f"{tournament.learners[i]}  {place + 1}" for place, i in enumerate(order)]

@@ -4,6 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.audit import AgentAudit, Audit, Gaps, counted, explored, shown, verdicts
 from regrax.show.report._chart import Chart, Series, Style
 from regrax.show.report._page import Section, Table, render
@@ -19,6 +20,7 @@ TITLES = {
 
 def audit_page(audit: Audit, name: str) -> str:
     """The self-contained HTML page."""
+    checks.instance("audit", audit, Audit, "what audit_log returns")
     some = audit.agents[:MAX_AGENTS]
     lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in some]
     if len(some) < len(audit.agents):

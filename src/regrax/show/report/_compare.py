@@ -1,5 +1,6 @@
 """The page of a comparison: what it says first, then the agents over time, their differences and their verdicts."""
 
+from regrax import _checks as checks
 from regrax.audit import Comparison, counted, shown
 from regrax.show.report._audit import interval, regret_series
 from regrax.show.report._chart import Chart
@@ -11,6 +12,7 @@ MAX_CURVES = 8
 
 def compare_page(comparison: Comparison) -> str:
     """The self-contained HTML page."""
+    checks.instance("comparison", comparison, Comparison, "what compare_logs returns")
     what = "Loss" if comparison.measure == "loss" else f"{comparison.measure.capitalize()} regret"
     lead = [f"{shown(pair.words)}." for pair in comparison.pairs[:10]]
     agents = counted(len(comparison.contestants), "agent")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.experiments.paper import (
     MEASURES,
     SYSTEMS,
@@ -35,6 +36,7 @@ POLICIES = {
 
 def paper_page(reproduction: Reproduction) -> str:
     """The self-contained HTML page."""
+    checks.instance("reproduction", reproduction, Reproduction, "what reproduce returns")
     d, T = reproduction.config.actions, reproduction.config.horizon
     lead = [
         "Single-layer linear attention, trained with nothing but the square of its regret, becomes smoothed fictitious "
