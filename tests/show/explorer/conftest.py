@@ -9,7 +9,7 @@ import pytest
 
 import regrax
 
-KERNEL = Path(regrax.__file__).parent / "show" / "explorer" / "kernel"
+KERNEL = Path(regrax.__file__).parent / "show" / "explorer" / "web" / "src" / "kernel"
 RUNNER = Path(__file__).parent / "kernel_runner.mjs"
 
 

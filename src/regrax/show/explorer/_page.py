@@ -1,6 +1,6 @@
 """One self-contained page from its modules: no bundler, no network, and a policy that lets nothing else run.
 
-Every module of `kernel/` and `page/` becomes a function that returns what it exports, in the order in which they import
+Every module of `web/src` becomes a function that returns what it exports, in the order in which they import
 each other; style sheet and script are named in the page's content security policy by their hashes.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 from regrax.games import Game
 from regrax.show.explorer._zoo import described, fits, zoo_games
 
-ROOT = Path(__file__).parent
+ROOT = Path(__file__).parent / "web" / "src"
 ENTRY = ROOT / "page" / "main.js"
 MAX_PAGE_BYTES = 700_000
 
@@ -40,7 +40,7 @@ def page(game: Game | None = None) -> str:
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     parts = {"POLICY": _policy(style, bundle()), "STYLE": style, "SCRIPT": bundle()}
     parts["DATA"] = text.replace("<", "\\u003c")  # so that it cannot end its element
-    return re.sub(r"%%([A-Z]+)%%", lambda match: parts[match[1]], template)
+    return re.sub(r"\s*%%([A-Z]+)%%\s*", lambda match: parts[match[1]], template)
 
 
 @cache
@@ -87,7 +87,7 @@ def _wrapped(path: Path, text: str) -> str:
     """A module as a function: what it imports are constants, what it exports is returned."""
 
     def constants(match: re.Match[str]) -> str:
-        names = " ".join(match[1].split()).replace(" as ", ": ")
+        names = " ".join(match[1].split()).replace(" as ", ": ").rstrip(",")
         return f"const {{ {names} }} = {_variable((path.parent / match[2]).resolve())};\n"
 
     exports = ", ".join(_EXPORT.findall(text))

@@ -1,7 +1,7 @@
 r"""The numbers that the page cannot compute for itself, written once: `python -m regrax.show.explorer._tables`.
 
-`kernel/table.js` holds $\sqrt{T}\,k^*(d, T)$ with its error (listed for short horizons, a Chebyshev polynomial in $1/T$
-beyond) and the loss curve $L(k)$ with $L^*$; `kernel/trained.js` a linear layer on its way through training, and swap
+`web/src/data/theory.js` holds $\sqrt{T}\,k^*(d, T)$ with its error (listed for short horizons, a Chebyshev polynomial in $1/T$
+beyond) and the loss curve $L(k)$ with $L^*$; `web/src/data/trained.js` a linear layer on its way through training, and swap
 heads.
 """
 
@@ -18,7 +18,7 @@ from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.training import RegretObjective, SwapRegretObjective, fit
 
-KERNEL = Path(__file__).parent / "kernel"
+DATA = Path(__file__).parent / "web" / "src" / "data"
 MAX_ACTIONS = 12
 FROM = 16  # the horizon from which the polynomial holds
 DEGREE = 9
@@ -107,13 +107,13 @@ def _digits(array: Any) -> Any:
 def _write(name: str, about: str, **constants: Any) -> None:
     lines = [f"export const {key} = {json.dumps(value)};" for key, value in constants.items()]
     made = "Made by `python -m regrax.show.explorer._tables`."
-    (KERNEL / name).write_text("\n".join([f"// {about} {made}", "", *lines, ""]))
+    (DATA / name).write_text("\n".join([f"// {about} {made}", "", *lines, ""]))
 
 
 def main() -> None:
     """Write both files."""
     curves = {actions: loss_curve(actions) for actions in (2, 3, 4, 5)}
-    _write("table.js", "Exact numbers of the theory.", STEPS=step_table(), LOSSES=curves)
+    _write("theory.js", "Exact numbers of the theory.", STEPS=step_table(), LOSSES=curves)
     about = f"Layers trained on regret, {ACTIONS} actions, {HORIZON} rounds."
     _write("trained.js", about, LINEAR=trained_linear(), SWAP=trained_swap())
 

@@ -1,0 +1,371 @@
+// Where play goes: a simplex for three actions, the unit square for two players of two.
+
+import { outer } from "../kernel/vectors.js";
+import { pathOf, set, short, svg, watchWidth } from "./dom.js";
+import { startOf, tidyStart } from "./starts.js";
+
+const MAX_TRAIL = 420;
+const RECENT = 40;
+const NUDGE = 0.02; // of an arrow key
+
+/** The expected payoffs of a player's actions while the others play as given. */
+export function worths(run, player, policies) {
+  const others = outer(policies.filter((_, n) => n !== player));
+  return run.tables[player].map((row) => row.reduce((total, u, k) => total + u * others[k], 0));
+}
+
+/** p_i (u_i - <p, u>): where the replicator flow moves a policy. */
+function replicator(policy, worth) {
+  const mean = policy.reduce((total, p, i) => total + p * worth[i], 0);
+  return policy.map((p, i) => p * (worth[i] - mean));
+}
+
+/** Indices of at most `most` rounds, all of the last ones and evenly before. */
+function thinned(length, most) {
+  if (length <= most) return Array.from({ length }, (_, i) => i);
+  const step = (length - RECENT) / (most - RECENT);
+  const early = Array.from({ length: most - RECENT }, (_, i) => Math.floor(i * step));
+  return [...early, ...Array.from({ length: RECENT }, (_, i) => length - RECENT + i)];
+}
+
+const rowAt = (columns, t) => columns.map((column) => column.at(t));
+
+/** What simplex and square share: layers of a picture, a handle to drag, and keys that move it. */
+class Picture {
+  constructor(body, label, colour) {
+    this.flow = svg("path", { class: "flow" });
+    this.back = svg("g");
+    this.trail = svg("path", { class: `trail s-n${colour}` });
+    this.recent = svg("path", { class: `recent s-n${colour}` });
+    this.mean = svg("path", { class: "mean" });
+    this.nash = svg("path", { class: "nash" });
+    this.meanDot = svg("circle", { class: "mean-dot", r: 5 });
+    this.now = svg("circle", { class: `now f-n${colour}`, r: 6.5 });
+    this.handle = this.makeHandle(label);
+    this.picture = svg(
+      "svg",
+      { role: "group", "aria-label": label },
+      this.back,
+      this.flow,
+      this.nash,
+      this.trail,
+      this.mean,
+      this.recent,
+      this.meanDot,
+      this.now,
+      this.handle,
+    );
+    body.append(this.picture);
+    this.picture.addEventListener(
+      "pointerdown",
+      (event) => event.pointerType === "mouse" && this.grab(event),
+    );
+    watchWidth(body, (width) => this.resize(width));
+  }
+
+  makeHandle(label) {
+    const handle = svg(
+      "g",
+      {
+        class: "handle",
+        tabindex: 0,
+        role: "slider",
+        "aria-label": `Start: ${label}`,
+        "aria-valuemin": 0,
+        "aria-valuemax": 1,
+        "aria-valuenow": 0,
+      },
+      svg("circle", { class: "reach", r: 22 }),
+      svg("circle", { class: "ring", r: 9 }),
+      svg("path", { d: "M-4 0H4M0 -4V4" }),
+    );
+    handle.addEventListener("pointerdown", (event) => this.grab(event));
+    handle.addEventListener("keydown", (event) => this.key(event));
+    return handle;
+  }
+
+  grab(event) {
+    event.preventDefault();
+    event.stopPropagation();
+    this.handle.focus({ preventScroll: true });
+    this.picture.setPointerCapture(event.pointerId);
+    const move = (moved) => this.drag(moved);
+    const end = () => {
+      this.picture.removeEventListener("pointermove", move);
+      this.picture.removeEventListener("pointerup", end);
+      this.picture.removeEventListener("pointercancel", end);
+    };
+    this.picture.addEventListener("pointermove", move);
+    this.picture.addEventListener("pointerup", end);
+    this.picture.addEventListener("pointercancel", end);
+    this.drag(event);
+  }
+
+  drag(event) {
+    const box = this.picture.getBoundingClientRect();
+    this.moveTo([event.clientX - box.left, event.clientY - box.top]);
+  }
+
+  key(event) {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[
+      event.key
+    ];
+    if (!step) return;
+    event.preventDefault();
+    const size = NUDGE * this.width * (event.shiftKey ? 4 : 1);
+    const [x, y] = this.startAt;
+    this.moveTo([x + step[0] * size, y + step[1] * size]);
+  }
+
+  resize(width) {
+    this.width = width;
+    this.layOut();
+    if (this.last) this.update(...this.last);
+  }
+
+  put(element, [x, y]) {
+    element.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+  }
+
+  /** Trails of what was played and of its average, from functions of the round. */
+  drawTrails(length, point, average) {
+    const rounds = thinned(length, MAX_TRAIL);
+    const points = rounds.map((t) => point(t));
+    this.trail.setAttribute("d", pathOf(points));
+    this.recent.setAttribute("d", pathOf(points.slice(-RECENT)));
+    this.mean.setAttribute(
+      "d",
+      pathOf(
+        rounds.filter((_, i) => i % 3 === 0 || i === rounds.length - 1).map((t) => average(t)),
+      ),
+    );
+    for (const [dot, at] of [
+      [this.now, point],
+      [this.meanDot, average],
+    ]) {
+      dot.setAttribute("visibility", length ? "visible" : "hidden");
+      if (length) this.put(dot, at(length - 1));
+    }
+  }
+
+  drawNash(points) {
+    const size = 7;
+    this.nash.setAttribute(
+      "d",
+      points
+        .map(([x, y]) => `M${x - size} ${y}L${x} ${y - size}L${x + size} ${y}L${x} ${y + size}Z`)
+        .join(""),
+    );
+  }
+
+  placeHandle(at, text) {
+    this.startAt = at;
+    this.put(this.handle, at);
+    set(this.handle, { "aria-valuetext": text });
+  }
+}
+
+/** Short arrows along a flow, all of one path; the longest is `reach` pixels. */
+function arrows(points, moves, reach) {
+  const most = Math.max(...moves.map(([x, y]) => Math.hypot(x, y)), 1e-12);
+  return points
+    .map(([x, y], i) => {
+      const length = Math.hypot(...moves[i]) / most;
+      if (length < 0.02) return "";
+      const size = reach * (0.35 + 0.65 * Math.sqrt(length));
+      const [u, v] = moves[i].map((part) => part / Math.hypot(...moves[i]));
+      const tip = [x + u * size, y + v * size];
+      const wing = (side) =>
+        `M${tip[0].toFixed(1)} ${tip[1].toFixed(1)}l${(-u * 4 + side * v * 2.6).toFixed(1)} ${(-v * 4 - side * u * 2.6).toFixed(1)}`;
+      return `M${x.toFixed(1)} ${y.toFixed(1)}L${tip[0].toFixed(1)} ${tip[1].toFixed(1)}${wing(1)}${wing(-1)}`;
+    })
+    .join("");
+}
+
+/** Three actions: the corners are certainty, a point the weights of the three. */
+export class Simplex extends Picture {
+  constructor(body, player, label, onStart) {
+    super(body, label, player);
+    Object.assign(this, { player, onStart });
+  }
+
+  layOut() {
+    const side = Math.min(this.width - 60, 380);
+    const high = (side * Math.sqrt(3)) / 2;
+    const left = (this.width - side) / 2;
+    this.corners = [
+      [this.width / 2, 24],
+      [left, 24 + high],
+      [left + side, 24 + high],
+    ];
+    const height = high + 52;
+    set(this.picture, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
+    this.grid = [];
+    for (let i = 1; i < 9; i++)
+      for (let j = 1; j < 9 - i; j++) this.grid.push([i / 9, j / 9, 1 - (i + j) / 9]);
+  }
+
+  at(weights) {
+    return [0, 1].map((axis) =>
+      weights.reduce((total, p, k) => total + p * this.corners[k][axis], 0),
+    );
+  }
+
+  weights([x, y]) {
+    const [a, b, c] = this.corners;
+    const area = (b[1] - c[1]) * (a[0] - c[0]) + (c[0] - b[0]) * (a[1] - c[1]);
+    const first = ((b[1] - c[1]) * (x - c[0]) + (c[0] - b[0]) * (y - c[1])) / area;
+    const second = ((c[1] - a[1]) * (x - c[0]) + (a[0] - c[0]) * (y - c[1])) / area;
+    return [first, second, 1 - first - second];
+  }
+
+  moveTo(point) {
+    this.onStart([[this.player, tidyStart(this.weights(point))]]);
+  }
+
+  update(run, state, nash) {
+    this.last = [run, state, nash];
+    if (!this.width) return;
+    const names = state.game.actions[this.player];
+    this.drawBack(names);
+    const seat = run.players[this.player];
+    this.drawTrails(
+      run.round,
+      (t) => this.at(rowAt(seat.policies, t)),
+      (t) => this.at(rowAt(seat.means, t)),
+    );
+    this.drawNash(nash.map((one) => this.at(Array.from(one.strategies[this.player]))));
+    const start = state.starts[this.player] ?? [1 / 3, 1 / 3, 1 / 3];
+    this.placeHandle(
+      this.at(start),
+      names.map((name, i) => `${name} ${short(start[i], 3)}`).join(", "),
+    );
+    this.drawFlow(run, state);
+  }
+
+  drawBack(names) {
+    const [a, b, c] = this.corners;
+    const key = JSON.stringify([names, this.width]);
+    if (key === this.backKey) return;
+    this.backKey = key;
+    this.back.replaceChildren(
+      svg("path", { class: "triangle", d: pathOf(this.corners, true) }),
+      svg("text", { class: "strong middle", x: a[0], y: a[1] - 9 }, names[0]),
+      svg("text", { class: "strong", x: Math.max(0, b[0] - 30), y: b[1] + 20 }, names[1]),
+      svg(
+        "text",
+        { class: "strong end", x: Math.min(this.width, c[0] + 30), y: c[1] + 20 },
+        names[2],
+      ),
+    );
+  }
+
+  drawFlow(run, state) {
+    const now = run.players.map((seat, n) =>
+      run.round ? rowAt(seat.policies, run.round - 1) : startOf(state, n),
+    );
+    const worth = worths(run, this.player, now);
+    const points = this.grid.map((p) => this.at(p));
+    const moves = this.grid.map((p) => {
+      const to = replicator(p, worth);
+      return [0, 1].map((axis) => to.reduce((total, m, k) => total + m * this.corners[k][axis], 0));
+    });
+    this.flow.setAttribute("d", arrows(points, moves, 13));
+  }
+}
+
+/** Two players of two actions: across, how often the first plays its second action; up, likewise the second. */
+export class Square extends Picture {
+  constructor(body, label, onStart) {
+    super(body, label, 0);
+    this.onStart = onStart;
+  }
+
+  layOut() {
+    const side = Math.min(this.width - 74, 360);
+    const left = (this.width - side) / 2 + 16;
+    this.box = { left, top: 12, side };
+    const height = side + 52;
+    set(this.picture, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
+    const ticks = [0.06, 0.17, 0.28, 0.39, 0.5, 0.61, 0.72, 0.83, 0.94];
+    this.grid = ticks.flatMap((p) => ticks.map((q) => [p, q]));
+    this.backKey = null;
+  }
+
+  at([p, q]) {
+    return [this.box.left + p * this.box.side, this.box.top + (1 - q) * this.box.side];
+  }
+
+  moveTo([x, y]) {
+    const p = (x - this.box.left) / this.box.side;
+    const q = 1 - (y - this.box.top) / this.box.side;
+    this.onStart(
+      [p, q].map((share, n) => [n, tidyStart([1 - Math.min(Math.max(share, 0), 1), share])]),
+    );
+  }
+
+  update(run, state, nash) {
+    this.last = [run, state, nash];
+    if (!this.width) return;
+    this.drawBack(state.game);
+    const [one, two] = run.players;
+    this.drawTrails(
+      run.round,
+      (t) => this.at([one.policies[1].at(t), two.policies[1].at(t)]),
+      (t) => this.at([one.means[1].at(t), two.means[1].at(t)]),
+    );
+    this.drawNash(nash.map((found) => this.at(found.strategies.map((side) => side[1]))));
+    const start = [0, 1].map((n) => startOf(state, n));
+    const words = start.map(
+      (weights, n) =>
+        `${state.game.players[n]} ${state.game.actions[n][1]} ${short(weights[1], 3)}`,
+    );
+    this.placeHandle(this.at(start.map((weights) => weights[1])), words.join(", "));
+    this.drawFlow(run, state.game);
+  }
+
+  drawBack(game) {
+    const key = JSON.stringify([game.actions, game.players, this.width]);
+    if (key === this.backKey) return;
+    this.backKey = key;
+    const { left, top, side } = this.box;
+    const up = (x, y, text, anchor) =>
+      svg(
+        "text",
+        { class: "strong", "text-anchor": anchor, transform: `translate(${x} ${y}) rotate(-90)` },
+        text,
+      );
+    this.back.replaceChildren(
+      svg("rect", { class: "triangle", x: left, y: top, width: side, height: side }),
+      svg("text", { class: "strong", x: left, y: top + side + 18 }, game.actions[0][0]),
+      svg("text", { class: "strong end", x: left + side, y: top + side + 18 }, game.actions[0][1]),
+      svg("text", { class: "middle", x: left + side / 2, y: top + side + 34 }, game.players[0]),
+      up(left - 9, top + side, game.actions[1][0], "start"),
+      up(left - 9, top, game.actions[1][1], "end"),
+      up(left - 25, top + side / 2, game.players[1], "middle"),
+    );
+  }
+
+  /** The flow stands still here: it depends on the game alone. */
+  drawFlow(run, game) {
+    const key = `${this.width} ${game.payoffs.map((table) => table.join()).join()}`;
+    if (key === this.flowKey) return;
+    this.flowKey = key;
+    const moves = this.grid.map(([p, q]) => {
+      const policies = [
+        [1 - p, p],
+        [1 - q, q],
+      ];
+      const [x, y] = policies.map((policy, n) => replicator(policy, worths(run, n, policies))[1]);
+      return [x, -y];
+    });
+    this.flow.setAttribute(
+      "d",
+      arrows(
+        this.grid.map((point) => this.at(point)),
+        moves,
+        20,
+      ),
+    );
+  }
+}
