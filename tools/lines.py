@@ -73,7 +73,7 @@ def by_package(root: Path = ROOT) -> dict[str, Counter[str]]:
     """The first folder under `root`, or the module itself, and what it holds; `total` is last."""
     packages: dict[str, Counter[str]] = {}
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
-        if not {"__pycache__", "node_modules"} & set(file.parts):
+        if "__pycache__" not in file.parts:
             name = file.relative_to(root).parts[0]
             packages.setdefault(name, Counter()).update(count_file(file))
     return {**packages, "total": sum(packages.values(), Counter())}

@@ -1,12 +1,13 @@
-r"""The numbers that the page cannot compute for itself, written once: `python -m regrax.show.explorer._tables`.
+r"""Make the explorer's data files: `make explorer-data`, or `python -m tools.explorer_data [theory] [trained]`.
 
-`web/src/data/theory.js` holds $\sqrt{T}\,k^*(d, T)$ with its error (listed for short horizons, a Chebyshev polynomial in $1/T$
-beyond) and the loss curve $L(k)$ with $L^*$; `web/src/data/trained.js` a linear layer on its way through training, and swap
-heads.
+The page cannot compute these numbers itself. `theory.js` holds $\sqrt{T}\,k^*(d, T)$ with its error (listed for short
+horizons, a Chebyshev polynomial in $1/T$ beyond) and the loss curve $L(k)$ with $L^*$. `trained.js` holds a linear
+layer at several moments of its training, and trained swap heads. `make explorer` builds them into the page.
 """
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,14 @@ from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.training import RegretObjective, SwapRegretObjective, fit
 
-DATA = Path(__file__).parent / "web" / "src" / "data"
+DATA = Path(__file__).parents[1] / "explorer/src/data"
 MAX_ACTIONS = 12
 FROM = 16  # the horizon from which the polynomial holds
 DEGREE = 9
 FITTED = (*range(16, 21), 22, 24, 26, 29, 32, 37, 43, 52, 65, 90, 140, 300, 1000, 10_000, math.inf)
 CHECKED = (21, 23, 28, 35, 47, 58, 77, 110, 200, 500, 3000)
 ACTIONS, HORIZON = 3, 20
-SNAPSHOTS = (0, 5, 10, 20, 40, 80, 160, 400, 1000)
+SNAPSHOTS = (*range(0, 100, 5), *range(100, 200, 10), *range(200, 400, 25), *range(400, 1001, 100))
 SEED = 0
 
 
@@ -36,31 +37,27 @@ def scaled_step(actions: int, horizon: int | float) -> float:
 
 
 def _place(horizons: Any) -> Any:
-    """$1/T$ moved to [-1, 1]."""
+    """Map $1/T$ to [-1, 1]."""
     return 2 * FROM / np.asarray(horizons, float) - 1
 
 
 def step_table() -> dict[str, Any]:
-    """Per number of actions what is listed and the polynomial, and a bound on its error where it was not fitted."""
-    rows, error = {}, 0.0
+    """Scaled steps per number of actions, with ten times the largest error of the polynomial between its nodes."""
+    rows = {}
+    error = 0.0
     for actions in range(2, MAX_ACTIONS + 1):
-        listed, fitted, exact = (
-            [scaled_step(actions, horizon) for horizon in horizons]
-            for horizons in (range(2, FROM), FITTED, CHECKED)
-        )
+        listed = [scaled_step(actions, horizon) for horizon in range(2, FROM)]
+        fitted = [scaled_step(actions, horizon) for horizon in FITTED]
+        exact = np.array([scaled_step(actions, horizon) for horizon in CHECKED])
         beyond = chebyshev.chebfit(_place(FITTED), fitted, DEGREE)
-        found = chebyshev.chebval(_place(CHECKED), beyond)
-        error = max(error, float(np.abs(found / np.array(exact) - 1).max()))
+        between = chebyshev.chebval(_place(CHECKED), beyond)
+        error = max(error, float(np.abs(between / exact - 1).max()))
         rows[actions] = {"listed": listed, "beyond": beyond.tolist()}
-    return {
-        "from": FROM,
-        "error": float(f"{10 * error:.0e}"),
-        "actions": rows,
-    }  # ten times what was seen
+    return {"from": FROM, "error": float(f"{10 * error:.0e}"), "actions": rows}
 
 
 def loss_curve(actions: int) -> dict[str, Any]:
-    """$L(k)$ on a grid of steps, at $k^*$, and the least that any policy can have."""
+    """$L(k)$ on a grid of steps and at $k^*$, and the lower bound for any policy."""
     steps = [round(0.02 * i, 2) for i in range(1, 61)]
     losses = [theory.loss(k, actions, HORIZON) for k in steps]
     best = theory.step_size(actions, HORIZON)
@@ -75,7 +72,7 @@ def loss_curve(actions: int) -> dict[str, Any]:
 
 
 def trained_linear() -> list[dict[str, Any]]:
-    """The layer at a few moments of its training."""
+    """A linear layer at the steps in `SNAPSHOTS`."""
     start = LinearAttention(ACTIONS, key=jax.random.key(SEED))
     taken = [{"step": 0, **_arrays(start)}]
 
@@ -89,7 +86,7 @@ def trained_linear() -> list[dict[str, Any]]:
 
 
 def trained_swap() -> dict[str, Any]:
-    """The heads after training; they are calibrated when they take a seat."""
+    """Swap heads after training; the page calibrates them."""
     start = SwapAttention(ACTIONS, key=jax.random.key(SEED))
     fitted = fit(start, SwapRegretObjective(ACTIONS, HORIZON), key=jax.random.key(SEED + 1))
     return _arrays(fitted.model)
@@ -100,22 +97,33 @@ def _arrays(model: Any) -> dict[str, Any]:
 
 
 def _digits(array: Any) -> Any:
-    """Six significant digits: what training settles is fewer."""
+    """Round to six significant digits, more than training determines."""
     return np.vectorize(lambda x: float(f"{x:.6g}"))(np.asarray(array, float)).tolist()
 
 
 def _write(name: str, about: str, **constants: Any) -> None:
     lines = [f"export const {key} = {json.dumps(value)};" for key, value in constants.items()]
-    made = "Made by `python -m regrax.show.explorer._tables`."
+    made = "Made by `python -m tools.explorer_data`."
     (DATA / name).write_text("\n".join([f"// {about} {made}", "", *lines, ""]))
 
 
-def main() -> None:
-    """Write both files."""
+def write_theory() -> None:
+    """Write the exact numbers."""
     curves = {actions: loss_curve(actions) for actions in (2, 3, 4, 5)}
     _write("theory.js", "Exact numbers of the theory.", STEPS=step_table(), LOSSES=curves)
+
+
+def write_trained() -> None:
+    """Train the layers and write them."""
     about = f"Layers trained on regret, {ACTIONS} actions, {HORIZON} rounds."
     _write("trained.js", about, LINEAR=trained_linear(), SWAP=trained_swap())
+
+
+def main() -> None:
+    """Write the files named in the command, or both."""
+    writers = {"theory": write_theory, "trained": write_trained}
+    for name in sys.argv[1:] or writers:
+        writers[name]()
 
 
 if __name__ == "__main__":
