@@ -65,6 +65,12 @@ export function ravel(joint, sizes) {
   return joint.reduce((index, a, n) => index * sizes[n] + a, 0);
 }
 
+/** The names of a joint action. */
+export const outcome = (game, index) =>
+  unravel(index, game.sizes)
+    .map((a, n) => game.actions[n][a])
+    .join(", ");
+
 export const jointCount = (game) => game.payoffs[0].length;
 
 /** Where each entry of `own` sits in the flat table: [own action][joint action of the others]. */

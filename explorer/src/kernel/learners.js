@@ -89,6 +89,17 @@ export const uniformPlay =
   (actions, start = null) =>
     beginning(start, { policy: () => uniform(actions), update() {} });
 
+/** Actions that were chosen by hand, one per round. */
+export const recorded = (chosen) => (actions) => {
+  let round = 0;
+  return {
+    policy: () => Float64Array.from({ length: actions }, (_, a) => +(a === chosen[round])),
+    update() {
+      round += 1;
+    },
+  };
+};
+
 /** Swap regret from any base: a copy per action on its share of the losses, and the fixed point of their policies. */
 export function blumMansour(base) {
   return (actions, start = null) => {

@@ -50,6 +50,7 @@ export class Run {
     const shown = this.next
       ? policies.map((pi) => oneHot(draw(pi, this.next()), pi.length))
       : policies;
+    this.shown = shown;
     this.players.forEach((seat, n) => {
       const others = outer(shown.filter((_, m) => m !== n));
       const losses = Float64Array.from(this.tables[n], (row) => -dot(row, others));

@@ -9,6 +9,7 @@ import {
   hedge,
   optimal,
   optimisticHedge,
+  recorded,
   regretMatching,
   uniformPlay,
 } from "./learners.js";
@@ -81,13 +82,21 @@ export const KINDS = {
     about: "every action alike, whatever happens",
     make: () => uniformPlay(),
   },
+  hand: {
+    label: "You",
+    about: "you choose an action each round",
+    isSpec: false,
+    make: (seat) => recorded(seat.actions),
+  },
   linear_attention: {
+    isSpec: false,
     label: "Trained linear layer",
     about: "one layer of linear attention, trained on regret",
     trained: true,
     make: (seat) => linearAttention(seat.layer.heads[0]),
   },
   swap_attention: {
+    isSpec: false,
     label: "Trained swap layer",
     about: "linear-attention heads with a fixed point, trained on swap regret",
     trained: true,
@@ -128,7 +137,7 @@ export function decimal(value) {
 export function parseSeat(text) {
   const match = /^\s*(\w+)\s*(?:\(\s*(?:(hedge)\s*\(\s*)?([-+.\deE]*)\s*\)?\s*\))?\s*$/.exec(text);
   const kind = (match && { follow_the_leader: "fictitious_play" }[match[1]]) || match?.[1];
-  const known = Object.hasOwn(KINDS, kind ?? "") && !KINDS[kind].trained;
+  const known = Object.hasOwn(KINDS, kind ?? "") && KINDS[kind].isSpec !== false;
   if (!known || Boolean(match[2]) !== (kind === "blum_mansour"))
     throw new Error(`no learner here is ${text}`);
   const { parameter } = KINDS[kind];
