@@ -4,9 +4,11 @@ import { linearAttention } from "../kernel/attention.js";
 import { hedge, optimal } from "../kernel/learners.js";
 import { generator, normal } from "../kernel/random.js";
 import { stationaryStep } from "../kernel/steps.js";
-import { dot, smallest, zeros } from "../kernel/vectors.js";
+import { dot, smallest, softmax, zeros } from "../kernel/vectors.js";
+import { worstCase } from "../kernel/worst.js";
 import { Chart } from "./chart.js";
-import { html, say, set, short, svg, watchWidth } from "./dom.js";
+import { frame, html, pointIn, say, set, short, svg, tipOn, watchWidth } from "./dom.js";
+import { ADVERSARY_SCENE } from "./scenes.js";
 import { builtInLayer } from "./state.js";
 
 const ACTIONS = 3;
@@ -14,24 +16,26 @@ const ROUNDS = 20;
 const NAMES = ["A", "B", "C"];
 const STEP = 0.5; // of a key
 const LIMIT = 2; // losses lie between -2 and 2
+const HIGH = 66; // units of a row
 const LEVELS = [-1, 0, 1, 2]; // that painting goes through
 const LINES = {
-  hedge: { label: "Hedge at k*", style: "s-n0" },
+  hedge: { label: "Hedge with step k*", style: "s-n0 beneath" },
   optimal: { label: "best possible policy", style: "s-n1 dashed" },
   layer: { label: "trained layer", style: "s-n2 dotted" },
 };
 
 const PRESETS = {
   "Gaussian noise": (next) => () => normal(next),
-  "Whoever leads": null, // made from what Hedge plays
+  "Worst for Hedge": null, // computed
   Alternate: () => (t, j) => [t % 2 ? 1 : -1, t % 2 ? -1 : 1, 0.5][j],
   "A late turn": () => (t, j) => [t < 12 ? -1 : 1.5, 0, 0.8][j],
   Nothing: () => () => 0,
 };
 
 export class Adversary {
-  constructor({ grid, presets, body, note }) {
-    this.note = note;
+  /** `painted(losses)` is called for every change by hand. */
+  constructor({ grid, presets, body, note }, painted) {
+    Object.assign(this, { note, painted, rounds: ROUNDS, shown: ROUNDS });
     this.losses = Array.from({ length: ROUNDS }, () => zeros(ACTIONS));
     this.learners = {
       hedge: hedge(stationaryStep(ACTIONS, ROUNDS)),
@@ -50,25 +54,45 @@ export class Adversary {
       ),
     );
     this.seed = 3;
-    this.preset("Gaussian noise");
   }
 
-  preset(name) {
-    const fill = PRESETS[name]?.(generator(this.seed++));
-    if (fill) this.losses.forEach((row, t) => row.forEach((_, j) => (row[j] = clip(fill(t, j)))));
-    else this.chaseTheLeader();
+  /** The losses of a state: painted ones, or those of a preset. */
+  load({ losses, scene }) {
+    if (losses) this.losses = losses.map((row) => Float64Array.from(row, clip));
+    else if (scene === ADVERSARY_SCENE) this.setWorst();
+    else this.fill("Gaussian noise", 3);
     this.refresh();
   }
 
-  /** Each round costs most where Hedge has most weight. */
-  chaseTheLeader() {
-    const learner = this.learners.hedge(ACTIONS);
-    this.losses.forEach((row) => {
-      const policy = learner.policy();
-      const top = policy.indexOf(Math.max(...policy));
-      row.forEach((_, j) => (row[j] = j === top ? 1 : 0));
-      learner.update(row, policy);
-    });
+  preset(name) {
+    if (PRESETS[name]) this.fill(name, this.seed++);
+    else this.setWorst();
+    this.changed();
+  }
+
+  fill(name, seed) {
+    const loss = PRESETS[name](generator(seed));
+    this.losses.forEach((row, t) => row.forEach((_, j) => (row[j] = clip(loss(t, j)))));
+  }
+
+  changed() {
+    this.shown = ROUNDS;
+    this.refresh();
+    this.painted(this.losses.map((row) => Array.from(row)));
+  }
+
+  /** Show the first rounds only. */
+  reveal(rounds) {
+    if (rounds === this.shown) return;
+    this.shown = Math.min(rounds, ROUNDS);
+    this.refresh();
+  }
+
+  /** The losses of 0 or 1 that force the largest regret on Hedge. */
+  setWorst() {
+    const step = stationaryStep(ACTIONS, ROUNDS);
+    this.worst ??= worstCase((sums) => softmax(sums.map((sum) => -step * sum)), ACTIONS, ROUNDS);
+    this.losses = this.worst.losses.map((row) => Float64Array.from(row));
   }
 
   makeGrid(body) {
@@ -93,6 +117,7 @@ export class Adversary {
     for (const end of ["pointerup", "pointercancel"])
       this.picture.addEventListener(end, () => (this.brush = null));
     this.brush = null;
+    tipOn(this.picture, (point) => this.textAt(point));
     watchWidth(body, (width) => this.layOut(width));
   }
 
@@ -105,23 +130,30 @@ export class Adversary {
 
   layOut(width) {
     const left = 22;
-    this.size = { left, wide: (width - left) / ROUNDS, high: 44 };
-    const height = ACTIONS * 44 + 22;
-    set(this.picture, { width, height, viewBox: `0 0 ${width} ${height}` });
-    this.labels.forEach((label, j) => set(label, { x: left - 7, y: j * 44 + 27 }));
+    this.size = { left, wide: (width - left) / ROUNDS, high: HIGH };
+    const height = ACTIONS * HIGH + 22;
+    frame(this.picture, width, height);
+    this.labels.forEach((label, j) => set(label, { x: left - 7, y: (j + 0.5) * HIGH + 4 }));
     this.ticks.forEach((tick) =>
       set(tick, { x: left + (Number(tick.textContent) - 0.5) * this.size.wide, y: height - 5 }),
     );
     this.cells.forEach((cell, i) => {
       const [t, j] = [Math.floor(i / ACTIONS), i % ACTIONS];
-      set(cell, { x: left + t * this.size.wide, y: j * 44, width: this.size.wide, height: 44 });
+      set(cell, { x: left + t * this.size.wide, y: j * HIGH, width: this.size.wide, height: HIGH });
     });
   }
 
+  textAt([x, y]) {
+    const t = Math.floor((x - this.size.left) / this.size.wide);
+    return (
+      this.cells[t * ACTIONS + Math.floor(y / this.size.high)]?.getAttribute("aria-label") ?? ""
+    );
+  }
+
   place(event) {
-    const box = this.picture.getBoundingClientRect();
-    const t = Math.floor((event.clientX - box.left - this.size.left) / this.size.wide);
-    const j = Math.floor((event.clientY - box.top) / this.size.high);
+    const [x, y] = pointIn(this.picture, event);
+    const t = Math.floor((x - this.size.left) / this.size.wide);
+    const j = Math.floor(y / this.size.high);
     return t >= 0 && t < ROUNDS && j >= 0 && j < ACTIONS ? [t, j] : null;
   }
 
@@ -144,7 +176,7 @@ export class Adversary {
 
   put(t, j, loss) {
     this.losses[t][j] = clip(loss);
-    this.refresh();
+    this.changed();
   }
 
   key(event, t, j) {
@@ -168,23 +200,25 @@ export class Adversary {
 
   refresh() {
     this.cells.forEach((cell, i) => {
-      const [t, j] = [Math.floor(i / ACTIONS), i % ACTIONS];
-      const loss = this.losses[t][j];
-      cell.setAttribute("fill-opacity", (0.05 + (0.95 * (loss + LIMIT)) / (2 * LIMIT)).toFixed(2));
-      cell.setAttribute("aria-label", `action ${NAMES[j]}, round ${t + 1}: loss ${short(loss, 2)}`);
+      const t = Math.floor(i / ACTIONS);
+      const loss = this.losses[t][i % ACTIONS];
+      set(cell, {
+        class: loss < 0 ? "f-n0" : "f-n1",
+        "fill-opacity": (0.06 + 0.84 * (Math.abs(loss) / LIMIT)).toFixed(2),
+        "aria-label": `action ${NAMES[i % ACTIONS]}, round ${t + 1}: loss ${short(loss, 2)}`,
+        opacity: t < this.shown ? 1 : 0.15,
+      });
     });
-    const x = this.losses.map((_, t) => t + 1);
-    const found = Object.fromEntries(
-      Object.entries(this.learners).map(([name, make]) => [
-        name,
-        { x, y: regretOn(make(ACTIONS), this.losses) },
-      ]),
-    );
-    this.chart.update(found, ROUNDS);
-    const worst = Object.entries(found).reduce((a, b) => (b[1].y.at(-1) > a[1].y.at(-1) ? b : a));
+    const shown = this.losses.slice(0, this.shown);
+    const x = shown.map((_, t) => t + 1);
+    const regrets = Object.entries(this.learners).map(([name, make]) => {
+      return [name, { x, y: regretOn(make(ACTIONS), shown) }];
+    });
+    this.chart.update(Object.fromEntries(regrets), ROUNDS);
+    const [worst, { y }] = regrets.reduce((a, b) => (b[1].y.at(-1) > a[1].y.at(-1) ? b : a));
     say(
       this.note,
-      `After ${ROUNDS} rounds ${LINES[worst[0]].label} regrets most: ${short(worst[1].y.at(-1), 3)}. Against Gaussian noise no policy has a smaller mean square than the best possible one.`,
+      `After ${this.shown} rounds the largest regret is ${short(y.at(-1), 3)} (${LINES[worst].label}). Against Gaussian noise no policy has a smaller expected square than the best possible one.`,
     );
   }
 }

@@ -1,18 +1,40 @@
-// A line chart over rounds, with axes that are linear or logarithmic and a legend that shows the latest values.
+// A line chart over rounds: linear or logarithmic axes, and a legend with the latest values or those under the pointer.
 
-import { html, pathOf, say, set, short, svg, watchWidth } from "./dom.js";
+import { frame, html, pathOf, pointIn, say, set, short, sizeOf, svg, watchWidth } from "./dom.js";
 
-const MARGIN = { left: 52, right: 12, top: 10, bottom: 34 };
+const MARGIN = { left: 52, right: 12, top: 12, bottom: 34 };
 const MAX_POINTS = 180;
 
 export class Chart {
-  /** `lines`: {name: {label, style}}; `style` are classes of the line. */
+  /** `lines`: {name: {label, style}}; `style` are classes of the line; `band` names two lines to fill
+   *  between, `range` are values that the vertical axis always holds. */
   constructor(
     body,
-    { lines, label, height = 250, xLog = false, yLog = false, xName = "round", showValues = true },
+    {
+      lines,
+      label,
+      height = 250,
+      xLog = false,
+      yLog = false,
+      xName = "round",
+      showValues = true,
+      band = null,
+      range = [],
+    },
   ) {
-    Object.assign(this, { body, lines, height, xLog, yLog, xName, label, showValues });
+    Object.assign(this, {
+      lines,
+      height,
+      usual: height,
+      xLog,
+      yLog,
+      xName,
+      showValues,
+      band,
+      range,
+    });
     this.frame = svg("g");
+    this.area = svg("path", { class: "area" });
     this.paths = Object.fromEntries(
       Object.entries(lines).map(([name, { style }]) => [
         name,
@@ -20,11 +42,14 @@ export class Chart {
       ]),
     );
     this.marks = svg("g");
+    this.rule = svg("g", { class: "rule" }, svg("path", { class: "axis" }), svg("text"));
     this.picture = svg(
       "svg",
       { role: "img", "aria-label": label },
       this.frame,
+      this.area,
       ...Object.values(this.paths),
+      this.rule,
       this.marks,
     );
     this.legend = html("ul", { class: "legend" });
@@ -33,6 +58,11 @@ export class Chart {
     );
     body.replaceChildren(this.picture, this.legend);
     this.last = null;
+    this.pointed = null;
+    this.picture.addEventListener("pointermove", (event) => {
+      this.point(this.back(pointIn(this.picture, event)[0]));
+    });
+    this.picture.addEventListener("pointerleave", () => this.point(null));
     watchWidth(body, (width) => this.resize(width));
   }
 
@@ -50,9 +80,17 @@ export class Chart {
 
   resize(width) {
     this.width = width;
-    set(this.picture, { width, height: this.height, viewBox: `0 0 ${width} ${this.height}` });
+    this.height = sizeOf(this.picture, "--chart", this.usual);
+    frame(this.picture, width, this.height);
     this.drawn = null;
     if (this.last) this.update(...this.last);
+    this.onResize?.();
+  }
+
+  /** Values at a place of the horizontal axis, or the latest ones. */
+  point(x) {
+    this.pointed = this.showValues ? x : null;
+    if (this.last && this.width) this.showLegend(this.last[0]);
   }
 
   /** `series[name] = {x, y}` arrays or null; `most` is the last round of the axis. */
@@ -61,25 +99,45 @@ export class Chart {
     if (!this.width) return;
     this.place(series, most);
     for (const [name, path] of Object.entries(this.paths)) {
-      const one = series[name];
-      path.setAttribute("d", one ? this.trace(one) : "");
-      this.values[name].item.hidden = !one;
-      if (this.showValues) say(this.values[name].value, one ? short(one.y.at(-1), 3) : "");
+      const isDrawn = series[name] && this.lines[name].isDrawn !== false;
+      path.setAttribute("d", isDrawn ? this.trace(series[name]) : "");
+      this.values[name].item.hidden = !series[name];
+    }
+    if (this.band) this.area.setAttribute("d", this.between(...this.band.map((n) => series[n])));
+    this.showLegend(series);
+  }
+
+  showLegend(series) {
+    const present = Object.entries(series).filter(([, line]) => line);
+    const shown = present.length && this.pointed !== null ? present[0][1].x : [];
+    const at = closest(shown, this.pointed);
+    this.rule.setAttribute("visibility", shown.length ? "visible" : "hidden");
+    if (shown.length) {
+      const x = this.x(shown[at]);
+      const isLeft = x < this.width / 2;
+      this.rule.firstChild.setAttribute("d", `M${x} ${MARGIN.top}V${this.height - MARGIN.bottom}`);
+      set(this.rule.lastChild, { x: x + (isLeft ? 5 : -5), y: 20, class: isLeft ? "" : "end" });
+      say(this.rule.lastChild, `${this.xName} ${short(shown[at], 6)}`);
+    }
+    if (!this.showValues) return;
+    for (const [name, line] of present) {
+      const value = line.y[this.pointed === null ? line.y.length - 1 : closest(line.x, shown[at])];
+      say(this.values[name].value, short(value, 3));
     }
   }
 
   place(series, most) {
-    const present = Object.values(series).filter(Boolean);
-    const x = present.flatMap((one) => [one.x[0], one.x.at(-1)]);
+    const isDrawn = ([name, line]) => line && this.lines[name].isDrawn !== false;
+    const present = Object.entries(series)
+      .filter(isDrawn)
+      .map(([, line]) => line);
+    const x = present.flatMap((line) => [line.x[0], line.x.at(-1)]);
     const y = present
-      .flatMap((one) => Array.from(one.y))
+      .flatMap((line) => Array.from(line.y))
+      .concat(this.range)
       .filter((v) => Number.isFinite(v) && (!this.yLog || v > 1e-9));
-    this.across = axis(
-      this.xLog ? 1 : Math.min(0, ...x),
-      most ?? Math.max(2, ...x),
-      this.xLog,
-      false,
-    );
+    const low = this.xLog ? 1 : Math.min(0, ...x);
+    this.across = axis(low, most ?? Math.max(2, ...x), this.xLog, false);
     this.up = y.length
       ? axis(Math.min(...y), Math.max(...y), this.yLog, true)
       : axis(this.yLog ? 0.01 : 0, 1, this.yLog, true);
@@ -92,12 +150,17 @@ export class Chart {
     return MARGIN.left + share(this.across, value) * (this.width - MARGIN.left - MARGIN.right);
   }
 
+  /** The value at a horizontal coordinate. */
+  back(x) {
+    const { low, high, log } = this.across;
+    const part = (x - MARGIN.left) / (this.width - MARGIN.left - MARGIN.right);
+    const inside = Math.min(Math.max(part, 0), 1);
+    return log ? low * (high / low) ** inside : low + inside * (high - low);
+  }
+
   y(value) {
-    return (
-      this.height -
-      MARGIN.bottom -
-      share(this.up, value) * (this.height - MARGIN.top - MARGIN.bottom)
-    );
+    const room = this.height - MARGIN.top - MARGIN.bottom;
+    return this.height - MARGIN.bottom - share(this.up, value) * room;
   }
 
   /** The line, broken where a logarithmic axis has no place for a value. */
@@ -106,14 +169,25 @@ export class Chart {
     let part = [];
     for (let i = 0; i <= x.length; i++) {
       const there = i < x.length && Number.isFinite(y[i]) && (!this.yLog || y[i] >= this.up.low);
-      if (there) part.push([this.x(x[i]), this.y(y[i])]);
-      else if (part.length) [text, part] = [text + pathOf(part), []];
+      if (there) {
+        part.push([this.x(x[i]), this.y(y[i])]);
+      } else if (part.length) {
+        text += pathOf(part);
+        part = [];
+      }
     }
     return text;
   }
 
+  between(upper, lower) {
+    if (!upper || !lower) return "";
+    const points = ({ x, y }) => x.map((value, i) => [this.x(value), this.y(y[i])]);
+    return pathOf([...points(upper), ...points(lower).reverse()], true);
+  }
+
   axes() {
-    const [left, right] = [MARGIN.left, this.width - MARGIN.right];
+    const left = MARGIN.left;
+    const right = this.width - MARGIN.right;
     const bottom = this.height - MARGIN.bottom;
     const rows = this.up.ticks.flatMap((value) => [
       svg("path", { class: "grid", d: `M${left} ${this.y(value)}H${right}` }),
@@ -130,6 +204,13 @@ export class Chart {
       name,
     );
   }
+}
+
+/** The index of the entry closest to a value in an increasing list. */
+function closest(x, value) {
+  const after = x.findIndex((entry) => entry >= value);
+  if (after < 0) return x.length - 1;
+  return after && value - x[after - 1] < x[after] - value ? after - 1 : after;
 }
 
 /** {low, high, log, ticks} that holds the values and changes seldom. */

@@ -6,13 +6,6 @@ import { byId, say } from "./dom.js";
 import { asGiven } from "./edits.js";
 import { asCommand, asPython } from "./sharing.js";
 
-const SPEED_WORDS = [
-  "5 rounds per second",
-  "30 rounds per second",
-  "1 round per frame",
-  "10 rounds per frame",
-  "100 rounds per frame",
-];
 const MAX_SEED = 999_999;
 const FIELDS = /^(INPUT|SELECT|TEXTAREA|BUTTON|A|SUMMARY)$/;
 
@@ -20,9 +13,12 @@ export function listen(app) {
   const on = (id, event, act) => byId(id).addEventListener(event, act);
   on("play", "click", () => app.toggle());
   on("once", "click", () => app.goTo(app.state.rounds + 1));
-  on("reset", "click", () => app.goTo(0));
+  on("reset", "click", () => app.startOver());
   on("horizon", "change", () => app.setHorizon(Number(byId("horizon").value)));
-  on("speed", "input", () => app.setSpeed(Number(byId("speed").value)));
+  on("scrub", "input", () => app.goTo(Number(byId("scrub").value)));
+  on("pace", "change", () => app.save(() => (app.state.pace = byId("pace").value)));
+  on("compare", "click", () => app.toggleCompare());
+  on("hall", "click", () => app.toggleHall());
   on("drawn", "change", () => app.replay(() => (app.state.drawn = byId("drawn").checked)));
   on("seed", "change", () =>
     app.replay(
@@ -38,8 +34,11 @@ export function listen(app) {
   on("shuffle", "click", () => app.shuffle());
   on("open-file", "click", () => byId("file").click());
   on("file", "change", () => openFiles(app, [...byId("file").files]));
-  on("joint-what", "change", () => (app.dirty = true));
+  on("joint-what", "change", () => app.save(() => (app.state.joint = byId("joint-what").value)));
   on("copy-link", "click", () => copy(app, { text: app.link(), note: "Link copied." }));
+  on("copy-hall", "click", () => {
+    copy(app, { text: app.link({ isHall: true }), note: "Link copied. It opens in large type." });
+  });
   on("copy-python", "click", () => copy(app, asPython(app.state, app.zoo)));
   on("copy-command", "click", () => copy(app, asCommand(app.state, app.zoo)));
   addEventListener("hashchange", () => app.followLink());
@@ -69,6 +68,10 @@ function shortcut(app, event) {
     app.toggle();
   }
   if (event.key === ".") app.goTo(app.state.rounds + 1);
+  if (event.key === "f") app.toggleHall();
+  if (app.state.isHall && event.key === "PageDown") app.nextScene(1);
+  if (app.state.isHall && event.key === "PageUp") app.nextScene(-1);
+  app.hand.key(event.key);
 }
 
 async function openFiles(app, files) {
@@ -96,11 +99,11 @@ function addGame(app, game, from) {
 /** A layer takes the first seat that has as many actions. */
 function addLayer(app, layer) {
   const size = layer.heads[0].bias.length;
-  app.seating.layers = [...app.seating.layers.filter((one) => one.name !== layer.name), layer];
+  app.layers = [...app.layers.filter(({ name }) => name !== layer.name), layer];
   const seat = app.state.game.sizes.indexOf(size);
   if (seat < 0)
     throw new Error(`this layer plays ${size} actions, and no seat of this game has as many`);
-  app.changeSeat(seat, { kind: layer.kind, layer }, true);
+  app.changeSeat("seats", seat, { kind: layer.kind, layer }, true);
   app.tell("");
 }
 
@@ -123,21 +126,17 @@ async function copy(app, { text, note }) {
 }
 
 export function showControls(app) {
-  byId("horizon").value = app.state.horizon;
-  say(byId("last"), String(app.state.horizon));
-  byId("speed").value = app.state.speed;
-  showSpeed(app);
-  byId("drawn").checked = app.state.drawn;
-  byId("seed").value = app.state.seed;
+  const { state } = app;
+  byId("horizon").value = state.horizon;
+  byId("scrub").max = Math.max(app.last, 1);
+  byId("pace").value = state.pace;
+  byId("joint-what").value = state.joint;
+  byId("drawn").checked = state.drawn;
+  byId("seed").value = state.seed;
+  say(byId("third"), state.game.sizes.length === 2 ? "Add a player" : "Remove a player");
 }
 
 export function showPlaying(app) {
   say(byId("play"), app.isPlaying ? "Pause" : "Play");
   byId("play").setAttribute("aria-pressed", app.isPlaying);
-}
-
-export function showSpeed(app) {
-  const words = SPEED_WORDS[app.state.speed];
-  say(byId("speed-text"), words);
-  byId("speed").setAttribute("aria-valuetext", words);
 }

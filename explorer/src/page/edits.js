@@ -4,8 +4,9 @@ import { parseSeat } from "../kernel/seats.js";
 import { stationaryStep } from "../kernel/steps.js";
 import { builtInLayer } from "./state.js";
 
-/** A seat that fits a number of actions: trained layers are for their own. */
+/** A seat that fits a number of actions: trained layers are for their own, and a hand starts again. */
 export function fitting(seat, actions) {
+  if (seat.kind === "hand") return { kind: "hand", actions: [] };
   return seat.layer && seat.layer.heads[0].bias.length !== actions
     ? { kind: "hedge", value: 0.25 }
     : seat;

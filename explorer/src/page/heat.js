@@ -1,8 +1,8 @@
 // A joint distribution as a table of shades, a block per action of the third player.
 
-import { ravel } from "../kernel/games.js";
+import { outcome, ravel } from "../kernel/games.js";
 import { range } from "../kernel/vectors.js";
-import { set, svg, watchWidth } from "./dom.js";
+import { frame, short, svg, tipOn, watchWidth } from "./dom.js";
 
 export class Heat {
   constructor(body) {
@@ -11,6 +11,7 @@ export class Heat {
       "aria-label": "How often each joint action is played",
     });
     body.replaceChildren(this.picture);
+    tipOn(this.picture, (point) => this.textAt(point));
     watchWidth(body, (width) => {
       this.width = width;
       this.key = null;
@@ -34,10 +35,21 @@ export class Heat {
     });
   }
 
+  textAt([x, y]) {
+    if (!this.last) return "";
+    const [game, joint] = this.last;
+    const index = this.cells.findIndex(({ box }) => {
+      return x >= box.x && x < box.x + box.width && y >= box.y && y < box.y + box.height;
+    });
+    if (index < 0) return "";
+    const paid = game.payoffs.map((table) => short(table[index]));
+    return `${outcome(game, index)}: ${short(joint[index])} of play, pays ${paid.join(", ")}`;
+  }
+
   layOut(game) {
     const [rows, columns, blocks = 1] = game.sizes;
     const left = Math.min(92, 24 + 6.4 * Math.max(...game.actions[0].map((name) => name.length)));
-    const across = blocks > 2 && this.width < 500 ? 1 : Math.min(blocks, this.width < 500 ? 1 : 3);
+    const across = this.width < 500 ? 1 : Math.min(blocks, 3);
     const cell = Math.min((this.width - across * left - 6) / (across * columns), 76);
     const tall = Math.min(cell, 46);
     const high = rows * tall + 44;
@@ -52,58 +64,43 @@ export class Heat {
       }),
     );
     const height = Math.ceil(blocks / across) * high;
-    set(this.picture, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
+    frame(this.picture, this.width, height);
     this.picture.replaceChildren(...groups);
   }
 
   block(game, block, { left, cell, tall, x, y }) {
     const [rows, columns] = game.sizes;
-    const group = svg("g", { transform: `translate(${x} ${y})` });
+    const from = x + left;
+    const text = (style, at, down, words) =>
+      svg("text", { class: style, x: at, y: y + down }, words);
+    const group = svg("g");
     if (game.sizes.length > 2)
       group.append(
-        svg(
-          "text",
-          { x: left, y: 11 },
-          `${game.players[2]}: ${clipped(game.actions[2][block], 14)}`,
-        ),
+        text("", from, 11, `${game.players[2]}: ${clipped(game.actions[2][block], 14)}`),
       );
-    const fit = (name) => clipped(name, Math.max(3, Math.floor(cell / 6.8)));
-    range(columns).forEach((j) =>
-      group.append(
-        svg(
-          "text",
-          { class: "middle strong", x: left + (j + 0.5) * cell, y: 28 },
-          fit(game.actions[1][j]),
-        ),
-      ),
-    );
+    const room = Math.max(3, Math.floor(cell / 6.8));
+    range(columns).forEach((j) => {
+      const name = clipped(game.actions[1][j], room);
+      group.append(text("middle strong", from + (j + 0.5) * cell, 28, name));
+    });
     range(rows).forEach((i) => {
-      group.append(
-        svg(
-          "text",
-          { class: "end strong", x: left - 8, y: 34 + (i + 0.5) * tall + 4 },
-          clipped(game.actions[0][i], 12),
-        ),
-      );
-      range(columns).forEach((j) =>
-        group.append(
-          ...this.cell(
-            ravel([i, j, block].slice(0, game.sizes.length), game.sizes),
-            left + j * cell,
-            34 + i * tall,
-            cell,
-            tall,
-          ),
-        ),
-      );
+      const top = 34 + i * tall;
+      const name = clipped(game.actions[0][i], 12);
+      group.append(text("end strong", from - 8, top + tall / 2 + 4, name));
+      range(columns).forEach((j) => {
+        const index = ravel([i, j, block].slice(0, game.sizes.length), game.sizes);
+        const box = { x: from + j * cell, y: y + top, width: cell, height: tall };
+        group.append(...this.cell(index, box));
+      });
     });
     return group;
   }
 
-  cell(index, x, y, wide, high) {
-    const rect = svg("rect", { class: "cell s-n0 f-n0", x, y, width: wide, height: high, rx: 5 });
-    const text = svg("text", { class: "cell-text on", x: x + wide / 2, y: y + high / 2 + 4 });
-    this.cells[index] = { rect, text };
+  cell(index, box) {
+    const rect = svg("rect", { class: "cell s-n0 f-n0", ...box, rx: 5 });
+    const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 4 };
+    const text = svg("text", { class: "cell-text on", ...middle });
+    this.cells[index] = { rect, text, box };
     return [rect, text];
   }
 }

@@ -3,19 +3,13 @@
 import { MAX_ACTIONS, ravel } from "../kernel/games.js";
 import { parseNumber } from "../kernel/formats.js";
 import { range } from "../kernel/vectors.js";
-import { html, short } from "./dom.js";
+import { fraction, html, short } from "./dom.js";
 
-const DIGITS = 4;
 const MAX_DENOMINATOR = 12;
 
-/** A payoff as people write it: 2/3 where that is the number exactly, else a short decimal. */
+/** A payoff as people write it: 2/3 where that is the number, else a short decimal. */
 function written(value) {
-  if (Number.isInteger(value * 1000)) return short(value, 9);
-  for (let bottom = 3; bottom <= MAX_DENOMINATOR; bottom++) {
-    const top = Math.round(value * bottom);
-    if (top / bottom === value) return `${top}/${bottom}`;
-  }
-  return short(value, DIGITS);
+  return Number.isInteger(value * 1000) ? short(value, 9) : fraction(value, MAX_DENOMINATOR);
 }
 
 export class PayoffTable {
@@ -107,6 +101,7 @@ export class PayoffTable {
       class: `n${player}`,
     });
     input.value = this.game.actions[player][action];
+    input.style.minWidth = `${Math.min(input.value.length, 12) + 1.5}ch`;
     input.addEventListener("change", () => {
       const actions = this.game.actions.map((names) => [...names]);
       actions[player][action] = input.value.trim() || `${action + 1}`;

@@ -1,7 +1,19 @@
 // Where play goes: a simplex for three actions, the unit square for two players of two.
 
 import { outer } from "../kernel/vectors.js";
-import { pathOf, set, short, svg, watchWidth } from "./dom.js";
+import {
+  fraction,
+  frame,
+  nearest,
+  pathOf,
+  pointIn,
+  set,
+  short,
+  sizeOf,
+  svg,
+  tipOn,
+  watchWidth,
+} from "./dom.js";
 import { startOf, tidyStart } from "./starts.js";
 
 const MAX_TRAIL = 420;
@@ -20,12 +32,14 @@ function replicator(policy, worth) {
   return policy.map((p, i) => p * (worth[i] - mean));
 }
 
-/** Indices of at most `most` rounds, all of the last ones and evenly before. */
+/** Indices of about `most` rounds: a stride that is a power of two, so that the line stays still as it grows. */
 function thinned(length, most) {
-  if (length <= most) return Array.from({ length }, (_, i) => i);
-  const step = (length - RECENT) / (most - RECENT);
-  const early = Array.from({ length: most - RECENT }, (_, i) => Math.floor(i * step));
-  return [...early, ...Array.from({ length: RECENT }, (_, i) => length - RECENT + i)];
+  const early = Math.max(length - RECENT, 0);
+  const stride = 2 ** Math.max(Math.ceil(Math.log2(early / (most - RECENT))), 0);
+  const rounds = [];
+  for (let t = 0; t < early; t += stride) rounds.push(t);
+  for (let t = early; t < length; t++) rounds.push(t);
+  return rounds;
 }
 
 const rowAt = (columns, t) => columns.map((column) => column.at(t));
@@ -60,6 +74,7 @@ class Picture {
       "pointerdown",
       (event) => event.pointerType === "mouse" && this.grab(event),
     );
+    tipOn(this.picture, (point) => (this.spots ? nearest(this.spots(), point) : ""));
     watchWidth(body, (width) => this.resize(width));
   }
 
@@ -102,8 +117,7 @@ class Picture {
   }
 
   drag(event) {
-    const box = this.picture.getBoundingClientRect();
-    this.moveTo([event.clientX - box.left, event.clientY - box.top]);
+    this.moveTo(pointIn(this.picture, event));
   }
 
   key(event) {
@@ -127,29 +141,34 @@ class Picture {
     element.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
   }
 
-  /** Trails of what was played and of its average, from functions of the round. */
-  drawTrails(length, point, average) {
+  /** Trails of what was played and of its average, from functions of the round; `words` names a place. */
+  drawTrails(run, place, words) {
+    const length = run.round;
     const rounds = thinned(length, MAX_TRAIL);
-    const points = rounds.map((t) => point(t));
+    const points = rounds.map((t) => place("policies", t));
+    const averages = rounds.filter((_, i) => i % 3 === 0 || i === rounds.length - 1);
     this.trail.setAttribute("d", pathOf(points));
     this.recent.setAttribute("d", pathOf(points.slice(-RECENT)));
-    this.mean.setAttribute(
-      "d",
-      pathOf(
-        rounds.filter((_, i) => i % 3 === 0 || i === rounds.length - 1).map((t) => average(t)),
-      ),
-    );
-    for (const [dot, at] of [
-      [this.now, point],
-      [this.meanDot, average],
+    this.mean.setAttribute("d", pathOf(averages.map((t) => place("means", t))));
+    for (const [dot, kind] of [
+      [this.now, "policies"],
+      [this.meanDot, "means"],
     ]) {
       dot.setAttribute("visibility", length ? "visible" : "hidden");
-      if (length) this.put(dot, at(length - 1));
+      if (length) this.put(dot, place(kind, length - 1));
     }
+    this.spots = () => [
+      ...this.diamonds,
+      ...(length ? [[place("means", length - 1), `Average: ${words("means", length - 1)}`]] : []),
+      ...rounds.map((t, i) => [points[i], `Round ${t + 1}: ${words("policies", t)}`]),
+    ];
   }
 
-  drawNash(points) {
+  /** Diamonds at points [place, text]. */
+  drawNash(marks) {
     const size = 7;
+    const points = marks.map(([point]) => point);
+    this.diamonds = marks;
     this.nash.setAttribute(
       "d",
       points
@@ -190,16 +209,16 @@ export class Simplex extends Picture {
   }
 
   layOut() {
-    const side = Math.min(this.width - 60, 380);
+    const side = Math.min(this.width - 60, sizeOf(this.picture, "--side", 380));
     const high = (side * Math.sqrt(3)) / 2;
     const left = (this.width - side) / 2;
     this.corners = [
-      [this.width / 2, 24],
       [left, 24 + high],
       [left + side, 24 + high],
+      [this.width / 2, 24],
     ];
     const height = high + 52;
-    set(this.picture, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
+    frame(this.picture, this.width, height);
     this.grid = [];
     for (let i = 1; i < 9; i++)
       for (let j = 1; j < 9 - i; j++) this.grid.push([i / 9, j / 9, 1 - (i + j) / 9]);
@@ -229,16 +248,21 @@ export class Simplex extends Picture {
     const names = state.game.actions[this.player];
     this.drawBack(names);
     const seat = run.players[this.player];
+    const words = (weights, write) =>
+      names.map((name, i) => `${name} ${write(weights[i])}`).join(", ");
     this.drawTrails(
-      run.round,
-      (t) => this.at(rowAt(seat.policies, t)),
-      (t) => this.at(rowAt(seat.means, t)),
+      run,
+      (kind, t) => this.at(rowAt(seat[kind], t)),
+      (kind, t) => words(rowAt(seat[kind], t), (p) => short(p, 3)),
     );
-    this.drawNash(nash.map((one) => this.at(Array.from(one.strategies[this.player]))));
-    const start = state.starts[this.player] ?? [1 / 3, 1 / 3, 1 / 3];
+    const sides = nash.map(({ strategies }) => Array.from(strategies[this.player]));
+    this.drawNash(
+      sides.map((side) => [this.at(side), `Nash equilibrium: ${words(side, fraction)}`]),
+    );
+    const start = startOf(state, this.player);
     this.placeHandle(
       this.at(start),
-      names.map((name, i) => `${name} ${short(start[i], 3)}`).join(", "),
+      words(start, (p) => short(p, 3)),
     );
     this.drawFlow(run, state);
   }
@@ -250,13 +274,13 @@ export class Simplex extends Picture {
     this.backKey = key;
     this.back.replaceChildren(
       svg("path", { class: "triangle", d: pathOf(this.corners, true) }),
-      svg("text", { class: "strong middle", x: a[0], y: a[1] - 9 }, names[0]),
-      svg("text", { class: "strong", x: Math.max(0, b[0] - 30), y: b[1] + 20 }, names[1]),
+      svg("text", { class: "strong", x: Math.max(0, a[0] - 30), y: a[1] + 20 }, names[0]),
       svg(
         "text",
-        { class: "strong end", x: Math.min(this.width, c[0] + 30), y: c[1] + 20 },
-        names[2],
+        { class: "strong end", x: Math.min(this.width, b[0] + 30), y: b[1] + 20 },
+        names[1],
       ),
+      svg("text", { class: "strong middle", x: c[0], y: c[1] - 9 }, names[2]),
     );
   }
 
@@ -274,7 +298,7 @@ export class Simplex extends Picture {
   }
 }
 
-/** Two players of two actions: across, how often the first plays its second action; up, likewise the second. */
+/** Two players of two actions: across, how often the first plays its first action; up, likewise the second. */
 export class Square extends Picture {
   constructor(body, label, onStart) {
     super(body, label, 0);
@@ -282,11 +306,11 @@ export class Square extends Picture {
   }
 
   layOut() {
-    const side = Math.min(this.width - 74, 360);
+    const side = Math.min(this.width - 74, sizeOf(this.picture, "--side", 420));
     const left = (this.width - side) / 2 + 16;
     this.box = { left, top: 12, side };
     const height = side + 52;
-    set(this.picture, { width: this.width, height, viewBox: `0 0 ${this.width} ${height}` });
+    frame(this.picture, this.width, height);
     const ticks = [0.06, 0.17, 0.28, 0.39, 0.5, 0.61, 0.72, 0.83, 0.94];
     this.grid = ticks.flatMap((p) => ticks.map((q) => [p, q]));
     this.backKey = null;
@@ -299,9 +323,7 @@ export class Square extends Picture {
   moveTo([x, y]) {
     const p = (x - this.box.left) / this.box.side;
     const q = 1 - (y - this.box.top) / this.box.side;
-    this.onStart(
-      [p, q].map((share, n) => [n, tidyStart([1 - Math.min(Math.max(share, 0), 1), share])]),
-    );
+    this.onStart([p, q].map((share, n) => [n, tidyStart([share, 1 - Math.min(share, 1)])]));
   }
 
   update(run, state, nash) {
@@ -309,18 +331,24 @@ export class Square extends Picture {
     if (!this.width) return;
     this.drawBack(state.game);
     const [one, two] = run.players;
+    const { players, actions } = state.game;
+    const words = (shares, write) =>
+      shares.map((share, n) => `${players[n]} ${actions[n][0]} ${write(share)}`).join(", ");
+    const shares = (kind, t) => [one[kind][0].at(t), two[kind][0].at(t)];
     this.drawTrails(
-      run.round,
-      (t) => this.at([one.policies[1].at(t), two.policies[1].at(t)]),
-      (t) => this.at([one.means[1].at(t), two.means[1].at(t)]),
+      run,
+      (kind, t) => this.at(shares(kind, t)),
+      (kind, t) => words(shares(kind, t), (p) => short(p, 3)),
     );
-    this.drawNash(nash.map((found) => this.at(found.strategies.map((side) => side[1]))));
-    const start = [0, 1].map((n) => startOf(state, n));
-    const words = start.map(
-      (weights, n) =>
-        `${state.game.players[n]} ${state.game.actions[n][1]} ${short(weights[1], 3)}`,
+    const sides = nash.map(({ strategies }) => strategies.map((side) => side[0]));
+    this.drawNash(
+      sides.map((side) => [this.at(side), `Nash equilibrium: ${words(side, fraction)}`]),
     );
-    this.placeHandle(this.at(start.map((weights) => weights[1])), words.join(", "));
+    const start = [0, 1].map((n) => startOf(state, n)[0]);
+    this.placeHandle(
+      this.at(start),
+      words(start, (p) => short(p, 3)),
+    );
     this.drawFlow(run, state.game);
   }
 
@@ -337,11 +365,11 @@ export class Square extends Picture {
       );
     this.back.replaceChildren(
       svg("rect", { class: "triangle", x: left, y: top, width: side, height: side }),
-      svg("text", { class: "strong", x: left, y: top + side + 18 }, game.actions[0][0]),
-      svg("text", { class: "strong end", x: left + side, y: top + side + 18 }, game.actions[0][1]),
+      svg("text", { class: "strong", x: left, y: top + side + 18 }, game.actions[0][1]),
+      svg("text", { class: "strong end", x: left + side, y: top + side + 18 }, game.actions[0][0]),
       svg("text", { class: "middle", x: left + side / 2, y: top + side + 34 }, game.players[0]),
-      up(left - 9, top + side, game.actions[1][0], "start"),
-      up(left - 9, top, game.actions[1][1], "end"),
+      up(left - 9, top + side, game.actions[1][1], "start"),
+      up(left - 9, top, game.actions[1][0], "end"),
       up(left - 25, top + side / 2, game.players[1], "middle"),
     );
   }
@@ -353,10 +381,10 @@ export class Square extends Picture {
     this.flowKey = key;
     const moves = this.grid.map(([p, q]) => {
       const policies = [
-        [1 - p, p],
-        [1 - q, q],
+        [p, 1 - p],
+        [q, 1 - q],
       ];
-      const [x, y] = policies.map((policy, n) => replicator(policy, worths(run, n, policies))[1]);
+      const [x, y] = policies.map((policy, n) => replicator(policy, worths(run, n, policies))[0]);
       return [x, -y];
     });
     this.flow.setAttribute(

@@ -2,13 +2,16 @@
 
 import { equilibriumPolygon, feasible } from "../kernel/polygons.js";
 import { axis } from "./chart.js";
-import { html, pathOf, set, short, svg, watchWidth } from "./dom.js";
+import { frame, legend, nearest, pathOf, set, short, svg, tipOn, watchWidth } from "./dom.js";
 
 const MARGIN = { left: 48, right: 14, top: 12, bottom: 38 };
-const KEYS = [
-  ["feasible", "poly all"],
-  ["CCE", "poly cce"],
-  ["CE", "poly ce"],
+const swatch = (style) => svg("rect", { class: style, x: 3, y: 0, width: 20, height: 10 });
+const marks = () => [
+  [swatch("poly all"), "possible"],
+  [swatch("poly cce"), "CCE"],
+  [swatch("poly ce"), "CE"],
+  [svg("path", { class: "nash", d: "M13 0L18 5L13 10L8 5Z" }), "Nash"],
+  [svg("circle", { class: "mean-dot", cx: 13, cy: 5, r: 4 }), "average so far"],
 ];
 
 export class Plane {
@@ -32,7 +35,8 @@ export class Plane {
       this.walk,
       this.dot,
     );
-    body.replaceChildren(this.picture, legend());
+    body.replaceChildren(this.picture, legend(marks()));
+    tipOn(this.picture, (point) => nearest(this.spots(), point));
     this.polygons = {};
     watchWidth(body, (width) => {
       this.width = width;
@@ -76,7 +80,7 @@ export class Plane {
       shape.setAttribute("d", pathOf(corners, true));
       shape.classList.toggle("thin", corners.length < 3);
     }
-    const diamonds = this.equilibria.map((one) => this.at(this.players.map((n) => one.payoffs[n])));
+    const diamonds = this.equilibria.map((profile) => this.at(this.paid(profile)));
     const diamond = ([x, y]) =>
       pathOf(
         [
@@ -89,6 +93,26 @@ export class Plane {
       );
     this.nash.setAttribute("d", diamonds.map(diamond).join(""));
     this.update(this.last.points);
+  }
+
+  paid({ payoffs }) {
+    return this.players.map((n) => payoffs[n]);
+  }
+
+  /** Places with a text: equilibria, corners of the sets, and the average. */
+  spots() {
+    if (!this.across) return [];
+    const spot = (kind) => (point) => [
+      this.at(point),
+      `${kind}: ${point.map((u) => short(u)).join(" and ")}`,
+    ];
+    return [
+      ...this.last.points.slice(-1).map(spot("Average so far")),
+      ...this.equilibria.map((profile) => spot("Nash equilibrium")(this.paid(profile))),
+      ...(this.polygons.ce ?? []).map(spot("CE")),
+      ...(this.polygons.cce ?? []).map(spot("CCE")),
+      ...this.polygons.all.map(spot("Possible")),
+    ];
   }
 
   /** The running averages, a point per shown round. */
@@ -104,11 +128,7 @@ export class Plane {
 
   place() {
     this.height = Math.min(300, Math.max(240, this.width * 0.72));
-    set(this.picture, {
-      width: this.width,
-      height: this.height,
-      viewBox: `0 0 ${this.width} ${this.height}`,
-    });
+    frame(this.picture, this.width, this.height);
     const [x, y] = [0, 1].map((k) => this.polygons.all.map((point) => point[k]));
     this.across = axis(Math.min(...x), Math.max(...x), false, true);
     this.up = axis(Math.min(...y), Math.max(...y), false, true);
@@ -150,23 +170,4 @@ export class Plane {
     ];
     this.frame.replaceChildren(...rows, ...columns, ...names);
   }
-}
-
-function legend() {
-  const item = (mark, text) =>
-    html(
-      "li",
-      {},
-      svg("svg", { viewBox: "0 0 26 10", "aria-hidden": "true" }, mark),
-      html("span", {}, text),
-    );
-  return html(
-    "ul",
-    { class: "legend" },
-    ...KEYS.map(([text, style]) =>
-      item(svg("rect", { class: style, x: 3, y: 0, width: 20, height: 10 }), text),
-    ),
-    item(svg("path", { class: "nash", d: "M13 0L18 5L13 10L8 5Z" }), "Nash"),
-    item(svg("circle", { class: "mean-dot", cx: 13, cy: 5, r: 4 }), "average so far"),
-  );
 }

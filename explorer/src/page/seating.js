@@ -9,14 +9,21 @@ const FINE = 1000; // steps of a slider
 const NAMES = { star: "k*", classical: "classical" };
 
 export class Seating {
-  /** `change(player, seat)` hears of every move. */
-  constructor(body, change) {
-    Object.assign(this, { body, change, layers: [] });
+  /** `change(player, seat, isNew)` is called for every change; `layers()` are those from files. */
+  constructor(body, { change, layers, isFirst }) {
+    Object.assign(this, { body, change, layers, isFirst });
   }
 
-  show(state) {
+  show(state, seats) {
     this.state = state;
-    this.body.replaceChildren(...state.seats.map((seat, n) => this.seat(seat, n)));
+    const title = html("h4", {}, this.isFirst ? "Left" : "Right");
+    const parts = seats.map((seat, n) => this.seat(seat, n));
+    this.body.replaceChildren(...(state.versus ? [title] : []), ...parts);
+  }
+
+  /** Layers from files that play this many actions. */
+  dropped(size) {
+    return this.layers().filter((layer) => layer.heads[0].bias.length === size);
   }
 
   seat(seat, n) {
@@ -35,21 +42,23 @@ export class Seating {
 
   choice(seat, n) {
     const size = this.state.game.sizes[n];
+    const isOffered = ([kind, { trained }]) => {
+      if (kind === "hand") return this.isFirst && n === 0;
+      return !trained || size === 3 || seat.kind === kind;
+    };
     const options = Object.entries(KINDS)
-      .filter(([kind, { trained }]) => !trained || size === 3 || seat.kind === kind)
+      .filter(isOffered)
       .map(([kind, { label }]) => html("option", { value: kind }, label));
-    const dropped = this.layers
-      .filter((layer) => layer.heads[0].bias.length === size)
-      .map((layer, i) => html("option", { value: `file ${i}` }, `From file: ${layer.name}`));
+    const files = this.dropped(size).map((layer, i) =>
+      html("option", { value: `file ${i}` }, `From file: ${layer.name}`),
+    );
     const select = html(
       "select",
       { "aria-label": `Learner of ${this.state.game.players[n]}` },
       ...options,
-      ...dropped,
+      ...files,
     );
-    const used = this.layers
-      .filter((layer) => layer.heads[0].bias.length === size)
-      .indexOf(seat.layer);
+    const used = this.dropped(size).indexOf(seat.layer);
     select.value = used >= 0 ? `file ${used}` : seat.kind;
     select.addEventListener("change", () => this.choose(n, select.value, size));
     return select;
@@ -57,11 +66,10 @@ export class Seating {
 
   choose(n, value, size) {
     if (value.startsWith("file ")) {
-      const layer = this.layers.filter((one) => one.heads[0].bias.length === size)[
-        Number(value.slice(5))
-      ];
+      const layer = this.dropped(size)[Number(value.slice(5))];
       return this.change(n, { kind: layer.kind, layer }, true);
     }
+    if (value === "hand") return this.change(n, { kind: value, actions: [] }, true);
     const { parameter, trained, marks } = KINDS[value];
     if (trained) return this.change(n, { kind: value, layer: builtInLayer(value) }, true);
     if (!parameter) return this.change(n, { kind: value }, true);
@@ -95,10 +103,12 @@ export class Seating {
       if (document.activeElement !== number) number.value = short(value, 6);
     };
     const take = (value) => {
-      if (!(value > 0 && Number.isFinite(value))) return;
-      const kept = parameter.integer ? Math.max(1, Math.round(value)) : value;
-      place(kept);
-      this.change(n, { ...seat, value: kept }, false);
+      const isGood = value > 0 && Number.isFinite(value);
+      number.setAttribute("aria-invalid", !isGood);
+      if (!isGood) return;
+      const taken = parameter.integer ? Math.max(1, Math.round(value)) : value;
+      place(taken);
+      this.change(n, { ...seat, value: taken }, false);
     };
     slider.addEventListener("input", () => take(fromSlider(slider.value, parameter)));
     number.addEventListener("input", () => take(Number(number.value)));
@@ -119,7 +129,7 @@ export class Seating {
     const size = this.state.game.sizes[n];
     if (!marks || size < 2) return [];
     const found = marks(size, this.state.horizon, width(this.state.game, n));
-    return Object.entries(found)
+    const marked = Object.entries(found)
       .filter(([, value]) => value > 0 && Number.isFinite(value))
       .map(([name, value]) => {
         const about =
@@ -136,10 +146,17 @@ export class Seating {
           },
           NAMES[name],
         );
-        button.style.left = `${(100 * toSlider(value, parameter)) / FINE}%`;
-        return button;
-      })
-      .map(apart);
+        return { button, part: toSlider(value, parameter) / FINE };
+      });
+    const isClose = marked.length > 1 && Math.abs(marked[0].part - marked[1].part) < 0.36;
+    return marked.flatMap(({ button, part }, i) => {
+      const tick = html("i", { class: "tick" });
+      for (const element of [button, tick]) {
+        element.style.setProperty("--part", part);
+        element.classList.toggle("lower", isClose && i > 0);
+      }
+      return [tick, button];
+    });
   }
 
   calibration(seat, n) {
@@ -155,16 +172,6 @@ export class Seating {
       html("span", { class: "label" }, "calibrated for play"),
     );
   }
-}
-
-/** Two marks that would lie on each other: the second hangs lower. */
-function apart(button, index, all) {
-  if (index && Math.abs(parseFloat(button.style.left) - parseFloat(all[0].style.left)) < 22) {
-    const before = parseFloat(button.style.left) < parseFloat(all[0].style.left);
-    button.style.marginLeft = before ? "-1.6rem" : "1.6rem";
-    all[0].style.marginLeft = before ? "0.9rem" : "-0.9rem";
-  }
-  return button;
 }
 
 function toSlider(value, { low, high }) {

@@ -1,8 +1,7 @@
 // What leaves the page: pictures as SVG and PNG, the play as Python and as a command, and the link.
 
-import { unravel } from "../kernel/games.js";
 import { decimal, KINDS, specOf } from "../kernel/seats.js";
-import { html, svg } from "./dom.js";
+import { html, set, svg } from "./dom.js";
 import { isNamed } from "./state.js";
 
 const STYLED = [
@@ -19,33 +18,62 @@ const STYLED = [
   "font-family",
   "text-anchor",
 ];
+const NAMESPACE = "http://www.w3.org/2000/svg";
 const SCALE = 2; // pixels of a PNG per pixel of the page
 
-/** A picture that stands alone: every style it has on the page is written into it, on the page's own ground. */
-export function standalone(picture) {
-  const copy = picture.cloneNode(true);
-  const [from, to] = [picture, copy].map((root) => [root, ...root.querySelectorAll("*")]);
-  from.forEach((element, i) => {
-    const style = getComputedStyle(element);
+function styled(element) {
+  const copy = element.cloneNode(true);
+  const [from, to] = [element, copy].map((root) => [root, ...root.querySelectorAll("*")]);
+  from.forEach((node, i) => {
+    const style = getComputedStyle(node);
     for (const name of STYLED) to[i].setAttribute(name, style.getPropertyValue(name));
   });
-  to.filter((element) => element.classList.contains("handle")).forEach((element) =>
-    element.remove(),
-  );
-  const { width, height } = picture.viewBox.baseVal;
-  const ground = svg("rect", {
-    width: width + 24,
-    height: height + 24,
-    x: -12,
-    y: -12,
-    fill: getComputedStyle(picture.closest(".card")).backgroundColor,
-  });
-  copy.prepend(ground);
-  copy.setAttribute("viewBox", `-12 -12 ${width + 24} ${height + 24}`);
-  copy.setAttribute("width", width + 24);
-  copy.setAttribute("height", height + 24);
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  return new XMLSerializer().serializeToString(copy);
+  to.filter((node) => node.matches(".handle, .rule")).forEach((node) => node.remove());
+  return copy;
+}
+
+/** A card as one picture: title, pictures and legends where they are on the page, every style written in. */
+export function standalone(card, caption) {
+  const outer = card.getBoundingClientRect();
+  const root = svg("svg");
+  let bottom = 0;
+  const place = (element, make) => {
+    const box = element.getBoundingClientRect();
+    if (!box.width) return;
+    const x = box.left - outer.left;
+    const y = box.top - outer.top;
+    bottom = Math.max(bottom, y + box.height);
+    root.append(make({ x, y, width: box.width, height: box.height }));
+  };
+  const text = (words, style) => {
+    return ({ x, y, height }) => {
+      const look = {
+        fill: style.color,
+        "font-size": style.fontSize,
+        "font-weight": style.fontWeight,
+      };
+      const at = { x, y: y + 0.72 * height, "font-family": style.fontFamily };
+      return svg("text", { ...look, ...at }, words);
+    };
+  };
+  for (const picture of card.querySelectorAll("svg"))
+    place(picture, (box) => {
+      const copy = styled(picture);
+      Object.entries(box).forEach(([name, value]) => copy.setAttribute(name, value));
+      copy.setAttribute("overflow", "visible");
+      return copy;
+    });
+  for (const label of card.querySelectorAll("h3, h4, .legend span, .legend b"))
+    place(label, text(label.textContent, getComputedStyle(label)));
+  const ink = getComputedStyle(card.querySelector(".legend span, h3"));
+  const height = bottom + 40;
+  const small = { color: ink.color, fontSize: "12px", fontFamily: ink.fontFamily };
+  root.append(text(caption, small)({ x: 16, y: bottom + 8, height: 16 }));
+  const fill = getComputedStyle(card).backgroundColor;
+  root.prepend(svg("rect", { width: outer.width, height, fill }));
+  set(root, { xmlns: NAMESPACE, width: outer.width, height });
+  set(root, { viewBox: `0 0 ${outer.width} ${height}` });
+  return new XMLSerializer().serializeToString(root);
 }
 
 function save(name, blob) {
@@ -56,8 +84,7 @@ function save(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-function savePng(name, picture) {
-  const text = standalone(picture);
+function savePng(name, text) {
   const image = new Image();
   image.addEventListener("load", () => {
     const canvas = html("canvas", { width: image.width * SCALE, height: image.height * SCALE });
@@ -67,33 +94,32 @@ function savePng(name, picture) {
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 
-/** Buttons that save every picture of a card. */
-export function exportButtons(card) {
-  const pictures = () => [...card.querySelectorAll("svg[role]")];
-  const each = (act) => () =>
-    pictures().forEach((picture, i) => act(`regrax-${card.id}${i ? `-${i + 1}` : ""}`, picture));
-  const asSvg = (name, picture) =>
-    save(`${name}.svg`, new Blob([standalone(picture)], { type: "image/svg+xml" }));
+/** Buttons that save a card; `caption()` says what is played. */
+export function exportButtons(card, caption) {
+  const name = `regrax-${card.id}`;
   const title = card.querySelector("h3").textContent;
-  return html(
-    "div",
-    { class: "out" },
+  const asSvg = (text) => save(`${name}.svg`, new Blob([text], { type: "image/svg+xml" }));
+  const asPng = (text) => savePng(name, text);
+  const button = (kind, act) =>
     html(
       "button",
-      { type: "button", "aria-label": `Save ${title} as SVG`, onclick: each(asSvg) },
-      "SVG",
-    ),
-    html(
-      "button",
-      { type: "button", "aria-label": `Save ${title} as PNG`, onclick: each(savePng) },
-      "PNG",
-    ),
-  );
+      {
+        type: "button",
+        "aria-label": `Save ${title} as ${kind}`,
+        onclick: () => act(standalone(card, caption())),
+      },
+      kind,
+    );
+  return html("div", { class: "out" }, button("SVG", asSvg), button("PNG", asPng));
 }
+
+const BY_HAND =
+  "Rounds played by hand have no command and no program: copy the link, which holds your moves.";
 
 /** {text, note}: the play so far as a command; the note says what it cannot give. */
 export function asCommand(state, zoo) {
   const rounds = Math.max(state.rounds, 1);
+  if (state.seats[0].kind === "hand") return { text: "", note: BY_HAND };
   if (state.seats.some((seat) => seat.layer?.builtIn)) {
     return {
       text: "",
@@ -117,35 +143,34 @@ export function asCommand(state, zoo) {
 
 /** The same as a program. */
 export function asPython(state, zoo) {
+  if (state.seats[0].kind === "hand") return { text: "", note: BY_HAND };
   const rounds = Math.max(state.rounds, 1);
+  const named = isNamed(state.game, zoo);
+  const game = named ? JSON.stringify(state.game.name) : "game";
+  const learners = state.seats.map(pythonLearner);
+  const isSame = learners.every((text) => text === learners[0]);
+  const more = [isSame ? learners[0] : `[${learners.join(", ")}]`, rounds];
+  if (state.starts.some(Boolean)) more.push(`start=[${state.starts.map(pythonStart).join(", ")}]`);
+  if (state.drawn) more.push(`key=jax.random.key(${state.seed})`);
   const lines = [
     "import jax",
     "import regrax as rx",
     "",
     'jax.config.update("jax_enable_x64", True)',
+    ...(named ? [] : [`game = ${pythonGame(state.game)}`]),
+    ...state.seats.flatMap((seat, n) => (seat.layer?.builtIn ? layerLines(seat, n) : [])),
+    `play = rx.play(${game}, ${more.join(", ")})`,
+    `gaps = rx.games.joint_gaps(play.joint, ${game})`,
+    "print({name: float(gap) for name, gap in gaps.items()})",
   ];
-  lines.push(
-    `game = ${isNamed(state.game, zoo) ? `rx.specs.parse_game(${JSON.stringify(state.game.name)})` : pythonGame(state.game)}`,
-  );
-  const layers = state.seats.flatMap((seat, n) => (seat.layer?.builtIn ? layerLines(seat, n) : []));
-  const learners = state.seats.map((seat, n) => pythonLearner(seat, n));
-  lines.push(...layers, `learners = [${learners.join(", ")}]`);
-  const more = [`rounds=${rounds}`];
-  if (state.starts.some(Boolean))
-    more.push(
-      `start=[${state.starts.map((start) => (start ? JSON.stringify(Array.from(start)) : "None")).join(", ")}]`,
-    );
-  if (state.drawn) more.push(`key=jax.random.key(${state.seed})`);
-  lines.push(`play = rx.play(game, learners, ${more.join(", ")})`);
-  lines.push(
-    "print({name: float(gap) for name, gap in rx.games.joint_gaps(play.joint, game).items()})",
-  );
   return { text: `${lines.join("\n")}\n`, note: noteOf(state) };
 }
 
+const pythonStart = (start) => (start ? JSON.stringify(Array.from(start)) : '"own"');
+
 function pythonLearner(seat, n) {
   if (seat.layer?.builtIn) return `layer_${n + 1}`;
-  if (!seat.layer) return `rx.specs.parse_learner(${JSON.stringify(specOf(seat))})`;
+  if (!seat.layer) return JSON.stringify(specOf(seat));
   return `rx.Checkpoint(${JSON.stringify(seat.layer.name)}${seat.layer.calibrated ? ", calibrated=True" : ""})`;
 }
 
@@ -213,9 +238,12 @@ function quoted(text) {
   return /^[\w.,:/=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-export const describeJoint = (game, index) =>
-  unravel(index, game.sizes)
-    .map((a, n) => game.actions[n][a])
-    .join(", ");
-export const labelOf = (seat) =>
+const labelOf = (seat) =>
   `${KINDS[seat.kind].label}${seat.value ? ` (${decimal(seat.value)})` : ""}`;
+
+/** Who plays whom, in words. */
+export function pairing(seats) {
+  const names = seats.map(labelOf);
+  const isSame = names.every((name) => name === names[0]);
+  return isSame && names.length ? `${names[0]}, each player` : names.join(" against ");
+}

@@ -1,5 +1,8 @@
 // Starts: the policies of round 1, as people set them.
 
+import { own } from "../kernel/games.js";
+import { sum } from "../kernel/vectors.js";
+
 const LEAST = 0.001; // a start gives every action at least this
 
 /** A start from weights: three decimals that sum to 1, none below the least. */
@@ -14,4 +17,24 @@ export function tidyStart(weights) {
 /** The start of a player; uniform until it is moved. */
 export function startOf(state, n) {
   return state.starts[n] ?? state.game.actions[n].map(() => 1 / state.game.sizes[n]);
+}
+
+/** Starts for a game: away from the centre if uniform play is an equilibrium, where nothing would move. */
+export function startsFor(game) {
+  const stands = game.sizes.every((_, n) => {
+    const worth = own(game, n).map((row) => sum(row));
+    return Math.max(...worth) - Math.min(...worth) < 1e-9;
+  });
+  if (!stands) return game.sizes.map(() => null);
+  return game.sizes.map((d, n) => {
+    const weights = Array.from({ length: d }, (_, a) =>
+      (a + n) % d === 0 ? 0.6 : 0.4 / (d - 1 || 1),
+    );
+    return tidyStart(weights);
+  });
+}
+
+/** A start at a mixed strategy: exact where every action is played, else as close as a start can be. */
+export function startAt(strategy) {
+  return strategy.every((p) => p >= LEAST) ? Array.from(strategy) : tidyStart(Array.from(strategy));
 }

@@ -6,7 +6,7 @@ import { hedge } from "../kernel/learners.js";
 import { Run } from "../kernel/play.js";
 import { learnerOf, parseSeat } from "../kernel/seats.js";
 import { Chart, shownRounds } from "./chart.js";
-import { html, short, svg } from "./dom.js";
+import { frame, html, short, svg } from "./dom.js";
 
 const ROUNDS = 1000;
 const MATRIX_ROUND = 40; // when the matrix is shown
@@ -25,38 +25,28 @@ const SHAPLEY = {
   ],
 };
 
-/** A 3 x 3 matrix of signed numbers: blue above zero, orange below. */
-export function matrixPicture(title) {
-  const [size, left] = [58, 4];
+/** A 3 x 3 matrix of signed numbers, blue above zero and orange below; `most` has the full colour. */
+export function matrixPicture(title, most = 1) {
+  const size = 58;
   const cells = Array.from({ length: 9 }, (_, i) => {
-    const [x, y] = [left + (i % 3) * size, Math.floor(i / 3) * size];
+    const x = (i % 3) * size;
+    const y = Math.floor(i / 3) * size;
     const rect = svg("rect", { class: "cell", x, y, width: size, height: size, rx: 6 });
-    return {
-      rect,
-      text: svg("text", { class: "cell-text on", x: x + size / 2, y: y + size / 2 + 4 }),
-    };
+    const text = svg("text", { class: "cell-text on", x: x + size / 2, y: y + size / 2 + 4 });
+    return { rect, text };
   });
-  const picture = svg(
-    "svg",
-    {
-      role: "img",
-      viewBox: `0 0 ${3 * size + 8} ${3 * size}`,
-      width: 3 * size + 8,
-      height: 3 * size,
-    },
-    ...cells.flatMap(({ rect, text }) => [rect, text]),
-  );
+  const parts = cells.flatMap(({ rect, text }) => [rect, text]);
+  const picture = svg("svg", { role: "img", class: "matrix" }, ...parts);
+  frame(picture, 3 * size, 3 * size);
   const show = (rows) => {
     cells.forEach(({ rect, text }, i) => {
       const value = rows[Math.floor(i / 3)][i % 3];
       rect.setAttribute("class", `cell f-n${value < 0 ? 1 : 0}`);
-      rect.setAttribute("fill-opacity", Math.min(0.08 + 1.6 * Math.abs(value), 0.85).toFixed(2));
-      text.textContent = value.toFixed(3);
+      rect.setAttribute("fill-opacity", (0.05 + (0.75 * Math.abs(value)) / most).toFixed(3));
+      text.textContent = (Math.round(value * 1000) / 1000 + 0).toFixed(3);
     });
-    picture.setAttribute(
-      "aria-label",
-      `${title}: ${rows.map((row) => row.map((v) => v.toFixed(2)).join(" ")).join("; ")}`,
-    );
+    const words = rows.map((row) => row.map((v) => v.toFixed(2)).join(" ")).join("; ");
+    picture.setAttribute("aria-label", `${title}: ${words}`);
   };
   return { element: html("div", { class: "picture" }, html("h4", {}, title), picture), show };
 }
