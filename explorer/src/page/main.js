@@ -25,6 +25,7 @@ const BUDGET = 9; // milliseconds of a frame for rounds that are to be caught up
 const SOLVING = 4; // milliseconds of a frame for equilibria
 const LONGEST = 100; // milliseconds that a frame counts for: a page that was hidden does not jump
 const REST = 2000; // milliseconds at the end of a play, before it starts again
+const HAND_ROUNDS = 20; // that charts have room for when a person plays
 const MAX_FRAMES = 2000; // whose durations are kept
 
 class App {
@@ -263,6 +264,7 @@ class App {
     if (isNew) {
       state.rounds = 0;
       state.drawn ||= isHand;
+      if (isHand) state.horizon = HAND_ROUNDS;
       state.scene = 0;
     }
     this.replay();

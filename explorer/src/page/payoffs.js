@@ -101,7 +101,7 @@ export class PayoffTable {
       class: `n${player}`,
     });
     input.value = this.game.actions[player][action];
-    input.style.minWidth = `${Math.min(input.value.length, 12) + 1.5}ch`;
+    if (player === 0) input.style.minWidth = `${Math.min(input.value.length, 12) + 1.5}ch`;
     input.addEventListener("change", () => {
       const actions = this.game.actions.map((names) => [...names]);
       actions[player][action] = input.value.trim() || `${action + 1}`;

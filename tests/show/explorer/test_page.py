@@ -254,6 +254,22 @@ def test_values_are_read_off_a_chart(browse_explorer):
     assert legend.inner_text() != before
 
 
+def test_a_place_in_a_picture_says_what_it_is(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken", horizon=50, rounds=50)
+    box = middle(opened.locator("#where svg[role] .now"))
+    opened.mouse.move(*box)
+    until(
+        opened, "document.getElementById('tip').textContent.startsWith('Round 50: player 1 swerve')"
+    )
+    box = opened.locator("#joint .cell").first
+    opened.mouse.move(*middle(box))
+    until(
+        opened,
+        "/^swerve, swerve: .* of play, pays 6, 6$/.test(document.getElementById('tip').textContent)",
+    )
+
+
 def test_an_edited_payoff_moves_everything_that_depends_on_it(browse_explorer):
     opened = browse_explorer()
     choose(opened, "chicken", "hedge", "hedge", horizon=100, rounds=100)
