@@ -129,16 +129,17 @@ function replies(payoffs, theirs, mine) {
 /** The vertices of the mixed strategies over the columns against which rows are best replies. */
 function vertices(payoffs) {
   const [rows, columns] = [payoffs.length, payoffs[0].length];
-  const found = new Map();
+  const strategies = new Map();
   for (let size = 1; size <= Math.min(rows, columns); size++) {
     for (const equal of subsets(rows, size)) {
       for (const support of subsets(columns, size)) {
         const strategy = indifferent(payoffs, equal, support);
-        if (strategy) found.set(Array.from(strategy, (p) => Math.round(p * 1e8)).join(), strategy);
+        if (strategy)
+          strategies.set(Array.from(strategy, (p) => Math.round(p * 1e8)).join(), strategy);
       }
     }
   }
-  return [...found.values()];
+  return [...strategies.values()];
 }
 
 /** The one strategy on `support` that makes the rows `equal` best replies of equal worth, or null. */
@@ -159,9 +160,9 @@ function indifferent(payoffs, equal, support) {
 
 function subsets(n, size, from = 0) {
   if (size === 0) return [[]];
-  const found = [];
+  const all = [];
   for (let i = from; i <= n - size; i++) {
-    for (const rest of subsets(n, size - 1, i + 1)) found.push([i, ...rest]);
+    for (const rest of subsets(n, size - 1, i + 1)) all.push([i, ...rest]);
   }
-  return found;
+  return all;
 }

@@ -65,10 +65,10 @@ export class Run {
 
   measure() {
     const regrets = this.players.map((seat) => regretsOf(seat.matrix, seat.totals));
-    regrets.forEach((found, n) => {
-      for (const kind of REGRETS) this.players[n].regrets[kind].push(found[kind]);
+    regrets.forEach((kinds, n) => {
+      for (const kind of REGRETS) this.players[n].regrets[kind].push(kinds[kind]);
     });
-    const worst = (kind) => Math.max(...regrets.map((found) => found[kind])) / this.round;
+    const worst = (kind) => Math.max(...regrets.map((kinds) => kinds[kind])) / this.round;
     this.gaps.cce.push(worst("external"));
     this.gaps.ce.push(worst("internal"));
     this.gaps.swap.push(worst("swap"));

@@ -11,12 +11,12 @@ const FLAT = 1e-9; // of the span: a vertex must stand out by this
 export function hull(points) {
   const sorted = [...points].sort((p, q) => p[0] - q[0] || p[1] - q[1]);
   const chain = (ordered) => {
-    const kept = [];
+    const outer = [];
     for (const point of ordered) {
-      while (kept.length > 1 && turn(kept.at(-2), kept.at(-1), point) <= 0) kept.pop();
-      kept.push(point);
+      while (outer.length > 1 && turn(outer.at(-2), outer.at(-1), point) <= 0) outer.pop();
+      outer.push(point);
     }
-    return kept.slice(0, -1);
+    return outer.slice(0, -1);
   };
   const outline = [...chain(sorted), ...chain(sorted.reverse())];
   return outline.length ? outline : [points[0]];

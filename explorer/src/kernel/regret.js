@@ -48,5 +48,5 @@ export function worstDeviations(run) {
 }
 
 function most(deviations) {
-  return deviations[argmax(deviations.map((one) => one.gain))];
+  return deviations[argmax(deviations.map(({ gain }) => gain))];
 }

@@ -30,13 +30,13 @@ export function withThird({ players, actions, payoffs, sizes }) {
 
 /** The game that is left when the third player always plays its first action. */
 export function withoutThird({ players, actions, payoffs, sizes }) {
-  const kept = payoffs.slice(0, 2).map((table) => table.filter((_, a) => a % sizes[2] === 0));
+  const tables = payoffs.slice(0, 2).map((table) => table.filter((_, a) => a % sizes[2] === 0));
   return {
     name: "",
     players: players.slice(0, 2),
     actions: actions.slice(0, 2),
     sizes: sizes.slice(0, 2),
-    payoffs: kept,
+    payoffs: tables,
   };
 }
 

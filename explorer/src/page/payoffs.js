@@ -13,7 +13,7 @@ function written(value) {
 }
 
 export class PayoffTable {
-  /** `change(game)` hears of edited numbers and names, `resize(player, size)` of actions added or taken away. */
+  /** `change(game)` is called with edited numbers and names, `resize(player, size)` for more or fewer actions. */
   constructor(body, { change, resize }) {
     Object.assign(this, { body, change, resize, block: 0 });
   }
@@ -27,7 +27,7 @@ export class PayoffTable {
   }
 
   sizes() {
-    const one = (player) => {
+    const sizer = (player) => {
       const size = this.game.sizes[player];
       const name = this.game.players[player];
       const button = (sign, by) =>
@@ -51,7 +51,7 @@ export class PayoffTable {
         button("+", 1),
       );
     };
-    return html("div", { class: "sizes" }, ...range(this.game.sizes.length).map(one));
+    return html("div", { class: "sizes" }, ...range(this.game.sizes.length).map(sizer));
   }
 
   /** The third player's action chooses the table that is shown. */

@@ -330,11 +330,11 @@ export class Square extends Picture {
     this.last = [run, state, nash];
     if (!this.width) return;
     this.drawBack(state.game);
-    const [one, two] = run.players;
+    const [first, second] = run.players;
     const { players, actions } = state.game;
     const words = (shares, write) =>
       shares.map((share, n) => `${players[n]} ${actions[n][0]} ${write(share)}`).join(", ");
-    const shares = (kind, t) => [one[kind][0].at(t), two[kind][0].at(t)];
+    const shares = (kind, t) => [first[kind][0].at(t), second[kind][0].at(t)];
     this.drawTrails(
       run,
       (kind, t) => this.at(shares(kind, t)),

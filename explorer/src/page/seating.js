@@ -128,8 +128,8 @@ export class Seating {
     const { marks } = KINDS[seat.kind];
     const size = this.state.game.sizes[n];
     if (!marks || size < 2) return [];
-    const found = marks(size, this.state.horizon, width(this.state.game, n));
-    const marked = Object.entries(found)
+    const steps = marks(size, this.state.horizon, width(this.state.game, n));
+    const marked = Object.entries(steps)
       .filter(([, value]) => value > 0 && Number.isFinite(value))
       .map(([name, value]) => {
         const about =

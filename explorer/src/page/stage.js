@@ -1,5 +1,6 @@
 // A play on the stage: where it goes, one player's regret as a picture, and the gaps to equilibrium.
 
+import { worstDeviations } from "../kernel/regret.js";
 import { argmax } from "../kernel/vectors.js";
 import { Chart, shownRounds } from "./chart.js";
 import { html, legend, say, short, svg, tabs } from "./dom.js";
@@ -64,6 +65,8 @@ export class Stage {
       xLog: true,
       yLog: true,
     });
+    this.worst = html("p");
+    this.gaps.note.before(this.worst);
     say(
       this.gaps.note,
       "The most a player could still gain per round by always playing one action (CCE), by replacing one action by another (CE), or every action by its best replacement (swap); Nash: if all played their averages independently.",
@@ -140,7 +143,7 @@ export class Stage {
     say(
       this.regret.note,
       round
-        ? `${capital(game.players[player])} has ${told(mine(round))}; always playing ${named(best)} would have ${told(mine(round) - regret(round))}. The difference is the regret: ${short(regret(round), 3)}.`
+        ? `${capital(game.players[player])} has ${wonOrLost(mine(round))}; always playing ${named(best)} would have ${wonOrLost(mine(round) - regret(round))}. The difference is the regret: ${short(regret(round), 3)}.`
         : "Regret: how much less a player would have lost by playing the best single action all along.",
     );
   }
@@ -151,11 +154,26 @@ export class Stage {
       x.length ? { x, y: x.map((t) => this.run.gaps[name].at(t - 1)) } : null;
     const lines = Object.keys(GAP_LINES).map((name) => [name, series(name)]);
     this.gapChart.update(Object.fromEntries(lines), Math.max(this.app.state.horizon, 10));
+    say(this.worst, x.length ? this.worstText() : "");
+  }
+
+  /** The deviation that would have gained most, in words. */
+  worstText() {
+    const { game } = this.app.state;
+    const { always, whenever } = worstDeviations(this.run);
+    const isFixed = always.gain > 1e-12;
+    const { player, told, instead, gain } = isFixed ? always : whenever;
+    if (gain <= 1e-12) return "Nobody would have gained by playing otherwise.";
+    const name = (action) => named(game.actions[player][action]);
+    const how = isFixed
+      ? `always playing ${name(instead)}`
+      : `playing ${name(instead)} whenever it played ${name(told)}`;
+    return `${capital(game.players[player])} would have gained ${short(gain, 3)} per round by ${how}.`;
   }
 }
 
 /** A loss in words: lost, or won if it is negative. */
-function told(loss) {
+function wonOrLost(loss) {
   return `${loss > 0 ? "lost" : "won"} ${short(Math.abs(loss), 3)}`;
 }
 
