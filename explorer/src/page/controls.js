@@ -42,6 +42,10 @@ export function listen(app) {
   on("copy-python", "click", () => copy(app, asPython(app.state, app.zoo)));
   on("copy-command", "click", () => copy(app, asCommand(app.state, app.zoo)));
   addEventListener("hashchange", () => app.followLink());
+  addEventListener("fullscreenchange", () => {
+    const hasLeft = !document.fullscreenElement && app.state.isHall;
+    if (hasLeft) app.toggleHall(); // by Escape
+  });
   addEventListener("keydown", (event) => shortcut(app, event));
   listenForFiles(app);
 }
