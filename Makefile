@@ -8,11 +8,11 @@ EXTRAS := .venv-extras
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo docs test test-quick test-slow test-browser test-extras test-lowest test-versions lint format bench clean
+.PHONY: help demo docs explorer explorer-check explorer-data test test-quick test-slow test-browser test-extras test-lowest test-versions lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # what a demonstration runs, and beside it what developers need
 $(PACKAGE): pyproject.toml
@@ -78,6 +78,22 @@ $(DOCS)/.installed: pyproject.toml
 docs: $(DOCS)/.installed ## build the site, running every cell of its pages: docs/_build/html/index.html
 	$(DOCS)/bin/python -m sphinx --quiet --fail-on-warning --jobs 2 --fresh-env docs docs/_build/html
 	$(DOCS)/bin/python -m tools.links docs/_build/html
+
+# the page's JavaScript, built and checked with node; the built page is committed, so that nobody else needs it
+WEB := explorer
+$(WEB)/node_modules/.installed: $(WEB)/package-lock.json
+	npm --prefix $(WEB) ci --silent
+	touch $@
+
+explorer: $(WEB)/node_modules/.installed ## build the explorer from its JavaScript (needs node)
+	npm --prefix $(WEB) run --silent format
+	npm --prefix $(WEB) run --silent build
+
+explorer-check: $(WEB)/node_modules/.installed ## check and test the explorer's JavaScript (needs node)
+	npm --prefix $(WEB) run --silent check
+
+explorer-data: $(INSTALLED) ## train and tabulate what the explorer shows; then `make explorer`
+	$(BIN)/python -m tools.explorer_data
 
 lint: $(INSTALLED) ## check style, types and the order of layers
 	$(BIN)/ruff format --check --quiet .

@@ -30,8 +30,8 @@ class PowerIteration(NamedTuple):
 
 
 def stationary(
-    matrix: Float[Array, "d d"],
-    start: Float[Array, "d"] | None = None,
+    matrix: Float[Any, "d d"],
+    start: Float[Any, "d"] | None = None,
     *,
     tolerance: float | None = None,
     max_iterations: int | None = None,
@@ -136,11 +136,8 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
         matrix = matrix[:last, :last] + jnp.outer(out / jnp.where(leaving > 0, leaving, 1), into)
     pi = jnp.ones(1, matrix.dtype)
     for into, leaving in reversed(censored):
-        arriving = (into * pi).sum()
-        # a state without ways to and from those before it stays empty
-        closed = leaving + arriving == 0
-        grown = jnp.append(jnp.where(closed, 1, leaving) * pi, arriving)
-        pi = grown / jnp.where(closed, 1, leaving + arriving)
+        arriving = jnp.where(leaving > 0, (into * pi).sum(), 1)  # a state without a way out has it all
+        pi = jnp.append(leaving * pi, arriving) / (leaving + arriving)
     return pi
 
 
@@ -221,7 +218,7 @@ def _square(matrix: Any) -> Float[Array, "d d"]:
     return matrix
 
 
-def project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
+def project_simplex(point: Float[Any, "d"]) -> Float[Array, "d"]:
     r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
 
     >>> import jax.numpy as jnp

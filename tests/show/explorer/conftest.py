@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import regrax
-
-KERNEL = Path(regrax.__file__).parent / "show" / "explorer" / "kernel"
+KERNEL = Path(__file__).parents[3] / "explorer" / "src" / "kernel"
 RUNNER = Path(__file__).parent / "kernel_runner.mjs"
 
 

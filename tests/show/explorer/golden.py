@@ -75,6 +75,15 @@ def _head(model):
     }
 
 
+def begun(learners, starts):
+    """The starts of the page as Python takes them: priors of learners that have one, else policies of round 1."""
+    pairs = list(zip(learners, starts, strict=True))
+    return {
+        "prior": [start if start and one.has_prior else "own" for one, start in pairs],
+        "start": [start if start and not one.has_prior else "own" for one, start in pairs],
+    }
+
+
 def golden(game, learners, rounds=ROUNDS, **start):
     """Play in float64, three times: as it is, and with payoffs moved a little."""
     played = rx.play(game, learners, rounds, **start)

@@ -15,7 +15,7 @@ export const answers = {
     const learners = seated.map((seat) => seats.learnerOf(typeof seat === "string" ? seats.parseSeat(seat) : seat));
     const run = new play.Run(game, learners, { starts, seed });
     run.advance(rounds);
-    const series = (one) => Array.from(one.values.subarray(0, one.length));
+    const series = ({ values, length }) => Array.from(values.subarray(0, length));
     return {
       policies: run.players.map((seat) => seat.policies.map(series)),
       gaps: Object.fromEntries(play.GAPS.map((name) => [name, series(run.gaps[name])])),
@@ -24,13 +24,13 @@ export const answers = {
     };
   },
   correlated({ payoffs, concept, objective }) {
-    const found = equilibria.correlated(games.makeGame({ payoffs }), concept, objective);
-    return { ...found, joint: Array.from(found.joint) };
+    const solved = equilibria.correlated(games.makeGame({ payoffs }), concept, objective);
+    return { ...solved, joint: Array.from(solved.joint) };
   },
   nash: ({ payoffs }) =>
-    equilibria.nashEquilibria(games.makeGame({ payoffs })).map((one) => ({
-      strategies: one.strategies.map(plain),
-      payoffs: one.payoffs,
+    equilibria.nashEquilibria(games.makeGame({ payoffs })).map(({ strategies, payoffs: paid }) => ({
+      strategies: strategies.map(plain),
+      payoffs: paid,
     })),
   polygon({ payoffs, concept }) {
     const search = polygons.equilibriumPolygon(games.makeGame({ payoffs }), concept, [0, 1]);

@@ -6,10 +6,12 @@ import math
 import jax
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from tests.show.explorer.golden import (
     AGREE,
     KINDS,
     SPECS,
+    begun,
     check,
     disagreement,
     games,
@@ -80,7 +82,9 @@ def test_hedge_takes_the_start_as_a_prior(from_start):
 )
 def test_starts_play_as_in_python(from_start, x64, spec):
     learners, found = from_start[spec]
-    assert disagreement(found, golden(games()["shapley"], learners, start=START)) <= AGREE
+    assert (
+        disagreement(found, golden(games()["shapley"], learners, **begun(learners, START))) <= AGREE
+    )
 
 
 def _random_games(count):
@@ -168,13 +172,22 @@ def test_pure_equilibria_of_three_players(kernel):
         assert played == rx.pure_equilibria(game)
 
 
-def _support(game, concept, direction):
-    """The largest u . payoffs over equilibria, by the Python library's program."""
-    from regrax.games._linear_programs import incentives, minimise
+def _gains(game, concept):
+    """What every deviation gains at every joint action, a row per deviation."""
+    for player, table in enumerate(np.asarray(game.payoffs, float)):
+        mine = np.indices(game.sizes)[player]
+        told = [mine == action for action in range(game.sizes[player])]
+        for instead in range(game.sizes[player]):
+            gain = np.take(table, [instead], player) - table
+            yield from (gain * where for where in told) if concept == "ce" else [gain]
 
-    payoffs = np.asarray(game.payoffs).reshape(len(game.sizes), -1)
-    cost = -(np.array(direction) @ payoffs[:2])
-    return -minimise(cost, incentives(game, concept), shares=cost.size).fun
+
+def _support(game, concept, direction):
+    """The largest u . payoffs over equilibria, by scipy."""
+    gains = np.array([gain.ravel() for gain in _gains(game, concept)])
+    cost = -np.tensordot(direction, np.asarray(game.payoffs)[:2], 1).ravel()
+    solved = linprog(cost, gains, np.zeros(len(gains)), np.ones((1, cost.size)), [1.0])
+    return -solved.fun
 
 
 @pytest.mark.parametrize("name", ["chicken", "battle-of-the-sexes", "shapley", "jordan"])

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.show.explorer.golden import check
+from tests.show.explorer.golden import begun, check
 
 import regrax as rx
-from regrax.show.explorer import MAX_PAGE_BYTES, explore, page
+from regrax.show.explorer import explore, page
 
+MAX_PAGE_BYTES = 700_000
 SHOTS = Path(__file__).parents[3] / "out" / "screenshots"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 GAPS = "Object.fromEntries(Object.entries(regrax.app.run.gaps).map(([k, s]) => [k, s.at(s.length - 1)]))"
@@ -41,17 +42,22 @@ def middle(locator):
 
 
 def choose(opened, game, *learners, horizon=None, rounds=None):
-    """Choose a game, learners and rounds by the controls; play to the end if `rounds` says so."""
+    """Choose a game, learners and rounds by the controls; stop at `rounds` if it is given."""
     opened.select_option("#game", game)
     for n, learner in enumerate(learners):
         opened.select_option(f"[data-seat='{n}'] select", learner)
     if horizon:
         opened.fill("#horizon", str(horizon))
         opened.press("#horizon", "Enter")
-    if rounds:
-        opened.locator("#speed").fill("4")
-        opened.click("#play")
+    if rounds is not None:
+        opened.locator("#scrub").fill(str(rounds))
         until(opened, f"regrax.app.run.round === {rounds} && !regrax.app.isPlaying")
+
+
+def at_the_end(opened):
+    """Go to the last round."""
+    opened.locator("#scrub").fill(opened.input_value("#horizon"))
+    until(opened, "regrax.app.run.round === regrax.app.last && !regrax.app.dirty")
 
 
 def python_gaps(state):
@@ -61,17 +67,19 @@ def python_gaps(state):
     with jax.enable_x64(True):
         game = rx.Game(np.reshape(state["payoffs"], (len(state["sizes"]), *state["sizes"])))
         learners = [rx.specs.parse_learner(text) for text in state["specs"]]
-        found = rx.games.joint_gaps(rx.play(game, learners, state["rounds"]).joint, game)
+        begin = begun(learners, state["starts"])
+        played = rx.play(game, learners, state["rounds"], **begin)
+        found = rx.games.joint_gaps(played.joint, game)
     return {name: float(found[key]) for name, key in NAMED.items()}
 
 
 def state_of(opened):
     return opened.evaluate(
         """() => {
-            const { game, seats, rounds } = regrax.app.state;
+            const { game, seats, rounds, starts } = regrax.app.state;
             const inner = ({ kind, value }) => kind === "blum_mansour" ? `hedge(${value})` : value ?? "";
             const specs = seats.map((seat) => `${seat.kind}(${inner(seat)})`);
-            return { sizes: game.sizes, payoffs: game.payoffs.flatMap((t) => Array.from(t)), specs, rounds };
+            return { sizes: game.sizes, payoffs: game.payoffs.flatMap((t) => Array.from(t)), specs, rounds, starts };
         }"""
     )
 
@@ -80,7 +88,7 @@ def test_the_page_is_small_and_whole():
     text = page(rx.games.chicken())
     assert len(text.encode()) < MAX_PAGE_BYTES
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
-    assert "%%" not in text
+    assert "Content-Security-Policy" in text
     assert '"name":"chicken"' in text.split('"game":')[-1]
 
 
@@ -92,16 +100,170 @@ def test_a_game_that_does_not_fit_is_refused():
 def test_it_opens_from_disk_and_asks_for_nothing(browse_explorer):
     opened = browse_explorer()
     opened.reload()
-    until(opened, "regrax.app.run.round === 20")
+    until(opened, "regrax.app.run.round > 20")
     assert opened.title().startswith("regrax explorer")
 
 
-def test_learners_are_chosen_and_500_rounds_give_pythons_numbers(browse_explorer):
+def test_it_opens_playing_and_shows_the_first_answer(browse_explorer):
+    opened = browse_explorer()
+    assert opened.inner_text("#question") == "Will Hedge settle?"
+    until(opened, "regrax.app.run.round > 0")
+    assert "Vote" in opened.inner_text("#answer")
+    opened.select_option("#pace", "fast")
+    until(opened, "document.querySelector('#votes .right')")
+    assert "They circle" in opened.inner_text("#votes .right")
+    until(opened, "regrax.app.run.round < 100")  # it starts again
+    assert opened.inner_text("#play") == "Pause"
+
+
+@pytest.mark.parametrize("horizon", [20, 5000])
+def test_a_play_takes_six_seconds_whatever_its_length(browse_explorer, horizon):
+    opened = browse_explorer()
+    opened.clock.install()  # time passes only when the test says so
+    opened.reload()
+    choose(opened, "shapley", horizon=horizon)
+    opened.click("#reset")
+    opened.click("#play")
+    opened.clock.run_for(3000)
+    assert opened.evaluate("regrax.app.run.round") == pytest.approx(horizon / 2, rel=0.1)
+    opened.clock.run_for(3200)
+    assert opened.evaluate("regrax.app.run.round") == horizon
+
+
+SCENES = (
+    "Will Hedge settle?",
+    "And with optimism?",
+    "Rock-paper-scissors: who wins?",
+    "Does fictitious play converge?",
+    "Can a traffic light beat Nash?",
+    "Hedge or Blum-Mansour?",
+    "Will prisoners cooperate?",
+    "How much regret can you force?",
+)
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_a_scene_asks_plays_and_answers(browse_explorer, scene):
+    opened = browse_explorer()
+    opened.get_by_role("button", name=scene).click()
+    assert opened.inner_text("#question") == scene
+    assert opened.inner_text("#answer") == "Vote, then press play."
+    assert opened.evaluate("regrax.app.isPlaying") is False
+    opened.locator("#votes button").first.click()
+    until(opened, "regrax.app.run.round > 0")
+    at_the_end(opened)
+    assert opened.locator("#votes .right").count() == 1
+    assert opened.inner_text("#answer") != "Vote, then press play."
+
+
+def test_what_the_scenes_answer_is_what_is_played(browse_explorer):
+    """The claims of the answers, computed by the page itself."""
+    opened = browse_explorer()
+
+    def show(scene):
+        opened.get_by_role("button", name=SCENES[scene - 1]).click()
+        at_the_end(opened)
+        return opened.evaluate(
+            """() => regrax.app.runs.map((run) => ({
+                policies: run.players.map((seat) => seat.policies.map((column) => column.at(run.round - 1))),
+                means: run.players.map((seat) => seat.means.map((column) => column.at(run.round - 1))),
+                paid: run.players.map((seat) => seat.payoffs.at(run.round - 1)),
+                cce: run.gaps.cce.at(run.round - 1),
+                swap: run.gaps.swap.at(run.round - 1),
+            }))"""
+        )
+
+    def off_centre(policies):
+        return max(abs(p - 1 / len(side)) for side in policies for p in side)
+
+    (circling,) = show(1)
+    assert off_centre(circling["policies"]) > 0.4
+    assert off_centre(circling["means"]) < 0.05
+    plain, optimistic = show(2)
+    assert off_centre(plain["policies"]) > 0.4
+    assert off_centre(optimistic["policies"]) < 0.05
+    (even,) = show(3)
+    assert max(map(abs, even["paid"])) < 0.05
+    assert off_centre(even["means"]) < 0.1
+    (shapley,) = show(4)
+    assert off_centre(shapley["means"]) > 0.1
+    (chicken,) = show(5)
+    assert sum(chicken["paid"]) < 28 / 3
+    hedge, swapping = show(6)
+    assert hedge["cce"] < 0.02
+    assert hedge["swap"] == pytest.approx(0.13, abs=0.01)
+    assert swapping["swap"] < 0.02
+    (prisoners,) = show(7)
+    assert prisoners["policies"][0][1] > 0.99
+    show(8)
+    assert "3.31" in opened.inner_text("#adversary-note")
+
+
+def test_chosen_games_and_learners_play_at_once(browse_explorer):
+    opened = browse_explorer()
+    opened.click("#play")
+    assert opened.evaluate("regrax.app.isPlaying") is False
+    opened.select_option("#game", "rock-paper-scissors")
+    until(opened, "regrax.app.isPlaying && regrax.app.run.round > 5")
+    moved = "Math.abs(regrax.app.run.players[0].policies[0].at(4) - 1 / 3)"
+    assert opened.evaluate(moved) > 0.05  # off the centre, where nothing would move
+    opened.click("#play")
+    opened.select_option("[data-seat='0'] select", "regret_matching")
+    until(opened, "regrax.app.isPlaying && regrax.app.run.round > 5")
+
+
+def test_learners_of_500_rounds_give_pythons_numbers(browse_explorer):
     opened = browse_explorer()
     choose(opened, "shapley", "optimistic_hedge", "blum_mansour", horizon=500, rounds=500)
     assert opened.inner_text("#round") == "500"
     assert opened.evaluate(GAPS) == pytest.approx(python_gaps(state_of(opened)), abs=1e-9)
-    assert "would have gained" in opened.inner_text("#words")
+    assert re.search(
+        r"would have gained .* per round by (always )?playing", opened.inner_text("#gaps")
+    )
+
+
+def test_regret_is_shown_as_the_area_between_two_losses(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "weighted-rps", "hedge", "uniform", horizon=100, rounds=100)
+    note = opened.inner_text("#regret figcaption")
+    assert re.match(r"Player 1 has won [\d.]+; always playing \w+ would have won [\d.]+", note)
+    shown = float(re.search(r"The difference is the regret: (.*)\.$", note)[1])
+    state = state_of(opened)
+    game = rx.Game(np.reshape(state["payoffs"], (2, 3, 3)))
+    learners = [rx.specs.parse_learner(text) for text in state["specs"]]
+    played = rx.play(game, learners, 100)
+    regret = float(rx.external_regret(played.policies[0], played.losses[0]))
+    assert shown == pytest.approx(regret, rel=5e-3)
+    opened.get_by_role("button", name="per round").first.click()
+    legend = opened.locator("#regret .legend li", has_text="regret").inner_text()
+    assert float(legend.split()[-1]) == pytest.approx(regret / 100, rel=5e-3)
+
+
+def test_values_are_read_off_a_chart(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken", horizon=100, rounds=100)
+    legend = opened.locator("#gaps .legend")
+    before = legend.inner_text()
+    x, y = middle(opened.locator("#gaps svg[role=img]"))
+    opened.mouse.move(x, y)
+    assert re.search(r"round \d+", opened.locator("#gaps .rule text").text_content())
+    assert legend.inner_text() != before
+
+
+def test_a_place_in_a_picture_says_what_it_is(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "chicken", horizon=50, rounds=50)
+    box = middle(opened.locator("#where svg[role] .now"))
+    opened.mouse.move(*box)
+    until(
+        opened, "document.getElementById('tip').textContent.startsWith('Round 50: player 1 swerve')"
+    )
+    box = opened.locator("#joint .cell").first
+    opened.mouse.move(*middle(box))
+    until(
+        opened,
+        "/^swerve, swerve: .* of play, pays 6, 6$/.test(document.getElementById('tip').textContent)",
+    )
 
 
 def test_an_edited_payoff_moves_everything_that_depends_on_it(browse_explorer):
@@ -139,27 +301,107 @@ def test_dragging_the_step_plays_the_same_rounds_anew(browse_explorer):
     assert star == pytest.approx(rx.theory.step_size(3, 200), rel=1e-7)
 
 
-def test_the_start_is_dragged_in_the_simplex_and_play_leaves_the_centre(browse_explorer):
+def test_a_dragged_start_replays_to_the_same_round(browse_explorer):
     opened = browse_explorer()
-    choose(opened, "rock-paper-scissors", "hedge", "hedge", horizon=50, rounds=50)
-    assert "nothing moves" in opened.inner_text("#words")
-    handle = opened.get_by_role("slider", name="Start: player 1")
+    choose(opened, "rock-paper-scissors", "hedge", "hedge", horizon=50, rounds=37)
+    before = opened.evaluate(GAPS)
+    handle = opened.locator("#where").get_by_role("slider", name="Start: player 1")
     x, y = middle(handle)
     opened.mouse.move(x, y)
     opened.mouse.down()
     opened.mouse.move(x + 10, y - 60, steps=5)
     opened.mouse.up()
-    until(opened, "regrax.app.run.round === 50")
+    until(opened, "regrax.app.run.round === 37")
     start = opened.evaluate("regrax.app.state.starts[0]")
     assert sum(start) == pytest.approx(1)
-    assert start[0] > 0.4
-    assert "nothing moves" not in opened.inner_text("#words")
+    assert start[2] > 0.3  # scissors are at the top, as in rx.plots
+    assert opened.evaluate(GAPS) != before
+
+
+def test_an_equilibrium_is_listed_and_a_click_goes_there(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "weighted-rps", "hedge", "hedge", horizon=60, rounds=0)
+    row = opened.get_by_role("button", name="Nash 1")
+    assert "1/2 rock + 1/3 paper + 1/6 scissors" in row.inner_text()
+    row.click()
+    assert opened.evaluate("regrax.app.state.starts[0]") == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    at_the_end(opened)
+    played = opened.evaluate("regrax.app.run.players[0].policies.map((column) => column.at(59))")
+    assert played == pytest.approx([1 / 2, 1 / 3, 1 / 6], abs=1e-9)
+    opened.get_by_role("button", name="Best CE").click()
+    assert opened.input_value("#joint-what") == "ce"
+
+
+def test_a_hand_in_seat_1_plays_and_is_told_its_regret(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "rock-paper-scissors", "hand", "hedge")
+    for key in "1122":
+        opened.locator("#hand").get_by_role("button", name=key).click()
+    until(opened, "regrax.app.run.round === 4")
+    words = opened.inner_text("#hand p")
+    assert re.search(r"You: paper. Player 2: \w+\. You are paid -?\d", words)
+    assert "Your regret" in words
+    opened.evaluate("document.activeElement.blur()")
+    opened.keyboard.press("3")
+    until(opened, "regrax.app.run.round === 5")
+    link = opened.evaluate("regrax.app.link()").split("#")[1]
+    again = browse_explorer("#" + link)
+    until(again, "regrax.app.run.round === 5")
+    assert again.inner_text("#hand p") == opened.inner_text("#hand p")
+    opened.click("#copy-python")
+    assert "copy the link" in opened.inner_text("#take-note")
+    opened.click("#reset")
+    until(opened, "regrax.app.run.round === 0 && regrax.app.last === 0")
+
+
+def test_two_plays_stand_side_by_side(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "shapley", "hedge", "hedge", horizon=300)
+    opened.click("#compare")
+    opened.select_option("#versus [data-seat='0'] select", "blum_mansour")
+    at_the_end(opened)
+    left, right = opened.evaluate(
+        "['where', 'where-2'].map((id) => document.getElementById(id).getBoundingClientRect().toJSON())"
+    )
+    assert right["left"] >= left["right"]
+    assert right["top"] == pytest.approx(left["top"], abs=2)
+    swap = "regrax.app.runs.map((run) => run.gaps.swap.at(299))"
+    first, second = opened.evaluate(swap)
+    assert first != second
+    again = browse_explorer("#" + opened.evaluate("regrax.app.link()").split("#")[1])
+    until(again, "regrax.app.runs[1]?.round === 300")
+    assert again.evaluate(swap) == [first, second]
+
+
+def test_a_link_for_the_hall_hides_the_controls(browse_explorer):
+    opened = browse_explorer(viewport={"width": 1920, "height": 1080})
+    opened.click("#copy-hall")
+    link = opened.inner_text("#copied").split("#")[1]
+    hall = browse_explorer("#" + link, viewport={"width": 1920, "height": 1080})
+    for hidden in ("#game", "#seats", "#story", "#take"):
+        assert not hall.locator(hidden).is_visible()
+    assert hall.locator("#where").is_visible()
+    size = "parseFloat(getComputedStyle(document.documentElement).fontSize)"
+    assert hall.evaluate(size) >= 24
+    assert hall.locator("#figures").bounding_box()["width"] > 1800
+    hall.keyboard.press("PageDown")
+    assert hall.inner_text("#question") == SCENES[1]
+    hall.keyboard.press("f")
+    assert hall.locator("#game").is_visible()
+
+
+def test_three_players_are_shown_in_time(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "jordan", horizon=100, rounds=100)
+    charts = opened.locator("#where svg[role=img]")
+    assert charts.count() == 3
+    assert opened.locator("#where .legend li").first.is_visible()
 
 
 def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
     opened = browse_explorer()
-    choose(opened, "shapley", "hedge", "hedge", horizon=400)
-    handle = opened.get_by_role("slider", name="Start: player 2")
+    choose(opened, "shapley", "hedge", "hedge", horizon=400, rounds=0)
+    handle = opened.locator("#where").get_by_role("slider", name="Start: player 2")
     handle.focus()
     before = handle.get_attribute("aria-valuetext")
     opened.keyboard.press("ArrowUp")
@@ -183,14 +425,14 @@ def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
 def test_touch_moves_the_start(browse_explorer):
     opened = browse_explorer(**PHONE)
     choose(opened, "shapley", "hedge", "hedge")
-    handle = opened.get_by_role("slider", name="Start: player 1")
+    handle = opened.locator("#where").get_by_role("slider", name="Start: player 1")
     x, y = middle(handle)
     session = opened.context.new_cdp_session(opened)
     for kind, dy in (("touchStart", 0), ("touchMove", -20), ("touchMove", -50)):
         points = [{"x": x, "y": y + dy}]
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-    assert opened.evaluate("regrax.app.state.starts[0][0]") > 0.4
+    assert opened.evaluate("regrax.app.state.starts[0][2]") > 0.25
 
 
 DROP = """([name, bytes]) => {
@@ -212,6 +454,7 @@ def test_dropped_files_become_games_and_their_text_stays_text(browse_explorer):
     table["payoffs"] = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
     opened.evaluate(DROP, ["evil.json", list(json.dumps(table).encode())])
     until(opened, "regrax.app.state.game.sizes.length === 2")
+    opened.click("#reset")
     opened.click("#once")
     until(opened, "regrax.app.run.round === 1")
     assert opened.evaluate("document.querySelectorAll('img, iframe, object').length") == 0
@@ -226,13 +469,11 @@ def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, tmp_
 
     rx.save_model(tmp_path / "layer", rx.LinearAttention(3, key=jax.random.key(1), scale=0.2))
     opened = browse_explorer()
+    choose(opened, "weighted-rps", horizon=20)
     data = list((tmp_path / "layer.safetensors").read_bytes())
     opened.evaluate(DROP, ["layer.safetensors", data])
-    until(
-        opened, "regrax.app.state.seats[0].layer?.name === 'layer' && regrax.app.run.round === 20"
-    )
-    opened.select_option("[data-seat='1'] select", "hedge")
-    until(opened, "regrax.app.run.round === 20")
+    until(opened, "regrax.app.state.seats[0].layer?.name === 'layer'")
+    at_the_end(opened)
     gaps = opened.evaluate(GAPS)
     again = browse_explorer("#" + opened.evaluate("regrax.app.link().split('#')[1]"))
     until(again, "regrax.app.run.round === 20")
@@ -241,7 +482,7 @@ def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, tmp_
     assert 'checkpoint("layer")' in opened.inner_text("#copied")
 
 
-def test_the_tour_tells_five_steps_and_sets_the_page(browse_explorer):
+def test_the_story_has_five_steps_for_the_sandbox(browse_explorer):
     opened = browse_explorer()
     titles = [opened.inner_text("#tour-title")]
     for _ in range(4):
@@ -249,15 +490,53 @@ def test_the_tour_tells_five_steps_and_sets_the_page(browse_explorer):
         titles.append(opened.inner_text("#tour-title"))
     assert len(set(titles)) == 5
     assert opened.is_disabled("#tour-next")
-    until(opened, "regrax.app.run.round === 1000")
+    opened.click("#tour-apply")
+    at_the_end(opened)
     assert opened.evaluate("regrax.app.state.game.name") == "shapley"
     assert opened.evaluate("regrax.app.run.gaps.swap.at(999)") < 0.02
     opened.click("#tour-steps li:nth-child(4) button")
-    until(opened, "regrax.app.run.round === 1000 && regrax.app.state.seats[0].kind === 'hedge'")
+    opened.click("#tour-apply")
+    at_the_end(opened)
     assert opened.evaluate("regrax.app.run.gaps.swap.at(999)") > 0.1
+
+
+def test_training_runs_from_step_0_to_the_limit(browse_explorer):
+    opened = browse_explorer()
+    matrices = opened.locator("#tour-figure svg.matrix")
+    entries = opened.locator("#tour-figure output")
+    assert entries.inner_text() == "0 steps"
+    limit = matrices.nth(1).get_attribute("aria-label").split(": ")[-1]
+    star = f"{-rx.theory.step_size(3, 20):.2f}"
+    assert limit == f"{star} 0.00 0.00; 0.00 {star} 0.00; 0.00 0.00 {star}"
+    assert matrices.nth(0).get_attribute("aria-label").split(": ")[-1] != limit
+    opened.get_by_role("button", name="Train", exact=True).click()
+    until(
+        opened, "(({ value, max }) => value === max)(document.querySelector('#tour-figure input'))"
+    )
+    trained = matrices.nth(0).get_attribute("aria-label").split(": ")[-1]
+    numbers = [float(number) for number in re.split("[; ]+", trained)]
+    exact = [float(number) for number in re.split("[; ]+", limit)]
+    assert numbers == pytest.approx(exact, abs=0.03)
+
+
+def test_the_dot_on_the_loss_curve_is_dragged(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "weighted-rps", "hedge", "hedge", rounds=50)
     opened.click("#tour-steps li:nth-child(3) button")
-    opened.get_by_role("slider", name="step k").fill("1")
-    until(opened, "regrax.app.state.seats.every((seat) => seat.value === 1)")
+    slider = opened.get_by_role("slider", name="step k")
+    dot = opened.locator("#tour-figure .handle")
+    x, y = middle(dot)
+    rail = slider.bounding_box()
+    thumb = 16
+    along = (float(slider.input_value()) / 1.2) * (rail["width"] - thumb) + thumb / 2
+    assert rail["x"] + along == pytest.approx(x, abs=2)  # the dot is above the thumb
+    opened.mouse.move(x, y)
+    opened.mouse.down()
+    opened.mouse.move(x + 60, y, steps=6)
+    opened.mouse.up()
+    k = float(slider.input_value())
+    assert k > rx.theory.step_size(3, 20) + 0.05
+    assert opened.evaluate("regrax.app.state.seats.map((seat) => seat.value)") == [k, k]
 
 
 def test_the_link_restores_what_was_seen(browse_explorer):
@@ -267,6 +546,14 @@ def test_the_link_restores_what_was_seen(browse_explorer):
     opened.locator("#where-body details summary").first.click()
     opened.locator("#where-body input[type=range]").first.fill("0.9")
     opened.check("#drawn")
+    opened.locator("#regret").get_by_role("button", name="player 2").click()
+    opened.locator("#regret").get_by_role("button", name="per round").click()
+    opened.get_by_role("button", name="1 and 3").click()
+    opened.select_option("#joint-what", "cce-minimum")
+    opened.select_option("#pace", "slow")
+    opened.get_by_role("button", name="Alternate").click()
+    opened.click("#tour-steps li:nth-child(2) button")
+    opened.get_by_role("slider", name="training").fill("7")
     until(opened, "regrax.app.run.round === 120")
     link = opened.evaluate("regrax.app.link()").split("#")[1]
     until(opened, f"location.hash.slice(1) === {json.dumps(link)}")
@@ -274,6 +561,11 @@ def test_the_link_restores_what_was_seen(browse_explorer):
     until(again, "regrax.app.run.round === 120")
     assert again.evaluate(GAPS) == opened.evaluate(GAPS)
     assert again.evaluate("regrax.app.link()").split("#")[1] == link
+    for shown in ("#adversary-note", "#joint-note", "#bound-note", "#regret figcaption"):
+        assert again.inner_text(shown) == opened.inner_text(shown)
+    for field in ("#joint-what", "#pace"):
+        assert again.input_value(field) == opened.input_value(field)
+    assert again.get_by_role("slider", name="training").input_value() == "7"
 
 
 NONSENSE = {
@@ -285,9 +577,11 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("link", NONSENSE)
-def test_a_link_that_makes_no_sense_is_told_of(browse_explorer, link):
+def test_a_link_that_makes_no_sense_is_reported(browse_explorer, link):
     opened = browse_explorer(link)
     assert NONSENSE[link] in opened.inner_text("#message")
+    box = opened.locator("#message").bounding_box()
+    assert 0 <= box["y"] < 300  # seen without scrolling
 
 
 def test_the_smallest_and_the_most_extreme_games_draw_without_complaint(browse_explorer):
@@ -295,13 +589,15 @@ def test_the_smallest_and_the_most_extreme_games_draw_without_complaint(browse_e
     choose(opened, "chicken")
     for player in (0, 1):
         opened.locator(".sizes button[aria-label^='Remove']").nth(player).click()
+    opened.click("#reset")
     opened.click("#once")
     until(opened, "regrax.app.run.round === 1")
-    assert "Nobody would have gained" in opened.inner_text("#words")
+    assert "the regret: 0" in opened.inner_text("#regret figcaption")
+    assert "Nobody would have gained" in opened.inner_text("#gaps")
     choose(opened, "chicken", horizon=20, rounds=20)
     opened.locator("[data-cell='0-0']").fill("1e300")
     opened.locator("[data-cell='1-3']").fill("-1e300")
-    until(opened, "regrax.app.run.round === 20 && regrax.app.views.plane.searches.length === 0")
+    until(opened, "regrax.app.run.round === 20 && regrax.app.details.plane.searches.length === 0")
 
 
 def run_command(text, folder):
@@ -354,10 +650,13 @@ def test_a_command_with_a_file_and_a_program_with_layers_give_the_same_numbers(
 def test_a_start_is_part_of_what_is_copied(browse_explorer):
     opened = browse_explorer()
     opened.click("#tour-steps li:nth-child(4) button")
+    opened.click("#tour-apply")
     opened.click("#copy-command")
-    assert "--start 0.5,0.3,0.2 0.2,0.5,0.3" in opened.inner_text("#copied")
+    assert "--prior 0.5,0.3,0.2 0.2,0.5,0.3" in opened.inner_text("#copied")
     opened.click("#copy-python")
-    assert "start=[[0.5,0.3,0.2], [0.2,0.5,0.3]]" in opened.inner_text("#copied")
+    program = opened.inner_text("#copied")
+    assert re.search(r'rx.play\("shapley", "hedge\(0.3\)", \d+, prior=', program)
+    assert "prior=[[0.5,0.3,0.2], [0.2,0.5,0.3]]" in program
     opened.check("#drawn")
     opened.click("#copy-python")
     assert "key=jax.random.key(1)" in opened.inner_text("#copied")
@@ -365,20 +664,21 @@ def test_a_start_is_part_of_what_is_copied(browse_explorer):
     until(opened, "document.getElementById('take-note').innerText.includes('Drawn actions differ')")
 
 
-def test_pictures_are_saved_as_svg_and_png(browse_explorer):
+def test_pictures_are_saved_with_title_and_legend(browse_explorer):
     opened = browse_explorer()
+    choose(opened, "shapley", "hedge", "fictitious_play", rounds=50)
     with opened.expect_download() as saved:
-        opened.get_by_role("button", name="Save How far from equilibrium as SVG").click()
+        opened.get_by_role("button", name="Save How far from equilibrium as SVG").first.click()
     root = tree.fromstring(Path(saved.value.path()).read_text())
-    strokes = [
-        node.attrib.get("stroke")
-        for node in root.iter()
-        if node.attrib.get("class", "").startswith("line")
-    ]
-    assert len(strokes) == 4
-    assert all(stroke.startswith("rgb(") for stroke in strokes)
+    texts = [node.text for node in root.iter() if node.tag.endswith("text")]
+    assert {"How far from equilibrium", "CCE", "CE", "swap", "Nash"} <= set(texts)
+    assert any(
+        re.match(r"shapley, Hedge \(.*\) against Fictitious play, round 50", t) for t in texts
+    )
+    lines = [node for node in root.iter() if node.attrib.get("class", "").startswith("line")]
+    assert all(node.attrib["stroke"].startswith("rgb(") for node in lines)
     with opened.expect_download() as saved:
-        opened.get_by_role("button", name="Save The payoff plane as PNG").click()
+        opened.get_by_role("button", name="Save What the players are paid as PNG").click()
     assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
@@ -411,17 +711,42 @@ def test_everything_that_answers_has_a_name(browse_explorer, game):
     assert nameless == []
 
 
-def test_nothing_moves_by_itself_and_scrolling_is_still_for_those_who_ask(browse_explorer):
+def test_nothing_moves_by_itself_for_those_who_ask(browse_explorer):
     opened = browse_explorer(reduced_motion="reduce")
-    until(opened, "regrax.app.run.round === 20")
+    until(opened, "regrax.app.run.round === 400")
     opened.wait_for_timeout(300)
     assert opened.evaluate("regrax.app.isPlaying") is False
-    assert opened.inner_text("#round") == "20"
+    assert opened.inner_text("#round") == "400"
     assert opened.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
     assert opened.evaluate("document.getAnimations().length") == 0
 
 
-WINDOWS = {"desk": {}, "phone": PHONE}
+def test_marks_of_a_slider_lie_where_its_thumb_stands(browse_explorer):
+    opened = browse_explorer()
+    choose(opened, "shapley", "hedge", "hedge", horizon=200, rounds=10)
+    rail = opened.locator("[data-seat='0'] .rail")
+    box = rail.locator("input").bounding_box()
+    for n in range(2):
+        rail.locator("button").nth(n).click()
+        tick = rail.locator(".tick").nth(n).bounding_box()
+        part = float(rail.locator("input").input_value()) / 1000
+        thumb = box["x"] + 8 + part * (box["width"] - 16)
+        assert tick["x"] + tick["width"] / 2 == pytest.approx(thumb, abs=1)
+
+
+@pytest.mark.parametrize("part", ["#sandbox", "#story", "#adversary", "#take"])
+def test_the_transport_lies_over_no_title(browse_explorer, part):
+    opened = browse_explorer(reduced_motion="reduce")
+    opened.locator(f"nav a[href='{part}']").click()
+    bar = opened.locator(".transport").bounding_box()
+    titles = opened.locator(f"{part} :is(h2, h3)").all()
+    visible = [title.bounding_box() for title in titles if title.is_visible()]
+    first = min(visible, key=lambda box: box["y"])
+    assert first["y"] >= bar["y"] + bar["height"]
+
+
+HALL = {"viewport": {"width": 1920, "height": 1080}}
+WINDOWS = {"desk": {}, "hall": HALL, "phone": PHONE}
 
 
 @pytest.mark.parametrize(
@@ -430,6 +755,7 @@ WINDOWS = {"desk": {}, "phone": PHONE}
         ("desk", False),
         ("phone", True),
         pytest.param("desk", True, marks=pytest.mark.slow),
+        pytest.param("hall", False, marks=pytest.mark.slow),
         pytest.param("phone", False, marks=pytest.mark.slow),
     ],
 )
@@ -496,15 +822,13 @@ def test_ten_thousand_rounds_are_reached_at_once(browse_explorer):
     """How long it takes is measured in benchmarks/explorer.py."""
     opened = browse_explorer()
     choose(opened, "shapley", "hedge", "hedge", horizon=10_000)
-    opened.evaluate("regrax.app.goTo(10000)")
-    until(opened, "regrax.app.run.round === 10000 && !regrax.app.dirty")
+    at_the_end(opened)
 
 
 def test_the_picture_is_painted_while_play_runs(browse_explorer):
     """A frame plays a part of the rounds: the page paints between the first and the last of them."""
     opened = browse_explorer()
-    choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000)
-    opened.locator("#speed").fill("3")
+    choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000, rounds=0)
     opened.click("#play")
     seen = opened.evaluate(
         """() => new Promise((done) => {
@@ -523,6 +847,7 @@ def test_a_notebook_shows_it_in_a_frame(browse_explorer, tmp_path):
     notebook.write_text(f"<!doctype html><title>notebook</title>{shown}")
     opened = browse_explorer(url=notebook.as_uri())
     frame = opened.frame_locator("iframe")
+    frame.locator("#reset").click()
     frame.locator("#once").click()
     assert frame.locator("#round").inner_text() == "1"
     assert frame.locator("#game").input_value() == "chicken"
@@ -532,17 +857,17 @@ def test_a_notebook_shows_it_in_a_frame(browse_explorer, tmp_path):
 
 def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
     opened = browse_explorer()
-    choose(opened, "chicken")
+    choose(opened, "chicken", rounds=0)
     opened.select_option("#joint-what", "ce")
     until(opened, "document.getElementById('joint-note').textContent.includes('10.5')")
     opened.locator("[data-cell='0-0']").fill("8")
     until(opened, "!document.getElementById('joint-note').textContent.includes('10.5')")
-    until(opened, "regrax.app.views.plane.searches.length === 0")
-    corners = np.array(opened.evaluate("regrax.app.views.plane.polygons.ce"))
+    until(opened, "regrax.app.details.plane.searches.length === 0")
+    corners = np.array(opened.evaluate("regrax.app.details.plane.polygons.ce"))
     payoffs = np.reshape(state_of(opened)["payoffs"], (2, 2, 2))
     best = rx.solve(rx.Game(payoffs), "ce", "welfare").welfare
     assert (corners.sum(1)).max() == pytest.approx(best, abs=1e-7)
-    assert math.isclose(opened.evaluate("regrax.app.views.solved.ce.value"), best, abs_tol=1e-7)
+    assert math.isclose(opened.evaluate("regrax.app.details.solved.ce.value"), best, abs_tol=1e-7)
 
 
 def test_losses_painted_by_hand_give_regret(browse_explorer):

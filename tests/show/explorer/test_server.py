@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from regrax.cli import main
-from regrax.show.explorer import MAX_PAGE_BYTES, Server
+from regrax.show.explorer import Server
 
 COMMAND = [sys.executable, "-m", "regrax", "explore"]
 
@@ -94,7 +94,6 @@ def test_the_command_serves_and_stops_on_interrupt():
         out, complaints = running.communicate()
         watchdog.cancel()
     assert body.startswith(b"<!doctype html>")
-    assert len(body) < MAX_PAGE_BYTES
     assert running.returncode == 0
     assert (out, complaints) == ("stopped\n", "")
 
@@ -115,7 +114,7 @@ def test_the_page_is_written_to_a_file(tmp_path, capsys):
     out = tmp_path / "explorer.html"
     main(["explore", "--out", str(out)])
     assert capsys.readouterr().out.startswith(f"wrote {out}, ")
-    assert out.stat().st_size < MAX_PAGE_BYTES
+    assert out.read_text().startswith("<!doctype html>")
 
 
 def test_a_game_too_large_for_the_page_gets_one_line(capsys, as_users_run_it):

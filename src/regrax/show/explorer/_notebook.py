@@ -1,4 +1,4 @@
-"""The page inside a notebook: an iframe that holds all of it."""
+"""The page in a notebook, inside an iframe."""
 
 from html import escape
 from typing import Any
@@ -11,16 +11,18 @@ HEIGHT = 900  # pixels
 
 
 class Explorer:
-    """What `explore` gives: notebooks show it, and `text` is the page."""
+    """The page with a game; notebooks display it, and `text` is its HTML."""
 
     def __init__(self, game: Game | None, height: int = HEIGHT) -> None:
-        self.text, self.height, self.game = page(game), height, game
+        self.text = page(game)
+        self.height = height
+        self.game = game
 
     def _repr_html_(self) -> str:
-        """An iframe in a sandbox: its script runs, and reaches nothing of the notebook."""
+        """A sandboxed iframe: its script runs but cannot reach the notebook."""
         return (
             f'<iframe title="regrax explorer" srcdoc="{escape(self.text)}" '
-            'sandbox="allow-scripts allow-downloads" allow="clipboard-write" width="100%" '
+            'sandbox="allow-scripts allow-downloads" allow="clipboard-write; fullscreen" width="100%" '
             f'height="{self.height}" frameborder="0"></iframe>'
         )
 
@@ -29,7 +31,11 @@ class Explorer:
 
 
 def explore(game: Any = None, *, height: int = HEIGHT) -> Explorer:
-    """The explorer with a game, a spec or nothing: learning in games, moved by hand, in a notebook.
+    """The explorer in a notebook.
+
+    Args:
+        game: a game or its spec to open with; by default the page opens with its first scene.
+        height: of the frame, in pixels.
 
     >>> explore("chicken")
     explorer(chicken)

@@ -1,14 +1,6 @@
-"""One self-contained page from its modules: no bundler, no network, and a policy that lets nothing else run.
+"""The page as text: the committed build with the games filled in."""
 
-Every module of `kernel/` and `page/` becomes a function that returns what it exports, in the order in which they import
-each other; style sheet and script are named in the page's content security policy by their hashes.
-"""
-
-import base64
-import hashlib
-import html
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,19 +9,17 @@ from regrax.games import Game
 from regrax.show.explorer._zoo import described, fits, zoo_games
 from regrax.specs import as_game
 
-ROOT = Path(__file__).parent
-ENTRY = ROOT / "page" / "main.js"
-MAX_PAGE_BYTES = 700_000
-
-_IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"(\.[^"]+)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const) (\w+))", re.MULTILINE)
+BUILT = Path(__file__).with_name("explorer.html")
+DATA = '<script type="application/json" id="data">'
 
 
 def page(game: Game | str | None = None) -> str:
-    """The whole page as text; `game`, or its spec, is what it opens with.
+    """The explorer as one HTML file that needs no server and no network.
 
-    >>> text = page()
-    >>> text.startswith("<!doctype html>") and len(text) < MAX_PAGE_BYTES
+    Args:
+        game: the game to open with, or its spec; by default the page opens with its first scene.
+
+    >>> page().startswith("<!doctype html>")
     True
     """
     game = None if game is None else as_game(game)
@@ -37,68 +27,12 @@ def page(game: Game | str | None = None) -> str:
         raise ValueError(
             f"the page takes games of 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"
         )
-    template, style = ((ROOT / "page" / name).read_text() for name in ("index.html", "style.css"))
-    data = {"zoo": _zoo(), "game": None if game is None else described(game)}
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    parts = {"POLICY": _policy(style, bundle()), "STYLE": style, "SCRIPT": bundle()}
-    parts["DATA"] = text.replace("<", "\\u003c")  # so that it cannot end its element
-    return re.sub(r"%%([A-Z]+)%%", lambda match: parts[match[1]], template)
+    opening = None if game is None else described(game)
+    text = json.dumps({"zoo": _zoo(), "game": opening}, allow_nan=False, separators=(",", ":"))
+    escaped = text.replace("<", "\\u003c")  # so that no label can end the element
+    return BUILT.read_text("utf-8").replace(DATA, DATA + escaped)
 
 
 @cache
 def _zoo() -> list[dict[str, Any]]:
     return [described(game) for game in zoo_games()]
-
-
-def _policy(style: str, script: str) -> str:
-    """Only this script and this style sheet; pictures made in the page; no connection anywhere."""
-    hashed = f"script-src {_hash(script)}; style-src {_hash(style)}"
-    rest = "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    return html.escape(f"default-src 'none'; {hashed}; {rest}")
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-@cache
-def bundle() -> str:
-    """All modules as one script, those that others import first.
-
-    >>> "import " in bundle().split("(() => {")[0]
-    False
-    """
-    ordered: dict[Path, str] = {}
-    _visit(ENTRY, ordered, ())
-    return '"use strict";\n' + "".join(ordered.values())
-
-
-def _visit(path: Path, ordered: dict[Path, str], within: tuple[Path, ...]) -> None:
-    if path in within:
-        raise ValueError(f"modules must not import each other in a circle, got {path.name}")
-    if path in ordered:
-        return
-    text = path.read_text()
-    for _, where in _IMPORT.findall(text):
-        _visit((path.parent / where).resolve(), ordered, (*within, path))
-    ordered[path] = _wrapped(path, text)
-
-
-def _wrapped(path: Path, text: str) -> str:
-    """A module as a function: what it imports are constants, what it exports is returned."""
-
-    def constants(match: re.Match[str]) -> str:
-        names = " ".join(match[1].split()).replace(" as ", ": ")
-        return f"const {{ {names} }} = {_variable((path.parent / match[2]).resolve())};\n"
-
-    exports = ", ".join(_EXPORT.findall(text))
-    body = _EXPORT.sub("", _IMPORT.sub(constants, text))
-    if re.search(r"^(?:import|export)\b", body, re.MULTILINE):
-        raise ValueError(f"{path.name} must import and export by name, one statement per line")
-    return f"const {_variable(path)} = (() => {{\n{body}\nreturn {{ {exports} }};\n}})();\n"
-
-
-def _variable(path: Path) -> str:
-    """The constant that holds a module: `kernel_games`."""
-    return f"{path.parent.name}_{path.stem}".replace("-", "_")

@@ -1,4 +1,4 @@
-"""A server for one page on the loopback address: it answers its own address and nothing else."""
+"""A server for one page on the loopback address; every other request gets an error."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `text` at `/`; port 0 takes any that is free."""
+    """Serve `text` at `/`; port 0 takes any free port."""
 
     def __init__(self, text: str, port: int) -> None:
         self.body = text.encode()
@@ -33,24 +33,24 @@ class Server(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port it listens on."""
         return self.server_address[1]
 
     @property
     def url(self) -> str:
-        """What to open in a browser."""
+        """The address to open in a browser."""
         return f"http://{HOST}:{self.port}/"
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET and HEAD of the page, for requests that name this host: no foreign page reaches it by a name of its own."""
+    """Answer GET and HEAD of the page if the request names this host, which stops DNS rebinding."""
 
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
     server_version, sys_version = "regrax", ""
     timeout = 5  # seconds for a request to arrive
 
     def do_GET(self) -> None:
-        """The page; of HEAD its headers alone."""
+        """Send the page, or its headers alone for HEAD."""
         port = self.server.port
         if self.headers.get("Host", "") not in (f"{HOST}:{port}", f"localhost:{port}"):
             return self.send_error(421, "Misdirected Request")
@@ -67,4 +67,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the terminal belongs to the command."""
+        """Print nothing: the terminal belongs to the command."""

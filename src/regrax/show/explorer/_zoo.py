@@ -1,4 +1,4 @@
-"""The games that the page knows by name: those of the zoo that fit it, and small ones of the larger families."""
+"""The games that the page offers by name: games of the zoo that fit it, and small members of larger families."""
 
 from contextlib import suppress
 from typing import Any
@@ -28,7 +28,7 @@ SMALLER = (
     "random-zero-sum(4, 4)",
     "random-potential(3, 3)",
 )
-"""Members of families whose usual size does not fit, or that have none."""
+"""Members of families that have no default size, or whose default size does not fit."""
 
 
 def zoo_games() -> list[Game]:
@@ -45,24 +45,24 @@ def zoo_games() -> list[Game]:
 
 
 def fits(game: Game) -> bool:
-    """Whether the page can hold it: 2 or 3 players of at most 6 actions."""
+    """True for games of 2 or 3 players with at most 6 actions each."""
     return 2 <= len(game.sizes) <= MAX_PLAYERS and max(game.sizes) <= MAX_ACTIONS
 
 
 def described(game: Game) -> dict[str, Any]:
-    """A game as the page reads it.
+    """A game as plain data for the page.
 
     >>> from regrax.games import matching_pennies
     >>> described(matching_pennies())["sizes"]
     [2, 2]
     """
-    told = about_game(game.name)
+    about = about_game(game.name)
     return {
         "name": game.name,
         "players": list(game.players),
         "actions": [list(labels) for labels in game.actions],
         "sizes": list(game.sizes),
         "payoffs": [np.ravel(table).tolist() for table in np.asarray(game.payoffs, float)],
-        "about": told.summary,
-        "reference": told.reference,
+        "about": about.summary,
+        "reference": about.reference,
     }
