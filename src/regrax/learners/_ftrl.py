@@ -97,6 +97,9 @@ class Cumulative(NamedTuple):
         return Cumulative(self.losses.add(loss), self.round + 1)
 
 
+Count = int | Int[Array, "*n"]
+"""How many rounds have been played."""
+
 prior_field: Any = partial(eqx.field, converter=as_prior, default=None)
 """A field for the distribution that a learner begins from, by default none: every action alike."""
 
@@ -107,6 +110,13 @@ class SumLearner(Learner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
         check_prior(getattr(self, "prior", None), actions)
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
+
+    @abstractmethod
+    def policy_from_sums(self, sums: Float[Array, "d *n"], round: Count) -> Float[Array, "d *n"]:
+        r"""The policy $\pi_t$ from $S_{t-1}$ after `round` $= t - 1$ rounds."""
+
+    def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
+        return self.policy_from_sums(state.total, state.round)
 
     def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
         return state.add(feedback)
@@ -258,13 +268,14 @@ class Hedge(StepLearner, SumLearner):
 
     prior: Prior = prior_field()
 
-    def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
-        return jax.nn.softmax(self.logits(state), axis=0)
+    def policy_from_sums(self, sums: Float[Array, "d *n"], round: Count) -> Float[Array, "d *n"]:
+        return jax.nn.softmax(self.logits(sums, round), axis=0)
 
-    def logits(self, state: Cumulative) -> Float[Array, "d *n"]:
+    def logits(self, sums: Float[Array, "d *n"], round: Count) -> Float[Array, "d *n"]:
         r"""$\ln \pi_1 - k_t S_{t-1}$."""
-        step = jnp.broadcast_to(self.step_at(state.round), state.round.shape)
-        return with_prior(self.prior, -step[None] * state.total)
+        round = jnp.asarray(round)
+        step = jnp.broadcast_to(self.step_at(round), round.shape)
+        return with_prior(self.prior, -step[None] * sums)
 
     def update(self, state: Cumulative, feedback: Float[Array, "d *n"]) -> Cumulative:
         # relative to the first action's: the same policies, and a sum that rounding does not drown over long horizons
@@ -277,7 +288,7 @@ class Hedge(StepLearner, SumLearner):
 def stacked_policies(learner: Learner, states: State) -> Float[Array, "m d *n"]:
     """`learner.policy` of many states, stacked."""
     if isinstance(learner, Hedge) and states.total.ndim == 2:
-        return _softmax_of_rows(jax.vmap(learner.logits)(states))
+        return _softmax_of_rows(jax.vmap(learner.logits)(states.total, states.round))
     return jax.vmap(learner.policy)(states)
 
 
