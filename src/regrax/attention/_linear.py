@@ -131,7 +131,7 @@ class SingleLayer(TrainableLearner):
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         r"""The policy after `round` rounds of losses that sum to `sums`, if $a = 0$; otherwise a ValueError."""
         layer = self.layer
-        if checks.is_concrete(layer.slope) and np.any(layer.slope):
+        if checks.is_concrete(layer.slope) and np.asarray(layer.slope).any():
             raise ValueError(f"the policies of {self} follow from sums if a = 0, got {layer.slope}")
         logits = layer.offset * (layer.values @ sums + jnp.asarray(round, sums.dtype) * layer.bias)
         if self.operator == "softmax":

@@ -1,0 +1,221 @@
+r"""The largest regret that any losses inflict on a learner: dynamic programming over sums of losses.
+
+For a policy $\pi_t(S_{t-1})$ the largest regret over all sequences in $\{0, 1\}^d$ is $W_0(0)$, where
+
+$$W_T(S) = -\min_j S_j, \qquad W_{t-1}(S) = \max_{\ell \in \{0,1\}^d} \langle \ell, \pi_t(S) \rangle + W_t(S + \ell).$$
+
+The states are those of `regrax.theory._lattice`. A learner that looks at more than the sums has no such recursion; a
+search over sequences then gives a lower bound.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+from numpy import ndarray
+
+from regrax import _checks as checks
+from regrax.domains import Simplex
+from regrax.learners import BanditLearner, HostLearner, Learner, rollout
+from regrax.regret import external_regret
+from regrax.specs import as_learner
+from regrax.theory._lattice import Lattice, grid_losses, lattice
+
+PROBES = (
+    8  # random sequences on which it is checked that a learner reads sums only, and its symmetries
+)
+ROUNDING = 1e-8  # policies closer than this are equal: far above rounding in double precision
+
+
+class WorstCase(NamedTuple):
+    """The largest regret, and a sequence of losses that inflicts it.
+
+    Attributes:
+        regret: of the learner on `losses`.
+        losses: the sequence.
+        is_exact: True if no sequence inflicts more; False if `regret` is a lower bound from a search.
+    """
+
+    regret: float
+    losses: Float[ndarray, "T d"]
+    is_exact: bool
+
+
+def worst_case(
+    learner: Learner | str,
+    actions: int,
+    rounds: int,
+    losses: str = "binary",
+    levels: int = 1,
+) -> WorstCase:
+    r"""Compute the largest regret of a learner over all loss sequences, exactly, with a sequence that attains it.
+
+    The learner's policy must follow from the sums of past losses and the round: it has a method
+    `policy_from_sums(sums, round)`, where `round` counts the rounds already played. Hedge, FTRL, the perturbed leader,
+    `Optimal`, `Minimax` and linear attention with $a = 0$ have it, and your own learner can. The method must agree
+    with what the learner plays on random sequences and on reorderings of them; otherwise this is a ValueError. For
+    other learners `worst_case_search` gives a lower bound.
+
+    Shifts and relabellings of the actions merge states if the policy respects them, which is checked on random sums.
+
+    Args:
+        learner: a learner, or its spec.
+        actions: number of actions $d$.
+        rounds: number of rounds $T$.
+        losses: `"binary"` for all of $\{0, 1\}^d$, or `"vertices"` for the unit vectors: one action loses 1.
+        levels: $m$ replaces $\{0, 1\}$ by $\{0, 1/m, \dots, 1\}$.
+
+    >>> found = worst_case("hedge(0.66)", 3, 20)
+    >>> found.regret, found.losses.shape
+    (3.077209, (20, 3))
+    """
+    learner = _checked(learner, actions, rounds)
+    checks.at_least("levels", levels, 1)
+    if losses not in ("binary", "vertices"):
+        raise ValueError(f'losses must be "binary" or "vertices", got {losses!r}')
+    possible = grid_losses(actions, levels)
+    if losses == "vertices":
+        possible = levels * np.eye(actions, dtype=int)
+    with jax.enable_x64(True):
+        arrays, rest = eqx.partition(learner, eqx.is_inexact_array)
+        learner = eqx.combine(jax.tree.map(lambda array: array.astype(float), arrays), rest)
+        shifts, relabels = _symmetries(learner, possible / levels, rounds)
+        states = lattice(possible, rounds, shifts=shifts, relabels=relabels)
+        regret, choices = _solve(learner, states)
+    return WorstCase(regret, _attained(states, choices), True)
+
+
+def _solve(learner: Any, states: Lattice) -> tuple[float, list[Int[ndarray, "_"]]]:
+    """The value of the first state, and for every round the index of the worst loss in each state."""
+
+    @jax.jit
+    def policies(sums: Float[Array, "n d"], round: Int[Array, ""]) -> Float[Array, "n d"]:
+        return jax.vmap(learner.policy_from_sums, (0, None))(sums, round)
+
+    sums = states.states / states.levels
+    losses = states.losses / states.levels
+    after, shift = states.successors()
+    value = -sums.min(1)
+    choices = []
+    for played, count in reversed(list(enumerate(states.counts[:-1].tolist()))):
+        padded = max(1024, 1 << count.bit_length())  # few shapes to compile
+        policy = np.asarray(policies(sums[:padded], jnp.asarray(played)))[:count]
+        checks.distributions("policy_from_sums", policy)
+        options = policy @ losses.T + value[after[:count]] + shift[:count]
+        choices.append(options.argmax(1).astype(np.int16))
+        value = options.max(1)
+    return float(value[0]), choices[::-1]
+
+
+def _attained(states: Lattice, choices: list[Int[ndarray, "_"]]) -> Float[ndarray, "T d"]:
+    total = np.zeros(states.losses.shape[1], int)
+    sequence = []
+    for choice in choices:
+        order = np.arange(len(total))
+        if states.relabels:
+            order = np.argsort(total, kind="stable")
+        loss = np.empty_like(total)
+        loss[order] = states.losses[choice[states.find(total[None])[0][0]]]
+        sequence.append(loss / states.levels)
+        total = total + loss
+    return np.array(sequence)
+
+
+def _symmetries(learner: Any, possible: Float[ndarray, "m d"], rounds: int) -> tuple[bool, bool]:
+    """True, True if shifts of the sums change no policy, and relabellings only relabel it.
+
+    Raises unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
+    """
+    if not hasattr(learner, "policy_from_sums"):
+        raise ValueError(
+            f"{learner} must have a method policy_from_sums(sums, round) for an exact worst case; "
+            "worst_case_search gives a lower bound for any learner"
+        )
+
+    @jax.jit
+    @jax.vmap
+    def policies(sums: Float[Array, "T d"]) -> Float[Array, "T d"]:
+        return jax.vmap(learner.policy_from_sums)(sums, jnp.arange(rounds))
+
+    rng = np.random.default_rng(0)
+    drawn = possible[rng.integers(len(possible), size=(PROBES, rounds))]
+    sequences = np.concatenate([drawn, rng.permuted(drawn, axis=1)])
+    played = np.stack([rollout(learner, sequence) for sequence in sequences])
+    sums = np.cumsum(sequences, 1) - sequences
+    policy = np.asarray(policies(sums))
+    if np.abs(policy - played).max() > ROUNDING:
+        raise ValueError(
+            f"policy_from_sums of {learner} must give what it plays after any losses with these sums, "
+            f"but they differ by {np.abs(policy - played).max():.3g}"
+        )
+    order = rng.permutation(possible.shape[1])
+    shifts = np.abs(policies(sums + 1.0) - policy).max() <= ROUNDING
+    relabels = np.abs(policies(sums[..., order]) - policy[..., order]).max() <= ROUNDING
+    return bool(shifts), bool(shifts and relabels)
+
+
+def _checked(learner: Learner | str, actions: int, rounds: int) -> Learner:
+    checks.at_least("actions", actions, 2)
+    checks.at_least("rounds", rounds, 1)
+    learner = as_learner(learner)
+    if not isinstance(learner.domain, Simplex):
+        raise ValueError(
+            f"{learner} must play on the simplex, it plays on the {learner.domain.name}"
+        )
+    if isinstance(learner, BanditLearner | HostLearner):
+        raise ValueError(f"{learner} must see every loss and be traced by jax")
+    return learner
+
+
+def worst_case_search(
+    learner: Learner | str,
+    actions: int,
+    rounds: int,
+    *,
+    key: PRNGKeyArray,
+    starts: int = 32,
+    sweeps: int = 20,
+) -> WorstCase:
+    """Search for losses that inflict large regret: a lower bound on the worst case, for any learner.
+
+    From random binary sequences, the loss of one round after the other is replaced by the worst for the sequence as a
+    whole, until nothing changes.
+
+    Args:
+        learner: a learner, or its spec.
+        actions: number of actions $d$.
+        rounds: number of rounds $T$.
+        key: of the random sequences.
+        starts: how many sequences the search starts from.
+        sweeps: how often at most each goes through all rounds.
+
+    >>> import jax
+    >>> found = worst_case_search("hedge(0.66)", 3, 5, key=jax.random.key(0))
+    >>> found.is_exact, found.regret <= worst_case("hedge(0.66)", 3, 5).regret + 1e-6
+    (False, True)
+    """
+    learner = _checked(learner, actions, rounds)
+    checks.at_least("starts", starts, 1)
+    checks.at_least("sweeps", sweeps, 1)
+    possible = jnp.asarray(grid_losses(actions)[:-1], float)  # all ones is a shift of all zeros
+
+    @jax.jit
+    @jax.vmap
+    def regret(sequence: Float[Array, "T d"]) -> Float[Array, ""]:
+        return external_regret(rollout(learner, sequence), sequence)
+
+    best = possible[jax.random.randint(key, (starts, rounds), 0, len(possible))]
+    largest = np.asarray(regret(best))
+    for _ in range(sweeps):
+        before = largest
+        for round in range(rounds):
+            trials = jnp.repeat(best[:, None], len(possible), 1).at[:, :, round].set(possible)
+            regrets = regret(trials.reshape(-1, rounds, actions)).reshape(starts, -1)
+            best = trials[jnp.arange(starts), regrets.argmax(1)]
+            largest = np.asarray(regrets.max(1))
+        if np.all(largest <= before):
+            break
+    return WorstCase(float(largest.max()), np.asarray(best[int(largest.argmax())], float), False)
