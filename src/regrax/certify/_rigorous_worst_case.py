@@ -1,15 +1,14 @@
 r"""Worst cases that are proofs: the recursion of `regrax.theory.worst_case` in ball arithmetic.
 
 Every policy is a ball around the true one, and sums and maxima of balls enclose sums and maxima, so the result encloses
-the largest regret over all sequences in $\{0, 1\}^d$. Hedge plays $\mathrm{softmax}(-k_t S)$. The perturbed leader with
-noise $\sigma$, two actions and the gap $g = (S_1 - S_2)/\sigma$ plays $\pi_1 = \frac12 \mathrm{erfc}(g/2)$; with three
+the largest regret over all sequences in $\{0, 1\}^d$. Hedge plays $\mathrm{softmax}(-k_t S)$; the perturbed leader
 $\pi_j = \int \varphi(z) \prod_{i \ne j} \Phi((S_i - S_j)/\sigma - z)\,dz$, where $|z| > R$ adds at most
 $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational weights: it is computed exactly.
 """
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from operator import add, mul
 from typing import Any
 
@@ -21,7 +20,6 @@ from regrax.certify._trapezoid import precision
 from regrax.learners import FollowThePerturbedLeader, Hedge, Learner
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
-from regrax.theory._lattice import grid_losses
 
 Sums = tuple[int, ...]
 REACH = 12  # standard deviations: the normal distribution has 4e-33 beyond
@@ -96,8 +94,8 @@ def _first_value(
     return values[(0,) * actions]
 
 
-def _losses(actions: int) -> list[list[int]]:
-    return grid_losses(actions)[:-1].tolist()
+def _losses(actions: int) -> list[Sums]:
+    return list(product((0, 1), repeat=actions))[:-1]  # all ones is a shift of all zeros
 
 
 def _sorted_sums(actions: int, top: int) -> list[Sums]:
@@ -124,19 +122,17 @@ def _leader(sums: Sums, noise: Any) -> list[Any]:
     """The chance of each action to lead after Gaussian noise."""
     from flint import acb, arb
 
-    if len(sums) == 2:
-        first = ((sums[0] - sums[1]) / noise / 2).erfc() / 2
-        return [first, 1 - first]
-    tail = (arb(REACH) / arb(2).sqrt()).erfc()
-    policy = []
-    for index in range(2):
-        gaps = [(total - sums[index]) / noise for total in sums[:index] + sums[index + 1 :]]
+    def chance(leader: int) -> Any:
+        others = sums[:leader] + sums[leader + 1 :]
 
-        def density(z: Any, _: bool, gaps: list[Any] = gaps) -> Any:
-            root = acb(2).sqrt()
-            tails = ((z - gaps[0]) / root).erfc() * ((z - gaps[1]) / root).erfc() / 4
-            return (-z * z / 2).exp() / (2 * acb.pi()).sqrt() * tails
+        def density(z: Any, _: bool) -> Any:
+            value = (-z * z / 2).exp() / (2 * acb.pi()).sqrt()
+            for total in others:
+                value *= ((z - (total - sums[leader]) / noise) / acb(2).sqrt()).erfc() / 2
+            return value
 
-        inside = acb.integral(density, -REACH, REACH).real
-        policy.append(inside + tail * arb(0.5, 0.5))
-    return [*policy, 1 - policy[0] - policy[1]]
+        tail = (arb(REACH) / arb(2).sqrt()).erfc()
+        return acb.integral(density, -REACH, REACH).real + tail * arb(0.5, 0.5)
+
+    chances = [chance(leader) for leader in range(len(sums) - 1)]
+    return [*chances, 1 - sum(chances, arb(0))]
