@@ -17,7 +17,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax.certify._rigorous import Enclosure
 from regrax.certify._trapezoid import precision
-from regrax.learners import FollowThePerturbedLeader, Hedge, Learner
+from regrax.learners import FollowThePerturbedLeader, Hedge, Learner, Schedule
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
 
@@ -107,8 +107,10 @@ def policy_ball(learner: Learner, sums: Sums, played: int) -> list[Any]:
     from flint import arb
 
     if isinstance(learner, Hedge) and learner.prior is None:
-        step = arb(float(learner.step_at(np.asarray(played))))
-        weights = [(-step * total).exp() for total in sums]
+        step = learner.step_size
+        if isinstance(step, Schedule):
+            step = step(np.arange(played + 1))[-1]
+        weights = [(-arb(float(step)) * total).exp() for total in sums]
         return [weight / sum(weights, arb(0)) for weight in weights]
     if isinstance(learner, FollowThePerturbedLeader):
         return _leader(sums, arb(float(learner.noise)))
