@@ -6,7 +6,7 @@ $\pi_j = \int \varphi(z) \prod_{i \ne j} \Phi((S_i - S_j)/\sigma - z)\,dz$, wher
 $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational weights: it is computed exactly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from operator import add, mul
@@ -81,7 +81,7 @@ def _first_value(
     """Run the recursion; `solve` gives a state's value from its sums, the round and the values after each loss."""
     checks.at_least("actions", actions, 2, 3)
     checks.at_least("rounds", rounds, 1)
-    values = dict.fromkeys(_sorted_sums(actions, rounds), zero)
+    values: dict[Sums, Any] = dict.fromkeys(_sorted_sums(actions, rounds), zero)
     for played in reversed(range(rounds)):
         after = values
         values = {}
@@ -94,7 +94,7 @@ def _first_value(
     return values[(0,) * actions]
 
 
-def _losses(actions: int) -> list[Sums]:
+def _losses(actions: int) -> Sequence[Sums]:
     return list(product((0, 1), repeat=actions))[:-1]  # all ones is a shift of all zeros
 
 

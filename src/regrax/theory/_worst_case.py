@@ -83,7 +83,7 @@ def worst_case(
 
 
 @eqx.filter_jit
-def _regrets(learner: Learner, sequences: Float[Array, "n T d"]) -> Float[Array, "n"]:
+def _regrets(learner: Learner, sequences: Float[Array, "n T d"]) -> Any:
     return jax.vmap(lambda losses: external_regret(rollout(learner, losses), losses))(sequences)
 
 
