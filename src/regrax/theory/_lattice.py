@@ -1,10 +1,11 @@
 r"""The sums that binary losses reach, as a lattice: the states of a worst case.
 
 After $t$ rounds of losses in $\{0, 1/m, \dots, 1\}^d$ every sum is a multiple of $1/m$, at most $t$. Everything here
-counts in units of $1/m$. Two symmetries merge states. If adding a constant to all sums changes no policy, a state is
-the sums less their minimum. If relabelling actions relabels the policy, the sums are sorted as well, and
-$\binom{T + d - 1}{d - 1}$ states are left for binary losses. States are ordered by their largest entry, so those of the
-first $t$ rounds are a prefix.
+counts in units of $1/m$. If a policy ignores common shifts of the sums, and relabelling actions only relabels it, a
+state is the sorted sums less their minimum: $\binom{T + d - 1}{d - 1}$ for binary losses. Otherwise all sums are
+states. A state's rank is a sum over its coordinates: $\sum_j \binom{x_j + j - 2}{j - 1}$ for $x_1 = 0 \le x_2 \le
+\dots \le x_d$, which orders states by their largest entry, so that those of the first $t$ rounds are a prefix; or the
+digits of a number, for all sums.
 """
 
 import math
@@ -21,68 +22,57 @@ from regrax import _checks as checks
 class Lattice(NamedTuple):
     """States, losses, and where each loss leads."""
 
-    shifts: bool  # sums are stored less their minimum
-    relabels: bool  # and sorted
+    symmetric: bool  # states are sorted sums less their minimum
     levels: int  # units per 1
     losses: Int[ndarray, "m d"]
-    states: Int[ndarray, "n d"]
-    counts: Int[ndarray, "rounds+1"]  # of states after 0, 1, ... rounds
-    weights: Int[ndarray, "d"]  # that make one number of a state, its key
-    keys: Int[ndarray, "n"]  # sorted
-    ranks: Int[ndarray, "n"]  # index of the state with each key
-
-    def find(self, sums: Int[ndarray, "k d"]) -> tuple[Int[ndarray, "k"], Int[ndarray, "k"]]:
-        """The index of each row's state, and the shift that was taken off."""
-        shift = np.zeros(len(sums), int)
-        if self.shifts:
-            shift = sums.min(1)
-        if self.relabels:
-            sums = np.sort(sums, 1)
-        keys = (sums - shift[:, None]) @ self.weights
-        return self.ranks[np.searchsorted(self.keys, keys)], shift
+    table: Int[ndarray, "d _"]  # what each value of each coordinate adds to a state's rank
+    states: Int[ndarray, "n d"]  # by rank
+    counts: Int[ndarray, "rounds"]  # how many of them can be reached before each round
 
     def successors(self) -> tuple[Int[ndarray, "k m"], Float[ndarray, "k m"]]:
-        """For each state before the last round and each loss: the next state, and minus the shift on the way."""
-        before = self.states[: self.counts[-2]]
+        """For each state and loss before the last round: the next state, and minus the shift on the way."""
+        before = self.states[: self.counts[-1]]
         indices = np.empty((len(before), len(self.losses)), np.int32)
-        shifts = np.empty(indices.shape)
+        shifts = np.zeros(indices.shape)
         for column, loss in enumerate(self.losses):
-            indices[:, column], shifts[:, column] = self.find(before + loss)
+            after = np.minimum(
+                before + loss, self.table.shape[1] - 1
+            )  # what is above is never reached
+            if self.symmetric:
+                shifts[:, column] = after.min(1)
+                after = np.sort(after - after.min(1, keepdims=True), 1)
+            indices[:, column] = self.table[np.arange(after.shape[1]), after].sum(1)
         return indices, -shifts / self.levels
 
 
-def lattice(
-    losses: Int[ndarray, "m d"], rounds: int, *, shifts: bool = True, relabels: bool = True
-) -> Lattice:
+def lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool = True) -> Lattice:
     """Build the lattice; raise before allocating if it does not fit in memory."""
     levels = int(losses.max())
     top = rounds * levels
     actions = losses.shape[1]
-    if shifts:  # a loss and the same loss plus a constant lead to the same state
+    if symmetric:  # a loss and the same loss plus a constant lead to the same state
         losses = np.unique(losses - losses.min(1, keepdims=True), axis=0)
-    shape = (top + 1,) * actions
-    if shifts:
-        shape = (2 * top + 1,) * (actions - 1)
-    count = math.prod(shape)
-    if relabels:
         count = math.comb(top + actions - 1, actions - 1)
-    needed = float(count) * (24 * actions + 36 * len(losses) + rounds)  # with each round's choice
+    else:
+        count = (top + 1) ** actions
+    needed = float(count) * (
+        32 * actions + 36 * len(losses) + 2 * rounds
+    )  # with each round's choice
     checks.fits_in_memory(f"{count:,} sums of losses", needed, "have fewer rounds or actions")
-    if relabels:
+    values = np.arange(top + 1)
+    if symmetric:
+        table = [0 * values, values]
+        while len(table) < actions:
+            table.append(np.cumsum(table[-1]))
         gaps = combinations_with_replacement(range(top + 1), actions - 1)
         states = np.array([(0, *gap) for gap in gaps])
+        states = states[np.lexsort(states.T)]  # by the largest entry first
+        counts = np.searchsorted(states[:, -1], levels * np.arange(rounds), "right")
     else:
-        states = np.indices(shape).reshape(len(shape), -1).T
-        if shifts:
-            states = np.pad(states, ((0, 0), (1, 0)), constant_values=top)
-            states = states - states.min(1, keepdims=True)
-            states = states[states.max(1) <= top]
-    states = states[np.argsort(states.max(1), kind="stable")]
-    counts = np.searchsorted(states.max(1), levels * np.arange(rounds + 1), "right")
-    weights = (top + 1) ** np.arange(actions)
-    ranks = np.argsort(states @ weights)
-    keys = (states @ weights)[ranks]
-    return Lattice(shifts, relabels, levels, losses, states, counts, weights, keys, ranks)
+        table = [values * (top + 1) ** power for power in reversed(range(actions))]
+        states = np.indices((top + 1,) * actions).reshape(actions, -1).T
+        counts = np.full(rounds, count)
+    return Lattice(symmetric, levels, losses, np.array(table), states, counts)
 
 
 def grid_losses(actions: int, levels: int = 1) -> Int[ndarray, "m d"]:

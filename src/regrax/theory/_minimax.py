@@ -34,9 +34,7 @@ from regrax.theory._lattice import Lattice, grid_losses, lattice
 from regrax.theory._optimal import optimal_policy
 
 MAX_ACTIONS = 5  # six have 200,214 minimal balanced collections
-DENOMINATOR = (
-    60  # weights are integers over a determinant of up to five rows of zeros and ones: at most 5
-)
+DENOMINATOR = 60  # weights are integers over a 5 x 5 determinant of zeros and ones: at most 5
 
 
 @cache
@@ -92,7 +90,7 @@ def _values(states: Lattice) -> Iterator[tuple[Float[ndarray, "n"], Float[ndarra
     after, shift = states.successors()
     chances, share = balanced_collections(states.losses.shape[1])
     value = np.zeros(len(states.states))
-    for count in states.counts[-2::-1]:
+    for count in states.counts[::-1]:
         later = value[after[:count]] + shift[:count]
         value = (later @ chances.T + share).max(1)
         yield value, value[:, None] - later
@@ -119,13 +117,12 @@ def policy_table(
 ) -> tuple[Lattice, Float[ndarray, "total d"], Int[ndarray, "rounds"]]:
     """The lattice, the minimax policies of every round and state, and the row of each round's first state."""
     states = _binary_lattice(actions, rounds)
-    before = states.counts[:-1]
-    needed = 16.0 * actions * before.sum()
+    needed = 16.0 * actions * states.counts.sum()
     checks.fits_in_memory("the table of Minimax", needed, "have fewer rounds or actions")
     policies = []
     for value, caps in _values(states):
         policies.append(_policies(states.states[: len(value)], caps, states.losses))
-    return states, np.concatenate(policies[::-1]), np.cumsum(before) - before
+    return states, np.concatenate(policies[::-1]), np.cumsum(states.counts) - states.counts
 
 
 class Minimax(SumLearner):
@@ -154,9 +151,7 @@ class Minimax(SumLearner):
         order = jnp.argsort(sums)
         last = jnp.minimum(jnp.asarray(round), self.rounds - 1)
         gaps = jnp.clip(jnp.rint(sums - sums.min()).astype(int)[order], 0, last)
-        key = gaps @ jnp.asarray(states.weights, int)
-        rank = jnp.searchsorted(jnp.asarray(states.keys, int), key)
-        index = jnp.asarray(first, int)[last] + jnp.asarray(states.ranks, int)[rank]
-        row = jnp.asarray(policies, sums.dtype)[index]
+        rank = jnp.asarray(states.table, int)[jnp.arange(len(sums)), gaps].sum()
+        row = jnp.asarray(policies, sums.dtype)[jnp.asarray(first, int)[last] + rank]
         leader = optimal_policy(sums, 0)
         return jnp.where(round < self.rounds, jnp.zeros_like(sums).at[order].set(row), leader)

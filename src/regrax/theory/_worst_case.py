@@ -53,7 +53,7 @@ def worst_case(
     with what the learner plays on random sequences and on reorderings of them; otherwise this is a ValueError. For
     other learners `worst_case_search` gives a lower bound.
 
-    Shifts and relabellings of the actions merge states if the policy respects them, which is checked on random sums.
+    Shifts and relabellings of the actions merge states if the policy respects both, which is checked on random sums.
 
     Args:
         learner: a learner, or its spec.
@@ -76,10 +76,8 @@ def worst_case(
     with jax.enable_x64(True):
         arrays, rest = eqx.partition(learner, eqx.is_inexact_array)
         learner = eqx.combine(jax.tree.map(lambda array: array.astype(float), arrays), rest)
-        shifts, relabels = _symmetries(learner, possible / levels, rounds)
-        states = lattice(possible, rounds, shifts=shifts, relabels=relabels)
-        regret, choices = _solve(learner, states)
-    return WorstCase(regret, _attained(states, choices), True)
+        symmetric = _is_symmetric(learner, possible / levels, rounds)
+        return _solve(learner, lattice(possible, rounds, symmetric=symmetric))
 
 
 @eqx.filter_jit
@@ -94,14 +92,14 @@ def _policies(
     return jax.vmap(learner.policy_from_sums)(sums, round)
 
 
-def _solve(learner: Any, states: Lattice) -> tuple[float, list[Int[ndarray, "_"]]]:
-    """The value of the first state, and for every round the index of the worst loss in each state."""
+def _solve(learner: Any, states: Lattice) -> WorstCase:
     sums = states.states / states.levels
     losses = states.losses / states.levels
     after, shift = states.successors()
     value = -sums.min(1)
     choices = []
-    for played, count in reversed(list(enumerate(states.counts[:-1].tolist()))):
+    for played in reversed(range(len(states.counts))):
+        count = int(states.counts[played])
         padded = max(1024, 1 << count.bit_length())  # few shapes to compile
         reached = jnp.asarray(sums[:padded])
         policy = np.asarray(_policies(learner, reached, jnp.full(len(reached), played)))[:count]
@@ -109,25 +107,19 @@ def _solve(learner: Any, states: Lattice) -> tuple[float, list[Int[ndarray, "_"]
         options = policy @ losses.T + value[after[:count]] + shift[:count]
         choices.append(options.argmax(1).astype(np.int16))
         value = options.max(1)
-    return float(value[0]), choices[::-1]
+    sequence = np.zeros((len(choices), losses.shape[1]))
+    state = 0
+    for played, choice in enumerate(reversed(choices)):
+        order = np.arange(losses.shape[1])
+        if states.symmetric:
+            order = np.argsort(sequence.sum(0), kind="stable")
+        sequence[played, order] = losses[choice[state]]
+        state = after[state, choice[state]]
+    return WorstCase(float(value[0]), sequence, True)
 
 
-def _attained(states: Lattice, choices: list[Int[ndarray, "_"]]) -> Float[ndarray, "T d"]:
-    total = np.zeros(states.losses.shape[1], int)
-    sequence = []
-    for choice in choices:
-        order = np.arange(len(total))
-        if states.relabels:
-            order = np.argsort(total, kind="stable")
-        loss = np.empty_like(total)
-        loss[order] = states.losses[choice[states.find(total[None])[0][0]]]
-        sequence.append(loss / states.levels)
-        total = total + loss
-    return np.array(sequence)
-
-
-def _symmetries(learner: Any, possible: Float[ndarray, "m d"], rounds: int) -> tuple[bool, bool]:
-    """True, True if shifts of the sums change no policy, and relabellings only relabel it.
+def _is_symmetric(learner: Any, possible: Float[ndarray, "m d"], rounds: int) -> bool:
+    """True if shifts of the sums change no policy, and relabellings only relabel it.
 
     Raises unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
     """
@@ -148,12 +140,11 @@ def _symmetries(learner: Any, possible: Float[ndarray, "m d"], rounds: int) -> t
             f"policy_from_sums of {learner} must give what it plays after any losses with these sums, "
             f"but they differ by {abs(policy - played).max():.3g}"
         )
-    shifts = relabels = bool(abs(_policies(learner, sums + 1.0, round) - policy).max() <= ROUNDING)
+    away = [_policies(learner, sums + 1.0, round) - policy]
     actions = np.arange(possible.shape[1])
     for order in (np.roll(actions, 1), np.r_[1, 0, actions[2:]]):  # these generate all others
-        away = _policies(learner, sums[:, order], round) - policy[:, order]
-        relabels = relabels and bool(abs(away).max() <= ROUNDING)
-    return shifts, relabels
+        away.append(_policies(learner, sums[:, order], round) - policy[:, order])
+    return bool(abs(jnp.stack(away)).max() <= ROUNDING)
 
 
 def _checked(learner: Learner | str, actions: int, rounds: int) -> Learner:
