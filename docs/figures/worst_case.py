@@ -57,7 +57,7 @@ def row(rounds: int) -> dict[str, float]:
 
 def draw(rows: list[dict[str, float]], trained: dict[str, float]) -> Figure:
     """Worst-case regret over the root of the rounds."""
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+    figure = Figure(figsize=(7.2, 5.4), layout="constrained")
     axes = figure.add_subplot()
     rounds = np.array([numbers["rounds"] for numbers in rows])
     for (key, label), color in zip(NAMES.items(), ("black", *COLORS), strict=False):
@@ -74,9 +74,13 @@ def draw(rows: list[dict[str, float]], trained: dict[str, float]) -> Figure:
         axes.plot(20, height, mark, color="0.25", fillstyle="none", label=label)
     axes.axhline(math.sqrt(8 / (9 * math.pi)), linestyle=":", color="black", linewidth=0.8)
     axes.set(xscale="log", xlabel="rounds T", ylabel="worst-case regret / root of T, d = 3")
+    axes.set_xticks(
+        [1, 2, 5, 10, 20, 50, 100, 200], ["1", "2", "5", "10", "20", "50", "100", "200"]
+    )
+    axes.minorticks_off()
     axes.grid(alpha=0.25, which="major", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    figure.legend(frameon=False, fontsize=8, ncols=2, loc="outside lower center")
     return figure
 
 

@@ -186,7 +186,7 @@ def test_the_order_of_the_past_must_not_matter():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        ("regret_matching()", "worst_case_search gives a lower bound"),
+        ("regret_matching()", "worst_case_search takes any learner"),
         ("exp3(0.1)", "must see every loss"),
         ("euclidean_ftrl(0.3, ball(1.0))", "must play on the simplex"),
     ],

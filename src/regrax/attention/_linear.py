@@ -121,9 +121,12 @@ class SingleLayer(TrainableLearner):
         return Sum.zeros(actions)
 
     def policy(self, state: Sum) -> Vector:
+        return self._operate(state.value)
+
+    def _operate(self, logits: Vector) -> Vector:
         if self.operator == "softmax":
-            return jax.nn.softmax(state.value)
-        return (self.projection or self.domain.project)(state.value)
+            return jax.nn.softmax(logits)
+        return (self.projection or self.domain.project)(logits)
 
     def update(self, state: Sum, feedback: Vector) -> Sum:
         return state.add(self.layer.increment(feedback))
@@ -133,10 +136,8 @@ class SingleLayer(TrainableLearner):
         layer = self.layer
         if checks.is_concrete(layer.slope) and np.asarray(layer.slope).any():
             raise ValueError(f"the policies of {self} follow from sums if a = 0, got {layer.slope}")
-        logits = layer.offset * (layer.values @ sums + jnp.asarray(round, sums.dtype) * layer.bias)
-        if self.operator == "softmax":
-            return jax.nn.softmax(logits)
-        return (self.projection or self.domain.project)(logits)
+        logits = layer.values @ sums + jnp.asarray(round, sums.dtype) * layer.bias
+        return self._operate(layer.offset * logits)
 
 
 class LinearAttention(SingleLayer):

@@ -22,12 +22,11 @@ from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
 
 Sums = tuple[int, ...]
+DIGITS = 20  # that policies are computed to
 REACH = 12  # standard deviations: the normal distribution has 4e-33 beyond
 
 
-def rigorous_worst_case(
-    learner: Learner | str, actions: int, rounds: int, *, digits: int = 20
-) -> Enclosure:
+def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> Enclosure:
     r"""Enclose the largest regret over all sequences in $\{0, 1\}^d$: a proof.
 
     For Hedge without a prior, the Gaussian perturbed leader and `Optimal`, with two or three actions.
@@ -36,7 +35,6 @@ def rigorous_worst_case(
         learner: the learner, or its spec; its step or noise is taken as the float that it is.
         actions: number of actions $d$, 2 or 3.
         rounds: number of rounds $T$.
-        digits: decimals that policies are computed to.
 
     >>> rigorous_worst_case("hedge(0.66)", 3, 20).verdict("3.0772088965639")  # doctest: +SKIP
     'proved'
@@ -44,7 +42,6 @@ def rigorous_worst_case(
     from flint import arb
 
     learner = as_learner(learner)
-    checks.at_least("digits", digits, 5)
 
     def worst(sums: Sums, played: int, later: list[Any]) -> Any:
         policy = policy_ball(learner, sums, played)
@@ -54,7 +51,7 @@ def rigorous_worst_case(
             largest = largest.max(paid + value)
         return largest
 
-    with precision(digits):
+    with precision(DIGITS):
         return Enclosure(_first_value(actions, rounds, arb(0), worst))
 
 

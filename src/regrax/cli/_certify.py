@@ -54,12 +54,9 @@ class Certify:
         checks.at_least("actions", self.actions, 2, MAX_ACTIONS)
         checks.at_least("horizon", self.horizon, 2, MAX_HORIZON)
         if self.worst_case:
-            from regrax.cli import _worst_case
+            from regrax.cli._worst_case import report
 
-            sizes = (self.actions, self.horizon)
-            return _worst_case.report(
-                *sizes, self.learners, rigorous=self.rigorous, as_json=self.json
-            )
+            return report(self.actions, self.horizon, self.learners, self.json, self.rigorous)
         if self.rigorous or self.claim is not None:
             from regrax.cli._rigorous import report
 
