@@ -64,7 +64,7 @@ class SumNetwork(rx.TrainableLearner):
     def policy_from_sums(self, sums, round):
         left = jnp.sqrt((ROUNDS - jnp.asarray(round)).astype(sums.dtype))
         scale = jnp.ones_like(sums)[:, None]
-        above = (sums[:, None] - jnp.sort(sums)) / left
+        above = (sums[:, None] - jnp.sort(sums)[None]) / left
         features = jnp.concatenate([above, scale / left, scale], 1).T
         hidden = jnp.tanh(self.first @ features)
         hidden = jnp.tanh(self.second @ jnp.concatenate([hidden, scale.T]))
@@ -137,7 +137,8 @@ def main():
     _, best["schedule"] = train(schedule, repeats=100, steps=30, rate=0.02, worst=exactly)
     print("a network on sums and round")
     network = SumNetwork(jax.random.key(0))
-    _, best["network"] = train(network, repeats=300, steps=40, rate=0.003, worst=exactly)
+    network, best["network"] = train(network, repeats=300, steps=40, rate=0.003, worst=exactly)
+    best["network_weights"] = [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(network)]
     print("a linear layer")
     layer = SumAttention.hedge(ACTIONS, 0.45)
     _, best["linear"] = train(
@@ -153,7 +154,7 @@ def main():
     best["transformer_at_least"] = found.regret
     print(f"  a longer search: {found.regret:.6f}")
     if sys.argv[1:]:
-        Path(sys.argv[1]).write_text(json.dumps(best, indent=1) + "\n")
+        Path(sys.argv[1]).write_text(json.dumps(best) + "\n")
 
 
 if __name__ == "__main__":

@@ -111,9 +111,9 @@ class SumLearner(Learner):
         check_prior(getattr(self, "prior", None), actions)
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
 
-    @abstractmethod
     def policy_from_sums(self, sums: Float[Array, "d *n"], round: Count) -> Float[Array, "d *n"]:
-        r"""The policy $\pi_t$ from $S_{t-1}$ after `round` $= t - 1$ rounds."""
+        r"""The policy $\pi_t$ from $S_{t-1}$ after `round` $= t - 1$ rounds. A subclass writes this, or `policy`."""
+        raise NotImplementedError(f"{self} must have policy_from_sums(sums, round)")
 
     def policy(self, state: Cumulative) -> Float[Array, "d *n"]:
         return self.policy_from_sums(state.total, state.round)
