@@ -8,9 +8,14 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
+from regrax import theory
 from regrax.cli import main
+from regrax.learners import Hedge, PerRound
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 DOCS = Path(__file__).parent.parent / "docs"
@@ -77,3 +82,25 @@ def test_the_layout_and_the_command_on_the_page_on_audits_read_logs(tmp_path, mo
     )
     assert (second["feedback"], second["loss"]["total"]) == ("received", -1)
     assert first["answers"] == second["answers"] == {"regex": 2}
+
+
+def test_the_trained_network_has_the_worst_case_on_the_page():
+    example = runpy.run_path(str(EXAMPLES / "worst_case_training.py"))
+    trained = json.loads((DOCS / "figures" / "worst-case-trained.json").read_text())
+    blank = example["SumNetwork"](jax.random.key(0))
+    weights = [np.array(leaf, np.float32) for leaf in trained["network_weights"]]
+    network = jax.tree.unflatten(jax.tree.structure(blank), map(jnp.asarray, weights))
+    found = theory.worst_case(network, 3, 20)
+    assert found.regret == pytest.approx(trained["network"], abs=1e-9)
+    assert f"| {found.regret:.6f} |" in (DOCS / "worst-case.md").read_text()
+    assert theory.minimax(3, 20) < found.regret < 3.077209
+
+
+@pytest.mark.slow
+def test_training_on_its_worst_cases_beats_the_best_constant_step():
+    example = runpy.run_path(str(EXAMPLES / "worst_case_training.py"))
+    hedge = Hedge(PerRound(jnp.full(20, 0.66)))
+    options = {"repeats": 25, "steps": 30, "rate": 0.02, "worst": example["exactly"]}
+    best, regret = example["train"](hedge, **options)
+    assert theory.worst_case(best, 3, 20).regret == pytest.approx(regret, abs=1e-9)
+    assert regret < 2.85

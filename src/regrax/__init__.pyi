@@ -131,6 +131,7 @@ from .simplex import (
     stationary as stationary,
 )
 from .theory import (
+    Minimax as Minimax,
     Optimal as Optimal,
 )
 from .training import (

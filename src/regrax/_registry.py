@@ -147,10 +147,15 @@ LEARNERS = {
         feedback="bandit",
     ),
     "uniform": Entry("Uniform", "every action alike, whatever happens", ("uniform()",)),
+    "minimax": Entry(
+        "regrax.theory:Minimax",
+        "the smallest worst-case regret on binary losses over a known number of rounds",
+        ("minimax(20)",),
+    ),
     "optimal": Entry(
         "regrax.theory:Optimal",
         "the best possible policy against Gaussian losses over a known horizon",
-        ("optimal(20)",),
+        ("optimal(20)", "optimal(20, 0.68)"),
     ),
     "checkpoint": Entry("regrax.checkpoints:Checkpoint", "a trained model from its files"),
 }

@@ -136,7 +136,9 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
         matrix = matrix[:last, :last] + jnp.outer(out / jnp.where(leaving > 0, leaving, 1), into)
     pi = jnp.ones(1, matrix.dtype)
     for into, leaving in reversed(censored):
-        arriving = jnp.where(leaving > 0, (into * pi).sum(), 1)  # a state without a way out has it all
+        arriving = jnp.where(
+            leaving > 0, (into * pi).sum(), 1
+        )  # a state without a way out has it all
         pi = jnp.append(leaving * pi, arriving) / (leaving + arriving)
     return pi
 

@@ -19,13 +19,14 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention._base import Batch, TrainableLearner
 from regrax.domains import Ball, Domain, Simplex
-from regrax.learners import Key, Scalar, Sum
+from regrax.learners import Count, Key, Scalar, Sum
 
 Vector = Float[Array, "d"]
 Matrix = Float[Array, "d d"]
@@ -119,12 +120,23 @@ class SingleLayer(TrainableLearner):
         return Sum.zeros(actions)
 
     def policy(self, state: Sum) -> Vector:
+        return self._operate(state.value)
+
+    def _operate(self, logits: Vector) -> Vector:
         if self.operator == "softmax":
-            return jax.nn.softmax(state.value)
-        return (self.projection or self.domain.project)(state.value)
+            return jax.nn.softmax(logits)
+        return (self.projection or self.domain.project)(logits)
 
     def update(self, state: Sum, feedback: Vector) -> Sum:
         return state.add(self.layer.increment(feedback))
+
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        r"""The policy after `round` rounds of losses that sum to `sums`, if $a = 0$; otherwise a ValueError."""
+        layer = self.layer
+        if checks.is_concrete(layer.slope) and np.asarray(layer.slope).any():
+            raise ValueError(f"the policies of {self} follow from sums if a = 0, got {layer.slope}")
+        logits = layer.values @ sums + jnp.asarray(round, sums.dtype) * layer.bias
+        return self._operate(layer.offset * logits)
 
 
 class LinearAttention(SingleLayer):

@@ -39,6 +39,10 @@ from ._rigorous import (
 from ._rigorous_three import (
     three_action_step as three_action_step,
 )
+from ._rigorous_worst_case import (
+    rigorous_minimax as rigorous_minimax,
+    rigorous_worst_case as rigorous_worst_case,
+)
 from ._sampled_curvature import (
     SampledCurvature as SampledCurvature,
     SampledEigenvalue as SampledEigenvalue,

@@ -27,6 +27,8 @@ class Certify:
         lemmas: Also try to break the paper's lemmas, one by one.
         rigorous: For two or three actions: proofs in ball arithmetic, and nothing else (needs the extra `rigorous`).
         claim: With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved.
+        worst_case: The largest regret over all binary loss sequences, and nothing else; with --rigorous, proved.
+        learners: With --worst-case: specs of learners; by default Hedge at k* and Optimal with noise 0.68.
         seed: Seed of the random sequences.
         json: Print one JSON object.
     """
@@ -39,6 +41,8 @@ class Certify:
     lemmas: bool = False
     rigorous: bool = False
     claim: str | None = None
+    worst_case: bool = False
+    learners: tuple[str, ...] = ()
     seed: int = 0
     json: bool = False
     cluster: Cluster = field(default_factory=Cluster)
@@ -49,6 +53,10 @@ class Certify:
 
         checks.at_least("actions", self.actions, 2, MAX_ACTIONS)
         checks.at_least("horizon", self.horizon, 2, MAX_HORIZON)
+        if self.worst_case:
+            from regrax.cli._worst_case import report
+
+            return report(self.actions, self.horizon, self.learners, self.json, self.rigorous)
         if self.rigorous or self.claim is not None:
             from regrax.cli._rigorous import report
 

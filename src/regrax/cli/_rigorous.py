@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def report(actions: int, horizon: int, claim: str | None, *, as_json: bool) -> None:
     """Print the certificate; leave with exit code 1 when a claim was given and is not proved."""
-    _check(actions)
+    check_rigorous(actions)
     step, rows, more = _proved(actions, horizon)
     verdict = None if claim is None else step.verdict(claim)
     if as_json:
@@ -26,7 +26,8 @@ def report(actions: int, horizon: int, claim: str | None, *, as_json: bool) -> N
         raise SystemExit(1)
 
 
-def _check(actions: int) -> None:
+def check_rigorous(actions: int) -> None:
+    """Raise unless the number of actions has proofs and python-flint is installed."""
     from importlib.util import find_spec
 
     if actions not in (2, 3):

@@ -43,6 +43,7 @@ from ._euclidean import (
     OnlineGradientDescent as OnlineGradientDescent,
 )
 from ._ftrl import (
+    Count as Count,
     Cumulative as Cumulative,
     Hedge as Hedge,
     InverseSqrt as InverseSqrt,

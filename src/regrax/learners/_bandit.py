@@ -27,6 +27,7 @@ from regrax.learners._base import (
 )
 from regrax.learners._ftrl import (
     BoundTerms,
+    Count,
     Cumulative,
     InverseSqrt,
     Scalar,
@@ -83,8 +84,8 @@ class Exp3(BanditSumLearner, StepLearner):
     def __check_init__(self) -> None:
         check_share("exploration", self.exploration)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        logits = -self.step_at(state.round) * state.total
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        logits = -self.step_at(jnp.asarray(round)) * sums
         return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
@@ -115,8 +116,8 @@ class Exp3IX(BanditSumLearner, StepLearner):
     def __check_init__(self) -> None:
         checks.positive("gamma", self.gamma)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        logits = -self.step_at(state.round) * state.total
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        logits = -self.step_at(jnp.asarray(round)) * sums
         return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
@@ -174,9 +175,9 @@ class TsallisINF(BanditSumLearner):
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        step = self.scale / jnp.sqrt(state.round.astype(state.total.dtype) + 1)
-        gaps = step * (state.total - state.total.min())
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        step = self.scale / jnp.sqrt(jnp.asarray(round, sums.dtype) + 1)
+        gaps = step * (sums - sums.min())
         if self.prior is None:
             return tsallis_leader(gaps)
         # the gradient of -4 sum_j sqrt(x_j) at the prior takes the place of the constant at uniform

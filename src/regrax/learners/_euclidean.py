@@ -10,7 +10,7 @@ from regrax.domains import Domain, Simplex
 from regrax.learners._base import Bound, Key, Prior, Rounds, check_prior, prior_or_uniform
 from regrax.learners._ftrl import (
     BoundTerms,
-    Cumulative,
+    Count,
     StepLearner,
     SumLearner,
     prior_field,
@@ -43,8 +43,8 @@ class EuclideanFTRL(StepLearner, SumLearner):
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        point = -self.step_at(state.round) * state.total
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        point = -self.step_at(jnp.asarray(round)) * sums
         center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
         return self.domain.project(center + point)
 

@@ -73,6 +73,9 @@ class Cumulative(NamedTuple):
         return Cumulative(self.losses.add(loss), self.round + 1)
 
 
+Count = int | Int[Array, "*n"]
+"""How many rounds have been played."""
+
 prior_field: Any = partial(eqx.field, converter=as_prior, default=None)
 """A field for the distribution that a learner begins from, by default none: every action alike."""
 
@@ -83,6 +86,13 @@ class SumLearner(Learner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
         check_prior(getattr(self, "prior", None), actions)
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
+
+    @abstractmethod
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        r"""The policy $\pi_t$ from $S_{t-1}$ after `round` $= t - 1$ rounds."""
+
+    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+        return self.policy_from_sums(state.total, state.round)
 
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         return state.add(feedback)
@@ -234,9 +244,9 @@ class Hedge(StepLearner, SumLearner):
 
     prior: Prior = prior_field()
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        step = self.step_at(state.round)
-        return jax.nn.softmax(with_prior(self.prior, -step * state.total))
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        step = self.step_at(jnp.asarray(round))
+        return jax.nn.softmax(with_prior(self.prior, -step * sums))
 
     def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
         # relative to the first action: the policies are the same, and the sum stays small over long horizons

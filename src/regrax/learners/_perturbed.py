@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners._base import Bound, Rounds
-from regrax.learners._ftrl import Cumulative, Scalar, SumLearner
+from regrax.learners._ftrl import Count, Scalar, SumLearner
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""
@@ -45,6 +45,8 @@ def perturbed_leader(
     total = jnp.moveaxis(total, axis, 0)
     scale = jnp.broadcast_to(jnp.asarray(scale, total.dtype), total.shape[1:])[None]
     gaps = (total - lax.stop_gradient(total.min(0, keepdims=True))) / scale
+    if len(gaps) == 2:  # the difference of two normals is normal
+        return jnp.moveaxis(lax.erfc((gaps - gaps[::-1]) / 2) / 2, 0, axis)
     return jnp.moveaxis(_leader_odds(gaps), 0, axis)
 
 
@@ -114,8 +116,8 @@ class FollowThePerturbedLeader(SumLearner):
     def __check_init__(self) -> None:
         checks.positive("noise", self.noise)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        return perturbed_leader(state.total, self.noise)
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        return perturbed_leader(sums, self.noise)
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from regrax.learners._base import Key, Learner, Prior
-from regrax.learners._ftrl import Cumulative, SumLearner
+from regrax.learners._ftrl import Count, SumLearner
 
 
 def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
@@ -35,6 +35,10 @@ class Uniform(Learner):
     def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
         return state
 
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        """Equal probabilities, whatever the sums."""
+        return jnp.full_like(sums, 1 / len(sums))
+
 
 class FollowTheLeader(SumLearner):
     r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally.
@@ -51,8 +55,8 @@ class FollowTheLeader(SumLearner):
     Reference: Brown (1951), Iterative solution of games by fictitious play.
     """
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        return leaders(state.total)
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        return leaders(sums)
 
 
 class BestResponse(Learner):

@@ -23,6 +23,11 @@ from ._loss import (
     stability as stability,
     uniform_loss as uniform_loss,
 )
+from ._minimax import (
+    Minimax as Minimax,
+    balanced_collections as balanced_collections,
+    minimax as minimax,
+)
 from ._optimal import (
     Optimal as Optimal,
     optimal_policy as optimal_policy,
@@ -35,4 +40,9 @@ from ._step_size import (
     Estimate as Estimate,
     step_size as step_size,
     step_size_with_error as step_size_with_error,
+)
+from ._worst_case import (
+    WorstCase as WorstCase,
+    worst_case as worst_case,
+    worst_case_search as worst_case_search,
 )

@@ -6,12 +6,13 @@ $S_{t-1} + \sqrt{T-t+1}\,G$, so that mean is follow-the-perturbed-leader with th
 loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
 """
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners import Cumulative, SumLearner, perturbed_leader
+from regrax.learners import Count, Scalar, SumLearner, perturbed_leader
 
 
 @jax.jit
@@ -36,10 +37,11 @@ def optimal_policy(
 
 
 class Optimal(SumLearner):
-    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
+    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma\sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
 
-    Best in expected squared regret against i.i.d. standard Gaussian losses over `horizon` rounds; after that it
-    follows the leader.
+    Best in expected squared regret against i.i.d. Gaussian losses over `horizon` rounds; after that it follows the
+    leader. `noise` is the standard deviation of a loss. With less noise than 1 the same rule is a good defence against
+    the worst losses in [0, 1]: see `worst_case`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -48,10 +50,12 @@ class Optimal(SumLearner):
     """
 
     horizon: int | float | Int[Array, ""] | Float[Array, ""]
+    noise: Scalar = eqx.field(converter=checks.as_float, default=1.0)
 
     def __check_init__(self) -> None:
         checks.positive("horizon", self.horizon)
+        checks.positive("noise", self.noise)
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
-        left = jnp.asarray(self.horizon, state.total.dtype) - state.round.astype(state.total.dtype)
-        return optimal_policy(state.total, left)
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        left = jnp.asarray(self.horizon, sums.dtype) - jnp.asarray(round, sums.dtype)
+        return optimal_policy(sums / self.noise, left)
