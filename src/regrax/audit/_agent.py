@@ -95,6 +95,16 @@ class AgentAudit:
         against = [(f"regret against {shown(a)}", measure) for a, measure in self.against.items()]
         return [*regrets, *against, ("loss", self.loss)]
 
+    def regret_per_round(self, kind: str) -> tuple[float | None, float | None, float | None]:
+        """A kind of regret per round and the ends of its interval, None where unknown."""
+        if kind not in self.regret:
+            return None, None, None
+        measure = self.regret[kind]
+        if measure.low is None or measure.high is None:
+            return measure.per_round, None, None
+        length = self.rounds / self.episodes
+        return measure.per_round, measure.low / length, measure.high / length
+
     def beside(self) -> dict[str, dict[str, float]]:
         """By name what this agent and the baselines suffer and regret."""
         own = {kind: measure.total for kind, measure in self.regret.items()}

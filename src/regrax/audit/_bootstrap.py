@@ -43,8 +43,8 @@ class Measure:
     high: float | None = None
 
     def cells(self, number: Callable[[float], str], interval: Interval) -> list[str]:
-        """Total, per round and interval as text."""
-        return [number(self.total), number(self.per_round), interval(self.low, self.high)]
+        """Per round, per episode, and the interval per episode as text."""
+        return [number(self.per_round), number(self.total), interval(self.low, self.high)]
 
 
 def mean(values: np.ndarray) -> Any:

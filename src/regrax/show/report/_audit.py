@@ -91,7 +91,7 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
 
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[name, *measure.cells(number, interval)] for name, measure in agent.measures()]
-    return Table(("measure", "per episode", "per round", "95 % interval"), rows)
+    return Table(("measure", "per round", "per episode", "its 95 % interval"), rows)
 
 
 def interval(low: float | None, high: float | None) -> str:
