@@ -131,7 +131,7 @@ def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, 
     stars for resamples,
 
         low    xbar - s q(sum_i max_{j in N_i} (xbar*_ij - xbar_ij) / s*),   q at 0.975, or 0.9625 if any N_i has two
-        high   xbar + s' q_{0.975}((xbar - xbar*) / s*),      s' the largest s with one j_i replaced by another of N_i
+        high   max over x' of  xbar' + s' q_{0.975}((xbar - xbar*) / s*),    x' is x with one j_i replaced, within N_i
 
     which is the studentised bootstrap where the best is clear. Beyond 2,000 episodes the first 2,000 are resampled.
 
@@ -140,27 +140,27 @@ def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, 
     (9.5, True)
     """
     episodes = len(values)
-    means = values.mean(0)
-    best = means.argmax(1)
+    best = values.mean(0).argmax(1)
     chosen = values[:, np.arange(len(best)), best]
     total = chosen.sum(1)
     gaps = chosen[..., None] - values
     near = gaps.mean(0) <= NEAR * gaps.std(0, ddof=1) / episodes**0.5
     error = total.std(ddof=1) / episodes**0.5
-    widest = (total[:, None] - gaps[:, near]).std(0, ddof=1).max() / episodes**0.5
+    others = total[:, None] - gaps[:, near]  # the best with one comparator replaced
+    means, errors = others.mean(0), others.std(0, ddof=1) / episodes**0.5
     value = float(total.mean())
     if error <= 1e-12 * np.abs(values).max(initial=0.0):
-        return value, value, float(value + stdtrit(episodes - 1, 1 - TAIL) * widest)
+        return value, value, float(np.max(means + stdtrit(episodes - 1, 1 - TAIL) * errors))
     columns = np.column_stack([total, values[:, near]])[:MAX_RESAMPLED_EPISODES]
-    ratios, errors = studentised(columns, resampled(len(columns)))
-    noise = ratios[:, 1:] * errors[:, 1:]
+    ratios, spreads = studentised(columns, resampled(len(columns)))
+    noise = ratios[:, 1:] * spreads[:, 1:]
     starts = np.cumsum(near.sum(1)) - near.sum(1)
     highest = np.maximum.reduceat(noise, starts, axis=1).sum(1)
-    spread = errors[:, 0]
+    spread = spreads[:, 0]
     upward = np.divide(highest, spread, out=np.zeros_like(spread), where=spread > 0)
     tail = TIED_TAIL if near.sum() > len(near) else TAIL
     low = value - error * np.quantile(upward, 1 - tail)
-    high = value - widest * np.quantile(ratios[:, 0], TAIL)
+    high = np.max(means - np.quantile(ratios[:, 0], TAIL) * errors)
     return value, float(low), float(high)
 
 
