@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from regrax.audit._bandit import Weighted, best_of_means, starting_guesses
-from regrax.audit._bootstrap import interval
+from regrax.audit._bandit import Weighted, best_of_means, over_episodes, starting_guesses
 
 PLAYERS = ("zero-one", "arms", "turning", "exp3")
 KINDS = ("against", "external", "internal", "swap")
@@ -128,9 +127,7 @@ def chosen(kind: str, values: np.ndarray) -> np.ndarray:
 
 def intervals(values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The ends of the interval of every kind of regret, as `regrax audit` computes them."""
-    ends = interval(values[:, 0])
-    assert ends is not None
-    found = {"against": ends}
+    found = {"against": over_episodes(values[:, 0])}
     for kind in KINDS[1:]:
         _, low, high = best_of_means(chosen(kind, values))
         found[kind] = np.array(low), np.array(high)

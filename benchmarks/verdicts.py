@@ -183,7 +183,7 @@ def bandit(played: Episodes) -> Learning:
     estimated = np.where(plays > 0, estimated, received[..., None])
     bins = Bins(received, played.policies, estimated, 1, estimated=True)
     explored = bool(np.all(plays >= MIN_PLAYS) and np.all(played.policies > 0))
-    span = float(np.ptp(estimated, axis=2).mean())
+    span = float(np.ptp(received, axis=1).mean())
     return judge([bins], [score(bins)], span, explored, plays > 0, curves=0)
 
 

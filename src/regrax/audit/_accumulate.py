@@ -32,7 +32,9 @@ class Episodes(NamedTuple):
 
     rounds: Float[np.ndarray, "n"]
     suffered: Float[np.ndarray, "n"]
-    span: Float[np.ndarray, "n"]  # sum over rounds of the largest less the smallest loss
+    span: Float[
+        np.ndarray, "n"
+    ]  # sum over rounds of the spread of losses: of a round, or of all received
     regrets: Float[np.ndarray, "n 4"]
     baselines: Float[np.ndarray, "k R 6"]  # rounds, suffered, and the regrets
     plays: Float[np.ndarray, "n d"]
@@ -155,6 +157,7 @@ class _Batch:
         self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
         self.bins: list[list[np.ndarray]] = []  # of every piece, of what `_read` gives
         self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
+        self.smallest, self.largest = np.full(self.n, np.inf), np.full(self.n, -np.inf)  # received
         self.seen = Seen((self.n, self.rounds, self.d), not self.full)
         self.drawn, self.varied = np.ones(self.n, bool), np.zeros(self.n, bool)  # actions; losses
         self.stops = tallies[groups[0][0]].stops
@@ -189,6 +192,8 @@ class _Batch:
                 )
                 done, regret = end, running[:, -1:]
             self.suffered += suffered.sum(1)
+            self.smallest = np.minimum(self.smallest, suffered.min(1))
+            self.largest = np.maximum(self.largest, suffered.max(1))
             if not self.bins:
                 self.first = [_cut(part, 1) for part in series]
             self.varied |= (suffered != self.first[0][:, :1]).any(1)
@@ -239,7 +244,10 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
     curves, sums = walk(batch.pieces(step, length), tally.stops)
     others, other_curves = _walk_baselines(batch, tally, sums.least)
     w = batch.weighted
-    known = batch.suffered, sums.most - sums.least, sums.regrets(), others, batch.seen.plays
+    span = sums.most - sums.least
+    if not batch.full:  # estimates spread more than losses
+        span = batch.rounds * (batch.largest - batch.smallest)
+    known = batch.suffered, span, sums.regrets(), others, batch.seen.plays
     estimated, explored = (w.against, w.variance, batch.blind), batch.explored()
     rounds, gains = np.full(batch.n, float(batch.rounds)), gains_of(sums.matrix)
     episodes = Episodes(rounds, *known, *estimated, explored, gains)

@@ -173,6 +173,7 @@ def _regretted(log: Log, agent: str, tally: Tally, all_of: Episodes) -> dict[str
 def _bandit_regret(all_of: Episodes, seat: Seat) -> Measures:
     """Estimated regrets against comparators that are one for all episodes."""
     length, episodes = float(mean(all_of.rounds)), len(all_of.rounds)
+    found: dict[str, tuple[float, float | None, float | None]]
     found = {"external": bandit.external_interval(all_of)}
     if seat.mixed:
         gains = all_of.gains * (all_of.plays.sum(0) > 0)  # not to what was never played

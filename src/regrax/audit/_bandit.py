@@ -33,7 +33,6 @@ from regrax.audit._bootstrap import (
     MAX_RESAMPLED_EPISODES,
     MIN_EPISODES,
     Ends,
-    interval,
     resampled,
     studentised,
 )
@@ -78,7 +77,10 @@ class Weighted:
 
     def __init__(self, guesses: Float[np.ndarray, "n d"]) -> None:
         self._start = guesses[:, None]
-        self._paid, self.plays, self.against, self.variance = np.zeros((4, *guesses.shape))
+        self._paid = np.zeros_like(guesses)
+        self.plays = np.zeros_like(guesses)
+        self.against = np.zeros_like(guesses)
+        self.variance = np.zeros_like(guesses)
 
     def add(
         self,
@@ -101,12 +103,25 @@ class Weighted:
 
 def against_interval(weighted: Any) -> Ends:
     """The interval of mean regret against each fixed action."""
-    ends = interval(weighted.against)
-    if ends is not None:
-        return ends
+    if len(weighted.against) >= MIN_EPISODES:
+        return over_episodes(weighted.against)
     means, spread = _within(weighted)
     reach = ndtri(1 - TAIL) * spread
     return means - reach, means + reach
+
+
+def over_episodes(values: Float[np.ndarray, "E k"]) -> Ends:
+    """The interval of each column's mean, the wider on each side of the studentised bootstrap's and Student's t."""
+    episodes = len(values)
+    error = values.std(0, ddof=1) / episodes**0.5
+    some = values[:MAX_RESAMPLED_EPISODES]
+    ratios, _ = studentised(some, resampled(len(some)))
+    low, high = np.quantile(ratios, ENDS, axis=0)
+    student = stdtrit(episodes - 1, 1 - TAIL)
+    return (
+        values.mean(0) - np.maximum(high, student) * error,
+        values.mean(0) + np.maximum(-low, student) * error,
+    )
 
 
 def external_interval(weighted: Any) -> tuple[float, float, float]:
@@ -133,7 +148,9 @@ def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, 
         low    xbar - s q(sum_i max_{j in N_i} (xbar*_ij - xbar_ij) / s*),   q at 0.975, or 0.9625 if any N_i has two
         high   max over x' of  xbar' + s' q_{0.975}((xbar - xbar*) / s*),    x' is x with one j_i replaced, within N_i
 
-    which is the studentised bootstrap where the best is clear. Beyond 2,000 episodes the first 2,000 are resampled.
+    which is the studentised bootstrap where the best is clear. A quantile is never below that of Student's t: estimates
+    with small propensities have tails that few episodes do not show. Beyond 2,000 episodes the first 2,000 are
+    resampled.
 
     >>> value, low, high = best_of_means(np.arange(20.0)[:, None, None] * [[1.0, 0.1]])
     >>> value, bool(low < 9.5 < high)
@@ -159,9 +176,9 @@ def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, 
     spread = spreads[:, 0]
     upward = np.divide(highest, spread, out=np.zeros_like(spread), where=spread > 0)
     tail = TIED_TAIL if near.sum() > len(near) else TAIL
-    low = value - error * np.quantile(upward, 1 - tail)
-    high = np.max(means - np.quantile(ratios[:, 0], TAIL) * errors)
-    return value, float(low), float(high)
+    below = max(np.quantile(upward, 1 - tail), stdtrit(episodes - 1, 1 - tail))
+    above = max(-np.quantile(ratios[:, 0], TAIL), stdtrit(episodes - 1, 1 - TAIL))
+    return value, float(value - below * error), float(np.max(means + above * errors))
 
 
 def _within(weighted: Any) -> Ends:
