@@ -89,7 +89,10 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
     first = next((line.strip() for _, line in _lines(file, longest) if line.strip()), b"")
     starts_with_record = _is_json(first) and not first.startswith(b"[")
     file.seek(0)
-    if not starts_with_record and (document := _document(file, _is_json(first))) is not None:
+    if (
+        not starts_with_record
+        and (document := _document(file, _is_json(first), longest)) is not None
+    ):
         yield from enumerate(document, 1)
         return
     for number, line in _lines(file, longest):
@@ -103,7 +106,7 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
             yield number, _decoded(text, decoder, longest)
 
 
-def _document(file: IO[bytes], lines: bool) -> list[Any] | None:
+def _document(file: IO[bytes], lines: bool, longest: int) -> list[Any] | None:
     """The records of a file that is one JSON document; None if it may be JSON lines, of which the first may be bad."""
     data = file.read(MAX_RECORD_BYTES + 1).removeprefix(BOM_UTF8)
     file.seek(0)
@@ -121,6 +124,8 @@ def _document(file: IO[bytes], lines: bool) -> list[Any] | None:
     except (ValueError, RecursionError) as error:
         if is_array:
             raise ValueError(f"{name} must be a whole JSON array: {short(error)}") from None
+        return None
+    if not isinstance(value, list) and len(data) > longest:
         return None
     records = value if isinstance(value, list) else [value]
     return [_not_text(record) for record in records]
