@@ -27,7 +27,8 @@ of a round's losses:
 
 A mean of maxima is never below the lasting regret, so the first cannot miss any (of estimated losses only if every
 action was played often enough). For the second, the leader is known before each round: what it saves is unbiased, and
-what a player without foresight could have saved; $w \sqrt{T \ln(d) / 2}$ is what Hedge may regret at worst. The rest is
+what a player without foresight could have saved; $w \sqrt{T \ln(d) / 2}$ is what Hedge may regret at worst, and from
+received losses, one of $d$, $w \sqrt{d T \ln(d) / 2}$ takes its place. The rest is
 "cannot tell". On losses that favour no action every player has the same expected regret, so there nobody can tell.
 """
 
@@ -128,7 +129,8 @@ def judge(
     halves = _halves(scores[0], m, whole.estimated, known)
     ends = _late_interval(whole, scores[0], independent)
     rounds, d = m * whole.length, whole.losses.shape[2]
-    bound = span * (np.log(d) / (2 * rounds)) ** 0.5  # of Hedge's regret per round
+    shown = 1 / d if whole.estimated else 1.0  # share of the losses that a learner sees
+    bound = span * (np.log(d) / (2 * shown * rounds)) ** 0.5  # of Hedge's regret per round
     verdict, why = _decide(falls, moves, scores[0], halves, ends, span, bound, explored)
     ticks = whole.length * np.arange(1.0, m + 1)
     (exponent,), _, (left_out,) = regression(whole.curve()[None], ticks)
