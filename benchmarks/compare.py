@@ -11,16 +11,32 @@ import argparse
 
 import numpy as np
 
-from benchmarks.verdicts import drawn, hedge, losses, uniform
 from regrax.audit._two_samples import difference
 
 MATCHES = (("hedge", "hedge"), ("stuck", "stuck"), ("hedge", "uniform"), ("hedge", "stuck"))
 POOL = 100_000  # episodes that comparisons are drawn from
+ROUNDS = 40
+
+
+def losses(rng: np.random.Generator, episodes: int) -> np.ndarray:
+    means = rng.permuted(np.tile([0.2, 0.5, 0.8], (episodes, 1)), axis=1)
+    return (rng.random((episodes, ROUNDS, 3)) < means[:, None]).astype(float)
+
+
+def hedge(given: np.ndarray) -> np.ndarray:
+    scores = -((8 * np.log(3) / ROUNDS) ** 0.5) * (np.cumsum(given, 1) - given)
+    weights = np.exp(scores - scores.max(2, keepdims=True))
+    return weights / weights.sum(2, keepdims=True)
+
+
+def drawn(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
+    below = rng.random((*policies.shape[:2], 1)) > policies.cumsum(2)
+    return below.sum(2).clip(0, policies.shape[2] - 1)
 
 
 def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarray:
     """The regret of drawn actions in every episode."""
-    actions = drawn(rng, uniform(given) if agent == "uniform" else hedge(given))
+    actions = drawn(rng, np.full_like(given, 1 / 3) if agent == "uniform" else hedge(given))
     if agent == "stuck":
         stuck = rng.random(len(given)) < 0.1
         actions[stuck] = given[stuck].sum(1).argmax(1)[:, None]
@@ -31,8 +47,8 @@ def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarr
 def rates(first: str, second: str, paired: bool, episodes: int, count: int) -> tuple[float, float]:
     """Shares of comparisons whose interval holds the true difference, and whose test says that there is one."""
     rng = np.random.default_rng(episodes)
-    given = losses(rng, POOL, "random")
-    other = given if paired else losses(rng, POOL, "random")
+    given = losses(rng, POOL)
+    other = given if paired else losses(rng, POOL)
     x, y = regrets(rng, first, given), regrets(rng, second, other)
     truth, covered, found = y.mean() - x.mean() if first != second else 0.0, 0, 0
     for seed in range(count):

@@ -1,137 +1,229 @@
-"""How often the audit gives each verdict to agents whose learning is known.
+"""How often the audit is right about agents whose learning is known.
 
-    python -m benchmarks.verdicts [--logs 200] [--episodes 10 100 1000]
+    python -m benchmarks.verdicts [--logs 400] [--episodes 6 12 30]
 
-Episodes of 40 rounds, three Bernoulli arms of mean loss .2, .5 and .8, whose order is the same in every episode,
-rotates from one to the next, or is drawn anew. Bandit agents play a uniform action in three of ten rounds, and are seen
-by what they received and by their policies. Prints the table of `docs/audit.md`: the share of logs with each verdict.
+Prints the table of `docs/audit.md`. Episodes have 60 rounds. Losses are those of
+
+- `arms`: three Bernoulli arms of mean loss .2, .5 and .8, in an order that is fixed, rotates, or is drawn per episode;
+- rock-paper-scissors against an opponent that reacts to what was played: Hedge with step 0.3, regret matching, a best
+  response to all rounds so far, or to the last one.
+
+`feedback` is what the log gives: `policy`, the losses of every action and the player's distributions; `drawn`, the same
+with the actions that were drawn; `bandit`, what was received, with distributions of which three tenths are uniform.
 """
 
 import argparse
-from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from regrax.audit import _verdict
-from regrax.audit._bandit import MIN_PLAYS, Weighted
+from regrax.audit._bandit import MIN_PLAYS, Weighted, starting_guesses
 from regrax.audit._bins import Bins, score
-from regrax.audit._verdict import Learning, judge
+from regrax.audit._verdict import LEVEL, Learning, judge
 
-ROUNDS, MEANS = 40, (0.2, 0.5, 0.8)
-ORDERS = ("fixed", "rotating", "random")
+ROUNDS = 60
+MEANS = np.array([0.2, 0.5, 0.8])
+GAME = np.array(
+    [[0.0, 1.0, -1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 0.0]]
+)  # losses, rock-paper-scissors
+VERDICTS = ("learning", "not learning", "no regret", "cannot tell")
 
 
-def losses(rng: np.random.Generator, episodes: int, order: str) -> np.ndarray:
-    means = np.tile(MEANS, (episodes, 1))
+class Past(NamedTuple):
+    """What a player knows before round `t` in each of `n` episodes."""
+
+    t: int
+    sums: np.ndarray  # of the losses of every action
+    suffered: np.ndarray
+    losses: np.ndarray  # of the last round
+    played: np.ndarray  # in the last round
+    worst: np.ndarray  # the worst arm of the episode
+
+
+class Episodes(NamedTuple):
+    """Policies, the actions drawn from them, and the losses of every action, `(n, ROUNDS, 3)` each."""
+
+    policies: np.ndarray
+    drawn: np.ndarray
+    losses: np.ndarray
+
+
+Player = Callable[[Past], np.ndarray]
+
+
+def uniform(past: Past) -> np.ndarray:
+    return np.full_like(past.sums, 1 / 3)
+
+
+def biased(past: Past) -> np.ndarray:
+    return np.broadcast_to([0.2, 0.3, 0.5], past.sums.shape)
+
+
+def constant(past: Past) -> np.ndarray:
+    return np.broadcast_to(np.eye(3)[2], past.sums.shape)
+
+
+def circling(past: Past) -> np.ndarray:
+    return np.broadcast_to(np.eye(3)[2 - past.t % 3], past.sums.shape)
+
+
+def bad_first_round(past: Past) -> np.ndarray:
+    """Play the worst arm in the first round, then at random."""
+    return past.worst if past.t == 0 else uniform(past)
+
+
+def sticky(past: Past) -> np.ndarray:
+    """Repeat the action of the round before with probability 0.8."""
+    return uniform(past) if past.t == 0 else 0.8 * past.played + 0.2 / 3
+
+
+def last_best(past: Past) -> np.ndarray:
+    """Play what was best in the last round."""
+    best = past.losses == past.losses.min(1, keepdims=True)
+    return best / best.sum(1, keepdims=True)
+
+
+def best_response(past: Past) -> np.ndarray:
+    """Play what was best over all rounds so far."""
+    best = past.sums <= past.sums.min(1, keepdims=True) + 1e-9
+    return best / best.sum(1, keepdims=True)
+
+
+def hedge(past: Past) -> np.ndarray:
+    weights = np.exp(-0.3 * (past.sums - past.sums.min(1, keepdims=True)))
+    return weights / weights.sum(1, keepdims=True)
+
+
+def regret_matching(past: Past) -> np.ndarray:
+    regrets = np.maximum(past.suffered[:, None] - past.sums, 0.0)
+    total = regrets.sum(1, keepdims=True)
+    return np.where(total > 0, regrets / np.where(total > 0, total, 1.0), 1 / 3)
+
+
+LASTING = (uniform, biased, constant, circling, bad_first_round, sticky)
+LEARNERS = (hedge, regret_matching)
+ARMS = ("fixed", "rotating", "random")
+OPPONENTS = (hedge, regret_matching, best_response, last_best)
+
+
+def arms(rng: np.random.Generator, episodes: int, order: str) -> np.ndarray:
+    """The mean losses of every episode."""
+    if order == "fixed":
+        return np.tile(MEANS, (episodes, 1))
     if order == "rotating":
-        means = np.stack([np.roll(MEANS, e) for e in range(episodes)])
-    if order == "random":
-        means = rng.permuted(means, axis=1)
-    return (rng.random((episodes, ROUNDS, len(MEANS))) < means[:, None]).astype(float)
+        return np.stack([np.roll(MEANS, episode) for episode in range(episodes)])
+    return rng.permuted(np.tile(MEANS, (episodes, 1)), axis=1)
 
 
-def uniform(losses: np.ndarray) -> np.ndarray:
-    return np.full_like(losses, 1 / losses.shape[2])
+def draw(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
+    """Actions drawn from policies, as indicators."""
+    above = rng.random((len(policies), 1)) > policies.cumsum(1)
+    return np.eye(3)[above.sum(1).clip(0, 2)]
 
 
-def constant(losses: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(np.eye(losses.shape[2])[-1], losses.shape).copy()
+def advanced(past: Past, losses: np.ndarray, played: np.ndarray) -> Past:
+    suffered = past.suffered + (losses * played).sum(1)
+    return Past(past.t + 1, past.sums + losses, suffered, losses, played, past.worst)
 
 
-def circling(losses: np.ndarray) -> np.ndarray:
-    _, rounds, d = losses.shape
-    return np.broadcast_to(np.eye(d)[::-1][np.arange(rounds) % d], losses.shape).copy()
+def simulate(
+    rng: np.random.Generator, player: Player, world: str | Player, episodes: int, exploring: float
+) -> Episodes:
+    """Play episodes against arms in some order, or against an opponent."""
+    means = arms(rng, episodes, world) if isinstance(world, str) else np.tile(MEANS, (episodes, 1))
+    zeros = np.zeros((episodes, 3))
+    start = Past(0, zeros, zeros[:, 0], zeros, zeros, np.eye(3)[means.argmax(1)])
+    past, other = start, start
+    rows = []
+    for _ in range(ROUNDS):
+        policies = (1 - exploring) * player(past) + exploring / 3
+        drawn = draw(rng, policies)
+        if isinstance(world, str):
+            losses = (rng.random((episodes, 3)) < means).astype(float)
+        else:
+            answer = draw(rng, world(other))
+            losses = answer @ GAME.T
+            other = advanced(other, drawn @ GAME.T, answer)
+        past = advanced(past, losses, drawn)
+        rows.append((policies, drawn, losses))
+    return Episodes(*(np.stack(part, 1) for part in zip(*rows, strict=True)))
 
 
-def hedge(losses: np.ndarray) -> np.ndarray:
-    _, rounds, d = losses.shape
-    scores = -((8 * np.log(d) / rounds) ** 0.5) * (np.cumsum(losses, 1) - losses)
-    weights = np.exp(scores - scores.max(2, keepdims=True))
-    return weights / weights.sum(2, keepdims=True)
-
-
-def blum_mansour(losses: np.ndarray) -> np.ndarray:
-    n, rounds, d = losses.shape
-    step, sums = d * (2 * np.log(d) / rounds) ** 0.5, np.zeros((n, d, d))
-    policy, played = np.full((n, d), 1 / d), np.empty_like(losses)
-    for t in range(rounds):
-        heads = np.exp(-step * (sums - sums.min(2, keepdims=True)))
-        heads /= heads.sum(2, keepdims=True)
-        for _ in range(60):
-            policy = np.einsum("ni,nij->nj", policy, heads)
-        played[:, t] = policy = policy / policy.sum(1, keepdims=True)
-        sums += policy[:, :, None] * losses[:, t, None, :]
-    return played
-
-
-def drawn(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
-    below = rng.random((*policies.shape[:2], 1)) > policies.cumsum(2)
-    return below.sum(2).clip(0, policies.shape[2] - 1)
-
-
-def exploring(policies: np.ndarray, share: float = 0.3) -> np.ndarray:
-    return (1 - share) * policies + share / policies.shape[2]
-
-
-AGENTS = {f.__name__: f for f in (uniform, constant, circling, hedge, blum_mansour)}
-
-
-def full_verdict(policies: np.ndarray, losses: np.ndarray, seed: int = 0) -> Learning:
-    bins = Bins((policies * losses).sum(2), policies, losses, 1)
-    return judge([bins], [score(bins)], float(np.ptp(losses, axis=2).mean()), seed=seed)
-
-
-def bandit_verdict(
-    rng: np.random.Generator, policies: np.ndarray, losses: np.ndarray, seed: int = 0
-) -> Learning:
-    action = drawn(rng, policies)
-    received, chance = (
-        np.take_along_axis(x, action[..., None], 2)[..., 0] for x in (losses, policies)
-    )
-    weighted = Weighted(received.mean(1), losses.shape[2])
-    estimated = weighted.add(action, received, chance)
-    bins = Bins(received, policies, estimated, 1, estimated=True)
-    explored = bool(np.all(weighted.plays.sum(0) >= MIN_PLAYS) and np.all(policies > 0))
-    span = float(np.ptp(estimated, axis=2).mean())
-    return judge([bins], [score(bins)], span, explored, seed)
-
-
-def verdicts(agent: str, order: str, feedback: str, episodes: int, logs: int) -> Counter[str]:
-    """The verdicts on logs of one agent; drawn: full feedback on actions instead of policies."""
-    rng, found = np.random.default_rng(episodes), Counter()
-    for seed in range(logs):
-        given = losses(rng, episodes, order)
-        policies = AGENTS[agent](given)
-        if feedback == "bandit":
-            found[bandit_verdict(rng, exploring(policies), given, seed).verdict] += 1
-            continue
-        if feedback == "drawn":
-            policies = np.eye(given.shape[2])[drawn(rng, policies)]
-        found[full_verdict(policies, given, seed).verdict] += 1
+def judged(played: Episodes, feedback: str, logs: int) -> list[Learning]:
+    """The verdict on each of several logs, whose episodes follow each other."""
+    n = len(played.losses) // logs
+    suffered = (played.drawn * played.losses).sum(2)
+    if feedback == "bandit":
+        found = []
+        for log in range(logs):
+            found.append(bandit(Episodes(*(part[log * n : log * n + n] for part in played))))
+        return found
+    shown = played.policies if feedback == "policy" else played.drawn
+    suffered = (shown * played.losses).sum(2)
+    every = Bins(suffered, shown, played.losses, 1)
+    scores = score(every)
+    found = []
+    for log in range(logs):
+        at = slice(log * n, log * n + n)
+        bins = every.part(at)
+        span = float(np.ptp(bins.losses, axis=2).mean())
+        found.append(judge([bins], [scores.part(at)], span, seed=log, curves=0))
     return found
+
+
+def bandit(played: Episodes) -> Learning:
+    """The verdict on a log of received losses with policies."""
+    actions = played.drawn.argmax(2)
+    received, chance = ((played.drawn * part).sum(2) for part in (played.losses, played.policies))
+    totals = (played.drawn * received[..., None]).sum(1), played.drawn.sum(1)
+    weighted = Weighted(starting_guesses(*totals, received[:, 0]))
+    estimated = weighted.add(actions, received, chance)
+    plays = weighted.plays.sum(0)
+    estimated = np.where(plays > 0, estimated, received[..., None])
+    bins = Bins(received, played.policies, estimated, 1, estimated=True)
+    explored = bool(np.all(plays >= MIN_PLAYS) and np.all(played.policies > 0))
+    span = float(np.ptp(received, axis=1).mean())
+    return judge([bins], [score(bins)], span, explored, plays > 0, curves=0)
+
+
+def verdicts(
+    player: Player, world: str | Player, feedback: str, episodes: int, logs: int
+) -> list[Learning]:
+    """The verdicts on logs of a player."""
+    exploring = 0.3 if feedback == "bandit" else 0.0
+    played = simulate(np.random.default_rng(episodes), player, world, logs * episodes, exploring)
+    return judged(played, feedback, logs)
+
+
+def shares(found: list[Learning]) -> dict[str, float]:
+    """The share of logs with each verdict, and with a p-value of at most 5 % that play moves to better actions."""
+    counts = {word: np.mean([one.verdict == word for one in found]) for word in VERDICTS}
+    moves = np.mean([one.play_moves is not None and one.play_moves <= LEVEL for one in found])
+    return {**counts, "moves": moves}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--logs", type=int, default=200)
-    parser.add_argument("--episodes", type=int, nargs="+", default=[10, 100, 1000])
-    parser.add_argument("--feedback", nargs="+", default=["full", "drawn", "bandit"])
+    parser.add_argument("--logs", type=int, default=400)
+    parser.add_argument("--episodes", type=int, nargs="+", default=[6, 12, 30])
+    parser.add_argument("--feedback", nargs="+", default=["drawn", "bandit"])
     asked = parser.parse_args()
-    _verdict.CURVES = 1  # the published tests are not looked at
-    print(
-        "| feedback | agent | best arm | episodes | learning | not learning | no regret | cannot tell |"
-    )
+    print(f"| feedback | losses | player | {' | '.join(VERDICTS)} | play moves |")
     print("|---|---|---|---|---|---|---|---|")
     for feedback in asked.feedback:
-        for agent in AGENTS:
-            for order in ORDERS:
-                for episodes in asked.episodes:
-                    found = verdicts(agent, order, feedback, episodes, asked.logs)
-                    words = ("learning", "not learning", "no regret", "cannot tell")
-                    shares = " | ".join(f"{found[word] / asked.logs:.1%}" for word in words)
-                    print(
-                        f"| {feedback} | {agent} | {order} | {episodes:,} | {shares} |", flush=True
-                    )
+        for world in (*ARMS[1:], *OPPONENTS):
+            for player in (*LASTING, *LEARNERS):
+                row = [
+                    shares(verdicts(player, world, feedback, episodes, asked.logs))
+                    for episodes in asked.episodes
+                ]
+                columns = (*VERDICTS, "moves")
+                cells = [", ".join(f"{100 * part[c]:.0f}" for part in row) for c in columns]
+                where = world if isinstance(world, str) else world.__name__
+                names = (feedback, where, player.__name__)
+                row = (text.replace("_", " ") for text in (*names, *cells))
+                print("|", " | ".join(row), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -231,3 +231,25 @@ def test_measures_of_exploration_are_those_of_the_library(tmp_path, monkeypatch,
 def test_logs_of_policies_have_no_measures_of_drawn_actions(tmp_path):
     write(tmp_path / "log.jsonl", np.full((2, 5, 2), 0.5), np.ones((2, 5, 2)))
     assert audit_log(tmp_path / "log.jsonl").agents[0].exploration is None
+
+
+def test_tables_have_one_unit(tmp_path):
+    """A regret per round lies in its interval, which is that of the episodes divided by their mean length."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "log.jsonl"
+    for first, rounds in ((0, 50), (20, 30)):
+        losses = rng.random((20, rounds, 2)) + np.array([1.0, 0.0])
+        write(path, np.full_like(losses, 0.5), losses, first=first)
+    audit = audit_log(path)
+    table, agent = audit.columns(), audit.agents[0]
+    for kind, measure in agent.regret.items():
+        (value,) = table[f"{kind}_regret_per_round"]
+        (low,) = table[f"{kind}_regret_per_round_low"]
+        (high,) = table[f"{kind}_regret_per_round_high"]
+        assert low < value < high
+        assert [40 * low, 40 * value, 40 * high] == pytest.approx(
+            [measure.low, measure.total, measure.high]
+        )
+    header, row = audit.to_csv().splitlines()
+    assert dict(zip(header.split(","), row.split(","), strict=True)).keys() == table.keys()
+    assert all(name.endswith("per_round") for name in table if name.endswith(("loss", "regret")))

@@ -202,7 +202,7 @@ def test_rows_that_a_game_cannot_use_have_their_reason(tmp_path, row, reason):
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ("[1]", "a record must be object, got list"),
+        ("[1]", "a record must be object, got int"),
         ("{", "not JSON"),
         ('"text"', "a record must be object"),
         (json.dumps({"turns": 3}), "turns must be a list of rounds, got 3"),

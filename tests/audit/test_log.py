@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from regrax.audit import audit_log
+from regrax.audit import Layout, audit_log
 from regrax.audit._formats import MAX_LINE_BYTES
 from regrax.audit._log import read_log
 from regrax.cli import main
@@ -340,3 +340,59 @@ def test_ten_thousand_fuzzed_logs_are_audited_to_the_end(capsys, tmp_path):
             audited += 1
     assert audited > 125
     capsys.readouterr()
+
+
+ROUNDS = [{"action": t % 2, "losses": [1.0, 0.0]} for t in range(12)]
+WHOLE = {
+    "an array, one record per line": "[\n" + ",\n".join(map(json.dumps, ROUNDS)) + "\n]\n",
+    "an array in one line": json.dumps(ROUNDS),
+    "an indented array": json.dumps(ROUNDS, indent=2),
+    "an array after a byte order mark": "\ufeff" + json.dumps(ROUNDS, indent=1),
+    "JSON lines": "\n".join(map(json.dumps, ROUNDS)),
+}
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_json_arrays_are_read_whole(tmp_path, form):
+    path = tmp_path / "log.json"
+    path.write_text(WHOLE[form])
+    audit = audit_log(path)
+    assert (audit.rows, audit.bad_rows) == (12, 0)
+    assert audit.agents[0].regret["external"].total == 6
+
+
+def test_a_record_over_several_lines_is_read_whole(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"game": 1, "turns": ROUNDS}, indent=2))
+    assert audit_log(path, layout=Layout(rows="turns")).rows == 12
+    with pytest.raises(ValueError, match="has no usable row"):
+        audit_log(path)
+
+
+BROKEN = {
+    "array.json": (WHOLE["an array, one record per line"][:-3], "must be a whole JSON array"),
+    "cut.json": ("[\n" + ",\n".join(map(json.dumps, ROUNDS)) + ',\n{"act', "whole JSON array"),
+    "object.json": (
+        '{"rows": [\n' + ",\n".join(map(json.dumps, ROUNDS)) + "\n",
+        "must be JSON lines or one whole JSON document, got an element of an array in line 2",
+    ),
+    "quote.csv": ('action,losses\n0,"[1, 0]"\n1,"[1, 0]\n0,0\n1,1\n', "must close every quote"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_half_a_document_is_refused(tmp_path, name):
+    text, reason = BROKEN[name]
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(ValueError, match=reason):
+        audit_log(path)
+
+
+def test_json_lines_may_begin_with_a_bad_one(tmp_path):
+    path = tmp_path / "log.json"
+    lines = "\n".join(map(json.dumps, ROUNDS))
+    for first in ('{"action": 0, "losses": [1,', "[1, 2]", "nonsense", '"text"'):
+        path.write_text(f"{first}\n{lines}")
+        audit = audit_log(path)
+        assert (audit.rows, audit.bad_rows) == (12, 1)

@@ -6,12 +6,13 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from regrax._exploration import Seen
-from regrax.audit._bandit import Weighted
+from regrax.audit._bandit import Weighted, starting_guesses
 from regrax.audit._baselines import NAMES, baselines, policies, scales
 from regrax.audit._bins import Bins, Scores, score
+from regrax.audit._bootstrap import DRAWS
 from regrax.audit._log import Log
 from regrax.audit._running_regret import Piece, checkpoints, walk
 from regrax.audit._spill_buffer import Group
@@ -23,6 +24,7 @@ MAX_BATCH_NUMBERS = 1 << 18  # numbers of a piece held at once
 FINE = 1 << 17
 MAX_BINNED_EPISODES = 64  # episodes whose bins are kept for random orders
 CURVE_NUMBERS = 1_000_000  # of all curves together
+MAX_GAINS = 1 << 24  # numbers for the intervals of internal and swap regret from bandit feedback
 
 
 class Episodes(NamedTuple):
@@ -30,7 +32,9 @@ class Episodes(NamedTuple):
 
     rounds: Float[np.ndarray, "n"]
     suffered: Float[np.ndarray, "n"]
-    span: Float[np.ndarray, "n"]  # sum over rounds of the largest less the smallest loss
+    span: Float[
+        np.ndarray, "n"
+    ]  # sum over rounds of the spread of losses: of a round, or of all received
     regrets: Float[np.ndarray, "n 4"]
     baselines: Float[np.ndarray, "k R 6"]  # rounds, suffered, and the regrets
     plays: Float[np.ndarray, "n d"]
@@ -38,15 +42,19 @@ class Episodes(NamedTuple):
     variance: Float[np.ndarray, "n d"]
     blind: Float[np.ndarray, "n d"]  # rounds in which an action could not be played
     explored: Float[np.ndarray, "n 3"]  # as `rx.exploration`; NaN where no action was drawn
-    gains: Float[np.ndarray, "k d d"]  # of `part`, summed over its episodes
+    gains: Float[np.ndarray, "k d d"]  # of every episode, or summed over those of a batch
 
-    def part(self, at: slice) -> "Episodes":
+    def part(self, at: slice, summed: bool) -> "Episodes":
         """Some of the episodes."""
-        return Episodes(*(a[at] for a in self))._replace(gains=self.gains[at].sum(0)[None])
+        own = Episodes(*(a[at] for a in self))
+        return own._replace(gains=own.gains.sum(0)[None]) if summed else own
 
 
 class Reached(NamedTuple):
-    """Curves of episodes and of the baselines, and a window of bins or two."""
+    """Curves of episodes and of the baselines, and a window of bins or two.
+
+    Bandit feedback has the regret against every action instead of the four regrets, summed over episodes.
+    """
 
     curves: Float[np.ndarray, "n stops 4"]
     baselines: Float[np.ndarray, "k R coarse"]
@@ -60,6 +68,9 @@ class Tally:
 
     horizon: int
     stops: list[int]
+    guesses: dict[str, np.ndarray] = field(default_factory=dict)  # by episode, of bandit feedback
+    known: Any = None  # actions that were ever played
+    sums_gains: bool = True  # over the episodes of a batch
     names: list[str] = field(default_factory=list)  # of the episodes
     episodes: list[Episodes] = field(default_factory=list)
     reached: list[Reached] = field(default_factory=list)
@@ -80,7 +91,31 @@ def new_tally(log: Log, agent: str) -> Tally:
     lengths = sorted(log.buffer.rows(group) for group in log.episodes[agent])
     horizon = lengths[(len(lengths) - 1) // 2]
     count = max(2, min(48, CURVE_NUMBERS // len(log.last)))
-    return Tally(horizon, checkpoints(horizon, count))
+    tally = Tally(horizon, checkpoints(horizon, count))
+    seat = log.seats[agent]
+    if seat.feedback == "bandit":
+        tally.guesses, tally.known = _guesses(log, agent)
+        tally.sums_gains = (len(lengths) + DRAWS) * len(seat.actions) ** 2 > MAX_GAINS
+    return tally
+
+
+def _guesses(log: Log, agent: str) -> tuple[dict[str, np.ndarray], Bool[np.ndarray, "d"]]:
+    """The first guess of the losses in every episode of an agent with bandit feedback, and which actions it played."""
+    d = len(log.seats[agent].actions)
+    names, paid, plays, first = [], [], [], []
+    for group in log.episodes[agent]:
+        sums = np.zeros((2, d))
+        pieces = log.buffer.pieces(group, MAX_BATCH_NUMBERS)
+        for number, piece in enumerate(pieces):
+            actions, losses = piece[:, 1].astype(int), piece[:, 2]
+            sums += np.bincount(actions, losses, d), np.bincount(actions, minlength=d)
+            if number == 0:
+                first.append(losses[0])
+        names.append(group[1])
+        paid.append(sums[0])
+        plays.append(sums[1])
+    guesses = starting_guesses(np.stack(paid), np.stack(plays), np.array(first))
+    return dict(zip(names, guesses, strict=True)), np.sum(plays, 0) > 0
 
 
 def joined(parts: Sequence[Any]) -> Any:
@@ -115,15 +150,23 @@ def _batches(log: Log, tallies: dict[str, Tally]) -> Iterator[list[Group]]:
 class _Batch:
     """Episodes of equal length in pieces of `(n, t, d)`: what was played, and the losses, estimated if need be."""
 
-    def __init__(self, log: Log, groups: list[Group]) -> None:
+    def __init__(self, log: Log, groups: list[Group], tallies: dict[str, Tally]) -> None:
         self.log, self.seat, self.groups = log, log.seats[groups[0][0]], groups
         self.n, self.d = len(groups), len(self.seat.actions)
         self.rounds, self.full = log.buffer.rows(groups[0]), self.seat.feedback == "full"
         self.whole: np.ndarray | None = None  # the numbers, if one piece holds them
         self.bins: list[list[np.ndarray]] = []  # of every piece, of what `_read` gives
         self.suffered, self.blind = np.zeros(self.n), np.zeros((self.n, self.d))
+        self.smallest, self.largest = np.full(self.n, np.inf), np.full(self.n, -np.inf)  # received
         self.seen = Seen((self.n, self.rounds, self.d), not self.full)
         self.drawn, self.varied = np.ones(self.n, bool), np.zeros(self.n, bool)  # actions; losses
+        self.stops = tallies[groups[0][0]].stops
+        self.against: list[np.ndarray] = []  # regret at the stops, of bandit feedback
+        guesses = np.zeros((self.n, self.d))
+        if self.seat.feedback == "bandit":
+            guesses = np.stack([tallies[agent].guesses[episode] for agent, episode in groups])
+            self.known = np.stack([tallies[agent].known for agent, _ in groups])[:, None]
+        self.weighted = Weighted(guesses)
 
     def raw(self, step: int) -> Iterator[Float[np.ndarray, "n t k"]]:
         """The numbers of the rounds, `step` rounds at a time."""
@@ -138,11 +181,19 @@ class _Batch:
 
     def pieces(self, step: int, length: int) -> Iterator[Piece]:
         """Played and losses; sums over `length` rounds are kept, and the first rounds one by one."""
-        mean = sum((piece[..., 1].sum(1) for piece in self.raw(step)), np.zeros(self.n))
-        self.weighted = Weighted(mean / self.rounds, self.d)
+        done, regret = 0, np.zeros((self.n, 1, self.d))
         for piece in self.raw(step):
             suffered, played, losses = series = self._read(piece)
+            if self.seat.feedback == "bandit":
+                running = regret + (suffered[..., None] - losses).cumsum(1)
+                end = done + piece.shape[1]
+                self.against.append(
+                    running[:, [s - done - 1 for s in self.stops if done < s <= end]]
+                )
+                done, regret = end, running[:, -1:]
             self.suffered += suffered.sum(1)
+            self.smallest = np.minimum(self.smallest, suffered.min(1))
+            self.largest = np.maximum(self.largest, suffered.max(1))
             if not self.bins:
                 self.first = [_cut(part, 1) for part in series]
             self.varied |= (suffered != self.first[0][:, :1]).any(1)
@@ -164,6 +215,7 @@ class _Batch:
             self.seen.add(action, suffered, drawn * suffered[..., None])
             return suffered, np.ones((*suffered.shape, 1)), suffered[..., None]
         losses = self.weighted.add(action, suffered, piece[..., 2])
+        losses = np.where(self.known, losses, suffered[..., None])  # no regret against the unknown
         self.seen.add(action, suffered, losses)
         self.blind += (piece[..., 3:] <= 0).sum(1) if self.seat.mixed else 0
         return suffered, piece[..., 3:] if self.seat.mixed else drawn, losses
@@ -186,13 +238,16 @@ class _Batch:
 
 
 def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> None:
-    batch, tally = _Batch(log, groups), tallies[groups[0][0]]
+    batch, tally = _Batch(log, groups, tallies), tallies[groups[0][0]]
     length = max(1, -(-tally.horizon // BINS))
     step = length * max(-(-BINS // length), MAX_BATCH_NUMBERS // (batch.n * batch.d * length))
     curves, sums = walk(batch.pieces(step, length), tally.stops)
     others, other_curves = _walk_baselines(batch, tally, sums.least)
     w = batch.weighted
-    known = batch.suffered, sums.most - sums.least, sums.regrets(), others, batch.seen.plays
+    span = sums.most - sums.least
+    if not batch.full:  # estimates spread more than losses
+        span = batch.rounds * (batch.largest - batch.smallest)
+    known = batch.suffered, span, sums.regrets(), others, batch.seen.plays
     estimated, explored = (w.against, w.variance, batch.blind), batch.explored()
     rounds, gains = np.full(batch.n, float(batch.rounds)), gains_of(sums.matrix)
     episodes = Episodes(rounds, *known, *estimated, explored, gains)
@@ -202,12 +257,15 @@ def _walk_batch(log: Log, groups: list[Group], tallies: dict[str, Tally]) -> Non
         one, places = tallies[agent], list(own)
         at = slice(places[0], places[-1] + 1)
         one.names += [name for _, name in groups[at]]
-        one.episodes.append(episodes.part(at))
+        one.episodes.append(episodes.part(at, one.sums_gains))
         if batch.rounds >= tally.horizon:
             room = MAX_BINNED_EPISODES - sum(len(r.windows[0].suffered) for r in one.reached)
             binned = [w.part(at).part(slice(max(0, room))) for w in windows]
             parts = [s.part(at) for s in scores]
-            one.reached.append(Reached(curves[at], other_curves[at], parts, binned))
+            own = curves[at]
+            if batch.seat.feedback == "bandit":
+                own = np.concatenate(batch.against, 1)[at].sum(0)[None]
+            one.reached.append(Reached(own, other_curves[at], parts, binned))
 
 
 def _cut(series: Float[np.ndarray, "n t ..."], length: int) -> Float[np.ndarray, "n m ..."]:

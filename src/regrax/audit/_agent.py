@@ -1,6 +1,5 @@
 """One agent's audit: what walking through its episodes adds up to."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +16,7 @@ from regrax.audit._rows import Seat
 from regrax.audit._running_regret import KINDS
 from regrax.audit._text import counted, shown
 from regrax.audit._verdict import Learning, judge
+from regrax.regret import internal_of, swap_of
 
 Curves = dict[str, list[float]]
 Measures = dict[str, Measure]
@@ -95,6 +95,16 @@ class AgentAudit:
         against = [(f"regret against {shown(a)}", measure) for a, measure in self.against.items()]
         return [*regrets, *against, ("loss", self.loss)]
 
+    def regret_per_round(self, kind: str) -> tuple[float | None, float | None, float | None]:
+        """A kind of regret per round and the ends of its interval, None where unknown."""
+        if kind not in self.regret:
+            return None, None, None
+        measure = self.regret[kind]
+        if measure.low is None or measure.high is None:
+            return measure.per_round, None, None
+        length = self.rounds / self.episodes
+        return measure.per_round, measure.low / length, measure.high / length
+
     def beside(self) -> dict[str, dict[str, float]]:
         """By name what this agent and the baselines suffer and regret."""
         own = {kind: measure.total for kind, measure in self.regret.items()}
@@ -136,28 +146,48 @@ def _regretted(log: Log, agent: str, tally: Tally, all_of: Episodes) -> dict[str
     """What is known of regret, or estimated."""
     seat, rounds = log.seats[agent], float(all_of.rounds.sum())
     full, plays, blind = seat.feedback == "full", all_of.plays.sum(0), all_of.blind.any()
-    every = measures(all_of.regrets, all_of.rounds, interval(all_of.regrets) if full else None)
-    regret = dict(zip(KINDS, every, strict=True)) if full else _bandit_regret(all_of, seat, every)
     curves, baselines, *parts = zip(*tally.reached, strict=True)
     scores, windows = ([joined(part) for part in zip(*own, strict=True)] for own in parts)
+    if full:
+        every = measures(all_of.regrets, all_of.rounds, interval(all_of.regrets))
+        regret = dict(zip(KINDS, every, strict=True))
+        curve = _curve(np.concatenate(curves))
+    else:
+        regret = _bandit_regret(all_of, seat)
+        against = np.concatenate(curves).sum(0) / len(scores[0].falls)
+        curve = {"external": against[:, plays > 0].max(1).tolist()}
     explored = full or not (blind or (plays < bandit.MIN_PLAYS).any())
+    span = float(all_of.span.sum()) / rounds
     return {
         "regret": regret,
-        "curve": {"round": [*map(float, tally.stops)], **_curve(np.concatenate(curves), regret)},
+        "curve": {"round": [*map(float, tally.stops)], **curve},
         "against": {} if full else _against(all_of, seat),
         "worst_swap": _worst(all_of.gains.sum(0) / rounds, seat) if seat.mixed else None,
         "baselines": _baselines(all_of) if full else {},
         "baseline_curves": _baseline_curves(tally, np.concatenate(baselines)) if full else {},
-        "learning": judge(windows, scores, float(all_of.span.sum()) / rounds, explored),
+        "learning": judge(windows, scores, span, explored, plays > 0),
         "notes": _notes(log, agent, tally, all_of) + ([] if full else _bandit_notes(all_of, seat)),
     }
 
 
-def _bandit_regret(all_of: Episodes, seat: Seat, every: list[Measure]) -> Measures:
-    value, low, high = bandit.regret_interval(all_of)
-    external = Measure(value, value / float(mean(all_of.rounds)), low, high)
-    more = {"internal": every[1], "swap": every[2]} if seat.mixed else {}
-    return {"external": external, **more}
+def _bandit_regret(all_of: Episodes, seat: Seat) -> Measures:
+    """Estimated regrets against comparators that are one for all episodes."""
+    length, episodes = float(mean(all_of.rounds)), len(all_of.rounds)
+    found: dict[str, tuple[float, float | None, float | None]]
+    found = {"external": bandit.external_interval(all_of)}
+    if seat.mixed:
+        gains = all_of.gains * (all_of.plays.sum(0) > 0)  # not to what was never played
+        if len(gains) == episodes >= MIN_EPISODES:
+            found["internal"] = bandit.best_of_means(gains.reshape(episodes, 1, -1))
+            found["swap"] = bandit.best_of_means(gains)
+        else:
+            total = gains.sum(0) / episodes
+            found["internal"] = float(internal_of(total)), None, None
+            found["swap"] = float(swap_of(total)), None, None
+    return {
+        kind: Measure(value, value / length, low, high)
+        for kind, (value, low, high) in found.items()
+    }
 
 
 def _against(all_of: Episodes, seat: Seat) -> Measures:
@@ -166,15 +196,15 @@ def _against(all_of: Episodes, seat: Seat) -> Measures:
     return {name: measure for name, measure, plays in every if plays > 0}
 
 
-def _curve(curves: Float[np.ndarray, "E stops 4"], kinds: Iterable[str]) -> Curves:
+def _curve(curves: Float[np.ndarray, "E stops 4"]) -> Curves:
     """Mean regret at every stop, and the ends of its interval."""
     lines = mean(curves), *(interval(curves.reshape(len(curves), -1)) or ())
     named = dict(
         zip(("", "_low", "_high"), (line.reshape(-1, 4).T for line in lines), strict=False)
     )
     return {
-        kind + suffix: line[KINDS.index(kind)].tolist()
-        for kind in kinds
+        kind + suffix: line[place].tolist()
+        for place, kind in enumerate(KINDS)
         for suffix, line in named.items()
     }
 
@@ -232,6 +262,10 @@ def _bandit_notes(all_of: Episodes, seat: Seat) -> list[str]:
     }
     missing = ["dynamic regret and baselines need the losses of every action"]
     missing += [] if seat.mixed else ["internal and swap regret need whole policies"]
-    return [f"{what}, which this log does not give" for what in missing] + [
-        f"{note}: {names}" for note, names in said.items() if names
-    ]
+    notes = [f"{what}, which this log does not give" for what in missing]
+    if len(all_of.rounds) > 1:
+        notes.append(
+            "regret compares with what is best for all episodes together: received losses do not tell which action "
+            "was best in each"
+        )
+    return notes + [f"{note}: {names}" for note, names in said.items() if names]

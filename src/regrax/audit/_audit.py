@@ -51,13 +51,13 @@ class Audit:
         return msgspec.to_builtins(self)
 
     def columns(self) -> dict[str, list[Any]]:
-        """A row per agent: rounds, loss and regrets a round with their 95 % intervals, and the verdict."""
+        """A row per agent: rounds, loss and regrets per round with their 95 % intervals, and the verdict."""
         facts = ("agent", "feedback", "episodes", "rounds", "loss_per_round")
         table = {name: [getattr(agent, name) for agent in self.agents] for name in facts}
         for kind in dict.fromkeys(kind for agent in self.agents for kind in agent.regret):
-            found = [agent.regret.get(kind) for agent in self.agents]
-            for suffix, part in (("", "per_round"), ("_low", "low"), ("_high", "high")):
-                table[f"{kind}_regret{suffix}"] = [getattr(one, part, None) for one in found]
+            values = [agent.regret_per_round(kind) for agent in self.agents]
+            for place, suffix in enumerate(("", "_low", "_high")):
+                table[f"{kind}_regret_per_round{suffix}"] = [value[place] for value in values]
         return {**table, "verdict": [agent.learning.verdict for agent in self.agents]}
 
     to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
@@ -84,7 +84,7 @@ def audit_log(
     >>> audit = audit_log(path)
     >>> audit.agents[0].regret["external"].total, audit.agents[0].learning.verdict
     (30.0, 'not learning')
-    >>> audit.columns()["external_regret"]
+    >>> audit.columns()["external_regret_per_round"]
     [1.0]
     """
     checks.instance("layout", layout, Layout | None, "a Layout")

@@ -1,21 +1,26 @@
 r"""Episodes in bins, and what each says of learning: statistics of the episode's own regret.
 
-With $c$ what a bin suffered, $\ell$ its losses, $\pi$ its play and $\bar\ell$ the average losses it is judged by,
+With $c$ what a bin suffered, $\ell$ its losses, $\pi$ its play, $h$ the bins of the earlier half of $m$ and $\bar\ell$
+the average losses of the episode,
 
-    r = c - l_{j*},  j* = argmin_j lbar_j          regret against the episode's own best action
-    q = <lbar, pi>                                 how good the play is, whatever the bin's own losses
-    W(x) = sum_t w_t x_t,  w_t = t^{-1/2} - mean_s s^{-1/2}
+    r_t = c_t - l_{t,j*},  j* = argmin_j lbar_j                      regret against the episode's own best action
+    W = sum_t w_t r_t,     w_t = t^{-1/2} - mean_s s^{-1/2}          how it falls
+    Y = 1/h sum_{t <= h} <mean_{s < t} l_s, pi_t - mean_{u > h} pi_u>    how play improves
+    x_t = c_t - l_{t,j(t)},  j(t) = argmin_j sum_{s < t} l_{s,j}         what following the leader saves
 
-$\bar\ell$ is over the whole episode where losses are known. Where they are estimated, the smallest of noisy sums is
-biased, and a bin's own estimate depends on its play: then $\bar\ell$ is over the bins of the other of two halves, drawn
-once, so that no bin is judged by itself.
+A player that never moves draws its actions from one distribution, so every term of $Y$ has mean 0 given the rounds
+before $t$, whatever its opponent makes of them: only losses that were there before both draws are used. $j(t)$ is known
+before round $t$ too, so that $x_t$ is what a player without foresight could have saved.
+
+Where losses are estimated, the smallest of noisy sums is biased, and a bin's own estimate depends on its play: then
+$\bar\ell$ is over the bins of the other of two halves, drawn once, so that no bin is judged by itself.
 """
 
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 
 class Bins(NamedTuple):
@@ -47,20 +52,36 @@ class Bins(NamedTuple):
         first, second = (self.losses[:, part].mean(1)[:, None] for part in (half, ~half))
         return np.where(half[None, :, None], second, first)
 
-    def series(self) -> tuple[Float[np.ndarray, "n m"], Float[np.ndarray, "n m"]]:
-        """`r` and `q` of every bin."""
-        average = self.average()
-        best = np.take_along_axis(self.losses, average.argmin(2)[..., None], 2)[..., 0]
-        return self.suffered - best, np.einsum("nmd,nmd->nm", self.played, average) / self.length
+    def regrets(self) -> Float[np.ndarray, "n m"]:
+        """Regret `r` of every bin."""
+        best = self.average().argmin(2)[..., None]
+        return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
 
-    def rates(self) -> Float[np.ndarray, "n k d"]:
-        """Regret per round against every action in the bins of the later half."""
-        late = slice(self.losses.shape[1] // 2, None)
-        return (self.suffered[:, late, None] - self.losses[:, late]) / self.length
+    def qualities(self) -> Float[np.ndarray, "n m"]:
+        """What the play of every bin loses per round on the average losses."""
+        return np.einsum("nmd,nmd->nm", self.played, self.average()) / self.length
 
-    def leaders(self) -> Int[np.ndarray, "n"]:
-        """The action that was best in the earlier half of each episode: a comparator chosen on other rounds."""
-        return self.losses[:, : self.losses.shape[1] // 2].sum(1).argmin(1)
+    def contrasts(self, power: float = 0.0) -> Float[np.ndarray, "n m d"]:
+        """Vectors `g` of every bin with `Y = sum_t <g_t, pi_t>`; the earlier half is weighted by `t**power`."""
+        m, length = self.losses.shape[1], self.length
+        half = m // 2
+        places = np.arange(half)
+        shares = (places + 1.0) ** power
+        shares /= max(shares.sum(), 1.0)
+        before = (self.losses.cumsum(1) - self.losses)[:, :half]
+        means = before / np.maximum(places, 1)[:, None] / length
+        early = shares[:, None] * means / length
+        late = np.repeat(-early.sum(1, keepdims=True) / (m - half), m - half, 1)
+        return np.concatenate([early, late], 1)
+
+    def savings(self) -> Float[np.ndarray, "n k 2"]:
+        """Saved per round in the bins of the later half: by following the leader, and by playing at random."""
+        half = self.losses.shape[1] // 2
+        leaders = (self.losses.cumsum(1) - self.losses)[:, half:].argmin(2)
+        late = self.losses[:, half:]
+        led = np.take_along_axis(late, leaders[..., None], 2)[..., 0]
+        others = np.stack([led, late.mean(2)], 2)
+        return (self.suffered[:, half:, None] - others) / self.length
 
     def curve(self, order: np.ndarray | None = None) -> Float[np.ndarray, "m"]:
         """Mean external regret after every bin, the bins taken in the given order."""
@@ -72,37 +93,46 @@ class Bins(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What each of `n` episodes says; `part` sums the two series over its episodes, so that `k` is 1 there.
+    """Statistics of `n` episodes, regrets per round.
 
     Attributes:
-        regret: $W(r)$.
-        quality: $W(q)$.
-        low: late regret per round against every action, and against the early leader.
-        high: late regret per round against the action that is best then.
-        regrets: $r$ of every bin.
-        qualities: $q$ of every bin.
+        falls: $W$.
+        improves: $Y$.
+        early: regret in the earlier half against the episode's own best action.
+        late: in the later half.
+        early_against: regret in the earlier half against every action.
+        late_against: in the later half.
+        savings: in the later half, by following the leader and by playing at random.
     """
 
-    regret: Float[np.ndarray, "n"]
-    quality: Float[np.ndarray, "n"]
-    low: Float[np.ndarray, "n d+1"]
-    high: Float[np.ndarray, "n"]
-    regrets: Float[np.ndarray, "k m"]
-    qualities: Float[np.ndarray, "k m"]
+    falls: Float[np.ndarray, "n"]
+    improves: Float[np.ndarray, "n"]
+    early: Float[np.ndarray, "n"]
+    late: Float[np.ndarray, "n"]
+    early_against: Float[np.ndarray, "n d"]
+    late_against: Float[np.ndarray, "n d"]
+    savings: Float[np.ndarray, "n 2"]
 
     def part(self, at: slice) -> "Scores":
         """Some of the episodes."""
-        sums = (series[at].sum(0)[None] for series in self[4:])
-        return Scores(*(part[at] for part in self[:4]), *sums)
+        return Scores(*(part[at] for part in self))
 
 
 def score(bins: Bins) -> Scores:
     """The statistics of every episode."""
-    r, q = bins.series()
-    w, late = weights(r.shape[1]), bins.rates().mean(1)
-    leading = np.take_along_axis(late, bins.leaders()[:, None], 1)
-    low = np.hstack([late, leading])
-    return Scores(_statistic(r, w), _statistic(q, w), low, late.max(1), r, q)
+    regrets, half = bins.regrets(), bins.losses.shape[1] // 2
+    first = slice(0, half or 1)  # of one bin alone both halves are that bin
+    against = (bins.suffered[..., None] - bins.losses) / bins.length
+    improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
+    return Scores(
+        falls=_clear(regrets @ weights(regrets.shape[1]), regrets),
+        improves=_clear(improves, bins.losses[:, first]),
+        early=regrets[:, first].mean(1) / bins.length,
+        late=regrets[:, half:].mean(1) / bins.length,
+        early_against=against[:, first].mean(1),
+        late_against=against[:, half:].mean(1),
+        savings=bins.savings().mean(1),
+    )
 
 
 def weights(m: int) -> Float[np.ndarray, "m"]:
@@ -112,10 +142,10 @@ def weights(m: int) -> Float[np.ndarray, "m"]:
     return w / max(np.linalg.norm(w), 1e-300)  # of one round alone the weight is 0
 
 
-def _statistic(series: Float[np.ndarray, "n m"], w: Float[np.ndarray, "m"]) -> np.ndarray:
-    """`W` of every episode; what is only rounding of a constant series is 0."""
-    sums = series @ w
-    return np.where(np.abs(sums) > 1e-9 * np.abs(series).max(1), sums, 0.0)
+def _clear(sums: Float[np.ndarray, "n"], terms: np.ndarray) -> Float[np.ndarray, "n"]:
+    """The sums; what is only rounding of its terms is 0."""
+    scale = np.abs(terms).reshape(len(terms), -1).max(1, initial=0.0)
+    return np.where(np.abs(sums) > 1e-9 * scale, sums, 0.0)
 
 
 @cache

@@ -10,11 +10,12 @@ to the bootstrap, chapter 12.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 MIN_EPISODES = 5  # below, resamples are too often all of one episode
 DRAWS = 1000
@@ -43,8 +44,8 @@ class Measure:
     high: float | None = None
 
     def cells(self, number: Callable[[float], str], interval: Interval) -> list[str]:
-        """Total, per round and interval as text."""
-        return [number(self.total), number(self.per_round), interval(self.low, self.high)]
+        """Per round, per episode, and the interval per episode as text."""
+        return [number(self.per_round), number(self.total), interval(self.low, self.high)]
 
 
 def mean(values: np.ndarray) -> Any:
@@ -76,37 +77,29 @@ def interval(values: Float[np.ndarray, "E k"]) -> Ends | None:
     if len(values) < MIN_EPISODES:
         return None
     mean, error = _moments(values)
-    many = len(values) > MAX_RESAMPLED_EPISODES
-    low, high = ndtri(ENDS) if many else np.quantile(draws(values, 0), ENDS, axis=0)
+    if len(values) > MAX_RESAMPLED_EPISODES:
+        low, high = ndtri(ENDS)
+    else:
+        ratios, _ = studentised(values, resampled(len(values)))
+        low, high = np.quantile(ratios, ENDS, axis=0)
     return mean - high * error, mean - low * error
 
 
-def p_value(values: Float[np.ndarray, "E"], seed: int = 0) -> float:
-    """How often a resample's studentised mean is as far above its centre as the mean is above 0: small if it is above.
-
-    Episodes that are all alike are not independent and say nothing of chance: 0.
-
-    >>> p_value(np.arange(20.0)) < 0.01, p_value(-np.arange(20.0)) > 0.99
-    (True, True)
-    """
-    mean, error = _moments(values)
-    if error <= 1e-12 * np.abs(values).max(initial=0.0):
-        return 0.0
-    if len(values) > MAX_RESAMPLED_EPISODES:
-        return float(ndtr(-mean / error))
-    found = draws(values[:, None], seed)
-    return float((1 + np.sum(found >= mean / error)) / (1 + len(found)))
+@lru_cache(1)  # several measures of the same episodes follow each other
+def resampled(episodes: int) -> Float[np.ndarray, "b E"]:
+    """The weight of every episode in each resample."""
+    even = np.full(episodes, 1 / episodes)
+    return np.random.default_rng(0).multinomial(episodes, even, DRAWS) / episodes
 
 
-def draws(values: Float[np.ndarray, "E k"], seed: int) -> Float[np.ndarray, "b k"]:
-    """Resampled `t*`; a resample of one episode alone has no spread and counts as 0."""
-    episodes = len(values)
-    generator = np.random.default_rng(seed)
+def studentised(
+    values: Float[np.ndarray, "E k"], picked: Float[np.ndarray, "b E"]
+) -> tuple[Float[np.ndarray, "b k"], Float[np.ndarray, "b k"]]:
+    """`t*` and `s*` of every resample; a resample of one episode alone has no spread and counts as 0."""
     centred = values - values.mean(0)
-    picked = generator.multinomial(episodes, np.full(episodes, 1 / episodes), DRAWS) / episodes
-    mean = picked @ centred
-    error = _error(mean, picked @ centred**2, episodes)
-    return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0)
+    mean, square = np.hsplit(picked @ np.hstack([centred, centred**2]), 2)
+    error = _error(mean, square, len(values))
+    return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0), error
 
 
 def _moments(values: np.ndarray) -> tuple[Any, Any]:

@@ -24,7 +24,10 @@ from regrax.games import Game
 MEASURES = (*KINDS, "loss")
 MAX_CONTESTANTS = 50
 LEVEL = 0.05  # of significance, for all pairs together
-BLIND = {"bandit": "the largest of estimated regrets is biased", "received": REASON}
+BLIND = {
+    "bandit": "received losses do not tell which action was best in each episode",
+    "received": REASON,
+}
 
 
 @dataclass(frozen=True)

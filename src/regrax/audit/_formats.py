@@ -24,7 +24,9 @@ from regrax.audit._text import short
 ROWS_PER_CHUNK = 4096  # held as Python objects at once
 MAX_LINE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 1 << 26
-MAX_RECORD_BYTES = 1 << 24  # of a line that holds a whole episode
+MAX_RECORD_BYTES = (
+    1 << 24
+)  # of a line that holds a whole episode, and of a file that is one JSON document
 
 ROW, RECORD = msgspec.json.Decoder(Row), msgspec.json.Decoder()
 Numbered = tuple[int, Row | str]
@@ -82,9 +84,64 @@ def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int
 
 
 def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
+    """The records of JSON lines, or of one JSON document: an array of records, or a record over several lines."""
     decoder, longest = (ROW, MAX_LINE_BYTES) if layout is None else (RECORD, MAX_RECORD_BYTES)
-    stripped = ((number, line.strip()) for number, line in _lines(file, longest))
-    return ((number, _decoded(line, decoder, longest)) for number, line in stripped if line)
+    first = next((line.strip() for _, line in _lines(file, longest) if line.strip()), b"")
+    starts_with_record = _is_json(first) and not first.startswith(b"[")
+    file.seek(0)
+    if (
+        not starts_with_record
+        and (document := _document(file, _is_json(first), longest)) is not None
+    ):
+        yield from enumerate(document, 1)
+        return
+    for number, line in _lines(file, longest):
+        text = line.strip()
+        if not starts_with_record and text.endswith(b"},") and _is_json(text[:-1]):
+            raise ValueError(
+                f"{Path(file.name).name} must be JSON lines or one whole JSON document, "
+                f"got an element of an array in line {number}"
+            )
+        if text:
+            yield number, _decoded(text, decoder, longest)
+
+
+def _document(file: IO[bytes], lines: bool, longest: int) -> list[Any] | None:
+    """The records of a file that is one JSON document; None if it may be JSON lines, of which the first may be bad."""
+    data = file.read(MAX_RECORD_BYTES + 1).removeprefix(BOM_UTF8)
+    file.seek(0)
+    is_array = data.lstrip().startswith(b"[") and not lines
+    name = Path(file.name).name
+    if len(data) > MAX_RECORD_BYTES:
+        if is_array:
+            raise ValueError(
+                f"{name} must be JSON lines, a record per line: a JSON array is read up to "
+                f"{MAX_RECORD_BYTES:,} bytes (jq -c '.[]' {name} writes its lines)"
+            )
+        return None
+    try:
+        value = json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        if is_array:
+            raise ValueError(f"{name} must be a whole JSON array: {short(error)}") from None
+        return None
+    if not isinstance(value, list) and len(data) > longest:
+        return None
+    records = value if isinstance(value, list) else [value]
+    return [_not_text(record) for record in records]
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _not_text(value: Any) -> Any:
+    """The value; a text is the reason why it is not a record."""
+    return "a row must be object, got str" if isinstance(value, str) else value
 
 
 def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> Any:
@@ -103,8 +160,7 @@ def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> A
 def _lenient(line: bytes) -> Any:
     """As the standard library reads it, which takes NaN and halves of characters and says where a line is broken."""
     try:
-        value = json.loads(line.decode())
-        return "a row must be object, got str" if isinstance(value, str) else value
+        return _not_text(json.loads(line.decode()))
     except UnicodeDecodeError as error:
         return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
     except json.JSONDecodeError as error:
@@ -122,6 +178,11 @@ def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
             if cells:
                 yield reader.line_num, _csv_row(header, cells)
         except csv.Error as error:
+            if str(error) == "unexpected end of data":  # everything since has been one cell
+                name = Path(file.name).name
+                raise ValueError(
+                    f"{name} must close every quote, got one open at its end"
+                ) from None
             yield reader.line_num, f"not CSV: {error}"
 
 

@@ -1,60 +1,57 @@
 r"""Is it learning? A verdict whose false alarms are counted before it is given.
 
 Everything is measured within an episode against that episode's own best action, and then averaged: best actions may
-differ between episodes. With $r_t$ the regret of round $t$ and $q_t$ the quality of its play (`regrax.audit._bins`), if
-regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of $\theta > 0$ in white
-noise is $W(r) = \sum_t w_t r_t$. "Learning" needs
+differ between episodes. With $r_t$ the regret of round $t$, $Y$ the improvement of play, and $r_1, r_2$ the regret per
+round of the two halves (`regrax.audit._bins`), "learning" needs
 
-- both $W(r)$ (regret per round falls) and $W(q)$ (play moves to better actions, and not merely the losses towards each
-  other) to be larger than chance makes them; the larger p-value counts, which holds its level if either does;
-- regret per round of the later half to be below that of the earlier half by a quarter of it at least: an agent that is
-  bad in its first round only has linear regret all the same.
+- regret to fall: if regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of
+  $\theta > 0$ in white noise is $W = \sum_t w_t r_t$; and $r_2 \le 3/4 r_1$;
+- play to improve: $E[Y] > 0$ and $E[Y] > r_1 / 4$. The first has its level for every player that never moves, whatever
+  its opponent does, and does not see the first round at all; the second leaves out those that go through their actions
+  in a circle, a bad one first, or are bad in a few rounds only.
 
-Chance is
-
-- with fewer than ten episodes, the same rounds in random order: in any order they are those of an agent with linear
-  regret. Rounds move in blocks of $(1 + \rho)/(1 - \rho)$, $\rho$ the correlation of neighbours around the fit;
-- from ten episodes on, both the studentised bootstrap over episodes, whatever the dependence within them, and the
-  rounds of the mean over episodes in random order: an agent that goes through the actions in a circle, starting at a
-  bad one, has $E[W] > 0$ in every episode, but no more than its circle has from elsewhere. The larger p-value counts.
+All tests are at 5 %, and the largest p-value counts, which holds its level if any of them does. From five episodes on
+they are Student's t tests over episodes, whatever the dependence within them. With fewer episodes, or if all are alike,
+chance is the rounds of each episode in random order, in blocks of $(1 + \rho)/(1 - \rho)$, $\rho$ the correlation of
+neighbours around the fit; for $Y$ the plays change places and the losses stay, and early rounds weigh $t^{-1/2}$.
 
 An episode of more than `BINS` rounds is looked at twice, whole, in `BINS` sums of equal length, and its first `BINS`
 rounds alone; the smaller p-value counts twofold.
 
-Without that claim, let $\rho_{e,j}$ be the regret per round against $j$ in the later half of episode $e$:
+Without that claim, let $\rho_{e,j}$ be the regret per round against $j$ in the later half of episode $e$, $x_e$ what
+following the leader (or random play) saves there, $R$ the mean regret of an episode of $T$ rounds, and $w$ the spread
+of a round's losses:
 
-    no regret      mean_e max_j rho_ej + q s < a fiftieth of the losses' spread
-    not learning   mean_e rho_{e,b(e)} - q_j s_j > 0 for some b, and play does not move
+    no regret      mean_e max_j rho_ej + q s < w / 50
+    not learning   mean_e x_e - q s > 0, mean_e max_j rho_ej - q s > 0, R > w sqrt(T ln(d) / 2), play does not improve
 
 A mean of maxima is never below the lasting regret, so the first cannot miss any (of estimated losses only if every
-action was played often enough). For the second, $b$ is a fixed action or the leader of the episode's earlier half:
-chosen on other rounds than it is used on, so that what it saves is unbiased and a lower bound of what the best action
-saves; the interval is simultaneous in the $d + 1$ choices. The rest is "cannot tell". On losses that favour no action
-every player has the same expected regret, so there nobody can tell.
+action was played often enough). For the second, the leader is known before each round: what it saves is unbiased, and
+what a player without foresight could have saved; $w \sqrt{T \ln(d) / 2}$ is what Hedge may regret at worst, and from
+received losses, one of $d$, $w \sqrt{d T \ln(d) / 2}$ takes its place. The rest is
+"cannot tell". On losses that favour no action every player has the same expected regret, so there nobody can tell.
 """
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
-from scipy.special import stdtrit
+from jaxtyping import Bool, Float
+from scipy.special import stdtr, stdtrit
 
-from regrax.audit import _bootstrap as bootstrap
 from regrax.audit._bins import Bins, Scores, weights
+from regrax.audit._bootstrap import MIN_EPISODES
 from regrax.audit._published_tests import all_tests, regression
 
 BINS = 512  # into which a longer episode is summed
-MIN_INDEPENDENT_EPISODES = 10  # from here chance is that of episodes, not of the order of rounds
 MIN_ROUNDS = 8  # below, nothing is said
 DRAWS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
-MIN_BLOCKS = 24  # that a random order is made of
+MIN_BLOCKS = 12  # that a random order is made of
 LEVEL = 0.05  # of every test
-CLEAR = 0.01  # p-value at which play moves so clearly that regret may yet fall
+CLEAR = 0.01  # p-value at which play improves so clearly that regret may yet fall
 NEGLIGIBLE = 0.02  # of the spread of a round's losses
-FALL = 0.25  # of the earlier half's regret
+FALL = 0.25  # of the earlier half's regret: less is not learning
 
 Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 Ends = tuple[float, float]  # of an interval
@@ -77,13 +74,13 @@ class Learning:
         words: the same as a sentence.
         p_value: of the verdict "learning".
         regret_falls: p-value that regret per round falls.
-        play_moves: p-value that play changes over the rounds.
+        play_moves: p-value that play moves to better actions.
         early: regret per round in the earlier half of the episodes.
         late: in the later half.
         exponent: $b_0$ of the regression of Park et al.
         left_out: rounds without positive regret, which the regression cannot use.
         tests: the published tests by name.
-        null: what chance is taken to be: a bootstrap over episodes, or rounds in random order.
+        null: what chance is taken to be: episodes, or rounds in random order.
     """
 
     verdict: Verdict
@@ -100,7 +97,13 @@ class Learning:
 
 
 def judge(
-    windows: list[Bins], scores: list[Scores], span: float, explored: bool = True, seed: int = 0
+    windows: list[Bins],
+    scores: list[Scores],
+    span: float,
+    explored: bool = True,
+    known: Bool[np.ndarray, "d"] | None = None,
+    seed: int = 0,
+    curves: int = CURVES,
 ) -> Learning:
     """The verdict.
 
@@ -109,52 +112,76 @@ def judge(
         scores: those of all episodes.
         span: mean spread of a round's losses.
         explored: whether every action was played often enough to be compared with.
+        known: actions of which anything is known; by default all.
         seed: of the random orders.
+        curves: random orders for the false alarms of the published tests; with 0 those are left out.
     """
+    if alike := _alike(scores[0]):
+        windows = [window.part(slice(1)) for window in windows]
     whole = windows[0]
     m = whole.suffered.shape[1]
     if m < MIN_ROUNDS:
         few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    independent = len(scores[0].regret) >= MIN_INDEPENDENT_EPISODES
+    independent = len(scores[0].falls) >= MIN_EPISODES and not alike
     pairs = [_p_values(b, s, independent, seed) for b, s in zip(windows, scores, strict=True)]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
-    early, late = _halves(scores[0], whole.length)
+    halves = _halves(scores[0], m, whole.estimated, known)
     ends = _late_interval(whole, scores[0], independent)
-    verdict, why = _decide(falls, moves, early, late, ends, span, explored)
-    curve, rounds = whole.curve()[None], whole.length * np.arange(1.0, m + 1)
-    (exponent,), _, (left_out,) = regression(curve, rounds)
-    p_values, fit = (max(falls, moves), falls, moves), (float(exponent), int(left_out))
-    tests = _published(whole, rounds, seed)
-    null = "bootstrap over episodes" if independent else "rounds in random order"
-    return Learning(verdict, f"{verdict}: {why}", *p_values, early, late, *fit, tests, null)
+    rounds, d = m * whole.length, whole.losses.shape[2]
+    shown = 1 / d if whole.estimated else 1.0  # share of the losses that a learner sees
+    bound = span * (np.log(d) / (2 * shown * rounds)) ** 0.5  # of Hedge's regret per round
+    verdict, why = _decide(falls, moves, scores[0], halves, ends, span, bound, explored)
+    ticks = whole.length * np.arange(1.0, m + 1)
+    (exponent,), _, (left_out,) = regression(whole.curve()[None], ticks)
+    return Learning(
+        verdict,
+        f"{verdict}: {why}",
+        p_value=max(falls, moves),
+        regret_falls=falls,
+        play_moves=moves,
+        early=halves[0],
+        late=halves[1],
+        exponent=float(exponent),
+        left_out=int(left_out),
+        tests=_published(whole, ticks, seed, curves) if curves else {},
+        null="Student's t over episodes" if independent else "rounds in random order",
+    )
 
 
-def _p_values(bins: Bins, scores: Scores, independent: bool, seed: int) -> list[float]:
-    """Of `W(r)` and of `W(q)`."""
-    if not independent:
-        return [_shuffled(series, seed) for series in bins.series()]
-    sums = (scores.regret, scores.regrets), (scores.quality, scores.qualities)
-    return [
-        max(bootstrap.p_value(each, seed), _shuffled(total.sum(0, keepdims=True), seed))
-        for each, total in sums
-    ]
+def _alike(scores: Scores) -> bool:
+    """True if all episodes are the same, so that they are no more than one."""
+    return all(np.ptp(part) <= 1e-12 * np.abs(part).max() for part in (scores.falls, scores.late))
 
 
-def _shuffled(series: Float[np.ndarray, "n m"], seed: int) -> float:
-    """How often rounds in random order have a statistic as large as in the order they were played."""
-    n, m = series.shape
-    drawn = _shuffled_weights(n, m, block_length(series), seed) @ series.ravel()
-    tie = 1e-9 * np.abs(series).max(initial=0.0)  # equal up to rounding counts as equal
-    return float(1 + np.sum(drawn >= (series @ weights(m)).sum() - tie)) / (1 + DRAWS)
+def _p_values(bins: Bins, scores: Scores, independent: bool, seed: int) -> tuple[float, float]:
+    """The p-values that regret falls and that play improves."""
+    if independent:
+        enough = scores.improves - FALL * np.sign(scores.early.mean()) * scores.early
+        return _student(scores.falls), max(_student(scores.improves), _student(enough))
+    regrets = bins.regrets()
+    falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
+    moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
+    lengths = block_length(regrets), block_length(bins.qualities())
+    return _shuffled(falls, lengths[0], seed), _shuffled(moves, lengths[1], seed)
 
 
-@lru_cache(8)
-def _shuffled_weights(n: int, m: int, block: int, seed: int) -> Float[np.ndarray, "draws nm"]:
-    """The weights of `n` episodes in random orders."""
-    generator, w = np.random.default_rng(seed), weights(m)
-    drawn = (orders(n, m, block, generator) for _ in range(DRAWS))
-    return np.stack([w[np.argsort(order, 1)].ravel() for order in drawn])
+def _student(values: Float[np.ndarray, "n"]) -> float:
+    """One-sided p-value of Student's t test that the mean is above 0."""
+    mean, error = values.mean(), values.std(ddof=1) / len(values) ** 0.5
+    if error <= 1e-12 * np.abs(values).max():
+        return float(mean <= 0)
+    return float(stdtr(len(values) - 1, -mean / error))
+
+
+def _shuffled(terms: Float[np.ndarray, "n m m"], block: int, seed: int) -> float:
+    """How often the sum of `terms[e, t, order[t]]` is, over random orders, as large as that over the diagonals."""
+    n, m, _ = terms.shape
+    shuffled = orders(DRAWS * n, m, block, np.random.default_rng(seed)).reshape(DRAWS, n, m)
+    drawn = terms[np.arange(n)[:, None], np.arange(m), shuffled].sum((1, 2))
+    tie = 1e-9 * np.abs(terms).max(initial=0.0)  # equal up to rounding counts as equal
+    played = np.trace(terms, axis1=1, axis2=2).sum()
+    return float(1 + np.sum(drawn >= played - tie)) / (1 + DRAWS)
 
 
 def orders(n: int, m: int, block: int, generator: np.random.Generator) -> np.ndarray:
@@ -186,15 +213,19 @@ def block_length(series: Float[np.ndarray, "n m"]) -> int:
 
 def _late_interval(bins: Bins, scores: Scores, independent: bool) -> Ends:
     """Bounds of the later half's regret per round: below and above, each at 95 %; samples are episodes, or batches."""
-    low, high = scores.low, scores.high.reshape(1, -1, 1)
-    if not independent:
-        rates = bins.rates()
-        n, m, d = rates.shape
-        size = m // 16 * 2 or 1  # eight batches, of even size: in them losses that alternate cancel
-        high = rates[:, m % size :].reshape(n, -1, size, d).mean(2)
-        leading = np.take_along_axis(high, bins.leaders()[:, None, None], 2)
-        low = np.concatenate([high, leading], 2).reshape(-1, d + 1)
-    return float(_end(low, -1).max()), float(np.mean([_end(each, 1).max() for each in high]))
+    if independent:
+        best = scores.late_against.max(1, keepdims=True)
+        low = min(_end(scores.savings, -1).max(), _end(best, -1).item())
+        return float(low), float(_end(best, 1).item())
+    against = (bins.suffered[..., None] - bins.losses) / bins.length
+    m = against.shape[1] - against.shape[1] // 2
+    size = m // 16 * 2 or 1  # eight batches, of even size: in them losses that alternate cancel
+    batches, saved = (
+        rates[:, -(m // size * size) :].reshape(len(rates), -1, size, rates.shape[2]).mean(2)
+        for rates in (against, bins.savings())
+    )
+    low = min(_end(saved.reshape(-1, 2), -1).max(), batches.mean(1).max(1).mean())
+    return float(low), float(np.mean([_end(episode, 1).max() for episode in batches]))
 
 
 def _end(samples: Float[np.ndarray, "k c"], sign: int) -> Float[np.ndarray, "c"]:
@@ -204,38 +235,61 @@ def _end(samples: Float[np.ndarray, "k c"], sign: int) -> Float[np.ndarray, "c"]
     return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
-def _halves(scores: Scores, length: int) -> tuple[float, float]:
-    """Mean regret per round in the earlier and in the later half of the bins."""
-    rates = scores.regrets.sum(0) / len(scores.regret) / length
-    half = len(rates) // 2
-    return float(rates[:half].mean()), float(rates[half:].mean())
+def _halves(
+    scores: Scores, m: int, estimated: bool, known: Bool[np.ndarray, "d"] | None
+) -> tuple[float, float]:
+    """Regret per round in the two halves, against the comparator of external regret in the table.
+
+    That is each episode's own best action, and of estimated losses the best one for all episodes.
+    """
+    if not estimated:
+        return float(scores.early.mean()), float(scores.late.mean())
+    early, late = scores.early_against.mean(0), scores.late_against.mean(0)
+    total = (m // 2) * early + (m - m // 2) * late
+    best = np.argmax(total if known is None else np.where(known, total, -np.inf))
+    return float(early[best]), float(late[best])
 
 
 def _decide(
-    falls: float, moves: float, early: float, late: float, ends: Ends, span: float, explored: bool
+    falls: float,
+    moves: float,
+    scores: Scores,
+    halves: tuple[float, float],
+    ends: Ends,
+    span: float,
+    bound: float,
+    explored: bool,
 ) -> tuple[Verdict, str]:
     """The verdict by the rules above, and why; `ends` are the bounds of the later half's regret."""
-    rates = f"{early:.3g} per round in the first half, {late:.3g} in the second"
+    early, late, improves = scores.early.mean(), scores.late.mean(), scores.improves.mean()
+    rates = f"{halves[0]:.3g} per round in the first half, {halves[1]:.3g} in the second"
     fell, moved = f"{rates} (p = {falls:.2g})", f"(p = {moves:.2g})"
-    if max(falls, moves) <= LEVEL and early - late >= FALL * abs(early):
-        return "learning", f"regret falls, {rates} (p = {max(falls, moves):.2g})"
+    lasts = ""
+    if ends[0] > NEGLIGIBLE * span:
+        lasts = f"; regret is large and lasts, at least {ends[0]:.3g} per round in the second half"
+    enough = early - late >= FALL * abs(early) and improves >= FALL * early
+    if max(falls, moves) <= LEVEL and enough:
+        return "learning", f"regret falls, {rates} (p = {max(falls, moves):.2g}){lasts}"
     if ends[1] <= NEGLIGIBLE * span and explored:
         return "no regret", f"next to nothing is left to learn, {rates}"
-    if ends[0] > 1e-12 * span and moves > CLEAR:
-        return "not learning", f"regret does not fall, {fell}, and play does not improve {moved}"
+    if ends[0] > 1e-12 * span and (early + late) / 2 > bound and moves > CLEAR:
+        why = f"regret does not fall, {fell}, and play does not improve {moved}"
+        return "not learning", why + lasts
     why = f"neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, {rates}"
     if moves <= CLEAR:
-        why = f"play moves towards better actions {moved}, but regret does not clearly fall, {fell}"
+        why = f"play moves to better actions {moved}, but regret does not clearly fall, {fell}"
     elif not explored:
         why = f"some actions were played too rarely to be compared with, {rates}"
-    return "cannot tell", why
+    return "cannot tell", why + lasts
 
 
-def _published(bins: Bins, rounds: Float[np.ndarray, "m"], seed: int) -> dict[str, Published]:
+def _published(
+    bins: Bins, rounds: Float[np.ndarray, "m"], seed: int, count: int
+) -> dict[str, Published]:
     """The published tests on the mean curve, and their false alarms on the same rounds in random order."""
     n, m = bins.suffered.shape
-    generator, block = np.random.default_rng(seed), block_length(bins.series()[0])
-    curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(CURVES)])
+    generator, block = np.random.default_rng(seed), block_length(bins.regrets())
+    curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(count)])
     found, null = all_tests(bins.curve()[None], rounds), all_tests(curves, rounds)
     alarms = {name: float(np.mean(p <= LEVEL)) for name, p in null.items()}
     return {name: Published(float(p[0]), alarms[name]) for name, p in found.items()}

@@ -72,7 +72,7 @@ def _print_agent(agent: "AgentAudit") -> None:
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"
     title = f"{shown(agent.agent)}: {played}, {about}"
     rows = [[name, *measure.cells(number, interval)] for name, measure in agent.measures()]
-    print_table(("measure", "per episode", "per round", "95 % interval"), rows, title)
+    print_table(("measure", "per round", "per episode", "its 95 % interval"), rows, title)
     ranked = sorted(agent.fractions.items(), key=lambda item: -item[1])[:MAX_PRINTED_AGENTS]
     shares = [f"{shown(name)} {share:.1%}" for name, share in ranked]
     counts = [f"{shown(name)} {count:,}" for name, count in sorted(agent.answers.items())]

@@ -77,10 +77,10 @@ def _print(comparison: "Comparison") -> None:
     for one in comparison.contestants:
         cells = one.value.cells(number, interval)
         rows.append([shown(one.name), f"{one.episodes:,}", *cells, one.audit.learning.verdict])
-    columns = ("agent", "episodes", "per episode", "per round", "95 % interval", "verdict")
+    columns = ("agent", "episodes", "per round", "per episode", "its 95 % interval", "verdict")
     print_table(columns, rows, f"{what}, {counted(len(rows), 'agent')}")
     if comparison.pairs:
-        numbers = ("per episode", "95 % interval", "p", "p, Holm", "effect")
+        numbers = ("per episode", "its 95 % interval", "p", "p, Holm", "effect")
         rows = [
             [f"{shown(pair.second)} - {shown(pair.first)}", *pair.cells(number, interval)]
             for pair in comparison.pairs

@@ -60,7 +60,8 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
     series = [  # swap regret is often external regret: dashes let both be seen
         regret_series(kind, agent.curve, kind, color, "dashed" if kind == "swap" else "line")
         for color, kind in enumerate(agent.regret)
-        if kind != "dynamic"  # of another size: it would press the others flat
+        if kind in agent.curve
+        and kind != "dynamic"  # of another size: it would press the others flat
     ]
     bands = ", with bands as wide as the 95 % bootstrap intervals" if series[0].band else ""
     caption = f"Mean over episodes of the regret of all rounds so far{bands}."
@@ -93,7 +94,7 @@ def _beside(agent: AgentAudit, index: int) -> Chart:
 
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[name, *measure.cells(number, interval)] for name, measure in agent.measures()]
-    return Table(("measure", "per episode", "per round", "95 % interval"), rows)
+    return Table(("measure", "per round", "per episode", "its 95 % interval"), rows)
 
 
 def interval(low: float | None, high: float | None) -> str:

@@ -28,7 +28,7 @@ def _agents(comparison: Comparison, what: str) -> Section:
     for one in comparison.contestants:
         cells = one.value.cells(number, interval)
         rows.append([shown(one.name), f"{one.episodes:,}", *cells, one.audit.learning.words])
-    columns = ("agent", "episodes", "per episode", "per round", "95 % interval", "verdict")
+    columns = ("agent", "episodes", "per round", "per episode", "its 95 % interval", "verdict")
     return Section("agents", what, [], _over_time(comparison), [Table(columns, rows)])
 
 
@@ -48,7 +48,15 @@ def _differences(comparison: Comparison) -> Section:
         "permutation test; Holm's holds for all pairs together. Intervals are of one pair each. The effect size is the "
         "difference in standard deviations."
     ]
-    columns = ("difference", "per episode", "95 % interval", "p", "p, Holm", "effect", "episodes")
+    columns = (
+        "difference",
+        "per episode",
+        "its 95 % interval",
+        "p",
+        "p, Holm",
+        "effect",
+        "episodes",
+    )
     rows = [
         [f"{shown(pair.second)} less {shown(pair.first)}", *pair.cells(number, interval)]
         for pair in comparison.pairs
