@@ -18,7 +18,7 @@ from regrax.games import play, weighted_rps
 KEY = jax.random.key(0)
 
 
-def test_arguments_of_save_model_in_another_order_teach(tmp_path):
+def test_arguments_of_save_model_in_another_order_teach(as_users_run_it, tmp_path):
     model = LinearAttention.hedge(2, 0.5)
     with pytest.raises(ValueError, match="path must be a path, got LinearAttention"):
         save_model(model, tmp_path / "model")

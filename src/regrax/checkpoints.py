@@ -180,7 +180,7 @@ def described(file: Path, about: dict[str, Any], kind: type[Described]) -> Descr
     except msgspec.ValidationError as error:
         raise ValueError(f"{file} is damaged: {error} of its description") from None
     for name, value in msgspec.to_builtins(found).items():
-        if about[name] != value:  # a field of a field that nobody knows
+        if about.get(name, value) != value:  # a field of a field that nobody knows
             raise ValueError(f"{file} is damaged: {name} of its description has other fields")
     return found
 

@@ -61,7 +61,7 @@ def test_averages_in_shapleys_game(learner, least, most):
 @pytest.mark.parametrize("game", ["matching-pennies", "rock-paper-scissors"])
 def test_hedge_spirals_outward_and_optimistic_hedge_in(game):
     def divergences(learner):
-        played = rx.play(game, learner, 3000, start="random(1)")
+        played = rx.play(game, learner, 3000, prior="random(1)")
         rows = np.stack(played.policies)
         return -np.log(rows * rows.shape[-1]).mean(-1).sum(0), played
 
