@@ -251,5 +251,7 @@ def test_a_state_of_an_earlier_version_is_refused_by_name(tmp_path):
         train(config, tmp_path, on_progress=stop, save_every=0.0)
     file = tmp_path / "state.safetensors"
     file.write_bytes(file.read_bytes().replace(b'layout\\": 2', b'layout\\": 1'))
-    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0, and later versions cannot"):
+    with pytest.raises(
+        ValueError, match=r"was written by regrax 0\.1\.0, and later versions cannot"
+    ):
         train(config, tmp_path)

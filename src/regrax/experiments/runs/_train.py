@@ -244,7 +244,7 @@ def _reached(file: Path, data: bytes) -> _Reached:
     reached = described(file, read_header(data, file, len(data)).about, _Reached)
     if reached.layout != LAYOUT:
         raise ValueError(
-            f"{file} was written by regrax 0.1.0, and later versions cannot resume it: remove it to train from the start, "
-            "or finish the run with regrax 0.1.0"
+            f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "
+            "remove it to train from the start, or finish the run with regrax 0.1.0"
         )
     return reached
