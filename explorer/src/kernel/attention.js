@@ -37,8 +37,8 @@ export const swapAttention =
     let policy = uniform(actions);
     return beginning(start, {
       policy: () => policy,
-      update(loss, played) {
-        const feature = kron(played, loss);
+      update(loss) {
+        const feature = kron(policy, loss);
         scaled.forEach((head, j) => increment(head, feature, logits[j]));
         policy = stationary(logits.map(softmax), policy);
       },

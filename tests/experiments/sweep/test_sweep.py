@@ -297,4 +297,5 @@ def test_kill_9_in_the_middle_then_the_same_command_finishes(file, tmp_path):
     finished = subprocess.run(command, env=here, capture_output=True, timeout=300, check=True)
     assert json.loads(finished.stdout)["finished"] == 80
     assert before.items() <= stamps(out).items()
-    assert not list(out.glob("cells/.*"))
+    # what the killed process had not finished lies below the folder, where nothing is removed
+    assert all(left.match(f".*.{process.pid}.regrax.tmp") for left in out.glob("cells/.*"))
