@@ -129,6 +129,17 @@ def test_what_a_killed_command_may_have_left_half_written_is_dropped(home: Path)
     assert sorted(e.name for e in folder.iterdir()) == ["new-cache", "whole-cache"]
 
 
+@pytest.mark.parametrize("name", ["running-abc", "running-", "running-1e9", f"running-{10**30}"])
+def test_a_mark_that_is_none_of_ours_breaks_nothing(home: Path, name: str) -> None:
+    folder = compiling.cache_folder()
+    folder.mkdir(parents=True)
+    (folder / name).touch()
+    (folder / "whole-cache").touch()
+    with compiling.prepared():
+        assert [entry.name for entry in entries(home)] == ["whole-cache"]
+    assert (folder / name).exists()
+
+
 @pytest.mark.parametrize("end", [ValueError("bad input"), SystemExit(0)])
 def test_a_command_that_fails_or_prints_its_help_was_writing_nothing(
     home: Path, end: BaseException

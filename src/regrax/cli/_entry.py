@@ -236,7 +236,8 @@ def _marked(folder: "Path") -> Iterator[None]:
 def _drop_unfinished(folder: "Path") -> None:
     """jax never replaces an entry: those that a killed command may have been writing are dropped."""
     for mark in folder.glob("running-*"):
-        if not _is_alive(int(mark.name.partition("-")[2])):
+        process = mark.name.partition("-")[2]
+        if process.isdecimal() and len(process) < 10 and not _is_alive(int(process)):
             began = mark.stat().st_mtime
             for entry in [e for e in folder.iterdir() if e.stat().st_mtime >= began]:
                 entry.unlink(missing_ok=True)
