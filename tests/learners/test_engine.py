@@ -187,6 +187,8 @@ def test_the_famous_games_move_from_a_prior():
         ([[0.2, 0.3, 0.5], None], r"start must have shape \(2,\)"),
         ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),
         ([2, 0], "start must be an action from 0 to 1, got 2"),
+        (3, "start must be a list with an entry for each player, got 3"),
+        ({}, "start must be a list with an entry for each player, got {}"),
     ],
 )
 def test_bad_starts_are_told(as_users_run_it, start, message):

@@ -58,6 +58,8 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
         return (None,) * len(game.sizes)
     labels = game.actions
     starts = (start,) * len(labels) if isinstance(start, str) else start
+    if not hasattr(starts, "__len__") or isinstance(starts, dict | set):
+        raise ValueError(f"{name} must be a list with an entry for each player, got {starts!r}")
     if len(starts) != len(labels):
         raise ValueError(
             f"{name} must have an entry for each of {len(labels)} players, got {len(starts)}"

@@ -30,7 +30,8 @@ Environment = Callable[[Vectors, Any], Vectors]
 
 MAX_ROUNDS_PER_CALL = 2**14
 MAX_NUMBERS_PER_CALL = 2**18
-"""Numbers in the states and rows of one call: a megabyte, and less than half a second for a 1000x1000 game."""
+"""Rounds times actions of all players in one call: buffers of two megabytes, and about a second at most (Blum-Mansour
+in a 1000x1000 game)."""
 
 
 class Round(NamedTuple):
