@@ -18,7 +18,7 @@ import jaxtyping
 
 # their examples need extras
 SOURCE = Path(__file__).parent / "src" / "regrax"
-TORCH, LLM = SOURCE / "torch", SOURCE / "llm"
+TORCH, LLM = SOURCE / "torch", SOURCE / "agents" / "llm"
 collect_ignore = [] if find_spec("torch") else [str(TORCH)]
 collect_ignore += [] if find_spec("torch") and find_spec("transformers") else [str(LLM)]
 

@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from regrax.audit._two_samples import difference
+from regrax.agents.audit._two_samples import difference
 
 MATCHES = (("hedge", "hedge"), ("stuck", "stuck"), ("hedge", "uniform"), ("hedge", "stuck"))
 POOL = 100_000  # episodes that comparisons are drawn from

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from regrax.audit._bandit import Weighted, best_of_means, over_episodes, starting_guesses
+from regrax.agents.audit._bandit import Weighted, best_of_means, over_episodes, starting_guesses
 
 PLAYERS = ("zero-one", "arms", "turning", "exp3")
 KINDS = ("against", "external", "internal", "swap")

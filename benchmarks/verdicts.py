@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regrax.audit._bandit import MIN_PLAYS, Weighted, starting_guesses
-from regrax.audit._bins import Bins, score
-from regrax.audit._verdict import LEVEL, Learning, judge
+from regrax.agents.audit._bandit import MIN_PLAYS, Weighted, starting_guesses
+from regrax.agents.audit._bins import Bins, score
+from regrax.agents.audit._verdict import LEVEL, Learning, judge
 
 ROUNDS = 60
 MEANS = np.array([0.2, 0.5, 0.8])

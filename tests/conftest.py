@@ -105,8 +105,8 @@ def _compilations():
 @pytest.fixture
 def tiny(monkeypatch):
     """Everything that the paper reports, at a scale that checks the plumbing and not the numbers."""
-    from regrax.experiments.paper import ReproduceConfig
-    from regrax.experiments.paper._reproduce import EXPERIMENTS
+    from regrax.paper import ReproduceConfig
+    from regrax.paper._reproduce import EXPERIMENTS
 
     whole = ReproduceConfig.trainings
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import regrax as rx
-from regrax.audit import audit_log
+from regrax.agents.audit import audit_log
 
 ROUNDING = 1e-12
 WEIGHTED_RPS = np.array([[0, -1, 2], [1, 0, -3], [-2, 3, 0]]) / 3

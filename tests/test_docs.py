@@ -26,7 +26,7 @@ README = (ROOT / "README.md").read_text()
 FENCE = re.compile(r"^```(\S+) ?(\w*)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
 COMMAND = re.compile(r"^(?:    |!|\S*run )(?:\$ )?regrax ((?:.*\\\n)*.*)$", re.M)
 THIRTY = re.compile(r"^### (\d+)\. ", re.M)
-ELSEWHERE = {"llm"}  # tests/llm/test_documented.py runs its block
+ELSEWHERE = {"llm"}  # tests/agents/llm/test_documented.py runs its block
 PEERS = {"gambit": "pygambit", "openspiel": "pyspiel"}
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

@@ -179,7 +179,7 @@ def exact_step(actions: int, horizon: int) -> Callable[[], list]:
 
 def monte_carlo(actions: int, horizon: int, runs: int) -> Callable[[], list]:
     """k* as the paper estimates it: the minimiser on 800 sequences, once per run; gives all of them."""
-    from regrax.certify import monte_carlo_steps
+    from regrax.paper.certify import monte_carlo_steps
 
     return lambda: np.asarray(
         monte_carlo_steps(actions, horizon, key=KEY, samples=800, runs=runs)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from regrax.certify import rigorous_certificate
+from regrax.paper.certify import rigorous_certificate
 
 FILE = Path(__file__).parent / "rigorous.json"
 

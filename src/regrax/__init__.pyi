@@ -3,15 +3,13 @@
 from . import (
     agents as agents,
     attention as attention,
-    audit as audit,
-    certify as certify,
     checkpoints as checkpoints,
     distributed as distributed,
     domains as domains,
     experiments as experiments,
     games as games,
     learners as learners,
-    llm as llm,
+    paper as paper,
     regret as regret,
     sharding as sharding,
     simplex as simplex,
@@ -24,7 +22,13 @@ from ._exploration import (
 )
 from .agents import (
     ChatAgent as ChatAgent,
+    audit as audit,
+    llm as llm,
     outside_agent as outside_agent,
+)
+from .agents.audit import (
+    audit_log as audit_log,
+    compare_logs as compare_logs,
 )
 from .attention import (
     FullLinearAttention as FullLinearAttention,
@@ -32,10 +36,6 @@ from .attention import (
     SwapAttention as SwapAttention,
     TrainableLearner as TrainableLearner,
     Transformer as Transformer,
-)
-from .audit import (
-    audit_log as audit_log,
-    compare_logs as compare_logs,
 )
 from .checkpoints import (
     Checkpoint as Checkpoint,
@@ -109,6 +109,7 @@ from .learners import (
     rollout as rollout,
     spec as spec,
 )
+from .paper import certify as certify
 from .regret import (
     best_action as best_action,
     best_pair as best_pair,

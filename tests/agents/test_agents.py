@@ -14,7 +14,7 @@ import pytest
 from regrax.agents import AnswerReader, ChatAgent, outside_agent, play_episodes
 from regrax.agents._expression import Expression
 from regrax.agents._http import MAX_ANSWER_BYTES
-from regrax.audit import audit_log
+from regrax.agents.audit import audit_log
 from regrax.cli import main
 from regrax.cli._text import read_learner
 from regrax.games import matching_pennies, play

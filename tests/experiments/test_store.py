@@ -11,9 +11,9 @@ import pytest
 
 from regrax.cli import main
 from regrax.experiments import RunFolder, Store
-from regrax.experiments.paper import ReproduceConfig, reproduce
 from regrax.experiments.runs import TrainConfig, train
 from regrax.experiments.sweep import completed, run_sweep
+from regrax.paper import ReproduceConfig, reproduce
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import pytest
 
 import regrax as rx
 from regrax import _files as files
+from regrax.agents.audit import Layout, read_layout
+from regrax.agents.audit._log import read_log
 from regrax.attention import LinearAttention
-from regrax.audit import Layout, read_layout
-from regrax.audit._log import read_log
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
 from regrax.experiments._store import RunFolder

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from regrax.checkpoints import load_model
-from regrax.experiments.paper import ReproduceConfig, reproduce
 from regrax.experiments.runs import TrainConfig, train
 from regrax.experiments.sweep import completed, run_sweep
+from regrax.paper import ReproduceConfig, reproduce
 
 TOY = TrainConfig("linear", actions=2, horizon=3, steps=4, batch=8, seeds=2, sequences=20)
 CELLS = [

@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, SPECS, archive, header, passes, refusal, repacked
 
-from regrax.audit._log import read_log
+from regrax.agents.audit._log import read_log
 from regrax.checkpoints import load_model, read_header
 from regrax.games import FORMATS
 

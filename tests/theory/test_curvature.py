@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from regrax import theory
 from regrax.attention import SwapAttention
-from regrax.certify._sampled_curvature import _hessians
+from regrax.paper.certify._sampled_curvature import _hessians
 from regrax.theory import Direction, curvature, hessian_product, newton_direction
 
 KEY = jax.random.key(0)

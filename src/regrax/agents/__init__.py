@@ -3,6 +3,11 @@
 They run on the host and do input and output.
 """
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from . import audit as audit, llm as llm
+from ._chat import ChatAgent as ChatAgent
+from ._episodes import play_episodes as play_episodes
+from ._expression import Expression as Expression
+from ._functions import FunctionAgent as FunctionAgent
+from ._outside_agent import outside_agent as outside_agent
+from ._parsers import PARSERS as PARSERS, AnswerReader as AnswerReader
+from ._prompts import PROMPT as PROMPT

@@ -11,7 +11,7 @@ from regrax.cli._text import number, print_json, print_table
 MAX_PRINTED_AGENTS = 20  # in text; --json has all
 
 if TYPE_CHECKING:
-    from regrax.audit import AgentAudit, Audit
+    from regrax.agents.audit import AgentAudit, Audit
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class AuditLog:
 
     def run(self) -> None:
         """Read, audit, write, print."""
-        from regrax.audit import audit_log
+        from regrax.agents.audit import audit_log
         from regrax.cli._text import Bars
         from regrax.experiments import Progress
 
@@ -49,7 +49,7 @@ class AuditLog:
 
 
 def _print(audit: "Audit") -> None:
-    from regrax.audit import counted, verdicts
+    from regrax.agents.audit import counted, verdicts
 
     for agent in audit.agents[:MAX_PRINTED_AGENTS]:
         _print_agent(agent)
@@ -66,7 +66,7 @@ def _print(audit: "Audit") -> None:
 
 
 def _print_agent(agent: "AgentAudit") -> None:
-    from regrax.audit import counted, explored, shown
+    from regrax.agents.audit import counted, explored, shown
 
     played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
     about = f"{len(agent.actions)} actions, {agent.feedback} feedback"

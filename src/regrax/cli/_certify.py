@@ -96,7 +96,7 @@ class Certify:
         return print_table(("claim", "measured", "verdict"), rows, title)
 
     def _gradients(self, drawn: dict[str, Any]) -> Claims:
-        from regrax.certify import gradient_blocks
+        from regrax.paper.certify import gradient_blocks
 
         blocks = gradient_blocks(
             self.actions,
@@ -117,7 +117,7 @@ class Certify:
             }
 
     def _family(self) -> Claims:
-        from regrax.certify import family
+        from regrax.paper.certify import family
 
         along = family(self.actions, self.horizon, points=25)
         low, high, points = along.scanned
@@ -132,7 +132,7 @@ class Certify:
     def _curvature(self, drawn: dict[str, Any]) -> Claims:
         """The exact Hessian at k*, and for one layer a sampled one beside it."""
         from regrax import theory
-        from regrax.certify import sampled_curvature
+        from regrax.paper.certify import sampled_curvature
 
         found = theory.curvature(self.actions, self.horizon, architecture=self.architecture)
         text = (
@@ -149,14 +149,14 @@ class Certify:
             yield _claim(claim, text, sampled.holds)
 
     def _expectations(self, drawn: dict[str, Any]) -> Claims:
-        from regrax.certify import check_expectations
+        from regrax.paper.certify import check_expectations
 
         for i in check_expectations(self.actions, self.horizon, **drawn):
             yield _claim(i.statement, f"z = {i.z:.2f}", i.holds) | {"z": i.z}
 
 
 def _lemmas(key: Any) -> Claims:
-    from regrax.certify import check_lemmas
+    from regrax.paper.certify import check_lemmas
 
     for f in check_lemmas(key=key):
         worst = f"worst ratio {f.worst:.4g} at d = {f.actions}"

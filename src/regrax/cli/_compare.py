@@ -10,7 +10,7 @@ from regrax.cli._logs import LogOptions, interval
 from regrax.cli._text import number, print_json, print_table, say
 
 if TYPE_CHECKING:
-    from regrax.audit import Comparison
+    from regrax.agents.audit import Comparison
 
 FAILED = 1
 
@@ -42,7 +42,7 @@ class CompareLogs:
 
     def run(self) -> None:
         """Read, compare, write, print, and fail if that was asked for."""
-        from regrax.audit import compare_logs
+        from regrax.agents.audit import compare_logs
         from regrax.cli._text import Bars
         from regrax.experiments import Progress
 
@@ -70,7 +70,7 @@ class CompareLogs:
 
 
 def _print(comparison: "Comparison") -> None:
-    from regrax.audit import counted, shown
+    from regrax.agents.audit import counted, shown
 
     what = "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
     rows = []

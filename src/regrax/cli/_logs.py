@@ -34,7 +34,7 @@ class LogOptions:
 
     def read(self) -> dict[str, Any]:
         """The layout and the game, as `audit_log` takes them."""
-        from regrax.audit import layout_of, read_layout
+        from regrax.agents.audit import layout_of, read_layout
         from regrax.cli._text import read_game
 
         single = [entry.partition("=") for entry in self.fields]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regrax._settings import Folder
 from regrax.cli._text import print_json, print_table, say
-from regrax.experiments.paper import ReproduceConfig
+from regrax.paper import ReproduceConfig
 
 OUT = Folder(Path("out/reproduction"))
 
@@ -31,8 +31,7 @@ class Reproduce:
 
         from regrax._files import write_whole
         from regrax.cli._text import Bars
-        from regrax.experiments.paper import compare, reproduce
-        from regrax.show.report import paper_page
+        from regrax.paper import compare, paper_page, reproduce
 
         with Bars(hidden=self.json) as bars:
             found = reproduce(self.config, self.out, on_progress=bars.show)

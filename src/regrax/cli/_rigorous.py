@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from regrax.cli._text import print_json, print_table
 
 if TYPE_CHECKING:
-    from regrax.certify import Certificate, Enclosure
+    from regrax.paper.certify import Certificate, Enclosure
 
 
 def report(actions: int, horizon: int, claim: str | None, *, as_json: bool) -> None:
@@ -40,7 +40,7 @@ def check_rigorous(actions: int) -> None:
 
 def _proved(actions: int, horizon: int) -> tuple["Enclosure", list[list[Any]], dict[str, Any]]:
     """The step, and what else is proved: rows of the table, and JSON."""
-    from regrax.certify import rigorous_certificate, three_action_step
+    from regrax.paper.certify import rigorous_certificate, three_action_step
 
     if actions == 3:
         only = ["roots of L'", "k* is the only one within 0.1 %", "proved"]

@@ -51,7 +51,7 @@ def _check_file(path: Any = None, *_: Any, **__: Any) -> None:
 KNOWN = {
     "agent": Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function"),
     "checkpoint": LEARNERS["checkpoint"]._replace(check=_check_file),
-    "llm": Entry("regrax.llm:llm", "a local language model in a folder"),
+    "llm": Entry("regrax.agents.llm:llm", "a local language model in a folder"),
 }
 """What specs of the command line name besides."""
 

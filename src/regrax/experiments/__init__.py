@@ -1,5 +1,6 @@
 """Experiments: trainings, sweeps of them, tournaments, and the paper; each kept in a folder and continued."""
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from . import runs as runs, sweep as sweep, tournament as tournament
+from ._pool import Dask as Dask, Threads as Threads, run_all as run_all
+from ._progress import OnProgress as OnProgress, Progress as Progress, ignore as ignore
+from ._store import Kept as Kept, RunFolder as RunFolder, Store as Store

@@ -1,7 +1,3 @@
 """Numbers in, pictures and pages out."""
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["explorer", "plots", "report"]
-)
+from . import explorer as explorer, plots as plots, report as report

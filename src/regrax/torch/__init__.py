@@ -1,4 +1,4 @@
-r"""The losses on PyTorch tensors: the way into a training pipeline that is not JAX. Needs the extra `torch`.
+"""The losses on PyTorch tensors: the way into a training pipeline that is not JAX. Needs the extra `torch`.
 
 Policies and losses have shape `(..., T, d)`, rounds before actions, any batch in front; gradients flow to both. In
 value and gradient they equal `regrax.regret` and `regrax.training` to rounding.
@@ -17,6 +17,19 @@ not played counts nowhere, NaN included. Values are checked, except while a grap
     regret_loss(losses=losses, logits=model(losses)).backward()      # row t of the logits from losses 1..t-1
 """
 
-from regrax._extras import attach_extra
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError:
+    text = "regrax.torch needs torch, but it is not installed: pip install 'regrax[torch]'"
+    raise ModuleNotFoundError(text, name="torch") from None
 
-__getattr__, __dir__, __all__ = attach_extra(__name__, __file__, "torch", ("torch",))
+from ._losses import (
+    bandit_estimates as bandit_estimates,
+    external_regret as external_regret,
+    hindsight_loss as hindsight_loss,
+    internal_regret as internal_regret,
+    regret_loss as regret_loss,
+    swap_loss as swap_loss,
+    swap_matrix as swap_matrix,
+    swap_regret as swap_regret,
+)

@@ -1,5 +1,11 @@
 """Trainings: plain settings, a folder in which they run and can be continued, and their results."""
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from ._config import DEEP as DEEP, TrainConfig as TrainConfig
+from ._measure import (
+    Measured as Measured,
+    Trained as Trained,
+    load_trained as load_trained,
+    measure as measure,
+    save_trained as save_trained,
+)
+from ._train import train as train

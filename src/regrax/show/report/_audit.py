@@ -5,7 +5,7 @@ from dataclasses import astuple
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.audit import AgentAudit, Audit, Gaps, counted, explored, shown, verdicts
+from regrax.agents.audit import AgentAudit, Audit, Gaps, counted, explored, shown, verdicts
 from regrax.show.report._chart import Chart, Series, Style
 from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number

@@ -1,7 +1,7 @@
 """The page of a comparison: what it says first, then the agents over time, their differences and their verdicts."""
 
 from regrax import _checks as checks
-from regrax.audit import Comparison, counted, shown
+from regrax.agents.audit import Comparison, counted, shown
 from regrax.show.report._audit import interval, regret_series
 from regrax.show.report._chart import Chart
 from regrax.show.report._page import Section, Table, render

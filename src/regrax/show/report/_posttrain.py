@@ -8,7 +8,7 @@ from regrax.show.report._page import Section, Table, render
 from regrax.show.report._svg import number
 
 if TYPE_CHECKING:
-    from regrax.llm import Comparison, Player, Setting
+    from regrax.agents.llm import Comparison, Player, Setting
 
 
 BASELINES: dict[str, dict[str, Any]] = {

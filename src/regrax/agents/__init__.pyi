@@ -1,9 +1,0 @@
-"""The names of `regrax.agents`, each loaded on first use."""
-
-from ._chat import ChatAgent as ChatAgent
-from ._episodes import play_episodes as play_episodes
-from ._expression import Expression as Expression
-from ._functions import FunctionAgent as FunctionAgent
-from ._outside_agent import outside_agent as outside_agent
-from ._parsers import PARSERS as PARSERS, AnswerReader as AnswerReader
-from ._prompts import PROMPT as PROMPT

@@ -1,0 +1,267 @@
+"""The page of the reproduction: pictures first, the long table last; what it claims follows from the numbers."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from regrax import _checks as checks
+from regrax.paper._compare import MEASURES, SYSTEMS, Line, compare, measures, spread
+from regrax.paper._depth import Depth
+from regrax.paper._equilibrium import Equilibrium
+from regrax.paper._generalization import Generalization
+from regrax.paper._reproduce import Reproduction
+from regrax.paper._step_size import Steps
+from regrax.show.report._chart import Chart, Series, Ternary
+from regrax.show.report._page import Section, Table, read, render
+
+ROUNDING = 1e-9
+POLICIES = {
+    "uniform": "uniform play",
+    "hedge": "Hedge at k*",
+    "optimal": "best possible policy",
+    "linear": "1 layer",
+    "transformer-2": "2 layers",
+    "transformer-4": "4 layers",
+    "transformer-2-hindsight": "2 layers, hindsight loss",
+    "transformer-4-hindsight": "4 layers, hindsight loss",
+}
+
+
+def paper_page(reproduction: Reproduction) -> str:
+    """The self-contained HTML page."""
+    checks.instance("reproduction", reproduction, Reproduction, "what reproduce returns")
+    d, T = reproduction.config.actions, reproduction.config.horizon
+    lead = [
+        "Single-layer linear attention, trained with nothing but the square of its regret, becomes smoothed fictitious "
+        "play; trained with swap regret through a fixed point, it becomes Blum-Mansour. Played against itself it "
+        "approaches coarse correlated and correlated equilibrium. This page repeats the experiments of Park and "
+        f"Ozdaglar with {d} actions and {T} rounds and sets them beside exact theory.",
+    ]
+    if reproduction.config.quick:
+        lead.append("This is the quick run: fewer samples and shorter training, the same story.")
+    if not reproduction.config.is_the_papers:
+        lead.append("The paper reports numbers for three actions and twenty rounds only.")
+    versions = ", ".join(f"{name} {number}" for name, number in reproduction.versions.items())
+    sections = [*_sections(reproduction), _numbers(compare(reproduction))]
+    return render("Regret-trained attention, reproduced", lead, sections, f"Made with {versions}.")
+
+
+def _numbers(lines: Sequence[Line]) -> Section:
+    text = ["± is one standard deviation over three seeds, or over the nine pairs of them."]
+    table = Table(("quantity", "paper", "here", "exact", "verdict"), lines)
+    return Section("numbers", "Every number", text, tables=[table])
+
+
+def _sections(reproduction: Reproduction) -> Iterator[Section]:
+    config = reproduction.config
+    if reproduction.step_size:
+        yield _step_size(reproduction.step_size)
+    yield from map(_depth, reproduction.depth)
+    for one in reproduction.equilibrium:
+        yield from [_cce(one, config.actions, config.horizon)] if config.has("cce") else []
+        yield from [_ce(one, config.actions)] if config.has("ce") else []
+    if reproduction.table_one:
+        yield _systems(reproduction)
+    if config.has("matching"):
+        yield _matching(reproduction)
+    if reproduction.generalization:
+        yield _generalization(reproduction.generalization)
+
+
+def _step_size(points: Sequence[Steps]) -> Section:
+    heads = {"single": "Single softmax head", "swap": "Swap architecture"}
+    parts = {name: [s for s in points if s.cell.architecture == name] for name in heads}
+    single, swap = (np.mean([s.spread / s.exact for s in part]) for part in parts.values())
+    runs = points[0].cell
+    text = [
+        f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
+        "times, and shows the mean with a band of one standard deviation. Points and bars below are the same "
+        f"experiment, {runs.runs} times; the lines are not fitted: they are the exact step.",
+        f"Both architectures share one exact curve. A run of the swap objective scatters by {swap:.0%} of the step, "
+        f"one of the single head by {single:.0%}, in the mean over the sizes: there the regrets of d heads are added "
+        "before squaring.",
+    ]
+    panels = [_panel(part, name, heads[name]) for name, part in parts.items()]
+    return Section("step-size", "The stationary step size", text, panels)
+
+
+def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
+    series = []
+    for color, d in enumerate(sorted({one.cell.actions for one in points})):
+        mine = [one for one in points if one.cell.actions == d]
+        rounds = [one.cell.horizon for one in mine]
+        series.append(Series(f"d = {d}, exact", rounds, [one.exact for one in mine], color=color))
+        means, bars = [one.mean for one in mine], [one.spread for one in mine]
+        series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
+    caption = "Points: mean of the Monte Carlo estimates, bars: one standard deviation of a run."
+    return Chart(f"step-{architecture}", title, "horizon T", "k*", series, True, True, caption)
+
+
+def _matching(reproduction: Reproduction) -> Section:
+    text = [
+        "The model starts from random parameters and sees nothing but the squared regret of its own play: no "
+        "trajectories of an algorithm, no constraint on its matrices. Afterwards one number, the step of "
+        "softmax(-k S), is fitted to its policies on 4,096 fresh sequences.",
+        "The hindsight loss, beside it, sees only which action turned out best; its expected gradient is the "
+        "same. The full form trains V, K, Q and all biases.",
+    ]
+    labels = {
+        "linear": "regret loss",
+        "linear-hindsight": "hindsight loss",
+        "full": "regret loss, full form",
+    }
+    kinds = {
+        label: measures(reproduction.measured[name], reproduction.config.actions)
+        for name, label in labels.items()
+        if name in reproduction.measured
+    }
+    rows = [
+        (label, *(spread(numbers[name], digits) for numbers in kinds.values()))
+        for name, (label, digits) in MEASURES.items()
+    ]
+    table = Table(("measure", *kinds), rows)
+    title = "One layer becomes smoothed fictitious play"
+    return Section("matching", title, text, tables=[table])
+
+
+def _depth(result: Depth) -> Section:
+    deep = result.policies["transformer-4"]
+    hedge, optimal = float(np.mean(deep.to_hedge)), float(np.mean(deep.to_optimal))
+    near = "best possible policy" if optimal < hedge else "Hedge at k*"
+    last = {name: one.regret[0][-1] for name, one in result.policies.items()}
+    less = "less" if last["hedge"] < last["optimal"] else "more"
+    text = [
+        "Two- and four-layer transformers, trained on mean-zero Gaussian losses only, meet sequences in which every "
+        "action has a mean of its own. Hedge at the stationary step and the best possible policy for the training "
+        "distribution are drawn for scale.",
+        "Which algorithm does depth approach? On fresh Gaussian sequences four layers end at a total variation of "
+        f"{optimal:.4f} from the best possible policy and {hedge:.4f} from Hedge at k*: nearer to the {near}.",
+        f"On the biased losses themselves Hedge at its fixed step has {less} regret ({last['hedge']:.3f}) than the "
+        f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
+    ]
+    columns = ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible")
+    rows = [
+        (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
+        for name, one in result.policies.items()
+    ]
+    return Section("depth", "What depth adds", text, [_regrets(result)], [Table(columns, rows)])
+
+
+def _regrets(result: Depth) -> Chart:
+    shown = ("uniform", "hedge", "optimal", "transformer-2", "transformer-4")
+    found = {POLICIES[name]: np.array(result.policies[name].regret) for name in shown}
+    series = _means({n: rows / np.arange(1, rows.shape[1] + 1) for n, rows in found.items()})
+    caption = "Mean over test sequences; bands are one standard error over three seeds."
+    title = "Regret per round on biased losses"
+    return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
+
+
+def _means(found: dict[str, np.ndarray]) -> list[Series]:
+    """Of every label the mean of several curves with a band of its standard error; a single one is dashed."""
+    series = []
+    for color, (label, curves) in enumerate(found.items()):
+        error = curves.std(0, ddof=1) / len(curves) ** 0.5 if len(curves) > 1 else None
+        rounds, style = range(1, curves.shape[1] + 1), "dashed" if error is None else "line"
+        series.append(Series(label, rounds, curves.mean(0), error, style, color))
+    return series
+
+
+def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
+    slopes = {name: _slope(result.horizons, gaps) for name, gaps in result.long.items()}
+    text = [
+        f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
+        f"{result.game}. The CCE gap is the most a player could gain by one fixed action against the time-averaged "
+        "joint play.",
+        f"With the step taken for each horizon the CCE gap of Hedge falls like T to the power {slopes['cce']:.2f}, and "
+        f"the CE gap of Blum-Mansour like {slopes['ce']:.2f}; the corollary says -1/2. With the step of horizon "
+        f"{horizon} the powers are {slopes['cce_fixed']:.2f} and {slopes['ce_fixed']:.2f}. The two players' steps "
+        "differ by one part in a billion there: exact copies would play alike for ever and find the equilibrium at "
+        "any step, and the least difference between them grows.",
+    ]
+    shown = ("linear", "transformer-2", "transformer-4", "hedge", "uniform")
+    gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
+    figures = [gaps, _horizons(result, actions, horizon)]
+    return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
+
+
+def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
+    known = np.asarray(gaps) > 0
+    rounds, values = np.asarray(horizons)[known], np.asarray(gaps)[known]
+    return float(np.polyfit(np.log(rounds), np.log(values), 1)[0]) if known.sum() > 1 else 0.0
+
+
+def _ce(result: Equilibrium, actions: int) -> Section:
+    text = [
+        "The swap architecture is trained on Gaussian blocks of full scale; in play a head's losses are scaled by the "
+        f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
+        "the fixed point on real play (closed loop) need no such step.",
+    ]
+    shown = {
+        "calibrated": "learned heads, calibrated",
+        "uncalibrated": "uncalibrated",
+        "closed": "closed loop",
+        "blum_mansour": "Blum-Mansour, classical step",
+        "uniform": "uniform play",
+    }
+    figures: list[Chart | Ternary] = [_gaps(result, "ce", shown)]
+    if actions == 3:
+        corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(result.path)}
+        caption = "The cross is the equilibrium (3, 2, 1)/6; both players use step 0.3."
+        title = "Blum-Mansour spirals into the equilibrium"
+        figures.append(Ternary("simplex", title, corners, path, (1 / 2, 1 / 3, 1 / 6), caption))
+    title = "Swap-regret training approaches correlated equilibrium"
+    return Section("ce", title, text, figures)
+
+
+def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
+    found = {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
+    series = _means(found)
+    caption = "Mean over the nine ordered pairs of three checkpoints; bands are one standard error."
+    name = kind.upper()
+    return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
+
+
+def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
+    learners = {"cce": "CCE, Hedge at", "ce": f"CE, Blum-Mansour at {actions}"}
+    series = []
+    for at, suffix in (("T", ""), (horizon, "_fixed")):
+        style = "dashed" if suffix else "line"
+        for color, (gap, learner) in enumerate(learners.items()):
+            label, values = f"{learner} k*({actions}, {at})", result.long[gap + suffix]
+            series.append(Series(label, result.horizons, values, None, style, color))
+    title = "Gaps at longer horizons"
+    return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
+
+
+def _systems(reproduction: Reproduction) -> Section:
+    text = [
+        "At the stationary parameters the forward pass of each system is an algorithm with a name. The last column is "
+        "the largest difference between the two over random sequences, in double precision.",
+    ]
+    (systems,), rows = reproduction.table_one, []
+    for name, (operator, algorithm, _) in SYSTEMS.items():
+        steps = [one.step_size for one in reproduction.measured[name]]
+        exact, gap = f"{systems.steps[name]:.7f}", systems.differences[name]
+        same = "yes" if gap < ROUNDING else "no"
+        rows.append((operator, algorithm, spread(steps, 5), exact, same, f"{gap:.1e}"))
+    columns = ("operator", "algorithm", "step found by training", "step by theory")
+    table = Table((*columns, "same policies", "largest difference"), rows)
+    title = "Three systems, three algorithms"
+    return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
+
+
+def _generalization(results: Sequence[Generalization]) -> Section:
+    text = [
+        "Mean regret after T rounds, lower is better, the best of each column marked with a star. Trained models are "
+        "the first seed of each kind; transformers are not made for other horizons than that of their training.",
+    ]
+    title = "Losses and horizons nobody was trained on"
+    return Section("generalization", title, text, tables=[_table(one) for one in results])
+
+
+def _table(result: Generalization) -> Table:
+    values = np.array([list(row.values()) for row in result.regret.values()])
+    stars = np.where(np.isclose(values, values.min(0), rtol=1e-3, atol=5e-3), " *", "")
+    cells = [map("{:.2f}{}".format, *row) for row in zip(values, stars, strict=True)]
+    rows = [(name, *row) for name, row in zip(result.regret, cells, strict=True)]
+    return Table((f"T = {result.rounds}", *next(iter(result.regret.values()))), rows)

@@ -1,1 +1,0 @@
-from . import explorer as explorer, plots as plots, report as report

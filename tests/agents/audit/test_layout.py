@@ -1,0 +1,302 @@
+"""Logs as other harnesses write them: field maps, chat messages, rows per episode, and games that tell the losses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from regrax.agents.audit import Layout, audit_log, layout_of, read_layout
+from regrax.agents.audit._formats import MAX_RECORD_BYTES
+from regrax.agents.audit._log import read_log
+from regrax.cli import main
+from regrax.games import matching_pennies, rock_paper_scissors
+from regrax.learners import Exp3
+from regrax.regret import external_regret
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+RPS = ("rock", "paper", "scissors")
+
+
+def write(path, rows):
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+    return path
+
+
+def chat(*answers):
+    asked = {"role": "user", "content": "?"}
+    said = [[asked, {"role": "assistant", "content": answer}] for answer in answers]
+    return [message for pair in said for message in pair]
+
+
+def test_a_field_map_from_toml_or_options_is_the_same_as_renamed_fields(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    plain = [
+        {"episode": e, "round": t, "action": int(rng.integers(2)), "losses": rng.random(2).tolist()}
+        for e in range(6) for t in range(1, 9)
+    ]  # fmt: skip
+    foreign = [
+        {"game_id": f"g{r['episode']}", "info": {"turn": r["round"]}, "move": r["action"], "cost": r["losses"]}
+        for r in plain
+    ]  # fmt: skip
+    first, second = write(tmp_path / "a.jsonl", plain), write(tmp_path / "b.jsonl", foreign)
+    (tmp_path / "map.toml").write_text(
+        '[fields]\nepisode = "game_id"\nround = "info.turn"\naction = "nothing"\n'
+    )
+    options = ["--fields", "action=move", "losses=cost", "--layout", str(tmp_path / "map.toml")]
+    main(["audit", str(first), "--json"])
+    main(["audit", str(second), *options, "--json"])
+    one, other = map(json.loads, capsys.readouterr().out.splitlines())
+    assert one["agents"] == other["agents"]
+
+
+def test_answers_in_chat_messages_are_read_by_the_chain(tmp_path):
+    rows = [
+        {"id": 1, "chat": chat("Rock!", "<think>paper?</think> scissors"), "cost": [[0, 1, 2], [1, 0, 2]]},
+        {"id": 2, "chat": chat("I will not.", '{"action": 2}'), "cost": [[0, 1, 2], [1, 0, 2]]},
+    ]  # fmt: skip
+    layout = Layout({"episode": "id", "losses": "cost"}, messages="chat", actions=RPS)
+    log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
+    assert list(log.bad) == [
+        ("2", "the answer is read by none of think, regex, json, name, number")
+    ]
+    assert log.answers["agent"] == {"name": 1, "think+name": 1, "json": 1}
+    played = np.concatenate(
+        [*log.buffer.pieces(("agent", "1"), 9), *log.buffer.pieces(("agent", "2"), 9)]
+    )
+    assert played[:, :4].tolist() == [[1, 1, 0, 0], [2, 0, 0, 1], [2, 0, 0, 1]]
+    audit = audit_log(tmp_path / "log.jsonl", layout=layout)
+    assert audit.agents[0].answers == {"name": 1, "think+name": 1, "json": 1}
+
+
+def test_a_row_per_episode_by_columns_or_by_a_list_of_rounds(tmp_path):
+    columns = [{"episode": "e", "action": [0, 1, 1], "losses": [[0, 1], [1, 0], [2, 0]]}] * 2
+    rounds = [
+        {"episode": "e", "turns": [{"a": 0, "losses": [0, 1]}, {"a": 1, "losses": [1, 0]}, {"a": 1, "losses": [2, 0]}]}
+    ] * 2  # fmt: skip
+    for rows, layout in ((columns, Layout()), (rounds, Layout({"action": "a"}, rows="turns"))):
+        log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
+        assert (log.rows, log.bad.count) == (6, 0)
+        assert log.episodes["agent"] == [("agent", "e"), ("agent", "e#2")]  # the same name again
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_game_tells_every_actions_loss_from_what_the_players_did(tmp_path, together):
+    game, rng = rock_paper_scissors(), np.random.default_rng(1)
+    plays = rng.integers(3, size=(5, 20, 2))
+    rows = [
+        {"episode": e, "round": t + 1, "agent": game.players[n], "action": RPS[plays[e, t, n]], "payoff": 0.0}
+        for e, t, n in np.ndindex(5, 20, 2)
+    ]  # fmt: skip
+    if not together:
+        rows.sort(key=lambda row: row["agent"])
+    audit = audit_log(write(tmp_path / "log.jsonl", rows), game=game)
+    for n, agent in enumerate(audit.agents):
+        assert (agent.feedback, agent.actions) == ("full", RPS)
+        losses = -np.moveaxis(game.payoffs[n], n, 0)[:, plays[..., 1 - n]]
+        exact = [external_regret(np.eye(3)[plays[e, :, n]], losses[:, e].T) for e in range(5)]
+        assert agent.regret["external"].total == pytest.approx(np.mean(exact))
+    assert audit.gaps is not None
+
+
+def test_a_row_may_tell_the_others_actions_itself(tmp_path, capsys):
+    rows = [
+        {"model": "m", "mine": "I say heads", "theirs": t} for t in ("tails", "heads", 1, ["tails"])
+    ]
+    fields = [
+        "--fields",
+        "agent=model",
+        "action=mine",
+        "others=theirs",
+        "--game",
+        "matching-pennies",
+    ]
+    main(["audit", str(write(tmp_path / "log.jsonl", rows)), *fields, "--json"])
+    (agent,) = json.loads(capsys.readouterr().out)["agents"]
+    assert (agent["agent"], agent["loss"]["total"]) == ("m", -1 + 3)
+    assert agent["regret"]["external"]["total"] == 4
+
+
+def test_textarenas_records(tmp_path):
+    logs = [[-1, "Welcome"], [0, "[rock]"], [1, "[banana]"], [-1, "invalid"], [1, "I play [paper]"], [0, "r"],
+            [0, "[rock]"], [1, "[scissors]"]]  # fmt: skip
+    record = {"logs": logs, "rewards": {"0": -1, "1": 1}}
+    path = write(tmp_path / "log.jsonl", [record] * 3)
+    audit = audit_log(path, layout=Layout(format="textarena"), game=rock_paper_scissors())
+    assert [agent.agent for agent in audit.agents] == ["0", "1"]
+    assert [agent.loss.total for agent in audit.agents] == [0, 0]  # a loss, then a win
+    assert audit.agents[0].episodes == 3
+    assert audit.bad_rows == 6
+    alone = audit_log(path, layout=Layout(format="textarena", actions=RPS)).agents
+    assert [agent.feedback for agent in alone] == ["received"] * 2
+
+
+def test_verifiers_records(tmp_path):
+    rows = [
+        {"example_id": e, "prompt": chat("old")[:1], "completion": chat("heads", "tails"), "reward": 1.0, "info": {}}
+        for e in (0, 0, 1)
+    ]  # fmt: skip
+    layout = Layout(format="verifiers", actions=("heads", "tails"))
+    (agent,) = audit_log(write(tmp_path / "log.jsonl", rows), layout=layout).agents
+    assert (agent.episodes, agent.rounds, agent.loss.total) == (3, 6, -1.0)
+    assert agent.fractions == {"heads": 0.5, "tails": 0.5}
+    assert agent.exploration is None  # one reward for all rounds says nothing of any of them
+    assert "losses are the same in every round of an episode" in agent.notes
+
+
+def test_without_propensities_what_can_be_said_is_said(tmp_path, capsys):
+    rng = np.random.default_rng(2)
+    rows = []
+    for e in range(20):
+        for t in range(10):
+            action = "good" if t == 0 else "bad"  # found and left
+            rows.append(
+                {
+                    "episode": e,
+                    "action": action,
+                    "payoff": float(action == "good") + 0.1 * rng.random(),
+                }
+            )
+    path = write(tmp_path / "log.jsonl", rows)
+    (agent,) = audit_log(path).agents
+    assert (agent.feedback, agent.regret) == ("received", {})
+    assert agent.fractions == {"good": 0.1, "bad": 0.9}
+    assert agent.exploration["suffix_failure"] == 1
+    assert agent.exploration["minimum_fraction"] == pytest.approx(0.2)
+    assert agent.loss.low < agent.loss.total < agent.loss.high
+    assert "give the losses of every action, the propensity" in agent.learning.words
+    main(["audit", str(path), "--html", str(tmp_path / "page.html")])
+    assert "played: bad 90.0%, good 10.0%" in capsys.readouterr().out
+    assert "Played: good 10.0%, bad 90.0%." in (tmp_path / "page.html").read_text()
+
+
+def test_a_log_of_play_audited_with_its_game_is_the_same(tmp_path, capsys):
+    path = tmp_path / "log.jsonl"
+    learners = ["--learners", "exp3(0.2)", "--rounds", "30", "--seed", "3", "--log", str(path)]
+    main(["play", "rock-paper-scissors", *learners])
+    one, other = audit_log(path), audit_log(path, game=rock_paper_scissors())
+    for mine, theirs in zip(one.agents, other.agents, strict=True):
+        assert mine.regret["swap"].total == pytest.approx(theirs.regret["swap"].total)
+    assert str(Exp3(0.2)) == "exp3(0.2)"
+    capsys.readouterr()
+
+
+GAME = [
+    ({"agent": "x", "action": "heads"}, "player (or agent) must be one of"),
+    ({"agent": 0, "action": 2}, "action must be from 0 to 1, got 2"),
+    ({"agent": 0, "policy": [0.5, 0.5]}, "must give the action that was played"),
+    ({"agent": 0, "action": "no"}, "read by none of"),
+    ({"agent": 0, "action": 0, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
+    ({"agent": 0, "action": 0, "others": [0, 1]}, "others must have 1 actions, got 2"),
+    ({"agent": 0, "action": 0, "others": "[0.5, 0.5]"}, "others must be actions"),
+    ({"agent": 0, "action": 0, "round": 1}, "its round must have an action of every player, got 1 of 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "reason"), GAME)
+def test_rows_that_a_game_cannot_use_have_their_reason(tmp_path, row, reason):
+    log = read_log(write(tmp_path / "log.jsonl", [row]), game=matching_pennies())
+    ((_, why),) = log.bad
+    assert reason in why
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        ("[1]", "a record must be object, got int"),
+        ("{", "not JSON"),
+        ('"text"', "a record must be object"),
+        (json.dumps({"turns": 3}), "turns must be a list of rounds, got 3"),
+        ('{"turns": "' + "x" * MAX_RECORD_BYTES + '"}', f"longer than {MAX_RECORD_BYTES:,} bytes"),
+    ],
+)
+def test_records_that_are_none_have_their_reason(tmp_path, record, reason):
+    log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout(rows="turns"))
+    ((_, why),) = log.bad
+    assert reason in why or "a row must be object" in why
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("fields = 3", "fields of .* must be a table of texts, got 3"),
+        ("[fields]\nepisode = 3", "fields of .* must be a table of texts"),
+        ("[fields]\ncolour = 'x'", "fields must be some of episode, .*, got 'colour'"),
+        ("colour = 'x'", "may set fields, rows, messages, .*, got 'colour'"),
+        ("format = 'x'", "format must be one of textarena, verifiers, got 'x'"),
+        ("= 3", "must be TOML"),
+        ("a = " + "[" * 5000, "must be TOML"),
+        ("actions = ['a', 3]", "actions of .* must be a list of texts"),
+        ("#" * (1 << 21), "must have at most 1,048,576 bytes"),
+    ],
+)
+def test_bad_layouts_teach(tmp_path, text, message):
+    (tmp_path / "map.toml").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_layout(tmp_path / "map.toml")
+
+
+def test_bad_options_teach(tmp_path, capsys):
+    path = write(tmp_path / "log.jsonl", [{"action": 0, "losses": [0, 1]}])
+    for options, message in (
+        (["--fields", "episode"], "--fields must be name=path, got episode"),
+        (
+            ["--parsers", "tea"],
+            "parsers must be some of think, regex, json, name, number, got 'tea'",
+        ),
+        (["--regex", "("], "regex must be a regular expression"),
+        (["--game", "no-such-game"], "unknown game"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(["audit", str(path), *options])
+        assert stopped.value.code == 2
+        assert message in capsys.readouterr().err
+    with pytest.raises(ValueError, match="a layout may set"):
+        layout_of({"x": 1})
+
+
+def test_hostile_records_never_crash(tmp_path):
+    rng, path = np.random.default_rng(3), tmp_path / "log.jsonl"
+    values = [None, 0, 1, -1, 1.5, 1e308, "", "heads", "0", [], [1], {}, {"role": "assistant"}, [[0, "heads"]], True,
+              chat("heads", "1"), ["heads", "tails"], {"0": 1}, "\ud800", 10**25]  # fmt: skip
+    names = ["episode", "agent", "round", "action", "payoff", "losses", "others", "player", "chat", "turns", "logs",
+             "rewards", "policy", "example_id", "completion"]  # fmt: skip
+    layouts = [Layout(format="textarena", actions=("heads", "tails")), Layout(format="verifiers"), Layout(),
+               Layout(rows="turns"), Layout(messages="chat", actions=("heads", "tails"))]  # fmt: skip
+    for _ in range(600):
+        rows = [
+            {
+                names[rng.integers(len(names))]: values[rng.integers(len(values))]
+                for _ in range(rng.integers(1, 7))
+            }
+            for _ in range(4)
+        ]
+        layout = layouts[rng.integers(len(layouts))]
+        read_log(write(path, rows), layout=layout, game=[None, matching_pennies()][rng.integers(2)])
+
+
+def test_what_is_too_large_to_hold_for_every_round_is_no_vector_of_actions(tmp_path):
+    many = 20_000
+    record = {"action": [0] * many, "loss": [1.0] * many, "losses": [0.0] * (many - 1)}
+    log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout())
+    assert (log.rows, log.bad.count) == (many, 0)
+    square = {"action": [0, 1], "losses": [0.0, 1.0]}  # as many rounds as actions
+    log = read_log(write(tmp_path / "log.jsonl", [square]), layout=Layout())
+    assert (log.rows, log.bad.count) == (2, 0)
+
+
+def test_long_lines_are_held_a_few_at_a_time(tmp_path, monkeypatch):
+    from regrax.agents.audit._formats import read_rows
+
+    monkeypatch.setattr("regrax.agents.audit._formats.MAX_CHUNK_BYTES", 1 << 16)
+    path = write(tmp_path / "log.jsonl", [{"action": "x" * 10_000}] * 100)
+    assert [len(rows) for rows, _ in read_rows(path, Layout())] == [16] * 6 + [4]
+
+
+def test_rounds_that_wait_for_other_players_are_limited(tmp_path, monkeypatch):
+    monkeypatch.setattr("regrax.agents.audit._resolve.MAX_WAITING_ROUNDS", 3)
+    rows = [{"agent": n, "round": t, "action": 0} for n in (0, 1) for t in range(1, 6)]
+    log = read_log(write(tmp_path / "log.jsonl", rows), game=matching_pennies())
+    assert log.rows == 6
+    assert "at most 3 rounds may wait" in next(
+        why for lines, why in log.bad if lines.startswith("4")
+    )

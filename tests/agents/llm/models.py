@@ -1,0 +1,79 @@
+"""Tiny models and tokenizers made in the tests: four architectures, words and byte pairs."""
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
+transformers = pytest.importorskip("transformers", reason="the extra `llm` is not installed")
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+from tokenizers.trainers import BpeTrainer
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from regrax.agents.llm import Task, scenario
+
+TINY_SIZES = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+    "head_dim": 8,
+    "max_position_embeddings": 2048,
+}
+CONFIGS = {
+    "llama": ("LlamaConfig", TINY_SIZES),
+    "qwen3": ("Qwen3Config", {**TINY_SIZES, "tie_word_embeddings": True}),
+    "gpt2": ("GPT2Config", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}),
+    "gemma": ("GemmaConfig", TINY_SIZES),
+    "gemma2": (
+        "Gemma2Config",
+        {
+            **TINY_SIZES,
+            "sliding_window": 16,
+            "final_logit_softcapping": 0.5,
+            "query_pre_attn_scalar": 8,
+        },
+    ),
+    "mistral": ("MistralConfig", {**TINY_SIZES, "sliding_window": 24}),
+}
+CHAT = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def byte_pairs(size=400):
+    """A BPE tokenizer trained on the scenarios' own words: numbers and most names have several tokens."""
+    texts = [scenario(n).opening_text() for n in ("clinic", "ads", "routes")] + ["0.5 -1.2 3.4"] * 3
+    inner = Tokenizer(BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    special = ["<pad>", "<|user|>", "<|assistant|>", "<|end|>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = BpeTrainer(
+        vocab_size=size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    inner.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", eos_token="<|end|>"
+    )
+    tokenizer.chat_template = CHAT
+    return tokenizer
+
+
+def tiny(kind, tokenizer, dtype=torch.float64, seed=0, **more):
+    """A model of this architecture with random parameters, large enough that its policies are not uniform."""
+    name, fields = CONFIGS[kind]
+    config = getattr(transformers, name)(
+        vocab_size=len(tokenizer), **{**fields, **more}, bos_token_id=None, eos_token_id=None
+    )
+    torch.manual_seed(seed)
+    model = AutoModelForCausalLM.from_config(config).to(dtype).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(8)
+    return model
+
+
+LONG_NAMES = Task(("take the bridge", "take the tunnel", "stay at home"), 4, decimals=2)

@@ -1,0 +1,177 @@
+"""Policies in one forward pass equal the model's own logits, and round-by-round play with a cache."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
+pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
+
+from tests.llm.models import CONFIGS, LONG_NAMES, byte_pairs, tiny
+
+from regrax.agents.llm import (
+    LanguageLearner,
+    Task,
+    draw_losses,
+    policies,
+    scenario,
+    scratch_model,
+    scratch_task,
+    scratch_tokenizer,
+)
+from regrax.learners import rollout
+from regrax.torch import hindsight_loss, regret_loss, swap_loss
+
+ROUNDING = 1e-6  # norms and attention compute in float32 inside, whatever the model is in
+
+TASKS = {
+    "letters": Task(3, 4),
+    "long names": LONG_NAMES,
+    "chat": scenario("routes", 3, chat=True),
+}
+PAIRS = [
+    *((kind, which) for kind in CONFIGS for which in ("long names", "chat")),
+    ("llama", "letters"),
+    ("gemma2", "letters"),
+]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return byte_pairs()
+
+
+def by_hand(model, tokenizer, task, losses):
+    """The same policies from whole texts and the model's full logits, a forward pass per answer and round."""
+    found = np.zeros(losses.shape)
+    for i, rows in enumerate(losses):
+        for t in range(len(rows)):
+            found[i, t] = one_by_hand(model, tokenizer, task, rows[:t], t)
+    return found
+
+
+def one_by_hand(model, tokenizer, task, past, t):
+    def encode(text):
+        return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    before = "<|user|>" if task.chat else ""
+    context = encode(before + task.opening_text())
+    for s, row in enumerate(past):
+        context += encode(task.ask_text(s)) + encode(task.tell_text(s, row))
+    context += encode(task.ask_text(t)) + (encode("<|end|><|assistant|>") if task.chat else [])
+    texts = [task.answer_text(j) for j in range(task.d)]
+    names = [encode(text.lstrip() if task.chat else text) for text in texts]
+    result = np.ones(task.d)
+    for j, name in enumerate(names):
+        for n, token in enumerate(name):
+            open_tokens = sorted({o[n] for o in names if o[:n] == name[:n]})
+            with torch.no_grad():
+                logits = model(input_ids=torch.tensor([context + name[:n]])).logits[0, -1]
+            allowed = torch.softmax(logits[open_tokens].double(), 0)
+            result[j] *= allowed[open_tokens.index(token)].item()
+    return result
+
+
+@pytest.mark.parametrize(("kind", "which"), PAIRS)
+def test_one_pass_is_the_models_own_logits(kind, which, tokenizer):
+    task, model = TASKS[which], tiny(kind, tokenizer)
+    losses = draw_losses(task, 1, seed=0)
+    found = policies(model, tokenizer, task, losses)
+    expected = by_hand(model, tokenizer, task, losses)
+    np.testing.assert_allclose(found.detach().numpy(), expected, atol=ROUNDING)
+    assert expected.std() > 0.01  # not all alike: something is compared
+
+
+@pytest.mark.parametrize(("kind", "which"), PAIRS)
+def test_cached_play_round_by_round_is_the_one_pass(x64, kind, which, tokenizer):
+    task, model = TASKS[which], tiny(kind, tokenizer)
+    losses = draw_losses(task, 1, seed=1)
+    played = rollout(LanguageLearner(model, tokenizer, task), losses[0])
+    found = policies(model, tokenizer, task, losses)[0].detach().numpy()
+    np.testing.assert_allclose(played, found, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma2"])
+@pytest.mark.parametrize("which", ["letters", "long names"])
+def test_padding_and_lengths_change_nothing(kind, which, tokenizer):
+    task, model = TASKS[which], tiny(kind, tokenizer)
+    losses = draw_losses(task, 5, seed=2) * 10.0 ** np.arange(5)[:, None, None]  # unequal texts
+    mask = np.arange(task.rounds) < np.array([4, 1, 3, 2, 4])[:, None]
+    alone = [
+        policies(model, tokenizer, task, losses[i : i + 1, : m.sum()])[0]
+        for i, m in enumerate(mask)
+    ]
+    for side in ("right", "left"):
+        found = policies(model, tokenizer, task, losses, mask=mask, padding=side)
+        for i, own in enumerate(alone):
+            np.testing.assert_allclose(found[i, : len(own)].detach(), own.detach(), atol=ROUNDING)
+            assert (found[i, len(own) :] == 1 / 3).all()
+
+
+def test_a_policy_sees_only_the_past(tokenizer):
+    model, task = tiny("llama", tokenizer), TASKS["long names"]
+    losses = draw_losses(task, 1, seed=3)
+    changed = losses.copy()
+    changed[0, 2:] += 1
+    first, second = (policies(model, tokenizer, task, one)[0].detach() for one in (losses, changed))
+    np.testing.assert_allclose(first[:3], second[:3], atol=ROUNDING)
+    assert (first[3] - second[3]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("loss", [regret_loss, swap_loss, hindsight_loss])
+@pytest.mark.parametrize(
+    ("kind", "step", "relative"),
+    [("gpt2", 1e-6, 1e-5), ("gemma2", 1e-3, 0.02)],  # the second computes in float32 inside
+)
+def test_gradients_equal_finite_differences(kind, step, relative, loss, tokenizer):
+    model, task = tiny(kind, tokenizer), TASKS["long names"]
+    losses = torch.as_tensor(draw_losses(task, 2, seed=4))
+    parameters = dict(model.named_parameters())
+    loss(policies(model, tokenizer, task, losses), losses).backward()
+    generator = torch.Generator().manual_seed(0)
+    for name in list(parameters)[:: max(1, len(parameters) // 5)]:
+        parameter = parameters[name]
+        way = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        slope = (parameter.grad * way).sum().item()
+        ends = []
+        for sign in (1, -1):
+            with torch.no_grad():
+                parameter.add_(sign * step * way)
+                ends.append(loss(policies(model, tokenizer, task, losses), losses).item())
+                parameter.sub_(sign * step * way)
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=relative, abs=step)
+
+
+def test_no_tensor_of_all_logits_is_made(tokenizer):
+    model, task = tiny("llama", tokenizer), TASKS["letters"]
+    sizes = []
+    hook = model.get_output_embeddings().register_forward_hook(
+        lambda _, __, output: sizes.append(output.shape[-1])
+    )
+    policies(model, tokenizer, task, draw_losses(task, 2, seed=0))
+    hook.remove()
+    assert sizes == [3]
+    assert model.lm_head.weight.shape[0] == len(tokenizer)  # and it is itself again
+
+
+def test_answers_are_read_where_the_transcript_holds_them(tokenizer):
+    task, model = scenario("ads", 3, feedback="bandit"), tiny("llama", tokenizer)
+    losses, actions = draw_losses(task, 2, seed=5), np.array([[0, 1, 2], [2, 2, 0]])
+    found = policies(model, tokenizer, task, losses, actions=actions).detach().numpy()
+    unseen = losses.copy()
+    unseen[0, 0, 1] += 1  # a loss that was not told
+    np.testing.assert_array_equal(
+        found, policies(model, tokenizer, task, unseen, actions=actions).detach().numpy()
+    )
+    other = policies(model, tokenizer, task, losses, actions=actions[::-1]).detach().numpy()
+    assert np.abs(found[:, 0] - other[:, 0]).max() < ROUNDING < np.abs(found - other).max()
+
+
+def test_a_model_from_nothing_reads_pairs_as_one_token():
+    task = scratch_task(3, 20)
+    tokenizer = scratch_tokenizer(task)
+    model = scratch_model(tokenizer)
+    assert 100_000 <= sum(p.numel() for p in model.parameters()) <= 1_000_000
+    losses = draw_losses(task, 2, seed=0)
+    assert len(tokenizer(task.text(losses[0]))["input_ids"]) == 1 + 20 * 4
+    assert policies(model, tokenizer, task, losses).shape == (2, 20, 3)
