@@ -203,7 +203,7 @@ def test_no_public_name_fails_by_accident(name, tmp_path, monkeypatch):
         (lambda: rx.plots.plot_tournament(None), "tournament must be what round_robin returns"),
         (lambda: report.audit_page(None, ""), "audit must be what audit_log returns, got None"),
         (lambda: report.compare_page(None), "comparison must be what compare_logs returns"),
-        (lambda: rx.specs.parse_game([]), r"a spec must be a text.*, got \[\]"),
+        (lambda: rx.specs.parse_game([]), r"a spec must be text.*, got \[\]"),
         (lambda: rx.ChatAgent(None), "target must be a url or a function, got None"),
         (lambda: rx.TrainConfig(None), "model must be one of linear, full, swap, transformer, got"),
         (lambda: rx.TrainConfig(["linear"]), "model must be one of linear, full, swap, transf"),

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from regrax import games
-from regrax._registry import LEARNERS, PARTS
 from regrax.cli._text import read_game, read_games, read_learner
 from regrax.learners import Learner
-from regrax.specs import parse_distribution, parse_game, parse_learner
+from regrax.specs import parse_distribution, parse_game, parse_learner, registered
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -64,11 +63,11 @@ def test_learner_specs(text, canonical):
         ("blum_mansour(euclidean_ftrl(0.3, ball))", "base must play on the simplex"),
         ('euclidean_ftrl(0.3, "cube")', "domain must be Simplex"),
         ("__import__('os')", "unknown learner '__import__'"),
-        ("hedge(*[1])", "is no number, text or spec"),
+        ("hedge(*[1])", "is not a number, text or spec"),
         ("hedge(**uniform)", "every keyword must be named"),
-        ("(lambda: 0)()", "is no number, text or spec"),
-        ("hedge(1 + 1)", "is no number, text or spec"),
-        ("hedge(1j)", "is no number, text or spec"),
+        ("(lambda: 0)()", "is not a number, text or spec"),
+        ("hedge(1 + 1)", "is not a number, text or spec"),
+        ("hedge(1j)", "is not a number, text or spec"),
         ("0.4", "it has no name"),
         ("hedge(0.4)" + " " * 10_000 + "x", "longer than 10000 characters"),
         ("blum_mansour(" * 30 + "uniform" + ")" * 30, "specs may be at most 8 deep"),
@@ -103,8 +102,8 @@ def test_errors_show_the_grammar():
 
 LATIN = "".join(map(chr, range(256)))
 WORDS = [
-    *LEARNERS,
-    *PARTS,
+    *registered("learner"),
+    *registered("argument"),
     "true",
     "nope",
     *'(),=."-+ 0',

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.simplex import project_ball, project_simplex
+from regrax.specs import register
 
 __all__ = ["Ball", "Domain", "Simplex"]
 
@@ -31,6 +32,7 @@ class Domain(eqx.Module):
         r"""$\min_{x \in \Pi} \langle S, x \rangle$: what the best fixed point would have lost."""
 
 
+@register("argument", "simplex()")
 class Simplex(Domain):
     r"""$\{x \ge 0, \sum_j x_j = 1\}$: distributions over actions.
 
@@ -55,6 +57,7 @@ class Simplex(Domain):
         return total.min(0)
 
 
+@register("argument", "ball(1.0)")
 class Ball(Domain):
     r"""$\{\|x\|_2 \le R\}$.
 

@@ -1,13 +1,11 @@
-r"""Learners and games as text, the text that `rx.spec` gives: parsed as Python's calls are, never evaluated.
+r"""Names for learners, games, loss distributions and feedback: anywhere one is expected you can pass its spec as text.
 
     spec     = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ keyword "=" ] ( number | true | false | "text" | spec | "[" [ number { "," number } ] "]" )
 
 as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
-and `_` are the same. What a spec names is data: learners, games, distributions of losses and kinds of feedback. No spec
-read here reaches an agent, a module or a file; the command line adds those to what it passes as `more`.
-
-Functions that take a learner or a game take its text, too: `as_learner` and `as_game` stand at their doors.
+and `_` are the same. A spec is parsed with Python's grammar and never evaluated, and it can only name what `register`
+has registered, so text from an untrusted file reaches no module, file or agent.
 """
 
 import ast
@@ -17,9 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from regrax import _registry as registry
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from regrax.games import Game
@@ -27,37 +23,252 @@ if TYPE_CHECKING:
     from regrax.training import Distribution, Feedback
 
 __all__ = [
-    "GRAMMAR",
+    "Entry",
     "as_game",
     "as_learner",
     "draw_games",
-    "learner_maker",
     "parse_distribution",
     "parse_feedback",
     "parse_game",
     "parse_learner",
+    "register",
+    "registered",
 ]
 
+Registered = TypeVar("Registered", bound=Callable[..., Any])
+
 GRAMMAR = 'name, or name(arguments) with numbers, true, false, "text" or specs, as in '
-GAME = "random(10, 10, seed=3)"  # an example of a game's spec
+EXAMPLES = {
+    "learner": "blum_mansour(hedge(0.9944))",
+    "game": "random(10, 10, seed=3)",
+    "distribution": "student-t(5.0)",
+    "feedback": "delayed(2)",
+}
 MAX_DEPTH = 8  # specs within specs
 MAX_CHARACTERS = 10_000
 MAX_INTEGER = 2**63
 _HYPHEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=\w)-(?=[A-Za-z])""")
 """A quoted text, or a hyphen inside a name: `1e-3` and `-1` have none."""
 
+_HOMES = {
+    "learner": ("regrax.learners", "regrax.theory"),
+    "argument": ("regrax.learners",),
+    "game": ("regrax.games",),
+    "distribution": ("regrax.training",),
+    "feedback": ("regrax.training",),
+}
+"""The packages that register each kind; `registered` imports them, so that a spec may name what lives above."""
+
+_REGISTRY: dict[str, dict[str, "Entry"]] = {kind: {} for kind in _HOMES}
+_NAMES: dict[Any, str] = {}
+
+
+class Entry(NamedTuple):
+    """A registered class or function.
+
+    Attributes:
+        name: as written in specs.
+        make: called with the arguments of a spec.
+        examples: specs that use it.
+        is_alias: True for a second name.
+    """
+
+    name: str
+    make: Any
+    examples: tuple[str, ...] = ()
+    is_alias: bool = False
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The paragraphs of its docstring."""
+        text = inspect.getdoc(self.make) or ""
+        return [" ".join(part.split()) for part in text.split("\n\n")]
+
+    @property
+    def summary(self) -> str:
+        """The first paragraph of its docstring."""
+        return self.paragraphs[0]
+
+    @property
+    def rule(self) -> str:
+        """The rest of its docstring, without arguments, examples and reference."""
+        apart = ("Args:", "Reference:", ">>>")
+        return " ".join(part for part in self.paragraphs[1:] if not part.startswith(apart))
+
+    @property
+    def reference(self) -> str:
+        """The literature that its docstring cites."""
+        cited = [part for part in self.paragraphs if part.startswith("Reference:")]
+        return " ".join(part.removeprefix("Reference: ") for part in cited)
+
+    @property
+    def parameters(self) -> str:
+        """Its parameters with their defaults, as in `(firms=2, intercept=12)`; empty if it has none."""
+        parameters = inspect.signature(self.make).parameters.values()
+        if not parameters:
+            return ""
+        return str(inspect.Signature([p.replace(annotation=p.empty) for p in parameters]))
+
+
+def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered], Registered]:
+    """Register a class or function so that specs can name it.
+
+    Args:
+        kind: `"learner"`, `"argument"` (of a learner's spec), `"game"`, `"distribution"` or `"feedback"`.
+        examples: specs that use it, the first of which begins with its name; by default the name is the function's.
+        alias: a second name.
+
+    >>> @register("game")  # doctest: +SKIP
+    ... def traffic_lights():
+    ...     return bimatrix([[0, 2], [1, -9]], [[0, 1], [2, -9]])
+    >>> parse_game("traffic-lights")  # doctest: +SKIP
+    traffic-lights
+    """
+
+    def decorate(make: Registered) -> Registered:
+        name = examples[0].split("(")[0] if examples else make.__name__
+        _REGISTRY[kind][name] = Entry(name, make, examples)
+        _NAMES[make] = name
+        if alias:
+            _REGISTRY[kind][alias] = Entry(alias, make, (), True)
+        return make
+
+    return decorate
+
+
+def registered(kind: str) -> dict[str, Entry]:
+    """Return every registered entry of a kind by its name.
+
+    >>> registered("game")["ultimatum"].parameters
+    '(pie=10)'
+    """
+    for home in _HOMES[kind]:
+        import_module(home)
+    return dict(sorted(_REGISTRY[kind].items()))
+
+
+def name_of(kind: type) -> str:
+    """Return the name of a class in specs, or the name of the class if it is not registered."""
+    return _NAMES.get(kind, kind.__name__)
+
 
 class Call(NamedTuple):
-    """A parsed spec: a name and its arguments, nothing looked up yet."""
+    """A parsed spec: a name and its arguments, not looked up yet."""
 
     name: str
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
 
 
-def _parse(text: str, example: str) -> Call:
-    """Read Python's grammar of calls, numbers and texts as data; whatever else it allows is refused."""
-    _check_text(text, example)
+def parse_learner(
+    text: str, more: Mapping[str, Callable[..., "Learner"]] | None = None
+) -> "Learner":
+    """Build the learner that a spec names.
+
+    Args:
+        text: the spec.
+        more: functions by further names, for what is not data, such as a file or an agent.
+
+    >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
+    'blum_mansour(hedge(0.9944))'
+    """
+    known = _makers("learner") | _makers("argument") | dict(more or {})
+    learner = _build(_parse(text, known, "learner"), known)
+    if not isinstance(learner, _type_of("learner")):
+        raise ValueError(f"expected a learner, as in {EXAMPLES['learner']}, got {text}")
+    return learner
+
+
+def as_learner(learner: "Learner | str") -> "Learner":
+    """Return the learner itself, or the one that a spec names.
+
+    >>> as_learner("hedge(0.5)")
+    Hedge(step_size=0.5)
+    """
+    if isinstance(learner, str):
+        return parse_learner(learner)
+    if not isinstance(learner, _type_of("learner")):
+        raise ValueError(f"learners must be Learner objects or specs of them, got {learner!r}")
+    return learner
+
+
+def parse_game(text: str) -> "Game":
+    """Build the game that a spec names.
+
+    >>> parse_game("random(2, 3, seed=7)")
+    random(2, 3, seed=7)
+    """
+    known = _makers("game")
+    return _build(_parse(text, known, "game"), known)
+
+
+def as_game(game: "Game | str") -> "Game":
+    """Return the game itself, or the one that a spec names; `regrax.games.load` reads files.
+
+    >>> as_game("chicken")
+    chicken
+    """
+    if isinstance(game, str):
+        return parse_game(game)
+    if not isinstance(game, _type_of("game")):
+        raise ValueError(f"game must be a Game or the spec of one, got {type(game).__name__}")
+    return game
+
+
+def draw_games(text: str, seeds: int) -> "list[Game]":
+    """Build one game per seed if the spec names a random family without a seed, else the one game it names.
+
+    >>> draw_games("random(2, 2)", 3)
+    [random(2, 2), random(2, 2, seed=1), random(2, 2, seed=2)]
+    >>> draw_games("chicken", 3)
+    [chicken]
+    """
+    known = _makers("game")
+    call = _parse(text, known, "game")
+    is_random = "seed" in inspect.signature(known[call.name]).parameters
+    if not is_random or "seed" in call.keywords:
+        return [_build(call, known)]
+    return [
+        _build(call._replace(keywords={**call.keywords, "seed": seed}), known)
+        for seed in range(seeds)
+    ]
+
+
+def parse_distribution(text: str) -> "Distribution":
+    """Build the distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
+
+    >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
+    'Mixture'
+    >>> type(parse_distribution('in-game("weighted-rps", "hedge(0.4)")')).__name__
+    'InGame'
+    """
+    known = _makers("distribution")
+    return _build(_parse(text, known, "distribution"), known)
+
+
+def parse_feedback(text: str) -> "Feedback":
+    """Build the feedback that a spec names: what a model sees of the losses.
+
+    >>> parse_feedback("delayed(2)").delay
+    2
+    """
+    known = _makers("feedback")
+    return _build(_parse(text, known, "feedback"), known)
+
+
+def _type_of(kind: str) -> type:
+    return getattr(import_module(_HOMES[kind][0]), kind.capitalize())
+
+
+def _makers(kind: str) -> dict[str, Callable[..., Any]]:
+    return {name: entry.make for name, entry in registered(kind).items()}
+
+
+def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
+    """Read Python's grammar of calls, numbers and texts as data, and look up every name."""
+    example = EXAMPLES[kind]
+    if not isinstance(text, str):
+        raise ValueError(f"a spec must be text, as in {example}, got {text!r:.60}")
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it is longer than {MAX_CHARACTERS} characters")
@@ -70,16 +281,11 @@ def _parse(text: str, example: str) -> Call:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ValueError(f"expected {GRAMMAR}{example}, got {_short(text)}: {reason}") from None
+    _check_names(call, known, kind)
     return call
 
 
-def _check_text(text: Any, example: str) -> None:
-    if not isinstance(text, str):
-        raise ValueError(f"a spec must be a text{example}, got {text!r:.60}")
-
-
 def _value(node: ast.expr, depth: int) -> Any:
-    """A number, text, list of numbers, true, false or spec within a spec."""
     if depth > MAX_DEPTH:
         raise ValueError(f"specs may be at most {MAX_DEPTH} deep")
     match node:
@@ -88,11 +294,11 @@ def _value(node: ast.expr, depth: int) -> Any:
         case ast.Name(id=name):
             return Call(name.lower(), (), {})
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
-            within = [_value(one, depth + 1) for one in arguments]
+            values = tuple(_value(argument, depth + 1) for argument in arguments)
             named = {(k.arg or "**").lower(): _value(k.value, depth + 1) for k in keywords}
             if len(named) < len(keywords) or "**" in named:
                 raise ValueError("every keyword must be named, and given once")
-            return Call(name.lower(), tuple(within), named)
+            return Call(name.lower(), values, named)
         case ast.List(elts=items):
             return [float(_number(item)) for item in items]
         case ast.Constant(value=str(quoted)):
@@ -110,176 +316,49 @@ def _number(node: ast.expr) -> int | float:
             if isinstance(number, int) and number >= MAX_INTEGER:
                 raise ValueError("an integer must be below 2^63")
             return number
-    raise ValueError(f"{_short(ast.unparse(node))} is no number, text or spec")
+    raise ValueError(f"{_short(ast.unparse(node))} is not a number, text or spec")
 
 
-def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -> "Learner":
-    """The learner that a spec names; `more` are names that are known besides the learners that are data.
-
-    >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
-    'blum_mansour(hedge(0.9944))'
-    """
-    return learner_maker(text, more)()
-
-
-def learner_maker(
-    text: str, more: Mapping[str, registry.Entry] | None = None
-) -> "Callable[[], Learner]":
-    """What makes the learner that a spec names: bad names are refused here, and nothing is imported until it is called.
-
-    >>> learner_maker("blum-mansour(hegde(0.9944))")
-    Traceback (most recent call last):
-    ValueError: unknown learner 'hegde'; did you mean hedge? ...
-    """
-    example = "blum_mansour(hedge(0.9944))"
-    known = {**registry.LEARNERS, **registry.ALIASES, **registry.PARTS, **(more or {})}
-    if "checkpoint" not in (more or {}):
-        del known["checkpoint"]
-    call = _read(text, known, "learner", example)
-
-    def make() -> "Learner":
-        built = _build(call, known)
-        if not isinstance(built, _load(registry.LEARNER)):
-            raise ValueError(f"expected a learner, as in {example}, got {text}")
-        return built
-
-    return make
-
-
-def as_learner(learner: "Learner | str") -> "Learner":
-    """A learner as it is, or the one that a text names.
-
-    >>> as_learner("hedge(0.5)")
-    Hedge(step_size=0.5)
-    """
-    learner = parse_learner(learner) if isinstance(learner, str) else learner
-    if not isinstance(learner, _load(registry.LEARNER)):
-        raise ValueError(f"learners must be Learner objects or specs of them, got {learner!r}")
-    return learner
-
-
-def as_game(game: "Game | str") -> "Game":
-    """A game as it is, or the one that a text names; a file is read by `regrax.games.load`.
-
-    >>> as_game("chicken")
-    chicken
-    """
-    game = parse_game(game) if isinstance(game, str) else game
-    if not isinstance(game, _load(registry.GAME)):
-        raise ValueError(f"game must be a Game or the spec of one, got {type(game).__name__}")
-    return game
-
-
-def parse_game(text: str) -> "Game":
-    """The game that a spec names.
-
-    >>> parse_game("random(2, 3, seed=7)")
-    random(2, 3, seed=7)
-    """
-    zoo = _zoo()
-    return _build(_read(text, zoo, "game", GAME), zoo)
-
-
-def draw_games(text: str, seeds: int) -> "list[Game]":
-    """The games that a spec stands for: of a random family without a seed one per seed, else the one game.
-
-    >>> draw_games("random(2, 2)", 3)
-    [random(2, 2), random(2, 2, seed=1), random(2, 2, seed=2)]
-    >>> draw_games("chicken", 3)
-    [chicken]
-    """
-    zoo = _zoo()
-    call = _read(text, zoo, "game", GAME)
-    make = _load(zoo[call.name])
-    if "seed" not in inspect.signature(make).parameters or "seed" in call.keywords:
-        return [_build(call, zoo)]
-    seeded = [call._replace(keywords={**call.keywords, "seed": seed}) for seed in range(seeds)]
-    return [_build(one, zoo) for one in seeded]
-
-
-def _zoo() -> dict[str, str]:
-    names = dir(import_module(registry.ZOO_HOME))
-    return {name: f"{registry.ZOO_HOME}:{name}" for name in names}
-
-
-def _load(entry: Any) -> Any:
-    """What an entry of the registry, or its home, names; anything else is the thing itself."""
-    home = entry.home if isinstance(entry, registry.Entry) else entry
-    if not isinstance(home, str):
-        return home
-    package, _, name = home.rpartition(":")
-    return getattr(import_module(package or "regrax.learners"), name)
-
-
-def parse_distribution(text: str) -> "Distribution":
-    """The distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
-
-    >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
-    'Mixture'
-    >>> type(parse_distribution('in-game("weighted-rps", "hedge(0.4)")')).__name__
-    'InGame'
-    """
-    example = "student-t(5.0)"
-    known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game}
-    return _build(_read(text, known, "distribution", example), known)
-
-
-def parse_feedback(text: str) -> "Feedback":
-    """What a model sees of the losses, as a spec names it.
-
-    >>> parse_feedback("delayed(2)").delay
-    2
-    """
-    example = "delayed(2)"
-    return _build(_read(text, registry.FEEDBACKS, "feedback", example), registry.FEEDBACKS)
-
-
-def _read(text: str, known: Mapping[str, Any], kind: str, example: str) -> Call:
-    call = _parse(text, example)
-    _check(call, known, kind, example)
-    return call
-
-
-def _check(call: Call, known: Mapping[str, Any], kind: str, example: str) -> None:
-    """Raise for a name that is not known, in a spec or within it: all are looked up before anything is loaded."""
+def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
     if call.name not in known:
-        spelled = _with_hyphens if kind == "game" else str
         close = difflib.get_close_matches(call.name, known, 1, 0.5)
-        hint = f"; did you mean {spelled(close[0])}?" if close else ""
-        listed = f"`regrax {kind}s` lists all {kind}s"
-        if kind not in ("game", "learner"):
+        hint = ""
+        if close:
+            name = close[0] if kind == "learner" else _with_hyphens(close[0])
+            hint = f"; did you mean {name}?"
+        if kind in ("game", "learner"):
+            listed = f"`regrax {kind}s` lists all {kind}s"
+        else:
             listed = f"there are {', '.join(map(_with_hyphens, known))}"
         raise ValueError(
-            f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{example}; {listed})"
+            f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
         )
-
     for value in (*call.arguments, *call.keywords.values()):
         if isinstance(value, Call):
-            _check(value, known, kind, example)
-    if check := getattr(known[call.name], "check", None):
-        check(*call.arguments, **call.keywords)
+            _check_names(value, known, kind)
 
 
-def _build(call: Call, known: Mapping[str, Any]) -> Any:
-    def built(value: Any) -> Any:
-        return _build(value, known) if isinstance(value, Call) else value
-
-    make = _load(known[call.name])
-    arguments = [built(value) for value in call.arguments]
-    keywords = {name: built(value) for name, value in call.keywords.items()}
+def _build(value: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+    """Call what a spec names with its arguments, which may be specs themselves; other values stay as they are."""
+    if not isinstance(value, Call):
+        return value
+    make = known[value.name]
+    arguments = [_build(argument, known) for argument in value.arguments]
+    keywords = {name: _build(argument, known) for name, argument in value.keywords.items()}
     signature = inspect.signature(make)
     try:
-        for unknown in keywords.keys() - signature.parameters:  # told before what is missing
-            raise TypeError(f"got an unexpected keyword argument {unknown!r}")
+        unknown = [name for name in keywords if name not in signature.parameters]
+        if unknown:  # reported before missing arguments
+            raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
         signature.bind(*arguments, **keywords)
     except TypeError as error:
-        plain = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
-        form = signature.replace(parameters=plain, return_annotation=signature.empty)
-        raise ValueError(f"{call.name} is called as {call.name}{form}, but: {error}") from None
+        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        form = inspect.Signature(bare)
+        raise ValueError(f"{value.name} is called as {value.name}{form}, but: {error}") from None
     try:
         return make(*arguments, **keywords)
     except TypeError as error:
-        raise ValueError(f"{call.name} cannot take these arguments: {error}") from None
+        raise ValueError(f"{value.name} cannot take these arguments: {error}") from None
 
 
 def _with_hyphens(name: str) -> str:
@@ -288,11 +367,3 @@ def _with_hyphens(name: str) -> str:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "...")
-
-
-def _mixture(*parts: "Distribution") -> "Distribution":
-    return _load(registry.MIXTURE)(parts)
-
-
-def _in_game(game: str, *learners: str, seat: int = 0) -> "Distribution":
-    return _load(registry.IN_GAME)(game, learners, seat)

@@ -218,10 +218,10 @@ def test_solve_for_people(capsys):
 
 
 def test_a_defect_of_ours_is_one_line_and_exit_code_seventy(capsys, monkeypatch):
-    def broken():
+    def broken(_):
         raise KeyError("nowhere")
 
-    monkeypatch.setattr("regrax.cli._games.games", broken)
+    monkeypatch.setattr("regrax.specs.registered", broken)
     with pytest.raises(SystemExit) as left:
         main(["games"])
     assert left.value.code == 70

@@ -7,7 +7,6 @@ import pytest
 from jax.test_util import check_grads
 from scipy.optimize import brentq
 
-from regrax._registry import LEARNERS
 from regrax.domains import Simplex
 from regrax.games import play, weighted_rps
 from regrax.learners import (
@@ -31,10 +30,10 @@ from regrax.learners import (
     TreeSwap,
     rollout,
 )
-from regrax.learners._bandit import tsallis_leader
-from regrax.learners._internal import balanced
+from regrax.learners.bandit import tsallis_leader
+from regrax.learners.internal import balanced
 from regrax.regret import external_regret, swap_regret
-from regrax.specs import parse_learner
+from regrax.specs import parse_learner, registered
 from regrax.theory import optimal_policy
 
 ROUNDING = 1e-10
@@ -282,11 +281,11 @@ def test_the_tsallis_leader_in_float32_and_its_derivative():
 
 EXTERNAL = [
     text
-    for learner in LEARNERS.values()
+    for learner in registered("learner").values()
     for text in learner.examples
     if not isinstance(parse_learner(text), BanditLearner)
     and isinstance(parse_learner(text).domain, Simplex)
-    and learner.regret != "swap"
+    and parse_learner(text).regret != "swap"
 ]
 
 

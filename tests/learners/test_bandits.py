@@ -20,7 +20,7 @@ from regrax.learners import (
     Uniform,
     rollout,
 )
-from regrax.learners._bandit import estimate
+from regrax.learners.bandit import estimate
 
 KEY = jax.random.key(0)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import regrax as rx
-from regrax._registry import LEARNERS
 from regrax.games import matching_pennies, random, weighted_rps
 from regrax.learners import (
     BanditLearner,
@@ -16,12 +15,12 @@ from regrax.learners import (
     play_round,
     rollout,
 )
-from regrax.specs import parse_learner
+from regrax.specs import parse_learner, registered
 
 START = [0.2, 0.5, 0.3]
 EXAMPLES = [
     text if text == entry.examples[0] else pytest.param(text, marks=pytest.mark.slow)
-    for entry in LEARNERS.values()
+    for entry in registered("learner").values()
     for text in entry.examples
     if "ball" not in text
 ]

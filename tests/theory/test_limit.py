@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from regrax import theory
 from regrax.learners import FollowTheLeader, Hedge, PerRound, Uniform, rollout
-from regrax.learners._perturbed import perturbed_leader
+from regrax.learners.perturbed import perturbed_leader
 from regrax.specs import parse_learner
 from regrax.theory import Optimal, optimal_policy
 from regrax.theory._integrals import collision, foresight

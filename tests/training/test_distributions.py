@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from regrax import _registry, specs, training
+from regrax import specs, training
 from regrax.games import weighted_rps
 from regrax.learners import Hedge, Uniform
 from regrax.training import (
@@ -132,7 +132,7 @@ def test_the_table_has_every_distribution_and_every_name_of_a_spec():
     assert kinds - {Distribution} == {type(entry.distribution) for entry in TABLE.values()}
     assert all(kind.__bases__ == (Distribution,) for kind in kinds - {Distribution})
     named = {entry.spec.split("(")[0].replace("-", "_") for entry in TABLE.values() if entry.spec}
-    assert named == {*_registry.DISTRIBUTIONS, "mixture", "in_game"}
+    assert named == set(specs.registered("distribution"))
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -6,7 +6,6 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regrax._registry import About, about_game, games
 from regrax._settings import NewOutput, Positional
 from regrax.cli._text import print_json, print_table, read_game, say
 
@@ -41,7 +40,9 @@ class Games:
             raise ValueError(
                 "--save needs a game to write, as in regrax games chicken --save chicken.nfg"
             )
-        told = games()
+        from regrax.specs import registered
+
+        told = {name.replace("_", "-"): entry for name, entry in registered("game").items()}
         if self.json:
             return print_json({name: one.summary for name, one in told.items()})
         rows = [[name, f"{one.summary} {one.parameters}".strip()] for name, one in told.items()]
@@ -50,34 +51,42 @@ class Games:
     def _show(self, text: str) -> None:
         game = read_game(text)
         from_zoo = game.labels.name and not Path(text).is_file()
-        about = about_game(game.name) if from_zoo else About()
+        about = _about(game.name if from_zoo else "")
         if self.save is not None:
             game.save(self.save)
         print_json(_described(game, about)) if self.json else _print(game, about)
 
 
-def _described(game: "Game", about: About) -> dict[str, Any]:
+def _about(name: str) -> dict[str, str]:
+    from regrax.specs import registered
+
+    entry = registered("game").get(name.split("(")[0].replace("-", "_"))
+    fields = ("summary", "rule", "reference", "parameters")
+    return {field: getattr(entry, field, "") for field in fields}
+
+
+def _described(game: "Game", about: dict[str, str]) -> dict[str, Any]:
     labels = {field: getattr(game, field) for field in ("name", "players", "actions", "comment")}
     known = [
         {"concept": one.concept, "about": one.about, "profile": one.joint(game.sizes).tolist()}
         for one in game.equilibria
     ]
-    return {**about._asdict(), **labels, "payoffs": game.payoffs.tolist(), "equilibria": known}
+    return {**about, **labels, "payoffs": game.payoffs.tolist(), "equilibria": known}
 
 
-def _print(game: "Game", about: About) -> None:
+def _print(game: "Game", about: dict[str, str]) -> None:
     print_table((*game.players, "payoffs"), _rows(game), str(game))
     left_out = prod(game.sizes) - MAX_PRINTED_ACTIONS
     if left_out > 0:
         print(f"{left_out} more joint actions; --json prints all")
-    for text in (about.summary, about.rule, game.comment):
+    for text in (about.get("summary"), about.get("rule"), game.comment):
         if text:
             say(text)
     if game.equilibria:
         known = [[NAMES[one.concept], one.about, _strategies(game, one)] for one in game.equilibria]
         print_table(("equilibrium", "", "played"), known)
-    if about.reference:
-        say(f"Reference: {about.reference}")
+    if about.get("reference"):
+        say(f"Reference: {about['reference']}")
 
 
 def _strategies(game: "Game", known: "Known") -> str:

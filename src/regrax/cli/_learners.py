@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from regrax._registry import LEARNERS
 from regrax.cli._text import print_json, print_table
 
 
@@ -18,10 +17,21 @@ class Learners:
 
     def run(self) -> None:
         """Print the registry."""
+        from regrax.learners import BanditLearner
+        from regrax.specs import registered
+
+        entries = [entry for entry in registered("learner").values() if not entry.is_alias]
         if self.json:
-            facts = ("about", "examples", "feedback", "regret")
-            told = LEARNERS.items()
-            print_json({name: {f: getattr(one, f) for f in facts} for name, one in told})
-        else:
-            rows = [["\n".join(one.examples), one.about] for one in LEARNERS.values()]
-            print_table(("learner", "what it plays"), rows)
+            return print_json(
+                {
+                    entry.name: {
+                        "about": entry.summary,
+                        "examples": entry.examples,
+                        "feedback": "bandit" if issubclass(entry.make, BanditLearner) else "full",
+                        "regret": entry.make.regret,
+                    }
+                    for entry in entries
+                }
+            )
+        rows = [["\n".join(entry.examples), entry.summary] for entry in entries]
+        return print_table(("learner", "what it plays"), rows)

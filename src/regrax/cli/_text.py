@@ -9,9 +9,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from regrax._files import checkpoint_file
-from regrax._registry import GAME_FILES, LEARNERS, Entry
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.progress import Progress as RichProgress, TaskID
@@ -23,37 +20,31 @@ if TYPE_CHECKING:
 MAX_NAME = 256  # characters, of a file
 
 
+GAME_FILES = (".json", ".nfg", ".npz")
+
+
 def learner_maker(text: str) -> "Callable[[], Learner]":
-    """What makes the learner, checkpoint, outside agent or language model of a spec, which is looked at without jax."""
-    from regrax import specs
-
-    make = specs.learner_maker(text, KNOWN)
-
-    def made() -> "Learner":
-        try:
-            return make()
-        except ModuleNotFoundError as error:  # an extra that a learner needs
-            raise ValueError(str(error)) from None
-
-    return made
+    """Return a function that builds the learner, checkpoint, agent or language model that a spec names."""
+    learner = read_learner(text)
+    return lambda: learner
 
 
 def read_learner(text: str) -> "Learner":
-    """The learner, checkpoint, outside agent or language model that a spec names."""
-    return learner_maker(text)()
+    """Build the learner, checkpoint, agent or language model that a spec names."""
+    from regrax.agents import outside_agent
+    from regrax.checkpoints import Checkpoint
+    from regrax.specs import parse_learner
 
+    def language_model(*arguments: Any, **keywords: Any) -> "Learner":
+        from regrax.agents.llm import llm
 
-def _check_file(path: Any = None, *_: Any, **__: Any) -> None:
-    if isinstance(path, str):
-        checkpoint_file(path).open("rb").close()
+        return llm(*arguments, **keywords)
 
-
-KNOWN = {
-    "agent": Entry("regrax.agents:outside_agent", "a chat endpoint or a Python function"),
-    "checkpoint": LEARNERS["checkpoint"]._replace(check=_check_file),
-    "llm": Entry("regrax.agents.llm:llm", "a local language model in a folder"),
-}
-"""What specs of the command line name besides."""
+    known = {"agent": outside_agent, "checkpoint": Checkpoint, "llm": language_model}
+    try:
+        return parse_learner(text, known)
+    except ModuleNotFoundError as error:  # an extra that a learner needs
+        raise ValueError(str(error)) from None
 
 
 def read_game(text: str) -> "Game":

@@ -1,15 +1,19 @@
 """Learners: the interface, the classical algorithms, and `rollout`, which plays one on a loss sequence."""
 
-from ._agent import (
+from ._start_policies import (
+    as_start as as_start,
+    random_start as random_start,
+)
+from .agent import (
     Agent as Agent,
 )
-from ._bandit import (
+from .bandit import (
     Exp3 as Exp3,
     Exp3IX as Exp3IX,
     ImportanceWeighted as ImportanceWeighted,
     TsallisINF as TsallisINF,
 )
-from ._base import (
+from .base import (
     BanditLearner as BanditLearner,
     Bound as Bound,
     Feedback as Feedback,
@@ -19,10 +23,10 @@ from ._base import (
     State as State,
     spec as spec,
 )
-from ._delayed import (
+from .delayed import (
     Delayed as Delayed,
 )
-from ._engine import (
+from .engine import (
     Round as Round,
     Vectors as Vectors,
     check_key as check_key,
@@ -38,11 +42,11 @@ from ._engine import (
     runs_in_python as runs_in_python,
     scan_rounds as scan_rounds,
 )
-from ._euclidean import (
+from .euclidean import (
     EuclideanFTRL as EuclideanFTRL,
     OnlineGradientDescent as OnlineGradientDescent,
 )
-from ._ftrl import (
+from .ftrl import (
     Count as Count,
     Cumulative as Cumulative,
     Hedge as Hedge,
@@ -53,44 +57,40 @@ from ._ftrl import (
     Sum as Sum,
     SumLearner as SumLearner,
 )
-from ._hedge_variants import (
+from .hedge_variants import (
     AdaHedge as AdaHedge,
     DoublingHedge as DoublingHedge,
     OptimisticHedge as OptimisticHedge,
 )
-from ._internal import (
+from .internal import (
     InternalRegretMatching as InternalRegretMatching,
     StoltzLugosi as StoltzLugosi,
 )
-from ._perturbed import (
+from .perturbed import (
     FollowThePerturbedLeader as FollowThePerturbedLeader,
     perturbed_leader as perturbed_leader,
 )
-from ._regret_matching import (
+from .regret_matching import (
     DiscountedRegretMatching as DiscountedRegretMatching,
     PredictiveRegretMatchingPlus as PredictiveRegretMatchingPlus,
     RegretMatching as RegretMatching,
     RegretMatchingPlus as RegretMatchingPlus,
 )
-from ._rollout import (
+from .rollout import (
     given_losses as given_losses,
     rollout as rollout,
 )
-from ._simple import (
+from .simple import (
     BestResponse as BestResponse,
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
 )
-from ._start_policies import (
-    as_start as as_start,
-    random_start as random_start,
-)
-from ._starts import (
+from .starts import (
     Started as Started,
     StartedBandit as StartedBandit,
     StartedOnHost as StartedOnHost,
 )
-from ._swap import (
+from .swap import (
     BlumMansour as BlumMansour,
     TreeSwap as TreeSwap,
 )

@@ -1,5 +1,7 @@
 """Exact numbers for the theory, no models: the stationary step, the limit of any model, the best possible policy."""
 
+from regrax.specs import register
+
 from ._curvature import (
     Curvature as Curvature,
     Eigenvalue as Eigenvalue,
@@ -46,3 +48,6 @@ from ._worst_case import (
     worst_case as worst_case,
     worst_case_search as worst_case_search,
 )
+
+register("learner", "optimal(20)", "optimal(20, 0.68)")(Optimal)
+register("learner", "minimax(20)")(Minimax)

@@ -3,6 +3,7 @@
 import warnings
 from typing import Any
 
+from regrax.specs import register
 from regrax.training._derived_distributions import InGame, Mixture, RandomHorizon, Rescaled
 from regrax.training._distributions import (
     Alternating,
@@ -33,6 +34,22 @@ from regrax.training._fit import (
 from regrax.training._hindsight import HindsightObjective
 from regrax.training._objectives import SURROGATES, Objective, RegretObjective, policies
 from regrax.training._swap_objectives import ClosedLoopSwapObjective, SwapRegretObjective
+
+for kind, spec, make in [
+    ("distribution", "gaussian", Gaussian),
+    ("distribution", "biased_gaussian(0.35)", BiasedGaussian),
+    ("distribution", "uniform", UniformLosses),
+    ("distribution", "rademacher", Rademacher),
+    ("distribution", "laplace", Laplace),
+    ("distribution", "student_t(5.0)", StudentT),
+    ("distribution", "alternating(0.1)", Alternating),
+    ("distribution", "drifting(0.2)", Drifting),
+    ("distribution", "mixture(gaussian, laplace)", lambda *parts: Mixture(parts)),
+    ("distribution", "in_game", lambda game, *learners, seat=0: InGame(game, learners, seat)),
+    ("feedback", "delayed(2)", DelayedFeedback),
+    ("feedback", "bandit()", BanditFeedback),
+]:
+    register(kind, spec)(make)
 
 __all__ = [
     "SURROGATES",

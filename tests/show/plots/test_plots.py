@@ -10,7 +10,6 @@ from matplotlib.quiver import Quiver
 from PIL import Image, ImageSequence
 
 from regrax import games
-from regrax._registry import LEARNERS
 from regrax.games import play
 from regrax.learners import (
     BanditLearner,
@@ -24,7 +23,7 @@ from regrax.learners import (
 from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
 from regrax.show.plots._panels import CORNERS
 from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
-from regrax.specs import parse_learner
+from regrax.specs import parse_learner, registered
 
 
 def panels(game, learners, rounds, key=None):
@@ -58,7 +57,12 @@ def test_the_bound_is_that_of_the_learner_and_above_the_regret(x64):
     assert (np.nan_to_num(regret) <= bound).all()
 
 
-EXAMPLES = [text for entry in LEARNERS.values() for text in entry.examples if "ball" not in text]
+EXAMPLES = [
+    text
+    for entry in registered("learner").values()
+    for text in entry.examples
+    if "ball" not in text
+]
 BOUNDED = [text for text in EXAMPLES if parse_learner(text).bound(3, 20) is not None]
 BANDIT = [text for text in BOUNDED if isinstance(parse_learner(text), BanditLearner)]
 

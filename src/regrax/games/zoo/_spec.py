@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from regrax import _checks as checks
 from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS, Game
+from regrax.specs import register
 
 Given = ParamSpec("Given")
 
@@ -79,7 +80,7 @@ def named(make: Callable[Given, Game]) -> Callable[Given, Game]:
         game.__dict__.update(labels=game.labels._replace(name=_spec(make.__name__, called)))
         return game
 
-    return made
+    return register("game")(made)
 
 
 def _spec(name: str, called: inspect.BoundArguments) -> str:

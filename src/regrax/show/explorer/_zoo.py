@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from regrax._registry import about_game, games
 from regrax.games import Game
-from regrax.specs import parse_game
+from regrax.specs import parse_game, registered
 
 MAX_PLAYERS, MAX_ACTIONS = 3, 6
 
@@ -35,10 +34,10 @@ def zoo_games() -> list[Game]:
     """Every named game of the page.
 
     >>> [game.name for game in zoo_games()][:3]
-    ['battle-of-the-sexes', 'chicken', 'coordination']
+    ['all-pay-auction', 'asymmetric-pennies', 'battle-of-the-sexes']
     """
     usual = []
-    for name in games():
+    for name in registered("game"):
         with suppress(TypeError, ValueError):  # a family without default parameters
             usual.append(parse_game(name))
     return [*filter(fits, usual), *map(parse_game, SMALLER)]
@@ -56,7 +55,7 @@ def described(game: Game) -> dict[str, Any]:
     >>> described(matching_pennies())["sizes"]
     [2, 2]
     """
-    about = about_game(game.name)
+    about = registered("game")[game.name.split("(")[0].replace("-", "_")]
     return {
         "name": game.name,
         "players": list(game.players),

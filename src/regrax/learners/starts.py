@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from regrax.learners._base import (
+from regrax.learners.base import (
     BanditLearner,
     Bound,
     Feedback,
@@ -22,6 +22,7 @@ from regrax.learners._base import (
     check_on_simplex,
     check_prior,
 )
+from regrax.specs import register
 
 
 class First(NamedTuple):
@@ -74,6 +75,7 @@ class _Starting(Learner):
         return bound + policies * (largest or width)
 
 
+@register("argument", "started(hedge(0.1), [0.2, 0.8])")
 class Started(_Starting):
     r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
 

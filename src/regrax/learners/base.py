@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
-from regrax import _checks as checks, _registry as registry
+from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
-from regrax.specs import parse_learner
+from regrax.specs import name_of, parse_learner
 
 State = PyTree
 Key = PRNGKeyArray | None
@@ -76,7 +76,7 @@ class Learner(eqx.Module):
 
     def starting_at(self, start: Any) -> "Learner":
         """This learner with `start` as the policy of round 1; its later policies depend on losses as before."""
-        from regrax.learners._starts import started
+        from regrax.learners.starts import started
 
         return started(self, start)
 
@@ -198,8 +198,7 @@ def fields_text(module: Any) -> str:
     while fields and _is_default(values[-1], fields[-1].default):
         fields.pop()
         values.pop()
-    name = registry.NAMES.get(type(module).__name__, type(module).__name__)
-    return f"{name}({', '.join(_argument_text(value) for value in values)})"
+    return f"{name_of(type(module))}({', '.join(_argument_text(value) for value in values)})"
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -21,8 +21,9 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Rounds
-from regrax.learners._ftrl import Count, Scalar, SumLearner
+from regrax.learners.base import Bound, Rounds
+from regrax.learners.ftrl import Count, Scalar, SumLearner
+from regrax.specs import register
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The integrand is followed down to exp(-digits), below rounding."""
@@ -94,8 +95,11 @@ def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:
     return jnp.asarray(np.arange(-low, high + step, step), dtype)
 
 
+@register("learner", "follow_the_perturbed_leader(3.0)")
 class FollowThePerturbedLeader(SumLearner):
-    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
+    r"""The probability that an action leads once Gaussian noise is added to past losses.
+
+    $\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
 
     The probabilities are exact; nothing is drawn. Regret $\le \sqrt{2 \ln d}\, (\sigma + w^2 T / (4 \sigma))$: the
     smoothed minimum $\Phi(S) = E[\min_j (S_j + \sigma G_j)]$ starts at $-\sigma E[\max G]$, its gradient is the policy,

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import HostLearner, Key, Prior, as_prior, check_prior
-from regrax.learners._engine import runs_in_python
+from regrax.learners.base import HostLearner, Key, Prior, as_prior, check_prior
+from regrax.learners.engine import runs_in_python
 
 
 class Agent(HostLearner):

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Key, Learner, Rounds, State, as_base, check_base
+from regrax.learners.base import Bound, Key, Learner, Rounds, State, as_base, check_base
 from regrax.simplex import stationary
+from regrax.specs import register
 
 MAX_ROUNDS = 2**30  # of TreeSwap: they are counted in 32 bits
 MAX_DEPTH = 64  # twice as many levels as double within these rounds
@@ -28,8 +29,16 @@ class Heads(NamedTuple):
         return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
 
+@register(
+    "learner",
+    "blum_mansour(hedge(0.9944))",
+    "blum_mansour(regret_matching())",
+    "blum_mansour(optimistic_hedge(0.5))",
+)
 class BlumMansour(Learner):
-    r"""$\pi_t = P_t \pi_t$, column $i$ of $P_t$ played by copy $i$ of `base` on losses $x_{i,t} = \pi_{t,i} \ell_t$.
+    r"""Swap regret from any base learner: one copy per action, and the fixed point of their policies.
+
+    $\pi_t = P_t \pi_t$, column $i$ of $P_t$ played by copy $i$ of `base` on losses $x_{i,t} = \pi_{t,i} \ell_t$.
 
     Swap regret is at most the sum of the copies' external regrets. The fixed point starts from the last policy and
     stops at $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at most
@@ -93,8 +102,11 @@ class Levels(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
+@register("learner", "tree_swap(hedge(0.7), 3, 8)")
 class TreeSwap(Learner):
-    r"""$\pi_t = \frac1L \sum_{h<L} \pi_t^{(h)}$: level $h$ is `base` on the mean losses of blocks of $M^h$ rounds.
+    r"""Swap regret from any base learner: the average of copies on longer and longer blocks.
+
+    $\pi_t = \frac1L \sum_{h<L} \pi_t^{(h)}$: level $h$ is `base` on the mean losses of blocks of $M^h$ rounds.
 
     Level $h$ holds its policy through a block, and starts afresh after $M$ blocks; $L$ is `depth`, $M$ `branching`.
     The best replacement of what a level plays during a block is at best the best action of that block, which is what

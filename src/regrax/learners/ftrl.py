@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import (
+from regrax.learners.base import (
     Bound,
     Key,
     Learner,
@@ -23,6 +23,7 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
+from regrax.specs import register
 
 
 class Sum(NamedTuple):
@@ -114,6 +115,7 @@ class Schedule(eqx.Module):
         return fields_text(self)
 
 
+@register("argument", "inverse_sqrt(0.5)")
 class InverseSqrt(Schedule):
     r"""$k_t = c / \sqrt{t}$: no horizon needed.
 
@@ -132,6 +134,7 @@ class InverseSqrt(Schedule):
         return self.scale / xp.sqrt(round_.astype(float) + 1)
 
 
+@register("argument", "per_round(0.5, 0.4)")
 class PerRound(Schedule):
     r"""$k_1, k_2, \dots, k_n$ as listed; rounds past the list keep the last.
 
@@ -222,8 +225,11 @@ class StepLearner(Learner):
         return ftrl_bound(self.step_size, rounds, self.bound_terms(actions, rounds, width))
 
 
+@register("learner", "hedge(0.4479)", "hedge(inverse_sqrt(1.0))", "hedge(per_round(0.5, 0.4, 0.3))")
 class Hedge(StepLearner, SumLearner):
-    r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
+    r"""Smoothed fictitious play: the softmax of minus the step size times past losses.
+
+    $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$: smoothed fictitious play.
 
     `step_size` is a number, or a schedule: `InverseSqrt(c)`, the decreasing step that needs no horizon, or
     `PerRound(k_1, ..., k_T)`. With non-increasing steps and losses whose range in a round is at most $w$, regret

@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax.domains import Domain, Simplex
-from regrax.learners._base import Bound, Key, Prior, Rounds, check_prior, prior_or_uniform
-from regrax.learners._ftrl import (
+from regrax.learners.base import Bound, Key, Prior, Rounds, check_prior, prior_or_uniform
+from regrax.learners.ftrl import (
     BoundTerms,
     Count,
     StepLearner,
@@ -17,10 +17,19 @@ from regrax.learners._ftrl import (
     step_sums,
 )
 from regrax.simplex import project_simplex
+from regrax.specs import register
 
 
+@register(
+    "learner",
+    "euclidean_ftrl(0.3)",
+    "euclidean_ftrl(inverse_sqrt(0.5))",
+    "euclidean_ftrl(0.3, ball(2.0))",
+)
 class EuclideanFTRL(StepLearner, SumLearner):
-    r"""$\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
+    r"""Minus the step size times past losses, projected onto the simplex or a ball.
+
+    $\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
 
     `domain` is `Simplex()` (the default) or `Ball(radius)`. With non-increasing steps, regret
     $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$ with $2D$ the spread of $\|x\|^2$ over $\Pi$; on the simplex a
@@ -70,8 +79,11 @@ class Descent(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
+@register("learner", "online_gradient_descent(inverse_sqrt(0.5))")
 class OnlineGradientDescent(StepLearner):
-    r"""$\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform: a step from the last policy.
+    r"""A gradient step from the last policy, projected onto the simplex.
+
+    $\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform: a step from the last policy.
 
     With non-increasing steps regret is at most
     $\frac{1 - 1/d}{2 k_1} + \frac{1}{k_T} - \frac{1}{k_1} + \frac12 \sum_t k_t \|\ell_t\|^2$, and $\|\ell_t\|^2$,

@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, check_prior
-from regrax.learners._ftrl import Scalar, Sum, prior_field
+from regrax.learners.base import Bound, Key, Learner, Prior, Rounds, check_prior
+from regrax.learners.ftrl import Scalar, Sum, prior_field
+from regrax.specs import register
 
 
 def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
@@ -44,8 +45,11 @@ class RegretSumLearner(Learner):
         return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
+@register("learner", "regret_matching()")
 class RegretMatching(RegretSumLearner):
-    r"""$\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
+    r"""Regret matching: actions in proportion to their positive regret.
+
+    $\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
 
     Regret $\le w \sqrt{(d-1) T}$ for losses that span at most $w$ a round.
 
@@ -61,8 +65,11 @@ class RegretMatching(RegretSumLearner):
         return state.add(instant_regret(self.policy(state), feedback))
 
 
+@register("learner", "regret_matching_plus()")
 class RegretMatchingPlus(RegretSumLearner):
-    r"""$\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
+    r"""Regret matching that resets negative regret to zero.
+
+    $\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
 
     Forgets negative regret at once, so it follows a changing best action faster; the bound of regret matching holds.
 
@@ -85,8 +92,11 @@ class Forecast(NamedTuple):
     last: Float[Array, "d"]  # r_{t-1}, the forecast of r_t
 
 
+@register("learner", "predictive_regret_matching_plus()")
 class PredictiveRegretMatchingPlus(Learner):
-    r"""$\pi_t \propto \max(Q_{t-1} + r_{t-1}, 0)$, $Q_t = \max(Q_{t-1} + r_t, 0)$.
+    r"""Regret matching plus that expects the last round to repeat.
+
+    $\pi_t \propto \max(Q_{t-1} + r_{t-1}, 0)$, $Q_t = \max(Q_{t-1} + r_t, 0)$.
 
     $r_t = \langle \ell_t, \pi_t \rangle 1 - \ell_t$: regret matching plus that expects the last round to come again.
     It is optimistic gradient descent on the nonnegative orthant at any step size, so regret
@@ -127,8 +137,11 @@ class Discounted(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
+@register("learner", "discounted_regret_matching(2.0, -1.0)")
 class DiscountedRegretMatching(Learner):
-    r"""$\pi_t \propto \max(R_{t-1}, 0)$; after round $t$, $R_t = R_{t-1} + r_t$ is discounted.
+    r"""Regret matching that discounts old regret.
+
+    $\pi_t \propto \max(R_{t-1}, 0)$; after round $t$, $R_t = R_{t-1} + r_t$ is discounted.
 
     Positive entries are multiplied by $t^\alpha / (t^\alpha + 1)$ and negative ones by $t^\beta / (t^\beta + 1)$, the
     weights of discounted CFR. For $\beta \le \alpha$ regret $\le w \sqrt{(d-1) T} \prod_{t<T} (1 + t^{-\alpha})$, and

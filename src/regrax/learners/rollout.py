@@ -9,8 +9,9 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import Key, Learner
-from regrax.learners._engine import (
+from regrax.learners._start_policies import as_start
+from regrax.learners.base import Key, Learner
+from regrax.learners.engine import (
     Round,
     Vectors,
     check_key,
@@ -22,7 +23,6 @@ from regrax.learners._engine import (
     runs_in_python,
     scan_rounds,
 )
-from regrax.learners._start_policies import as_start
 from regrax.specs import as_learner
 
 Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]

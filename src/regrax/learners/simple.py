@@ -3,8 +3,9 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regrax.learners._base import Key, Learner, Prior
-from regrax.learners._ftrl import Count, SumLearner
+from regrax.learners.base import Key, Learner, Prior
+from regrax.learners.ftrl import Count, SumLearner
+from regrax.specs import register
 
 
 def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
@@ -15,8 +16,11 @@ def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
     return least / least.sum()
 
 
+@register("learner", "uniform()")
 class Uniform(Learner):
-    r"""$\pi_t = 1/d$ whatever happens: the baseline that does not learn.
+    r"""Equal probabilities in every round, whatever the losses.
+
+    $\pi_t = 1/d$ whatever happens: the baseline that does not learn.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -40,8 +44,11 @@ class Uniform(Learner):
         return jnp.full_like(sums, 1 / len(sums))
 
 
+@register("learner", "follow_the_leader()", alias="fictitious_play")
 class FollowTheLeader(SumLearner):
-    r"""$\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally.
+    r"""The action with the smallest total loss so far, ties shared: fictitious play.
+
+    $\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally.
 
     In a game this is fictitious play, every player best-responding to the others' empirical play;
     the spec `fictitious_play()` is read as this learner. Alternating losses make its regret grow linearly,
@@ -59,8 +66,11 @@ class FollowTheLeader(SumLearner):
         return leaders(sums)
 
 
+@register("learner", "best_response()")
 class BestResponse(Learner):
-    r"""$\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$, ties shared equally; round 1 is uniform.
+    r"""The best action against the last loss, ties shared.
+
+    $\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$, ties shared equally; round 1 is uniform.
 
     In a game this is best-response dynamics: best-respond to what the others just played. It has no bound.
 

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import (
+from regrax.learners.base import (
     Bound,
     Key,
     Learner,
@@ -22,7 +22,8 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
-from regrax.learners._ftrl import BoundTerms, Scalar, StepLearner, Sum, prior_field
+from regrax.learners.ftrl import BoundTerms, Scalar, StepLearner, Sum, prior_field
+from regrax.specs import register
 
 
 class Mixability(NamedTuple):
@@ -32,8 +33,11 @@ class Mixability(NamedTuple):
     gaps: Sum  # Delta_{t-1}, the sum of past mixability gaps
 
 
+@register("learner", "ada_hedge()")
 class AdaHedge(Learner):
-    r"""$\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $k_t = \ln d / \Delta_{t-1}$ ($\Delta_0 = 0$: the leaders).
+    r"""Hedge that tunes its step size to the losses it sees.
+
+    $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $k_t = \ln d / \Delta_{t-1}$ ($\Delta_0 = 0$: the leaders).
 
     $\Delta_t = \Delta_{t-1} + \langle \ell_t, \pi_t \rangle + \frac{1}{k_t} \ln \sum_j \pi_{t,j} e^{-k_t \ell_{t,j}}$
     adds up what the policy lost beyond its mix loss. No hyperparameter; multiplying or shifting the losses changes
@@ -101,8 +105,11 @@ class Epoch(NamedTuple):
     length: Int[Array, ""]
 
 
+@register("learner", "doubling_hedge(2.0)")
 class DoublingHedge(Learner):
-    r"""Hedge in epochs of $n = 1, 2, 4, \dots$ rounds, each started afresh with the step $c / \sqrt n$.
+    r"""Hedge restarted in epochs of doubling length, with a step size to match each.
+
+    Hedge in epochs of $n = 1, 2, 4, \dots$ rounds, each started afresh with the step $c / \sqrt n$.
 
     Needs no horizon. Regret is at most the sum of the epochs' bounds $\ln d / k + k w^2 n / 8$ with $k = c / \sqrt n$;
     $c = \sqrt{8 \ln d}$ makes it $w \sqrt{T \ln d / 2}$ times at most $\sqrt2 / (\sqrt2 - 1)$, about 3.4.
@@ -157,8 +164,11 @@ class Predicted(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
+@register("learner", "optimistic_hedge(0.3)")
 class OptimisticHedge(StepLearner):
-    r"""$\pi_t = \mathrm{softmax}(-k_t (S_{t-1} + \ell_{t-1}))$, $\ell_0 = 0$: the last loss counts twice.
+    r"""Hedge that counts the last loss twice, as a forecast of the next.
+
+    $\pi_t = \mathrm{softmax}(-k_t (S_{t-1} + \ell_{t-1}))$, $\ell_0 = 0$: the last loss counts twice.
 
     With non-increasing steps regret is at most
     $\ln d / k_T + \frac18 \sum_t k_t\, \mathrm{span}(\ell_t - \ell_{t-1})^2 \le \ln d / k_T + \frac{w^2}{2} \sum_t k_t$

@@ -13,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from regrax.learners._base import Bound, Key, Learner, Prior, Rounds, prior_or_uniform
-from regrax.learners._ftrl import BoundTerms, StepLearner, Sum, prior_field
+from regrax.learners.base import Bound, Key, Learner, Prior, Rounds, prior_or_uniform
+from regrax.learners.ftrl import BoundTerms, StepLearner, Sum, prior_field
 from regrax.simplex import stationary
+from regrax.specs import register
 
 
 class Pairs(NamedTuple):
@@ -66,8 +67,11 @@ class PairLearner(Learner):
         """$A_{ij}$ after `round_` rounds."""
 
 
+@register("learner", "internal_regret_matching()")
 class InternalRegretMatching(PairLearner):
-    r"""$\sum_j \pi_{t,i} R^+_{ij} = \sum_j \pi_{t,j} R^+_{ji}$: flow in proportion to positive gains, balanced.
+    r"""Regret matching for internal regret: flows proportional to positive regret, balanced.
+
+    $\sum_j \pi_{t,i} R^+_{ij} = \sum_j \pi_{t,j} R^+_{ji}$: flow in proportion to positive gains, balanced.
 
     $R_{ij} = \sum_{s<t} \pi_{s,i} (\ell_{s,i} - \ell_{s,j})$ and $R^+ = \max(R, 0)$. Internal regret
     $\le w \sqrt{(d-1) T}$, so joint play tends to the correlated equilibria.
@@ -91,8 +95,11 @@ class InternalRegretMatching(PairLearner):
         return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
 
 
+@register("learner", "stoltz_lugosi(0.5)")
 class StoltzLugosi(PairLearner, StepLearner):
-    r"""$\pi_t = \sum_{i \ne j} \Delta_{ij} \pi_t^{i \to j}$, $\Delta_{ij} \propto e^{k_t R_{ij}}$.
+    r"""Hedge over pairs of actions, for internal regret.
+
+    $\pi_t = \sum_{i \ne j} \Delta_{ij} \pi_t^{i \to j}$, $\Delta_{ij} \propto e^{k_t R_{ij}}$.
 
     Hedge over the pairs; $\pi^{i \to j}$ is $\pi$ with the weight of $i$ moved to $j$. With non-increasing steps
     internal regret $\le \ln(d(d-1)) / k_T + \frac{w^2}{8} \sum_t k_t$.

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners._base import Key, Learner, State, as_base, check_base
+from regrax.learners.base import Key, Learner, State, as_base, check_base
+from regrax.specs import register
 
 
 class Waiting(NamedTuple):
@@ -19,8 +20,11 @@ class Waiting(NamedTuple):
     round: Int[Array, ""]  # t - 1
 
 
+@register("learner", "delayed(hedge(0.3), 2)")
 class Delayed(Learner):
-    r"""$\pi_t$ is what `base` plays after $\ell_1, \dots, \ell_{t-1-D}$: losses arrive $D$ = `delay` rounds late.
+    r"""Any base learner, with losses that arrive some rounds late.
+
+    $\pi_t$ is what `base` plays after $\ell_1, \dots, \ell_{t-1-D}$: losses arrive $D$ = `delay` rounds late.
 
     For the first $D + 1$ rounds it plays blind. The base does not know of the delay: one that weighs losses with its
     own policy, as regret matching does, takes the policy it holds when they arrive. No bound holds for every base.

@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._base import (
+from regrax.learners.base import (
     BanditLearner,
     Bound,
     Drawn,
@@ -25,7 +25,7 @@ from regrax.learners._base import (
     prior_bits,
     with_prior,
 )
-from regrax.learners._ftrl import (
+from regrax.learners.ftrl import (
     BoundTerms,
     Count,
     Cumulative,
@@ -36,6 +36,7 @@ from regrax.learners._ftrl import (
     ftrl_bound,
     prior_field,
 )
+from regrax.specs import register
 
 
 def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:
@@ -63,8 +64,11 @@ class BanditSumLearner(BanditLearner, SumLearner):
         return state.add(estimate(self.policy(state), feedback))
 
 
+@register("learner", "exp3(inverse_sqrt(0.5), 0.1)")
 class Exp3(BanditSumLearner, StepLearner):
-    r"""$\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
+    r"""Hedge on importance-weighted losses with uniform exploration, for bandit feedback.
+
+    $\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
 
     Hedge on importance-weighted losses, mixed with `exploration` $\gamma$. With non-increasing steps and losses
     between 0 and $w$, expected regret $\le \ln d / k_T + \frac{d w^2}{2} \sum_t k_t + \gamma w T$.
@@ -93,8 +97,11 @@ class Exp3(BanditSumLearner, StepLearner):
         return prior_bits(self.prior, actions), actions * width**2 / 2, extra
 
 
+@register("learner", "exp3_ix(0.05, 0.025)")
 class Exp3IX(BanditSumLearner, StepLearner):
-    r"""$\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
+    r"""Hedge on slightly underestimated losses (implicit exploration), for bandit feedback.
+
+    $\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
 
     Implicit exploration: the estimates are a little too small, which tames their variance and with it the spread of
     regret. With non-increasing steps and losses between 0 and $w$, expected regret
@@ -152,8 +159,11 @@ def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
     return 4 / (gaps + newton(root, gaps)) ** 2
 
 
+@register("learner", "tsallis_inf()")
 class TsallisINF(BanditSumLearner):
-    r"""$\pi_t = \arg\min_{x \in \Delta} \langle \hat S_{t-1}, x \rangle - \frac{4}{k_t} \sum_j \sqrt{x_j}$.
+    r"""Follow the regularised leader with Tsallis entropy of order 1/2, for bandit feedback.
+
+    $\pi_t = \arg\min_{x \in \Delta} \langle \hat S_{t-1}, x \rangle - \frac{4}{k_t} \sum_j \sqrt{x_j}$.
 
     $\hat S$ is the sum of importance-weighted losses, $k_t = c / \sqrt t$ with `scale` $c$. For losses between 0 and
     $w$ expected regret $\le 4 (\sqrt d - 1) / k_T + \frac{w^2 \sqrt d}{2} \sum_t k_t$, below $4 \sqrt{dT}$ for $c =
@@ -193,8 +203,11 @@ class TsallisINF(BanditSumLearner):
         return ftrl_bound(InverseSqrt(self.scale), rounds, terms)
 
 
+@register("learner", "importance_weighted(ada_hedge(), 0.2)")
 class ImportanceWeighted(BanditLearner):
-    r"""Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in the place of $\ell_t$.
+    r"""Any base learner on importance-weighted losses with exploration, for bandit feedback.
+
+    Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in the place of $\ell_t$.
 
     It plays $\pi_t = (1 - \gamma) \pi^{\mathrm{base}}_t + \gamma / d$ with `exploration` $\gamma$. If $B(q)$ bounds the
     base's external regret on losses whose squared spans are $q$ a round, and $\gamma > 0$, then for losses between 0

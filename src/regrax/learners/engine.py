@@ -21,7 +21,7 @@ from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
-from regrax.learners._base import BanditLearner, HostLearner, Key, Learner, State
+from regrax.learners.base import BanditLearner, HostLearner, Key, Learner, State
 
 Vectors = tuple[Any, ...]
 """A vector for every player: policies or losses."""
