@@ -54,7 +54,7 @@ def ended(command, folder, after=None):
         ("numpy._core.multiarray", PLAY),
         ("jaxlib", PLAY),
         ("jax._src.numpy.lax_numpy", TRAIN),
-        ("regrax.games._environment", PLAY),
+        ("regrax.games.trajectory", PLAY),
     ],
 )
 def test_while_importing(module, arguments, tmp_path):

@@ -48,7 +48,7 @@ class Play:
         """Play in float64, write what was asked for, print."""
         from regrax import _checks as checks
         from regrax.cli._text import learner_maker, read_game
-        from regrax.games import check_rounds, check_seats, start_policies
+        from regrax.games import check_rounds, start_policies
 
         if self.plot:
             from regrax.show.plots import check_suffix
@@ -58,7 +58,6 @@ class Play:
             checks.at_least("seed", self.seed, 0)
         game = read_game(self.game)
         check_rounds(game, self.rounds, "all" if self._keeps_rows else "summary", self.episodes)
-        check_seats(game, len(self.learners))
         makers = [learner_maker(text) for text in self.learners]
         start = start_policies(game, _for_all(self.start))
         prior = start_policies(game, _for_all(self.prior), "prior")

@@ -1,18 +1,9 @@
 """Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
 
 from . import zoo as zoo
-from ._batched_play import (
-    Seating as Seating,
-    swap_matrices as swap_matrices,
-)
 from ._correlated_profile import (
     CorrelatedProfile as CorrelatedProfile,
     Deviation as Deviation,
-)
-from ._environment import (
-    Summary as Summary,
-    Trajectory as Trajectory,
-    joint_play as joint_play,
 )
 from ._game import (
     Game as Game,
@@ -51,15 +42,6 @@ from ._nash import (
     pure_equilibria as pure_equilibria,
     zero_sum_equilibrium as zero_sum_equilibrium,
 )
-from ._play import (
-    play as play,
-    seated_learners as seated_learners,
-)
-from ._requests import (
-    check_rounds as check_rounds,
-    check_seats as check_seats,
-    start_policies as start_policies,
-)
 from ._solve import (
     NearestEquilibrium as NearestEquilibrium,
     nearest_equilibrium as nearest_equilibrium,
@@ -74,5 +56,20 @@ from .formats import (
     game_to_nfg as game_to_nfg,
     game_to_npz as game_to_npz,
     load as load,
+)
+from .matches import (
+    Seating as Seating,
+    swap_matrices as swap_matrices,
+)
+from .play import (
+    check_rounds as check_rounds,
+    play as play,
+    seated_learners as seated_learners,
+    start_policies as start_policies,
+)
+from .trajectory import (
+    Summary as Summary,
+    Trajectory as Trajectory,
+    joint_play as joint_play,
 )
 from .zoo import *

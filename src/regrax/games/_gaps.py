@@ -22,8 +22,8 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games._environment import Trajectory, outer
 from regrax.games._game import Game, unfolded
+from regrax.games.trajectory import Trajectory, outer
 from regrax.regret import (
     ends_of,
     external_of,

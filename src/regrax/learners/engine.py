@@ -175,9 +175,9 @@ def play_in_calls(
     key: Key = None,
     record: Callable[[Round], Any] = lambda played: played,
 ) -> Iterator[Any]:
-    """Play in calls of a compiled program, and yield the numpy rows of each.
+    """Play in calls of a compiled program, and yield the numpy rows of each call.
 
-    The number of rounds is an argument of the program: it is compiled once for all numbers up to a power of two.
+    The number of rounds is an argument of the program: it compiles once for all numbers up to a power of two.
 
     Args:
         learners: one per player.
@@ -186,28 +186,27 @@ def play_in_calls(
         rounds: how many.
         rows: the environment's data, of shape `(rounds, ...)`.
         key: to draw actions.
-        record: selects what is kept of a round, by default all of it.
+        record: selects what is stored of a round, by default all of it.
     """
     most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     enough = 1 << (rounds - 1).bit_length()
     capacity = min(enough, most)
-    states = keys = None
+    # `jit` takes 50 microseconds to flatten these modules, and 20 to check a structure that is given
+    arrays, structure = jax.tree.flatten((learners, environment))
+    states = None
     if rounds > capacity:
-        environment = jax.tree.map(jnp.asarray, environment)  # once for all calls
+        arrays = [jnp.asarray(array) for array in arrays]
+        states = _init_players(arrays, structure, sizes, enough, key)
     for first in range(0, rounds, capacity):
         count = min(capacity, rounds - first)
         part = None if rows is None else _padded(rows[first : first + count], capacity)
         span = (first, count)
-        if rounds <= capacity:
-            kept = _play_whole(learners, environment, part, key, span, sizes, record, capacity)
+        if states is None:
+            recorded = _play_whole(arrays, structure, part, key, span, sizes, record, capacity)
         else:
-            if states is None:
-                states, keys = _init_players(learners, sizes, enough, key)
-            states, kept = _play_part(
-                learners, environment, states, part, keys, span, record, capacity
-            )
-        leaves, structure = jax.tree.flatten(kept)
-        yield structure.unflatten([np.asarray(leaf)[:count] for leaf in leaves])
+            states, recorded = _play_part(arrays, structure, states, part, span, record, capacity)
+        leaves, shape = jax.tree.flatten(recorded)
+        yield shape.unflatten([np.asarray(leaf)[:count] for leaf in leaves])
 
 
 def _padded(rows: np.ndarray, capacity: int) -> np.ndarray:
@@ -216,17 +215,27 @@ def _padded(rows: np.ndarray, capacity: int) -> np.ndarray:
     return padded
 
 
-def _fill(
-    learners: tuple[Learner, ...],
-    environment: Environment,
-    states: tuple[State, ...],
+@partial(jax.jit, static_argnums=(1, 2, 3))
+def _init_players(
+    arrays: list[Any], structure: Any, sizes: tuple[int, ...], rounds: int, key: Key
+) -> tuple[tuple[State, ...], tuple[Any, ...] | None]:
+    learners, _ = jax.tree.unflatten(structure, arrays)
+    return init_players(learners, sizes, rounds, key)
+
+
+@partial(jax.jit, static_argnums=(1, 5, 6))
+def _play_part(
+    arrays: list[Any],
+    structure: Any,
+    states_and_keys: tuple[tuple[State, ...], tuple[Any, ...] | None],
     rows: Any,
-    keys: tuple[Any, ...] | None,
     span: tuple[Any, Any],
     record: Callable[[Round], Any],
     capacity: int,
-) -> tuple[tuple[State, ...], Any]:
+) -> tuple[Any, Any]:
     """Play as `scan_rounds` does, for a traced number of rounds, into buffers of `capacity` rows."""
+    learners, environment = jax.tree.unflatten(structure, arrays)
+    states, keys = states_and_keys
     first, count = span
     if rows is not None:
         rows = jnp.asarray(rows, float)
@@ -238,24 +247,21 @@ def _fill(
         return states, record(played)
 
     def step(index: Int[Array, ""], carry: tuple) -> tuple:
-        states, kept = carry
+        states, buffers = carry
         states, new = play(states, index)
         write = partial(lax.dynamic_update_index_in_dim, index=index, axis=0)
-        return states, jax.tree.map(write, kept, new)
+        return states, jax.tree.map(write, buffers, new)
 
     shapes = jax.eval_shape(play, states, 0)[1]
-    kept = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
-    return lax.fori_loop(0, count, step, (states, kept))
+    buffers = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
+    states, buffers = lax.fori_loop(0, count, step, (states, buffers))
+    return (states, keys), buffers
 
 
-_init_players = jax.jit(init_players, static_argnames=("sizes", "rounds"))
-_play_part = jax.jit(_fill, static_argnames=("record", "capacity"))
-
-
-@partial(jax.jit, static_argnames=("sizes", "record", "capacity"))
+@partial(jax.jit, static_argnums=(1, 5, 6, 7))
 def _play_whole(
-    learners: tuple[Learner, ...],
-    environment: Environment,
+    arrays: list[Any],
+    structure: Any,
     rows: Any,
     key: Key,
     span: tuple[Any, Any],
@@ -263,9 +269,9 @@ def _play_whole(
     record: Callable[[Round], Any],
     capacity: int,
 ) -> Any:
-    """Play all rounds in one call, which takes a third less time than returning states to go on from."""
-    states, keys = init_players(learners, sizes, capacity, key)
-    return _fill(learners, environment, states, rows, keys, span, record, capacity)[1]
+    """Play all rounds in one call, which takes a third less time than returning states to continue from."""
+    states = _init_players(arrays, structure, sizes, capacity, key)
+    return _play_part(arrays, structure, states, rows, span, record, capacity)[1]
 
 
 def play_in_python(

@@ -13,8 +13,7 @@ from regrax import games
 from regrax.cli import main
 from regrax.domains import Ball
 from regrax.experiments.tournament import MEASURES, interval, round_robin
-from regrax.games import CorrelatedProfile, Game, play
-from regrax.games._batched_play import swap_matrices
+from regrax.games import CorrelatedProfile, Game, play, swap_matrices
 from regrax.learners import (
     Agent,
     BestResponse,

@@ -1,4 +1,4 @@
-r"""A game as an environment: the losses of what is played, and what is kept of rounds: joint play, sums or rows."""
+r"""Results of play: every round as a `Trajectory`, or its sums as a `Summary`."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,19 +11,19 @@ from regrax._tables import sketch, to_csv, to_html, to_latex, to_pandas
 from regrax.games._game import Game, unfolded
 
 Tables = tuple[Any, ...]
-"""A table of losses per player: its own action by the joint action of the others."""
+"""For every player a table of losses: own action by joint action of the others."""
 
 ROUNDS_PER_SUM = 1024
-"""Rounds whose products are held at once, in double precision."""
+"""Rounds whose products are computed at once, in double precision."""
 
 
 def game_losses(tables: Tables, played: Sequence[Any], _: None) -> tuple[Any, ...]:
-    r"""$\ell_n = -u_n(\cdot, \pi_{-n})$ for every player $n$."""
+    r"""Return $\ell_n = -u_n(\cdot, \pi_{-n})$ for every player $n$: a game as an environment."""
     return tuple(table @ outer([*played[:n], *played[n + 1 :]]) for n, table in enumerate(tables))
 
 
 def outer(policies: Sequence[Any]) -> Any:
-    """The product distribution of several players, flattened with the first player slowest."""
+    """Multiply policies into a product distribution, flattened with the first player slowest."""
     if not policies:
         return np.ones(1)
     product = policies[0]
@@ -33,7 +33,9 @@ def outer(policies: Sequence[Any]) -> Any:
 
 
 def joint_play(played: Sequence[Any]) -> Float[Any, "*d"]:
-    r"""$\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$, a distribution over joint actions.
+    r"""Average rounds into the empirical distribution of joint actions.
+
+    $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$.
 
     >>> import numpy as np
     >>> joint_play([np.eye(2), np.eye(2)]).tolist()
@@ -51,7 +53,7 @@ def joint_play(played: Sequence[Any]) -> Float[Any, "*d"]:
 
 
 def joint_sum(played: Sequence[Any]) -> Float[np.ndarray, "*d"]:
-    """The sum over rounds of the product of what the players play, in double precision."""
+    """Sum the products of the players' rows over rounds, in double precision."""
     total = 0.0
     for first in range(0, len(played[0]), ROUNDS_PER_SUM):
         few = [np.asarray(rows[first : first + ROUNDS_PER_SUM], float) for rows in played]
@@ -70,18 +72,18 @@ def _sum_of_products(rows: Sequence[Any]) -> Any:
 
 
 class Summary(NamedTuple):
-    r"""The sums of a play, one entry per player: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies, joint play.
+    r"""Sums of a play: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies and joint play.
 
     Attributes:
-        rounds: how many were played, $T$.
+        rounds: the number of rounds, $T$.
         matrices: $M_n$, of shape `(d_n, d_n)`, per player.
         averages: the mean policy, of shape `(d_n,)`, per player.
         joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
 
     >>> from regrax.games import matching_pennies, play
     >>> from regrax.learners import Uniform
-    >>> found = play(matching_pennies(), Uniform(), 1000, keep="summary")
-    >>> found.payoffs.tolist(), found.regrets("swap").tolist()
+    >>> summary = play(matching_pennies(), Uniform(), 1000, keep="summary")
+    >>> summary.payoffs.tolist(), summary.regrets("swap").tolist()
     ([0.0, 0.0], [0.0, 0.0])
     """
 
@@ -92,11 +94,11 @@ class Summary(NamedTuple):
 
     @property
     def payoffs(self) -> Float[np.ndarray, "N"]:
-        r"""$-\mathrm{tr} M_n / T$: what each player was paid per round."""
+        r"""Payoff per round of each player, $-\mathrm{tr} M_n / T$."""
         return np.array([-np.trace(matrix) for matrix in self.matrices]) / self.rounds
 
     def regrets(self, kind: str = "external") -> Float[np.ndarray, "N"]:
-        """Every player's regret, `"external"`, `"internal"` or `"swap"`."""
+        """Compute every player's `"external"`, `"internal"` or `"swap"` regret."""
         of = {
             "external": regret.external_of,
             "internal": regret.internal_of,
@@ -108,7 +110,7 @@ class Summary(NamedTuple):
 
 
 def summary_of(joint: Float[np.ndarray, "*d"], game: Game, rounds: int) -> Summary:
-    r"""What joint play tells, as losses follow from it: $M_n = T \sum_a \mu(a)\, e_{a_n} \ell_n(a_{-n})^\top$."""
+    r"""Compute the sums from joint play: $M_n = T \sum_a \mu(a)\, e_{a_n} \ell_n(a_{-n})^\top$."""
     own = [unfolded(joint, n) for n in range(joint.ndim)]
     pairs = zip(own, game.loss_tables, strict=True)
     matrices = tuple(rounds * p @ losses.T for p, losses in pairs)
@@ -119,10 +121,9 @@ Rows = Float[Any, "T _"]
 
 
 class Trajectory(NamedTuple):
-    r"""What was played and suffered, one entry per player, and the joint play $\mu_T$ it averages to.
+    r"""Policies and losses of every round, one entry per player, and joint play $\mu_T$.
 
-    `played` is what counts: the policies, or, when actions were sampled, the actions as one-hot rows. Regret of
-    `played` on `losses` divided by `T` is the gap of `joint`, player by player.
+    The regret of `played` on `losses` divided by `T` is the gap of `joint`, player by player.
 
     Attributes:
         policies: of shape `(T, d_n)`, per player.
@@ -138,18 +139,18 @@ class Trajectory(NamedTuple):
 
     @property
     def rounds(self) -> int:
-        """How many rounds were played."""
+        """Number of rounds."""
         return self.policies[0].shape[0]
 
     @property
     def played(self) -> tuple[Rows, ...]:
-        """The rows that joint play averages: policies, or sampled actions as one-hot rows."""
+        """Rows that joint play averages: the policies, or the drawn actions as one-hot rows."""
         from regrax.learners import Round
 
         return Round(self.policies, self.losses, self.actions).played
 
     def columns(self) -> dict[str, Any]:
-        """A row per round (from 1), player and action (their indices): probability, loss, and whether it was drawn.
+        """Return a table with a row per round (from 1), player and action: probability, loss, and True if drawn.
 
         >>> from regrax.games import play
         >>> play("matching-pennies", "hedge(0.1)", 2).columns()["probability"].tolist()
@@ -174,7 +175,7 @@ class Trajectory(NamedTuple):
         return "".join(map(sketch, self.policies)) + to_html(self)
 
     def summary(self) -> Summary:
-        """Payoffs, regrets and averages of the play, in double precision."""
+        """Sum the rounds into payoffs, regrets and averages, in double precision."""
         pairs = zip(self.played, self.losses, strict=True)
         joint = joint_sum(self.played) / self.rounds
         averages = tuple(unfolded(joint, n).sum(1) for n in range(joint.ndim))

@@ -1,9 +1,9 @@
-r"""Many seatings of many games, of several shapes, all in one program.
+r"""Many matches at once: games of several shapes, each played by several line-ups of learners, in one program.
 
-A seating names a learner for every player; a match is a seating in a game. All copies of a learner with the same number
-of actions play as one player of the engine, whose policies are a batch, so that every learner is compiled once per
-number of actions. Nothing is kept but, for every match and player, the matrix $M = \sum_t \pi_t \ell_t^\top$ of
-`regrax.regret`, from which payoff, regrets and gaps follow:
+A seating assigns a learner to every player; a match is a seating in a game. All copies of a learner with the same
+number of actions form one player of the engine, whose policies are a batch, so every learner compiles once per number
+of actions. The result is the matrix $M = \sum_t \pi_t \ell_t^\top$ of `regrax.regret` for every match and player,
+from which payoff, regrets and gaps follow:
 
     payoff     -tr M / T                       external   tr M - min_j (1^T M)_j
     internal   max_ij (M_ii - M_ij)            swap       sum_i (M_ii - min_j M_ij)
@@ -20,21 +20,21 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key
 
-from regrax.games._environment import game_losses
 from regrax.games._game import unfolded
+from regrax.games.trajectory import game_losses
 from regrax.learners import Learner, State, Sum, keys_of_round, play_round
 from regrax.sharding import over_rows
 
 Seating = tuple[int, ...]
-"""For every player the number of its learner."""
+"""The index of every player's learner."""
 Payoffs = Sequence[Float[Array, "_ _ ..."]]
-"""For every shape those of its games: `(J, N, *d)`."""
+"""Payoffs of the games of every shape, `(J, N, *d)`."""
 Keys = Sequence[Key[Array, "_"]]
-"""For every shape one per game: `(J,)`."""
+"""A key per game of every shape, `(J,)`."""
 Starts = Sequence[tuple[Float[Array, "_ _"], ...]]
-"""For every shape and player a policy per game: `(J, d)`."""
+"""A policy per game for every shape and player, `(J, d)`."""
 Matrices = list[list[Float[Array, "_ _ _ _"]]]
-"""For every shape and player one per game and seating: `(J, M, d, d)`."""
+"""A matrix per game and seating for every shape and player, `(J, M, d, d)`."""
 
 
 @partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
@@ -50,13 +50,13 @@ def swap_matrices(
     r"""Compute $\sum_t \pi_t \ell_t^\top$ for every shape and player, of every game and seating.
 
     Args:
-        payoffs: for every shape those of $J$ games.
-        learners: that play.
-        seatings: for every shape and each of $M$ matches per game, the index of every player's learner.
-        rounds: per match.
-        keys: for every shape one per game, to draw actions; by default losses are expected ones.
-        mesh: of devices that share the games, which must be of one shape.
-        starts: for every shape and player the policy of round 1 per game, the same in every seating.
+        payoffs: payoffs of $J$ games for every shape.
+        learners: the learners.
+        seatings: the index of every player's learner, for every shape and each of $M$ matches per game.
+        rounds: rounds per match.
+        keys: a key per game for every shape, to draw actions; by default losses are expectations.
+        mesh: devices that share the games, which must all have one shape.
+        starts: the policy of round 1 per game for every shape and player, the same in every seating.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -74,7 +74,7 @@ def swap_matrices(
 
 
 class Place(NamedTuple):
-    """A player of all matches of a shape: index of the shape, of the player, and of the learner in every match."""
+    """A player in all matches of a shape, and its learner in each."""
 
     shape: int
     player: int
@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
 
 class Copies:
-    """All copies of a learner with the same number of actions, as one player of the engine."""
+    """Copies of a learner with the same number of actions, as one player of the engine."""
 
     def __init__(self, learner: Learner, starts: Float[Array, "n d"] | None) -> None:
         self.learner = learner
@@ -92,11 +92,11 @@ class Copies:
             self.axis = 0
 
     def init(self, actions: int, rounds: int, count: int, keys: Any) -> State:
-        def one(learner: Learner, key: Any) -> State:
+        def init(learner: Learner, key: Any) -> State:
             return learner.init(actions, rounds, key=key)
 
         axes = (self.axis, None if keys is None else 0)
-        return jax.vmap(one, axes, axis_size=count)(self.learner, keys)
+        return jax.vmap(init, axes, axis_size=count)(self.learner, keys)
 
     def policy(self, states: State) -> Float[Array, "n d"]:
         return jax.vmap(lambda learner, state: learner.policy(state), (self.axis, 0))(
@@ -107,18 +107,19 @@ class Copies:
         return losses, actions
 
     def update(self, states: State, feedback: tuple[Any, Any]) -> State:
-        def one(learner: Learner, state: State, loss: Any, action: Any) -> State:
+        def update(learner: Learner, state: State, loss: Any, action: Any) -> State:
             return learner.update(state, learner.observe(loss, action))
 
         losses, actions = feedback
         axes = (self.axis, 0, 0, None if actions is None else 0)
-        return jax.vmap(one, axes)(self.learner, states, losses, actions)
+        return jax.vmap(update, axes)(self.learner, states, losses, actions)
 
 
 class Layout:
-    """Which copy of which learner plays where.
+    """Assignment of learner copies to matches.
 
-    `rows` takes an array per shape and player, over matches, to one per learner and number of actions; `arrays` back.
+    `rows` regroups arrays per shape and player (over matches) into arrays per learner and number of actions; `arrays`
+    does the reverse.
     """
 
     def __init__(
@@ -171,9 +172,9 @@ def _matches(
     starts: Starts | None,
 ) -> Matrices:
     sizes = [batch.shape[2:] for batch in payoffs]
-    counts = [len(each) for each in seatings]
+    counts = [len(matches) for matches in seatings]
     games = [len(batch) for batch in payoffs]
-    seated = [np.tile(each, (count, 1)) for each, count in zip(seatings, games, strict=True)]
+    seated = [np.tile(rows, (count, 1)) for rows, count in zip(seatings, games, strict=True)]
     layout = Layout(sizes, seated)
     players = [learners[learner] for _, learner in layout.sitting]
     if starts is None:
@@ -186,7 +187,7 @@ def _matches(
         pairs = zip(players, layout.rows(repeated), strict=True)
         copies = [Copies(learner, policies) for learner, policies in pairs]
     begin, draws = _player_keys(layout, keys, counts)
-    numbers = layout.rows([[jnp.arange(len(each))] * each.shape[1] for each in seated])
+    numbers = layout.rows([[jnp.arange(len(rows))] * rows.shape[1] for rows in seated])
     states = tuple(
         own.init(size, rounds, len(number), key)
         for own, (size, _), number, key in zip(copies, layout.sitting, numbers, begin, strict=True)
@@ -225,7 +226,7 @@ def _matches(
 def _losses(
     tables: tuple[Any, ...], played: Sequence[Float[Array, "matches _"]], count: int
 ) -> list[Float[Array, "matches _"]]:
-    """The losses of every player in all matches of a shape: `count` seatings of every game."""
+    """Compute the losses of every player in all matches of a shape, `count` seatings of every game."""
     grouped = [policies.reshape(-1, count, policies.shape[1]) for policies in played]
     of_seatings = jax.vmap(
         lambda tables, *policies: game_losses(tables, policies, None), (None, *[0] * len(played))
@@ -237,7 +238,7 @@ def _losses(
 def _player_keys(
     layout: Layout, keys: Keys | None, counts: Sequence[int]
 ) -> tuple[list[Any], list[Any] | None]:
-    """For every batch of copies a key per row for its initial state, and one for its draws."""
+    """Split keys: for every batch of copies one per row for its initial state, and one for its draws."""
     if keys is None:
         return [None] * len(layout.sitting), None
     per_player = []

@@ -1,4 +1,4 @@
-r"""Repeated play: every player a learner, the game the environment that turns what is played into losses."""
+r"""Repeated play: every player has a learner, and the game turns what they play into losses."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from regrax import _checks as checks
 from regrax.domains import Simplex
-from regrax.games._environment import (
+from regrax.games._game import Game
+from regrax.games.trajectory import (
     Summary,
     Tables,
     Trajectory,
@@ -19,13 +21,12 @@ from regrax.games._environment import (
     joint_sum,
     summary_of,
 )
-from regrax.games._game import Game
-from regrax.games._requests import Keep, check_rounds, check_seats, start_policies
 from regrax.learners import (
     HostLearner,
     Key,
     Learner,
     Round,
+    as_start,
     check_key,
     check_policies,
     init_players,
@@ -36,6 +37,11 @@ from regrax.learners import (
     scan_rounds,
 )
 from regrax.specs import as_game, as_learner
+
+Keep = Literal["all", "summary"]
+MAX_ROUNDS = 2**31 - 1
+"""Learners count rounds in 32 bits."""
+MAX_EPISODES = 10**6
 
 
 @overload
@@ -64,26 +70,27 @@ def play(
 ) -> Trajectory | Summary:
     r"""Play `game` for `rounds` rounds.
 
-    Without `key` feedback is expected, $\ell_{n,t} = -u_n(\cdot, \pi_{-n,t})$, and
+    Without `key` losses are expectations, $\ell_{n,t} = -u_n(\cdot, \pi_{-n,t})$, and
     $\mu_T = \frac1T \sum_t \pi_{1,t} \otimes \cdots \otimes \pi_{N,t}$. With `key` every player draws an action
-    $a_{n,t} \sim \pi_{n,t}$, feedback is $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
-    Outside of `jit`, `vmap` and `grad` the arrays of the result are numpy's; inside, `vmap` it over keys, step sizes or
-    payoffs.
+    $a_{n,t} \sim \pi_{n,t}$, losses are $-u_n(\cdot, a_{-n,t})$ and $\mu_T$ is the frequency of joint actions.
+    The result holds NumPy arrays. Inside `jit`, `vmap` and `grad` it holds traced arrays, so you can `vmap` over keys,
+    step sizes or payoffs.
 
     Args:
         game: the game, or its spec, as in `"weighted-rps"`.
-        learners: one learner, or its spec, as in `"hedge(0.45)"`, per player; a single one plays for every player. A
+        learners: a learner, or its spec, as in `"hedge(0.45)"`, for each player; a single one plays for every player. A
             `HostLearner` is played in a Python loop.
         rounds: how many rounds to play, an integer >= 1.
-        key: a JAX random key to draw actions with; bandit learners need one. By default losses are expected ones.
-        start: for each player the policy of round 1: probabilities, an action's index or label, `"random"`,
+        key: a JAX random key to draw actions with; bandit learners need one. By default losses are expectations.
+        start: the policy of round 1 for each player: probabilities, an action's index or label, `"random"`,
             `"random(7)"` for another seed, or `"own"` or None (the default) for the learner's own choice. A single
             string applies to every player. See `Learner.starting_at`.
-        prior: for each player the distribution that its learner's weights begin from, given as `start` is; by default
-            uniform. Only for learners that have one; see `Learner.with_prior`.
-        keep: `"all"` rounds, as a `Trajectory`; or a `"summary"`, whose memory does not grow with the rounds.
+        prior: the distribution that each learner's weights begin from, in the same forms as `start`; by default
+            uniform. Only for learners that have a prior; see `Learner.with_prior`.
+        keep: `"all"` returns every round as a `Trajectory`; `"summary"` returns sums whose memory does not grow with
+            the number of rounds.
         on_round: called with the `Round` after every round; play is then a Python loop.
-        on_progress: called with the rounds played so far and `rounds`, from time to time.
+        on_progress: called with the number of rounds played so far and `rounds`, from time to time.
 
     >>> from regrax.games import weighted_rps
     >>> from regrax.learners import Uniform
@@ -92,8 +99,7 @@ def play(
     >>> play("matching-pennies", "hedge(0.1)", rounds=10, start=[[0.8, 0.2], "own"]).policies[0].shape
     (10, 2)
     """
-    if not isinstance(game, Game):
-        game = as_game(game)
+    game = as_game(game)
     check_rounds(game, rounds, keep)
     players = seated_learners(game, learners)
     if prior is not None:
@@ -108,32 +114,77 @@ def play(
     else:
         try:
             return _in_calls(game, players, rounds, key, keep, on_progress)
-        except jax.errors.TracerArrayConversionError:  # inside of a `jit` of something else
+        except jax.errors.TracerArrayConversionError:  # inside the `jit` of another function
             rows = _traced(game.loss_tables, players, rounds, key)
     whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
     return whole if keep == "all" else whole.summary()
 
 
+def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None:
+    """Raise unless the rounds can be counted and their results fit in memory."""
+    checks.at_least("rounds", rounds, 1, MAX_ROUNDS)
+    checks.at_least("episodes", episodes, 1, MAX_EPISODES)
+    if keep == "all":
+        needed = 16.0 * rounds * sum(game.sizes)
+        hint = 'keep="summary", or no log and no plot'
+        checks.fits_in_memory(f"every row of {rounds:,} rounds", needed, hint)
+    elif keep == "summary":
+        needed = 64.0 * sum(size * size for size in game.sizes)
+        what = f"the regrets of {max(game.sizes):,} actions"
+        checks.fits_in_memory(what, needed, "play a game with fewer actions")
+    else:
+        raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
+
+
 def seated_learners(
     game: Game, learners: Learner | str | Sequence[Learner | str]
 ) -> tuple[Learner, ...]:
-    """A learner for every player of the game; a single one plays for them all."""
+    """Return one learner per player of the game; a single learner plays for every player."""
     if isinstance(learners, Learner | str):
         learners = [learners]
-    given = tuple(
-        learner if isinstance(learner, Learner) else as_learner(learner) for learner in learners
-    )
-    check_seats(game, len(given))
-    for learner in given:
+    players = tuple(as_learner(learner) for learner in learners)
+    count = len(game.sizes)
+    if len(players) not in (1, count):
+        raise ValueError(
+            f"learners must be one, or one for each of {count} players, got {len(players)}"
+        )
+    for learner in players:
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
-                f"a seat takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
+                f"a game takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
             )
-    if len(given) < len(game.sizes):
-        given = given * len(game.sizes)
+    if len(players) < count:
+        players = players * count
     return tuple(
         learner.seated(game, n) if isinstance(learner, HostLearner) else learner
-        for n, learner in enumerate(given)
+        for n, learner in enumerate(players)
+    )
+
+
+def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ...]:
+    """Return each player's policy of round 1, or None for the learner's own choice.
+
+    Args:
+        game: the game.
+        start: as for `play`.
+        name: the name of the setting in errors.
+
+    >>> from regrax.games import chicken
+    >>> [policy.tolist() for policy in start_policies(chicken(), ["swerve", 1])]
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    labels = game.actions
+    starts = start
+    if start is None or isinstance(start, str):
+        starts = [start] * len(labels)
+    if not hasattr(starts, "__len__") or isinstance(starts, dict | set):
+        raise ValueError(f"{name} must be a list with an entry for each player, got {starts!r}")
+    if len(starts) != len(labels):
+        raise ValueError(
+            f"{name} must have an entry for each of {len(labels)} players, got {len(starts)}"
+        )
+    return tuple(
+        as_start(policy, len(labels[n]), n, labels[n], name) for n, policy in enumerate(starts)
     )
 
 
@@ -142,7 +193,7 @@ def _each(
     learners: tuple[Learner, ...],
     policies: Sequence[Any],
 ) -> tuple[Learner, ...]:
-    """Give every learner its policy; None leaves it as it is."""
+    """Change every learner by its policy; None leaves the learner as it is."""
     return tuple(
         learner if policy is None else change(learner, policy)
         for learner, policy in zip(learners, policies, strict=True)
@@ -172,7 +223,7 @@ def _in_calls(
     for part in play_in_calls(learners, environment, game.sizes, rounds, key=key):
         count = len(part.policies[0])
         products = joint_sum(part.played)
-        if not abs(products.sum() - count) < 0.5:  # a policy is missing, or not a number
+        if not abs(products.sum() - count) < 0.5:  # a policy is not a distribution
             check_policies(learners, part.policies, done)
         joint += products
         done += count
