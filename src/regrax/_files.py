@@ -1,4 +1,4 @@
-"""Files read within a limit, written whole or not at all, and held by one process."""
+"""Files: bounded reads, atomic writes and locks."""
 
 import contextlib
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import IO
 
 MAX_TEXT_BYTES = 2**26
-"""Of a file of text that is read at once: parsed, it takes some thirty times as much memory."""
+"""Largest text file that is read at once; parsed, it takes about thirty times as much memory."""
 
 
 def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
-    """The bytes of a file of at most `most`: of an endless one no more than that is read.
+    """Read a file of at most `most` bytes; an endless file raises after that many.
 
     >>> read_limited(Path("/dev/zero"), 1000)
     Traceback (most recent call last):
@@ -26,7 +26,7 @@ def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
 
 
 def checkpoint_file(path: str | Path) -> Path:
-    """Where the checkpoint at a path is, named with its suffix or without."""
+    """Return the file of a checkpoint, given with or without its suffix."""
     path = Path(path)
     if not path.name:
         raise ValueError(f"a checkpoint must be a file, got path {str(path)!r}")
@@ -34,7 +34,7 @@ def checkpoint_file(path: str | Path) -> Path:
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write what a person asked for to where they said: behind a link its target, at `-` standard output.
+    """Write an output to a file, to the target of a link, or for `-` to standard output.
 
     >>> write_output(Path("/dev/null"), b"")
     Traceback (most recent call last):
@@ -81,7 +81,7 @@ def new_file(path: Path) -> Path:
 
 
 def output_file(path: Path) -> Path:
-    """The file that an output goes to; raises ValueError for a folder, a device or a pipe."""
+    """Resolve the path of an output; raise ValueError for a folder, a device or a pipe."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} must be a regular file or a new one")
     if not path.absolute().parent.is_dir():
@@ -93,7 +93,7 @@ def output_file(path: Path) -> Path:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` to `path`; a reader sees the old file or the new one, never a part.
+    """Write `data` to `path` atomically: a reader sees the old file or the new one, never a part.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers.json"
@@ -108,11 +108,11 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 TEMPORARY = ".*.[0-9]*.regrax.tmp"
-"""Pattern of the names of files that `write_whole` has not finished."""
+"""Pattern of the names of unfinished files."""
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the files in `folder` itself that a killed process of regrax left unfinished."""
+    """Remove files in `folder` (not below it) that a killed process left unfinished."""
     for file in folder.glob(TEMPORARY):
         if file.is_file() and not file.is_symlink():
             file.unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def remove_unfinished(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[Path]:
-    """A file aside, which takes the place of `path` when all is written."""
+    """Yield a temporary file that replaces `path` once it is complete."""
     aside = path.with_name(f".{path.name[:100]}.{os.getpid()}.regrax.tmp")
     try:
         with naming(path):
@@ -132,7 +132,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Name the file in errors of the system that name none, such as a full disk.
+    """Add the file's name to system errors without one, such as a full disk.
 
     >>> with naming("log.jsonl"):
     ...     raise OSError(28, "No space left on device")
@@ -149,9 +149,9 @@ def naming(path: Path | str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[bool]:
-    """Hold the lock of a file, made if it is not there; gives whether it was free.
+    """Lock a file, creating it if needed; yield False if another process holds the lock.
 
-    The system releases it when its process ends, so what a killed one left is nobody's.
+    The system releases the lock when the process ends, even if it is killed.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "lock"
@@ -165,7 +165,7 @@ def locked(file: Path) -> Iterator[bool]:
 
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:
-            pass  # a system without it: one process in a folder is then the user's to see to
+            pass  # no file locks on this system
         except BlockingIOError:
             yield False
             return

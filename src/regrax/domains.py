@@ -1,4 +1,4 @@
-r"""Where policies live: the probability simplex, or an L2 ball. Each knows its projection and its best points."""
+r"""Domains of policies: the probability simplex and the L2 ball, with projections and best points."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -21,20 +21,20 @@ class Domain(eqx.Module):
 
     @abstractmethod
     def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
-        r"""The nearest point, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
+        r"""Return the nearest point, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
 
     @abstractmethod
     def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
-        r"""$x^*(S) \in \arg\min_{x \in \Pi} \langle S, x \rangle$, actions on the first axis."""
+        r"""Return $x^*(S) \in \arg\min_{x \in \Pi} \langle S, x \rangle$, with actions on the first axis."""
 
     @abstractmethod
     def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
-        r"""$\min_{x \in \Pi} \langle S, x \rangle$: what the best fixed point would have lost."""
+        r"""Return $\min_{x \in \Pi} \langle S, x \rangle$, the loss of the best fixed point."""
 
 
 @register("argument", "simplex()")
 class Simplex(Domain):
-    r"""$\{x \ge 0, \sum_j x_j = 1\}$: distributions over actions.
+    r"""Distributions over actions, $\{x \ge 0, \sum_j x_j = 1\}$.
 
     >>> import jax.numpy as jnp
     >>> Simplex().best(jnp.array([2.0, 1.0])).tolist(), Simplex().least(jnp.array([2.0, 1.0])).item()
@@ -59,7 +59,7 @@ class Simplex(Domain):
 
 @register("argument", "ball(1.0)")
 class Ball(Domain):
-    r"""$\{\|x\|_2 \le R\}$.
+    r"""The L2 ball of radius $R$, $\{\|x\|_2 \le R\}$.
 
     >>> import jax.numpy as jnp
     >>> Ball(2.0).best(jnp.array([3.0, 4.0])).tolist(), Ball(2.0).least(jnp.array([3.0, 4.0])).item()

@@ -1,4 +1,4 @@
-r"""Regret of a trajectory: how much better some rule for changing one's play would have done.
+r"""Regret of a trajectory: how much less it would have lost with some of its actions replaced.
 
 With policies $\pi_1, \dots, \pi_T$, losses $\ell_1, \dots, \ell_T$, $S_T = \sum_t \ell_t$ and
 $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
@@ -7,17 +7,18 @@ $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
     internal   max_ij (M_ii - M_ij)                     one action replaced by another, wherever it was played
     swap       sum_i (M_ii - min_j M_ij)                every action replaced by its own best other
 
-All three follow from the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
-`internal_of` and `swap_of` are the one place where they do, for arrays of numpy and of jax, many matrices on leading
-axes. `running_*` gives the regret of every prefix, or of some. What was played is policies, `(T, d)`, or the indices of
-actions, integers of shape `(T,)`; a batch of sequences has axes before these, and gets a regret for each. Numbers are
-numpy's, in double precision, outside of `jit`, `vmap` and `grad`, and jax's default float inside.
+All three are functions of the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
+`internal_of` and `swap_of` compute them for NumPy and JAX arrays, with any leading axes. `running_*` computes the
+regret of every prefix. Play is given as policies of shape `(T, d)` or as actions, integers of shape `(T,)`; a batch of
+sequences has leading axes, and gets a regret for each. Results are NumPy doubles, or JAX's default float inside `jit`,
+`vmap` and `grad`.
 """
 
 import itertools
 import math
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -40,19 +41,19 @@ __all__ = [
     "swap_regret",
 ]
 
-Rows = Any  # arrays of numpy or of jax
+Rows = Any  # NumPy or JAX arrays
 Played = Float[Rows, "*n T d"] | Int[Rows, "*n T"]
 Losses = Float[Rows, "*n T d"]
 Scalar = Float[Rows, "*n"] | np.floating
 Index = Int[Rows, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
-"""Numbers of matrices of prefixes that are held at once."""
+"""Numbers in the matrices of the prefixes that are computed at once."""
 ROUNDS_PER_BLOCK = 256
 """Rounds that are summed at once in single precision."""
 
 
 def gains_of(matrix: Any) -> Any:
-    r"""$G_{ij} = M_{ii} - M_{ij}$: what playing $j$ wherever $i$ was played would have saved.
+    r"""Return $G_{ij} = M_{ii} - M_{ij}$, the saving from playing $j$ wherever $i$ was played.
 
     >>> import numpy as np
     >>> gains_of(np.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
@@ -62,22 +63,22 @@ def gains_of(matrix: Any) -> Any:
 
 
 def external_of(gains: Any) -> Any:
-    r"""$\max_j \sum_i G_{ij}$: the gain of the best fixed action."""
+    r"""Return $\max_j \sum_i G_{ij}$, the gain of the best fixed action."""
     return gains.sum(-2).max(-1)
 
 
 def internal_of(gains: Any) -> Any:
-    r"""$\max_{ij} G_{ij}$: the gain of the best replacement of one action by another."""
+    r"""Return $\max_{ij} G_{ij}$, the gain of the best replacement of one action by another."""
     return gains.max((-2, -1))
 
 
 def swap_of(gains: Any) -> Any:
-    r"""$\sum_i \max_j G_{ij}$: the gain of the best map of actions to actions."""
+    r"""Return $\sum_i \max_j G_{ij}$, the gain of the best map from actions to actions."""
     return gains.max(-1).sum(-1)
 
 
 def external_regret(policies: Played, losses: Losses) -> Scalar:
-    r"""$\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$: regret against the best fixed action.
+    r"""Regret against the best fixed action, $\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$.
 
     >>> import jax.numpy as jnp
     >>> float(external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [1.0, 0.0]])))
@@ -90,7 +91,7 @@ def external_regret(policies: Played, losses: Losses) -> Scalar:
 
 
 def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
-    r"""$M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$: what action $i$'s play would have lost had it been action $j$.
+    r"""Return $M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$, the loss of playing $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
     >>> swap_matrix(jnp.array([[1.0, 0.0]]), jnp.array([[3.0, 2.0]])).tolist()
@@ -101,7 +102,7 @@ def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
 
 
 def internal_regret(policies: Played, losses: Losses) -> Scalar:
-    r"""$\max_{i,j} (M_{ii} - M_{ij})$: regret against replacing one action $i$ by one action $j$.
+    r"""Regret against replacing one action $i$ by one action $j$, $\max_{i,j} (M_{ii} - M_{ij})$.
 
     >>> import jax.numpy as jnp
     >>> float(internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
@@ -111,7 +112,7 @@ def internal_regret(policies: Played, losses: Losses) -> Scalar:
 
 
 def swap_regret(policies: Played, losses: Losses) -> Scalar:
-    r"""$\sum_i (M_{ii} - \min_j M_{ij})$: regret against the best map of actions to actions.
+    r"""Regret against the best map from actions to actions, $\sum_i (M_{ii} - \min_j M_{ij})$.
 
     >>> import jax.numpy as jnp
     >>> float(swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
@@ -121,7 +122,7 @@ def swap_regret(policies: Played, losses: Losses) -> Scalar:
 
 
 def best_action(losses: Losses) -> Index:
-    r"""$\arg\min_j \sum_t \ell_{t,j}$: the fixed action that external regret compares with.
+    r"""Return the fixed action that external regret compares with, $\arg\min_j \sum_t \ell_{t,j}$.
 
     >>> import jax.numpy as jnp
     >>> int(best_action(jnp.array([[3.0, 2.0], [0.0, 5.0]])))
@@ -132,7 +133,7 @@ def best_action(losses: Losses) -> Index:
 
 
 def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
-    r"""The pair $(i, j)$ that internal regret compares with: playing $j$ wherever $i$ was played.
+    r"""Return the pair $(i, j)$ that internal regret compares with: $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
     >>> [int(a) for a in best_pair(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]]))]
@@ -144,7 +145,7 @@ def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
 
 
 def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
-    r"""$\sigma(i) = \arg\min_j M_{ij}$: the map that swap regret compares with (an action never played keeps itself).
+    r"""Return the map that swap regret compares with, $\sigma(i) = \arg\min_j M_{ij}$, or $i$ if $i$ was never played.
 
     >>> import jax.numpy as jnp
     >>> best_swap(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
@@ -159,7 +160,12 @@ def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
 def running_external_regret(
     policies: Played, losses: Losses, rounds: Any = None
 ) -> Float[Rows, "*n R"]:
-    """External regret of every prefix: entry `t - 1` is that of rounds `1..t`; or of those that end with `rounds`.
+    """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
+
+    Args:
+        policies: of shape `(T, d)`, or actions of shape `(T,)`.
+        losses: of shape `(T, d)`.
+        rounds: the last rounds of the prefixes to compute; by default all.
 
     >>> import jax.numpy as jnp
     >>> running_external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
@@ -173,7 +179,7 @@ def running_external_regret(
 def running_internal_regret(
     policies: Played, losses: Losses, rounds: Any = None
 ) -> Float[Rows, "*n R"]:
-    """Internal regret of every prefix, or of those that end with `rounds`.
+    """Internal regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
@@ -185,7 +191,7 @@ def running_internal_regret(
 def running_swap_regret(
     policies: Played, losses: Losses, rounds: Any = None
 ) -> Float[Rows, "*n R"]:
-    """Swap regret of every prefix, or of those that end with `rounds`.
+    """Swap regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
@@ -195,7 +201,7 @@ def running_swap_regret(
 
 
 def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
-    """The rounds that prefixes end with: all of them, or those given, in any order; raise unless they were played.
+    """Return the last rounds of the requested prefixes, by default all; raise unless they were played.
 
     >>> ends_of(None, 3).tolist(), ends_of([3, 1], 3).tolist()
     ([1, 2, 3], [3, 1])
@@ -212,28 +218,26 @@ def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
 
 
 def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
-    """The regret of every prefix, from the running sums of $\\pi_t \\ell_t^\\top$, some prefixes at a time."""
+    """Compute the regret of every prefix from running sums of $\\pi_t \\ell_t^\\top$, some prefixes at a time."""
     *batch, last, d = losses.shape
     ends, order = np.unique(ends_of(rounds, last), return_inverse=True)
     size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
     total = 0
     first = 0
     regrets = []
-    for some in np.split(ends, range(size, len(ends), size)):
-        matrices = total + _sums(policies, losses, first, some).cumsum(-3)
+    for part in np.split(ends, range(size, len(ends), size)):
+        matrices = total + _sums(policies, losses, first, part).cumsum(-3)
         total = matrices[..., -1:, :, :]
-        first = int(some[-1])
+        first = int(part[-1])
         regrets.append(kind(gains_of(matrices)))
     return losses.__array_namespace__().concatenate(regrets, axis=-1)[..., order]
 
 
 def _gains(policies: Any, losses: Any) -> Any:
-    """The gains of all rounds; traced ones are summed by blocks, since single precision drowns them in one long sum."""
+    """Sum the gains over rounds; traced ones in blocks, because one long sum in single precision loses digits."""
     *batch, rounds, d = losses.shape
     if checks.are_concrete(policies, losses) or rounds <= ROUNDS_PER_BLOCK:
         return gains_of(policies.swapaxes(-2, -1) @ losses)
-    import jax.numpy as jnp
-
     missing = [(0, 0)] * len(batch) + [(0, -rounds % ROUNDS_PER_BLOCK), (0, 0)]
     blocks = (*batch, -1, ROUNDS_PER_BLOCK, d)
     policies = jnp.pad(policies, missing).reshape(blocks)
@@ -242,7 +246,7 @@ def _gains(policies: Any, losses: Any) -> Any:
 
 
 def _sums(policies: Any, losses: Any, first: int, ends: Any) -> Any:
-    """$\\sum_t \\pi_t \\ell_t^\\top$ over the rounds from each end to the next."""
+    """Compute $\\sum_t \\pi_t \\ell_t^\\top$ over the rounds from each end to the next."""
     if ends[-1] - first == len(ends):  # every round
         part = (..., slice(first, ends[-1]), slice(None))
         return policies[part][..., :, None] * losses[part][..., None, :]
@@ -261,21 +265,17 @@ def _checked(policies: Any, losses: Any) -> tuple[Any, Any]:
     checks.finite("losses", losses)
     if checks.are_concrete(policies, losses):
         return np.asarray(policies, float), np.asarray(losses, float)
-    import jax.numpy as jnp
-
     return jnp.asarray(policies, float), jnp.asarray(losses, float)
 
 
 def _one_hot(actions: Any, count: int) -> Any:
-    """Indices of actions as policies that are certain of them."""
+    """Encode actions as one-hot policies."""
     actions = actions if hasattr(actions, "dtype") else np.asarray(actions)
     if not np.issubdtype(actions.dtype, np.integer):
         raise ValueError(
             f"actions must be integers, or policies of {count} probabilities per round"
         )
     if not checks.is_concrete(actions):
-        import jax.numpy as jnp
-
         return jnp.eye(count)[actions]
     outside = actions[(actions < 0) | (actions >= count)]
     if outside.size:

@@ -16,13 +16,13 @@ from jaxtyping import Array, Float, Int
 from regrax import _checks as checks
 
 MAX_UNROLLED_STATES = 16
-"""States up to which elimination is written out step by step: more take long to compile."""
+"""Largest number of states for which elimination is unrolled: more take long to compile."""
 
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
 
 
 class PowerIteration(NamedTuple):
-    """What `power_iteration` found, and how well it did."""
+    """Result of `power_iteration`."""
 
     distribution: Float[Array, "d"]
     residual: Float[Array, ""]  # ||P pi - pi||_1 at the last step
@@ -36,21 +36,21 @@ def stationary(
     tolerance: float | None = None,
     max_iterations: int | None = None,
 ) -> Float[Array, "d"]:
-    r"""The stationary distribution $\pi = P\pi$ of a column-stochastic matrix.
+    r"""Compute the stationary distribution $\pi = P\pi$ of a column-stochastic matrix.
 
-    Without `start` it is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component keeps
-    its relative accuracy even when the chain almost splits in two. With `start` (a policy known to be near) it
-    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance` and eliminates if `max_iterations` were not enough.
+    Without `start` the result is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component
+    keeps its relative accuracy even if the chain nearly splits in two. With `start` (a policy known to be close) it
+    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance`, and eliminates if `max_iterations` are not enough.
 
-    Differentiation is implicit in both: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
-    A chain with several closed
-    classes has several stationary distributions; one of them is returned.
+    Differentiation is implicit in both cases: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
+    A chain with several closed classes has several stationary distributions, of which one is returned.
 
     Args:
         matrix: column-stochastic $P$, of shape `(d, d)`; its diagonal is implied by the rest.
-        start: a policy known to be near; without it the result is exact.
+        start: a policy known to be close; without it the result is exact.
         tolerance: on $\|P\pi - \pi\|_1$ with `start`; by default 1e-6 in float32, 1e-10 in float64.
-        max_iterations: power steps before elimination takes over; by default $4d$, at least 64: about its cost.
+        max_iterations: power steps before elimination takes over; by default $4d$, at least 64, which costs about as
+            much.
 
     >>> import jax.numpy as jnp
     >>> stationary(jnp.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
@@ -81,7 +81,7 @@ def _solve(
 
     @mapped.def_vmap
     def many(count: int, axes: list[bool], matrix: Array, start: Array) -> tuple[Array, bool]:
-        # power steps go on until the slowest chain has converged: 64 chains of 10 states take 2.5 times as long
+        # power steps last until the slowest chain converges: for 64 chains of 10 states, 2.5 times as long
         if axes[0] and matrix.shape[-1] <= MAX_UNROLLED_STATES:
             return jax.vmap(_eliminate_unrolled)(matrix), True
         in_axes = [0 if is_mapped else None for is_mapped in axes]
@@ -97,30 +97,30 @@ def _near(
     found = _powers(matrix, start, tolerance, max_iterations)
 
     def eliminate(carry: tuple) -> tuple:
-        # XLA would move elimination, which does not depend on the carry, out of the loop: tie them together
+        # the barrier stops XLA from moving the elimination, which does not depend on the carry, out of the loop
         residual, tied = lax.optimization_barrier((carry[1], matrix))
         return _eliminate_by_scan(tied), jnp.zeros_like(residual)  # rarely run, quick to compile
 
-    # A `while_loop` that runs at most once: under `vmap` it is skipped when every chain has converged, where `cond`
-    # would become a select and eliminate every time.
+    # A `while_loop` that runs at most once: under `vmap` it is skipped if every chain has converged, where `cond`
+    # would become a select and always eliminate.
     powers = found.distribution, found.residual
     return lax.while_loop(lambda carry: carry[1] > tolerance, eliminate, powers)[0]
 
 
-# outside of any `jit` its loops would otherwise be compiled at every call
+# outside `jit` its loops would be compiled at every call
 _jitted_solve = jax.jit(_solve, static_argnums=(2, 3))
 
 
 @_solve.defjvp
 def _solve_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: tuple) -> tuple:
-    """The implicit derivative, whatever found the distribution."""
+    """Differentiate implicitly, whichever method computed the distribution."""
     pi, matrix, tangent = _solve(*primals, tolerance, max_iterations), primals[0], tangents[0]
     system = jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, jnp.ones_like(pi))
     return pi, jnp.linalg.solve(system, tangent @ pi - tangent.sum(0) * pi)
 
 
 def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
-    """Censor the chain to ever fewer states, then build the distribution back up, one state at a time."""
+    """Censor the chain to fewer and fewer states, then rebuild the distribution one state at a time."""
     if len(matrix) <= MAX_UNROLLED_STATES:
         return _eliminate_unrolled(matrix)
     return _eliminate_by_scan(matrix)
@@ -136,9 +136,7 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
         matrix = matrix[:last, :last] + jnp.outer(out / jnp.where(leaving > 0, leaving, 1), into)
     pi = jnp.ones(1, matrix.dtype)
     for into, leaving in reversed(censored):
-        arriving = jnp.where(
-            leaving > 0, (into * pi).sum(), 1
-        )  # a state without a way out has it all
+        arriving = jnp.where(leaving > 0, (into * pi).sum(), 1)  # an absorbing state takes all
         pi = jnp.append(leaving * pi, arriving) / (leaving + arriving)
     return pi
 
@@ -176,8 +174,8 @@ def power_iteration(
 ) -> PowerIteration:
     r"""Repeat $\pi \leftarrow P\pi$ until $\|P\pi - \pi\|_1 \le$ `tolerance` or `max_iterations` steps are taken.
 
-    The residual comes with the answer: a chain that mixes slowly stops at the cap with a residual above tolerance.
-    Forward-mode derivatives go through the steps taken; prefer `stationary`, whose derivative is implicit.
+    A chain that mixes slowly stops at `max_iterations` with a residual above the tolerance. Forward-mode derivatives
+    differentiate the steps; prefer `stationary`, whose derivative is implicit.
 
     Args:
         matrix: column-stochastic $P$, of shape `(d, d)`.
@@ -199,7 +197,7 @@ def _powers(
     matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
 ) -> PowerIteration:
     def step(carry: PowerIteration) -> PowerIteration:
-        # Blum-Mansour has the columns as rows: `matrix @ pi` would make XLA copy them into place at every round
+        # Blum-Mansour stores columns as rows: `matrix @ pi` would make XLA copy them in every round
         moved = carry.distribution @ matrix.T
         residual = jnp.abs(moved - carry.distribution).sum()
         return PowerIteration(moved, residual, carry.iterations + 1)
@@ -221,7 +219,7 @@ def _square(matrix: Any) -> Float[Array, "d d"]:
 
 
 def project_simplex(point: Float[Any, "d"]) -> Float[Array, "d"]:
-    r"""The nearest distribution $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$, $\theta$ for sum 1.
+    r"""Project a point onto the simplex: $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$.
 
     >>> import jax.numpy as jnp
     >>> project_simplex(jnp.array([0.9, 0.5, -1.0])).tolist()
@@ -247,7 +245,7 @@ def _project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
 def project_ball(
     point: Float[Array, "d"], radius: float | Float[Array, ""] = 1.0
 ) -> Float[Array, "d"]:
-    r"""The nearest point of the L2 ball: $\arg\min_{\|x\| \le R} \|x - y\|_2 = y \min(1, R/\|y\|)$.
+    r"""Project a point onto the L2 ball: $\arg\min_{\|x\| \le R} \|x - y\|_2 = y \min(1, R/\|y\|)$.
 
     >>> import jax.numpy as jnp
     >>> project_ball(jnp.array([3.0, 4.0])).tolist()
