@@ -1,9 +1,5 @@
-"""Learners: the interface, the classical algorithms, and `rollout`, which plays one on a loss sequence."""
+"""Learners: the interface, the classical algorithms, and `rollout`, which plays a learner on a loss sequence."""
 
-from ._start_policies import (
-    as_start as as_start,
-    random_start as random_start,
-)
 from .agent import (
     Agent as Agent,
 )
@@ -89,6 +85,8 @@ from .starts import (
     Started as Started,
     StartedBandit as StartedBandit,
     StartedOnHost as StartedOnHost,
+    as_start as as_start,
+    random_start as random_start,
 )
 from .swap import (
     BlumMansour as BlumMansour,

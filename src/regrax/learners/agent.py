@@ -1,4 +1,4 @@
-"""An outside agent as a learner: any Python function from past losses to a distribution."""
+"""Any Python function from past losses to a distribution, as a learner."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,12 +14,11 @@ from regrax.learners.engine import runs_in_python
 
 
 class Agent(HostLearner):
-    r"""$\pi_t = f(\ell_1, \dots, \ell_{t-1})$ for any Python function $f$.
+    r"""A Python function as a learner: $\pi_t = f(\ell_1, \dots, \ell_{t-1})$.
 
-    It may ask a model behind an API, a person or another library. `function` is called once per round with the past
-    losses, an array of shape `(t - 1, d)` in double precision, and gives $d$ probabilities back; what it gives is
-    checked. It runs in Python and not in jax: `rollout` and `play` loop over the rounds, and `jit`, `vmap` and `grad`
-    cannot pass through it.
+    The function may call a model behind an API, a person or another library. It is called once per round with the past
+    losses, an array of doubles of shape `(t - 1, d)`, and must return $d$ probabilities. It runs in a Python loop and
+    cannot be transformed by `jit`, `vmap` or `grad`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

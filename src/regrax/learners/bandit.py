@@ -1,7 +1,7 @@
-r"""Bandit feedback: learners that draw $a_t \sim \pi_t$, see $\ell_{t,a_t}$ only, and learn from estimates of the rest.
+r"""Bandit feedback: learners that draw $a_t \sim \pi_t$, see only $\ell_{t,a_t}$, and estimate the other losses.
 
 The importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ has mean $\ell_t$. Bounds are on
-expected regret and are for losses between 0 and $w$: shift losses that are not.
+expected regret and assume losses between 0 and $w$; shift other losses.
 """
 
 import equinox as eqx
@@ -40,13 +40,13 @@ from regrax.specs import register
 
 
 def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:
-    r"""$\hat\ell_j = 1[a = j]\, \ell_a / (\pi_a + \gamma)$ with `bias` $\gamma$: unbiased at 0, else too small."""
+    r"""Estimate the losses: $\hat\ell_j = 1[a = j]\, \ell_a / (\pi_a + \gamma)$ with `bias` $\gamma$, unbiased at 0."""
     action, loss = feedback
     return jnp.zeros_like(policy).at[action].set(loss / (policy[action] + bias))
 
 
 def explore(policy: Float[Array, "d"], exploration: Scalar) -> Float[Array, "d"]:
-    r"""$(1 - \gamma) \pi + \gamma / d$."""
+    r"""Mix a policy with uniform play: $(1 - \gamma) \pi + \gamma / d$."""
     return (1 - exploration) * policy + exploration / policy.size
 
 
@@ -70,8 +70,8 @@ class Exp3(BanditSumLearner, StepLearner):
 
     $\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
 
-    Hedge on importance-weighted losses, mixed with `exploration` $\gamma$. With non-increasing steps and losses
-    between 0 and $w$, expected regret $\le \ln d / k_T + \frac{d w^2}{2} \sum_t k_t + \gamma w T$.
+    `exploration` is $\gamma$. If the step size never grows and losses are between 0 and $w$, expected regret
+    $\le \ln d / k_T + \frac{d w^2}{2} \sum_t k_t + \gamma w T$.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -103,8 +103,8 @@ class Exp3IX(BanditSumLearner, StepLearner):
 
     $\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
 
-    Implicit exploration: the estimates are a little too small, which tames their variance and with it the spread of
-    regret. With non-increasing steps and losses between 0 and $w$, expected regret
+    The estimates are slightly too small, which reduces their variance and so the spread of regret. If the step size
+    never grows and losses are between 0 and $w$, expected regret
     $\le \ln d / k_T + \frac{d w^2}{2} \sum_t k_t + \gamma d w T$; $\gamma = k/2$ is usual.
 
     >>> import jax
@@ -137,11 +137,11 @@ class Exp3IX(BanditSumLearner, StepLearner):
 
 @jax.jit
 def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
-    r"""$\arg\min_{x \in \Delta} \langle g, x \rangle - 4 \sum_j \sqrt{x_j}$, that is $x_j = 4 / (g_j + y)^2$.
+    r"""Return $\arg\min_{x \in \Delta} \langle g, x \rangle - 4 \sum_j \sqrt{x_j}$, that is $x_j = 4 / (g_j + y)^2$.
 
-    The smallest gap is 0 and $y \in [2, 2\sqrt d]$ makes it sum to 1, that is, it solves $(\sum_j (g_j +
-    y)^{-2})^{-1/2} = 2$. The left side is concave and grows with $y$, so Newton's steps from 2 climb to the root and
-    stop when rounding lets them climb no more; one more step, from a constant, gives the answer its derivative.
+    The smallest gap is 0, and $y \in [2, 2\sqrt d]$ normalises $x$: it solves $(\sum_j (g_j + y)^{-2})^{-1/2} = 2$. The
+    left side is concave and increasing in $y$, so Newton's method from 2 increases to the root until rounding stops it;
+    one more step, from a constant, gives the result its derivative.
     """
 
     def newton(y: Float[Array, ""], gaps: Float[Array, "d"]) -> Float[Array, ""]:
@@ -167,7 +167,7 @@ class TsallisINF(BanditSumLearner):
 
     $\hat S$ is the sum of importance-weighted losses, $k_t = c / \sqrt t$ with `scale` $c$. For losses between 0 and
     $w$ expected regret $\le 4 (\sqrt d - 1) / k_T + \frac{w^2 \sqrt d}{2} \sum_t k_t$, below $4 \sqrt{dT}$ for $c =
-    2$ and $w = 1$: no logarithm of $d$. When the losses are drawn alike every round it grows only like $\ln T$.
+    2$ and $w = 1$: no logarithm of $d$. For i.i.d. losses it grows only like $\ln T$.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -190,7 +190,7 @@ class TsallisINF(BanditSumLearner):
         gaps = step * (sums - sums.min())
         if self.prior is None:
             return tsallis_leader(gaps)
-        # the gradient of -4 sum_j sqrt(x_j) at the prior takes the place of the constant at uniform
+        # the gradient of -4 sum_j sqrt(x_j) at the prior replaces the constant at uniform
         gaps = gaps + 2 / jnp.sqrt(jnp.asarray(self.prior, gaps.dtype))
         return tsallis_leader(gaps - gaps.min())
 
@@ -207,10 +207,10 @@ class TsallisINF(BanditSumLearner):
 class ImportanceWeighted(BanditLearner):
     r"""Any base learner on importance-weighted losses with exploration, for bandit feedback.
 
-    Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in the place of $\ell_t$.
+    Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in place of $\ell_t$.
 
     It plays $\pi_t = (1 - \gamma) \pi^{\mathrm{base}}_t + \gamma / d$ with `exploration` $\gamma$. If $B(q)$ bounds the
-    base's external regret on losses whose squared spans are $q$ a round, and $\gamma > 0$, then for losses between 0
+    base's external regret on losses whose squared range is $q$ per round, and $\gamma > 0$, then for losses between 0
     and $w$ expected regret $\le B(w^2 d^2 / \gamma) + \gamma w T$, because $E[\hat\ell^2] \le w^2 \sum_j 1/\pi_{t,j}$
     and $B$ is concave.
 

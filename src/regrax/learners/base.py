@@ -1,4 +1,4 @@
-r"""The central type: everything that plays is a `Learner`, and a game or a loss sequence sees nothing else of it."""
+r"""The central type: everything that plays, from Hedge to a trained attention layer, is a `Learner`."""
 
 import dataclasses
 import json
@@ -18,9 +18,9 @@ from regrax.specs import name_of, parse_learner
 State = PyTree
 Key = PRNGKeyArray | None
 Feedback = PyTree
-"""The loss vector of a round; for a bandit learner the action it drew and the loss of that action."""
+"""The loss vector of a round; for a bandit learner, the drawn action and its loss."""
 Drawn = tuple[Int[Array, ""], Float[Array, ""]]
-"""The action drawn and its loss."""
+"""The drawn action and its loss."""
 Rounds = int | np.integer | Int[np.ndarray, "*n"]
 Bound = float | np.floating | Float[np.ndarray, "*n"] | None
 Prior = Float[Array, "d"] | Float[np.ndarray, "d"] | None
@@ -30,60 +30,62 @@ SIMPLEX = Simplex()
 
 
 class Learner(eqx.Module):
-    r"""A rule for choosing a distribution over actions from the losses seen so far.
+    r"""A rule that chooses a distribution over actions from the losses seen so far.
 
-    Round $t$ plays $\pi_t =$ `policy(state)`, then sees the loss vector $\ell_t$ and moves on by `update`. State and
-    learner are pytrees; hyperparameters are leaves, so a sweep over step sizes is a `vmap`. A subclass is final and its
-    leaves are numbers or arrays; anything else is a static field. There are three kinds: this one, which sees every
-    loss; `BanditLearner`, which sees that of the action it drew; `HostLearner`, which runs in Python.
+    In round $t$ it plays $\pi_t =$ `policy(state)`, sees the loss vector $\ell_t$, and moves to the next state with
+    `update`. Learners and states are pytrees; hyperparameters are leaves, so a sweep over step sizes is a `vmap`. The
+    fields of a subclass are numbers or arrays; declare anything else static. There are three kinds: `Learner` sees all
+    losses, `BanditLearner` only the loss of the action it drew, and `HostLearner` runs in Python.
     """
 
-    regret: ClassVar[Literal["external", "internal", "swap"]] = "external"  # what `bound` bounds
+    regret: ClassVar[Literal["external", "internal", "swap"]] = (
+        "external"  # the regret that `bound` is about
+    )
 
     @property
     def domain(self) -> Domain:
-        """Where its policies live: only learners on the simplex take a seat in a game."""
+        """Domain of the policies; a game takes only learners on the simplex."""
         return SIMPLEX
 
     @abstractmethod
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
-        """The state before round 1. `rounds` is an upper bound on the rounds to come, for learners with a buffer."""
+        """Return the state before round 1; learners with a buffer need `rounds`, an upper bound on the rounds."""
 
     @abstractmethod
     def policy(self, state: State) -> Float[Array, "d"]:
-        """The distribution played this round."""
+        """Return the distribution to play this round."""
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback) -> State:
-        """The state after seeing this round's losses, or as much of them as the learner sees."""
+        """Return the state after this round's feedback."""
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
     ) -> Bound:
-        """What theory promises: an upper bound on regret, or None.
+        """Return a proven upper bound on `regret`, or None if there is none.
 
-        `regret` says which regret. For a fixed `largest` every bound here is concave in the rounds' squared widths:
-        that lets wrappers whose base sees losses of uneven width evaluate the base's bound at their mean.
+        For a fixed `largest` every bound here is concave in the rounds' squared widths, so wrappers whose base sees
+        losses of uneven width can evaluate the base's bound at their mean.
 
         Args:
-            actions: how many actions.
-            rounds: how many rounds, or an array of such numbers, which gives an array of bounds.
-            width: an upper bound on the range (largest less smallest) of a round's losses; a bandit learner's losses
-                are between 0 and `width`, and its bound is on expected regret.
-            largest: the range of the widest single round, for bounds that depend on it; by default `width`.
+            actions: number of actions.
+            rounds: number of rounds; an array gives an array of bounds.
+            width: upper bound on the range (largest minus smallest) of a round's losses. A bandit learner's losses lie
+                between 0 and `width`, and its bound is on expected regret.
+            largest: the range of the widest round, for bounds that depend on it; by default `width`.
         """
         return None
 
     def starting_at(self, start: Any) -> "Learner":
-        """This learner with `start` as the policy of round 1; its later policies depend on losses as before."""
+        """Return this learner with `start` as its policy of round 1; later policies follow from losses as before."""
         from regrax.learners.starts import started
 
         return started(self, start)
 
     def with_prior(self, prior: Any) -> "Learner":
-        """This learner with a distribution that its weights begin from; raise ValueError if it has none.
+        """Return this learner with `prior` as the distribution that its weights begin from.
 
-        A wrapper gives the prior to its base.
+        A wrapper passes the prior on to its base. Raises ValueError if the learner has no prior.
         """
         if not self.has_prior:
             raise ValueError(f"{self} has no prior; start sets its policy of round 1")
@@ -94,11 +96,11 @@ class Learner(eqx.Module):
 
     @property
     def has_prior(self) -> bool:
-        """True if the learner, or the base that it wraps, has weights that begin from a distribution."""
+        """True if the learner, or the base that it wraps, has a prior."""
         return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
 
     def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
-        """The feedback of a round: the part of it that `update` is given."""
+        """Return the part of a round that the learner sees, which is passed to `update`."""
         return loss
 
     def __str__(self) -> str:
@@ -109,20 +111,20 @@ class BanditLearner(Learner):
     r"""A learner that draws an action $a_t \sim \pi_t$ and sees only $(a_t, \ell_{t,a_t})$."""
 
     def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Drawn:
-        assert action is not None  # callers draw actions for a learner of this type
+        assert action is not None  # the engine draws actions for bandit learners
         return action, loss[action]
 
 
 class HostLearner(Learner):
-    """A learner that is Python code, not traced by jax: it is played in a plain loop."""
+    """A learner that runs in Python and cannot be traced; it is played in a plain loop."""
 
     def seated(self, game: Any, player: int) -> "HostLearner":
-        """This learner as a player of a game, for one that is told the game's names."""
+        """Return this learner as a player of `game`; agents use it to read the names of actions."""
         return self
 
 
 def as_prior(prior: Any) -> Any:
-    """A distribution over actions as an array, checked; None stays None."""
+    """Check a distribution over actions and return it as an array; None stays None."""
     if prior is None or isinstance(prior, jax.Array) or not checks.is_concrete(prior):
         return prior
     array = np.array(prior, float)
@@ -138,27 +140,27 @@ def check_prior(prior: Prior, actions: int) -> None:
 
 
 def with_prior(prior: Prior, logits: Float[Array, "d"]) -> Float[Array, "d"]:
-    r"""$z + \ln \pi_1$; $z$ without a prior."""
+    r"""Return $z + \ln \pi_1$, or $z$ without a prior."""
     if prior is None:
         return logits
     return logits + jnp.log(jnp.asarray(prior, logits.dtype))
 
 
 def prior_or_uniform(prior: Prior, actions: int) -> Float[Array, "d"]:
-    """The prior, by default every action alike."""
+    """Return the prior, by default the uniform distribution."""
     check_prior(prior, actions)
     return jnp.ones(actions) / actions if prior is None else jnp.asarray(prior, float)
 
 
 def prior_bits(prior: Prior, actions: int) -> float:
-    r"""$\max_j \ln(1/\pi_{1,j})$, which is $\ln d$ for the uniform prior and infinite if the prior rules one out."""
+    r"""Return $\max_j \ln(1/\pi_{1,j})$: $\ln d$ for the uniform prior, infinite if the prior excludes an action."""
     check_prior(prior, actions)
     with np.errstate(divide="ignore"):
         return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
 
 
 def as_base(base: Any) -> Any:
-    """The learner inside a wrapper, or the one that its spec names."""
+    """Return the base learner, built from its spec if it is given as text."""
     return parse_learner(base) if isinstance(base, str) else base
 
 
@@ -173,7 +175,7 @@ def check_on_simplex(base: Any) -> None:
 
 
 def check_base(base: Any) -> None:
-    """Raise unless `base` is a learner that a wrapper can feed loss vectors."""
+    """Raise unless `base` is a learner that learns from loss vectors and can be traced."""
     check_on_simplex(base)
     if isinstance(base, BanditLearner):
         raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
@@ -182,7 +184,7 @@ def check_base(base: Any) -> None:
 
 
 def spec(x: Any) -> str:
-    """The text that names a learner, a step size schedule, a domain or a game in specs; `repr` shows all of its fields.
+    """Return the spec of a learner, step size schedule, domain or game; `repr` shows all of its fields.
 
     >>> from regrax.learners import BlumMansour, Hedge
     >>> spec(BlumMansour(Hedge(0.5))), Hedge(0.5)
@@ -192,7 +194,7 @@ def spec(x: Any) -> str:
 
 
 def fields_text(module: Any) -> str:
-    """`name(argument, ...)` from a module's fields, leaving out trailing ones that have their default."""
+    """Write a module as `name(argument, ...)`, without trailing arguments that have their default."""
     fields = [f for f in dataclasses.fields(module) if f.init]
     values = [getattr(module, f.name) for f in fields]
     while fields and _is_default(values[-1], fields[-1].default):

@@ -1,4 +1,4 @@
-"""Delayed feedback: a wrapper that hands every loss to its base some rounds late."""
+"""Delayed feedback: a wrapper that passes every loss to its base some rounds late."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Waiting(NamedTuple):
     """State of a delayed learner."""
 
     base: State
-    ring: Float[Array, "D d"]  # losses on their way; round s waits in row s mod D
+    ring: Float[Array, "D d"]  # losses not delivered yet; that of round s is in row s mod D
     round: Int[Array, ""]  # t - 1
 
 
@@ -24,11 +24,10 @@ class Waiting(NamedTuple):
 class Delayed(Learner):
     r"""Any base learner, with losses that arrive some rounds late.
 
-    $\pi_t$ is what `base` plays after $\ell_1, \dots, \ell_{t-1-D}$: losses arrive $D$ = `delay` rounds late.
-
-    For the first $D + 1$ rounds it plays blind. The base does not know of the delay: one that weighs losses with its
-    own policy, as regret matching does, takes the policy it holds when they arrive. No bound holds for every base.
-    For delayed bandit feedback delay the estimates, `ImportanceWeighted(Delayed(base, delay))`.
+    $\pi_t$ is the policy of `base` after $\ell_1, \dots, \ell_{t-1-D}$ with $D$ = `delay`. The base does not know of
+    the delay: a base that weighs losses with its own policy, such as regret matching, uses the policy it has when they
+    arrive. No bound holds for every base. For delayed bandit feedback, delay the estimates:
+    `ImportanceWeighted(Delayed(base, delay))`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -56,6 +55,6 @@ class Delayed(Learner):
     def update(self, state: Waiting, feedback: Float[Array, "d"]) -> Waiting:
         slot = state.round % self.delay
         arrived = self.base.update(state.base, state.ring[slot])
-        some = state.round >= self.delay
-        base = jax.tree.map(lambda new, old: jnp.where(some, new, old), arrived, state.base)
+        has_arrived = state.round >= self.delay
+        base = jax.tree.map(lambda new, old: jnp.where(has_arrived, new, old), arrived, state.base)
         return Waiting(base, state.ring.at[slot].set(feedback), state.round + 1)

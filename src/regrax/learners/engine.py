@@ -1,11 +1,11 @@
 r"""The loop over rounds.
 
-In every round each player's learner gives a policy, the environment turns the policies into losses, and each learner
-updates its state with what it sees of them. A loss sequence, a game and an adversary are environments.
+In every round each learner chooses a policy, the environment turns the policies into losses, and each learner updates
+its state with the losses it sees. A loss sequence, a game and an adversary are environments.
 
-`play_round` is the round. `scan_rounds` repeats it inside of a program that jax traces, `play_in_calls` in calls of one
-compiled program, between which Python handles Ctrl-C and reports progress, and `play_in_python` in a plain loop, for
-learners that jax cannot trace.
+`play_round` is one round. `scan_rounds` repeats it under `jit`, `vmap` or `grad`. `play_in_calls` repeats it in calls
+of one compiled program, between which Python handles Ctrl-C and reports progress. `play_in_python` repeats it in a
+plain loop, for learners that cannot be traced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,23 +24,23 @@ from regrax.domains import Simplex
 from regrax.learners.base import BanditLearner, HostLearner, Key, Learner, State
 
 Vectors = tuple[Any, ...]
-"""A vector for every player: policies or losses."""
+"""A vector per player: policies or losses."""
 Environment = Callable[[Vectors, Any], Vectors]
-"""A function from what the players play, and the round's row of data, to the losses of every player."""
+"""A function from the players' policies (or one-hot actions) and the round's row of data to every player's losses."""
 
 MAX_ROUNDS_PER_CALL = 2**14
 MAX_NUMBERS_PER_CALL = 2**18
-"""Rounds times actions of all players in one call: buffers of two megabytes, and about a second at most (Blum-Mansour
-in a 1000x1000 game)."""
+"""Rounds times actions of all players in one call: two megabytes of buffers, and at most about a second of work
+(Blum-Mansour in a 1000x1000 game)."""
 
 
 class Round(NamedTuple):
-    """What happened in a round or, stacked, in many.
+    """Policies, losses and actions of a round or, stacked, of many rounds.
 
     Attributes:
         policies: per player, of shape `(d,)` or `(T, d)`.
         losses: per player, of the same shapes.
-        actions: drawn, per player, of shape `()` or `(T,)`; None if losses are expected ones.
+        actions: drawn actions per player, of shape `()` or `(T,)`; None if losses are expectations.
     """
 
     policies: tuple[Any, ...]
@@ -49,7 +49,7 @@ class Round(NamedTuple):
 
     @property
     def played(self) -> tuple[Any, ...]:
-        """The policies, or the drawn actions as one-hot rows."""
+        """Rows that count: the policies, or the drawn actions as one-hot rows."""
         if self.actions is None:
             return self.policies
         return one_hots(self.actions, self.policies)
@@ -62,11 +62,11 @@ def play_round(
     row: Any = None,
     keys: Sequence[Any] | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """Play one round; return the states after it, and what happened.
+    """Play one round and return the states after it and the round itself.
 
     Args:
         learners: one per player.
-        environment: maps what is played, and `row`, to the losses of every player.
+        environment: maps what is played and `row` to the losses of every player.
         states: one per player.
         row: the environment's data for this round.
         keys: one per player, to draw actions; without them the policies themselves are played.
@@ -91,7 +91,7 @@ def play_round(
 
 def draw(key: Any, policy: Float[Array, "*n d"]) -> Int[Array, "*n"]:
     r"""Draw an action $a \sim \pi$; with a batch of keys, one for each row."""
-    logits = jnp.log(policy)  # log(0) is -inf, which is never drawn
+    logits = jnp.log(policy)  # an action of probability 0 has logit -inf and is never drawn
     if policy.ndim == 1:
         return jax.random.categorical(key, logits)
     return jax.vmap(jax.random.categorical)(key, logits)
@@ -112,13 +112,13 @@ def one_hots(actions: tuple, policies: tuple) -> tuple:
 def init_players(
     learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
 ) -> tuple[tuple[State, ...], tuple[Any, ...] | None]:
-    """Initialise every player; return their states, and a key each to draw actions with.
+    """Initialise every player and return their states and one key per player to draw actions with.
 
     Args:
         learners: one per player.
         sizes: number of actions per player.
         rounds: an upper bound on the rounds to be played, for learners with a buffer.
-        key: shared out among states and draws; None if nothing is drawn.
+        key: split among states and draws; None if no actions are drawn.
     """
     if key is None:
         players = zip(learners, sizes, strict=True)
@@ -130,7 +130,7 @@ def init_players(
 
 
 def keys_of_round(keys: Sequence[Any] | None, number: Any) -> list[Any] | None:
-    """Derive the keys of a round from the players' keys, or from a batch of keys each."""
+    """Derive the keys of a round from the players' keys, each a key or a batch of keys."""
     if keys is None:
         return None
     fold = jax.random.fold_in
@@ -148,7 +148,7 @@ def scan_rounds(
     rows: Any = None,
     keys: Sequence[Any] | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """Play rounds by `lax.scan`, inside of `jit`, `vmap` or `grad`; return the states after them, and all rounds.
+    """Play rounds with `lax.scan`; return the states after them and all rounds, stacked.
 
     Args:
         learners: one per player.
@@ -282,7 +282,7 @@ def play_in_python(
     rows: Sequence[Any] | None = None,
     key: Key = None,
 ) -> Iterator[Round]:
-    """Play in a Python loop, for learners that jax cannot trace, and yield every round.
+    """Play in a Python loop, for learners that cannot be traced, and yield every round.
 
     Args:
         learners: one per player.
@@ -304,7 +304,7 @@ def play_in_python(
 
 
 class _Compiled:
-    """A traced learner in a Python loop: its methods, compiled once for all learners of its kind."""
+    """A traceable learner in a Python loop, with methods that compile once per type of learner."""
 
     def __init__(self, learner: Learner) -> None:
         self.policy = partial(_policy, learner)
@@ -323,7 +323,7 @@ def _update(learner: Learner, state: State, feedback: Any) -> State:
 
 
 def check_key(learners: Sequence[Learner], key: Key) -> None:
-    """Raise unless every learner that draws its actions has a key to draw with."""
+    """Raise if a bandit learner has no key to draw actions with."""
     if key is not None:
         checks.random_key(key)
     for learner in learners:
@@ -341,28 +341,28 @@ def check_policies(
     Args:
         learners: one per player.
         policies: of shape `(T, d)`, one per player.
-        first: rounds played before these.
+        first: number of rounds played before these.
     """
     for learner, rows in zip(learners, policies, strict=True):
         sums = rows @ np.ones(rows.shape[1], rows.dtype)
         expected = 1 if isinstance(learner.domain, Simplex) else sums
         with np.errstate(invalid="ignore"):
-            good = np.abs(sums - expected) < checks.TOLERANCE  # false for nan and inf
+            good = np.abs(sums - expected) < checks.TOLERANCE  # False for nan and inf
         if not good.all():
             bad = int(np.argmin(good))
             raise ValueError(
                 f"{learner} played {rows[bad]} in round {first + bad + 1}: its losses or its step size are too large "
-                f"for {rows.dtype}; rescale them, or compute in jax.enable_x64(True)"
+                f"for {rows.dtype}; rescale them, or compute inside jax.enable_x64(True)"
             )
 
 
 def is_traced(*arguments: Any) -> bool:
-    """Check whether an array in these pytrees is traced by `jit`, `vmap` or `grad`."""
+    """Return True if an array in these pytrees is traced by `jit`, `vmap` or `grad`."""
     return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
 
 
 def runs_in_python(learners: Sequence[Learner], *arguments: Any) -> bool:
-    """Check whether a learner runs in Python; raise if it would get traced arrays."""
+    """Return True if a learner runs in Python; raise if it would receive traced arrays."""
     hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
     if hosted and is_traced(arguments):
         raise ValueError(f"{hosted[0]} runs in Python and cannot be traced by jit, vmap or grad")

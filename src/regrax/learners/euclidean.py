@@ -1,4 +1,4 @@
-"""The Euclidean norm: follow-the-regularised-leader on the simplex or the L2 ball, and online gradient descent."""
+"""Euclidean regularisation: follow the regularised leader on the simplex or a ball, and online gradient descent."""
 
 from typing import NamedTuple
 
@@ -31,10 +31,10 @@ class EuclideanFTRL(StepLearner, SumLearner):
 
     $\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
 
-    `domain` is `Simplex()` (the default) or `Ball(radius)`. With non-increasing steps, regret
-    $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$ with $2D$ the spread of $\|x\|^2$ over $\Pi$; on the simplex a
-    common shift of the losses changes nothing, so $\|\ell_t\|^2$ counts from their middle and is at most $d w^2 / 4$.
-    From a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest
+    `domain` is `Simplex()` (the default) or `Ball(radius)`. If the step size never grows, regret
+    $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$, where $2D$ is the spread of $\|x\|^2$ over $\Pi$. On the simplex,
+    shifting all losses changes nothing, so $\|\ell_t\|^2$ is measured from their midrange and is at most $d w^2 / 4$.
+    With a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest
     $\|e_j - \pi_1\|^2$.
 
     >>> import jax.numpy as jnp
@@ -64,7 +64,7 @@ class EuclideanFTRL(StepLearner, SumLearner):
 
 
 def squared_distance(prior: Prior, actions: int) -> float:
-    r"""$\max_j \|e_j - \pi_1\|^2$ over the corners of the simplex, $1 - 1/d$ for the uniform prior."""
+    r"""Return $\max_j \|e_j - \pi_1\|^2$ over the corners of the simplex, $1 - 1/d$ for the uniform prior."""
     check_prior(prior, actions)
     if prior is None:
         return 1 - 1 / actions
@@ -83,11 +83,11 @@ class Descent(NamedTuple):
 class OnlineGradientDescent(StepLearner):
     r"""A gradient step from the last policy, projected onto the simplex.
 
-    $\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform: a step from the last policy.
+    $\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform.
 
-    With non-increasing steps regret is at most
+    If the step size never grows, regret is at most
     $\frac{1 - 1/d}{2 k_1} + \frac{1}{k_T} - \frac{1}{k_1} + \frac12 \sum_t k_t \|\ell_t\|^2$, and $\|\ell_t\|^2$,
-    counted from the middle of the losses, is at most $d w^2 / 4$.
+    measured from the midrange of the losses, is at most $d w^2 / 4$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

@@ -1,6 +1,4 @@
-"""Variants of Hedge: AdaHedge tunes its step on the losses, doubling Hedge restarts with ever smaller steps, optimistic
-Hedge expects the last loss to come again.
-"""
+"""Variants of Hedge: AdaHedge, Hedge with doubling epochs, and optimistic Hedge."""
 
 import math
 from typing import NamedTuple
@@ -40,8 +38,9 @@ class AdaHedge(Learner):
     $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $k_t = \ln d / \Delta_{t-1}$ ($\Delta_0 = 0$: the leaders).
 
     $\Delta_t = \Delta_{t-1} + \langle \ell_t, \pi_t \rangle + \frac{1}{k_t} \ln \sum_j \pi_{t,j} e^{-k_t \ell_{t,j}}$
-    adds up what the policy lost beyond its mix loss. No hyperparameter; multiplying or shifting the losses changes
-    nothing. Regret $\le w \sqrt{T \ln d} + w' (\frac43 \ln d + 2)$ with $w'$ the span of the widest round.
+    sums the losses of the policy minus its mix losses. It has no hyperparameters and does not depend on the scale or
+    the zero of the losses. Regret $\le w \sqrt{T \ln d} + w' (\frac43 \ln d + 2)$ with $w'$ the span of the widest
+    round.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -61,8 +60,9 @@ class AdaHedge(Learner):
         return self._mixed(_step(state), state.losses.value)[1]
 
     def update(self, state: Mixability, feedback: Float[Array, "d"]) -> Mixability:
-        # from the smallest total and the smallest loss, so that equal losses have no gap at all
-        total, loss = state.losses.value - state.losses.value.min(), feedback - feedback.min()
+        # relative to the smallest total and the smallest loss, so that equal losses have a gap of exactly 0
+        total = state.losses.value - state.losses.value.min()
+        loss = feedback - feedback.min()
         step = _step(state)
         before, policy = self._mixed(step, total)
         mixed = self._mixed(step, total + loss)[0] - before
@@ -72,8 +72,9 @@ class AdaHedge(Learner):
     def _mixed(
         self, step: Float[Array, ""], total: Float[Array, "d"]
     ) -> tuple[Float[Array, ""], Float[Array, "d"]]:
-        r"""$-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by a round's mix loss, and the policy after $S$."""
-        prior, least = 1.0, total.min()
+        r"""Return $-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by the mix loss, and the policy after $S$."""
+        prior = 1.0
+        least = total.min()
         if self.prior is not None:
             prior = jnp.asarray(self.prior, total.dtype)
             least = jnp.where(prior > 0, total, jnp.inf).min()
@@ -91,8 +92,9 @@ class AdaHedge(Learner):
 
 
 def _step(state: Mixability) -> Float[Array, ""]:
-    r"""$\ln d / \Delta$; where $\Delta$ is too small to divide by, so large that only the leaders keep any weight."""
-    gaps, tiny = state.gaps.value, float(jnp.finfo(state.gaps.value.dtype).tiny)
+    r"""Return $\ln d / \Delta$; if $\Delta$ is too small to divide by, a step that leaves only the leaders."""
+    gaps = state.gaps.value
+    tiny = float(jnp.finfo(gaps.dtype).tiny)
     log = math.log(max(state.losses.value.size, 2))  # one action has no gaps, whatever the step
     return log / jnp.where(gaps > tiny**0.25, gaps, tiny**0.75)
 
@@ -101,7 +103,7 @@ class Epoch(NamedTuple):
     """State of doubling Hedge."""
 
     losses: Sum  # of this epoch
-    left: Int[Array, ""]  # rounds left in it, this one included
+    left: Int[Array, ""]  # rounds left in it, including this one
     length: Int[Array, ""]
 
 
@@ -109,10 +111,10 @@ class Epoch(NamedTuple):
 class DoublingHedge(Learner):
     r"""Hedge restarted in epochs of doubling length, with a step size to match each.
 
-    Hedge in epochs of $n = 1, 2, 4, \dots$ rounds, each started afresh with the step $c / \sqrt n$.
+    Hedge in epochs of $n = 1, 2, 4, \dots$ rounds, each restarted with the step size $c / \sqrt n$.
 
-    Needs no horizon. Regret is at most the sum of the epochs' bounds $\ln d / k + k w^2 n / 8$ with $k = c / \sqrt n$;
-    $c = \sqrt{8 \ln d}$ makes it $w \sqrt{T \ln d / 2}$ times at most $\sqrt2 / (\sqrt2 - 1)$, about 3.4.
+    It needs no horizon. Regret is at most the sum of the epochs' bounds $\ln d / k + k w^2 n / 8$ with $k = c / \sqrt
+    n$; $c = \sqrt{8 \ln d}$ makes it $w \sqrt{T \ln d / 2}$ times at most $\sqrt2 / (\sqrt2 - 1)$, about 3.4.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -149,7 +151,7 @@ class DoublingHedge(Learner):
     ) -> Bound:
         rounds = np.asarray(rounds)
         lengths = 2 ** np.arange(int(rounds.max()).bit_length())
-        # the last epoch may be cut short
+        # the last epoch may be incomplete
         played = np.clip(rounds[..., None] - lengths + 1, 0, lengths)
         steps = float(self.scale) / np.sqrt(lengths)
         epochs = prior_bits(self.prior, actions) / steps + width**2 / 8 * steps * played
@@ -160,7 +162,7 @@ class Predicted(NamedTuple):
     """State of optimistic Hedge."""
 
     losses: Sum  # S_{t-1}
-    last: Float[Array, "d"]  # the loss of round t - 1, the forecast of round t's
+    last: Float[Array, "d"]  # the loss of round t - 1, a forecast for round t
     round: Int[Array, ""]  # t - 1
 
 
@@ -168,11 +170,11 @@ class Predicted(NamedTuple):
 class OptimisticHedge(StepLearner):
     r"""Hedge that counts the last loss twice, as a forecast of the next.
 
-    $\pi_t = \mathrm{softmax}(-k_t (S_{t-1} + \ell_{t-1}))$, $\ell_0 = 0$: the last loss counts twice.
+    $\pi_t = \mathrm{softmax}(-k_t (S_{t-1} + \ell_{t-1}))$, $\ell_0 = 0$.
 
-    With non-increasing steps regret is at most
+    If the step size never grows, regret is at most
     $\ln d / k_T + \frac18 \sum_t k_t\, \mathrm{span}(\ell_t - \ell_{t-1})^2 \le \ln d / k_T + \frac{w^2}{2} \sum_t k_t$
-    (Hedge's bound with $\ell_t - \ell_{t-1}$ in the place of $\ell_t$): small where losses change slowly, as they do
+    (Hedge's bound with $\ell_t - \ell_{t-1}$ in place of $\ell_t$). This is small when losses change slowly, as they do
     when every player of a game is optimistic.
 
     >>> import jax.numpy as jnp

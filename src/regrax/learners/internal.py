@@ -20,7 +20,7 @@ from regrax.specs import register
 
 
 class Pairs(NamedTuple):
-    """State of the learners of pairs."""
+    """State of a `PairLearner`."""
 
     gains: Sum  # R_ij
     policy: Float[Array, "d"]
@@ -28,24 +28,24 @@ class Pairs(NamedTuple):
 
 
 def balanced(rates: Float[Array, "d d"]) -> Float[Array, "d"]:
-    r"""The distribution with $\sum_j \pi_i A_{ij} = \sum_j \pi_j A_{ji}$ for every $i$.
+    r"""Return the distribution with $\sum_j \pi_i A_{ij} = \sum_j \pi_j A_{ji}$ for every $i$.
 
-    A trickle of relative size $\epsilon$, the rounding of one number, runs between all actions: where the rates leave
-    several answers it picks one that favours no action, and it unbalances the flow by no more than rounding.
+    Rates of relative size $\epsilon$ (one rounding error) are added between all actions: if several distributions
+    balance the flow, this picks one that favours no action, and changes the flow by no more than rounding.
     """
     d = rates.shape[0]
     off = jnp.where(jnp.eye(d, dtype=bool), 0, rates)
-    most = off.sum(1).max()
-    scaled = off / jnp.where(most > 0, most, 1)
+    largest = off.sum(1).max()
+    scaled = off / jnp.where(largest > 0, largest, 1)
     trickle = jnp.finfo(rates.dtype).eps / d
     leave = (1 - trickle) * scaled + trickle
-    # the elimination reads rates only, its derivative the whole matrix
+    # elimination reads only the rates, but its derivative reads the whole matrix
     stay = jnp.diag(1 - leave.sum(1))
     return stationary((leave + stay).T)
 
 
 class PairLearner(Learner):
-    """A learner of internal regret: it turns gains into rates, and plays what balances them."""
+    """A learner for internal regret, which turns gains into rates and plays the distribution that balances them."""
 
     regret: ClassVar = "internal"
     prior: Prior = prior_field()
@@ -59,22 +59,23 @@ class PairLearner(Learner):
 
     def update(self, state: Pairs, feedback: Float[Array, "d"]) -> Pairs:
         gained = state.policy[:, None] * (feedback[:, None] - feedback[None, :])
-        gains, round_ = state.gains.add(gained), state.round + 1
+        gains = state.gains.add(gained)
+        round_ = state.round + 1
         return Pairs(gains, balanced(self.rates(gains.value, round_)), round_)
 
     @abstractmethod
     def rates(self, gains: Float[Array, "d d"], round_: Int[Array, ""]) -> Float[Array, "d d"]:
-        """$A_{ij}$ after `round_` rounds."""
+        """Return $A_{ij}$ after `round_` rounds."""
 
 
 @register("learner", "internal_regret_matching()")
 class InternalRegretMatching(PairLearner):
     r"""Regret matching for internal regret: flows proportional to positive regret, balanced.
 
-    $\sum_j \pi_{t,i} R^+_{ij} = \sum_j \pi_{t,j} R^+_{ji}$: flow in proportion to positive gains, balanced.
+    $\sum_j \pi_{t,i} R^+_{ij} = \sum_j \pi_{t,j} R^+_{ji}$.
 
     $R_{ij} = \sum_{s<t} \pi_{s,i} (\ell_{s,i} - \ell_{s,j})$ and $R^+ = \max(R, 0)$. Internal regret
-    $\le w \sqrt{(d-1) T}$, so joint play tends to the correlated equilibria.
+    $\le w \sqrt{(d-1) T}$, so joint play converges to the set of correlated equilibria.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -101,8 +102,8 @@ class StoltzLugosi(PairLearner, StepLearner):
 
     $\pi_t = \sum_{i \ne j} \Delta_{ij} \pi_t^{i \to j}$, $\Delta_{ij} \propto e^{k_t R_{ij}}$.
 
-    Hedge over the pairs; $\pi^{i \to j}$ is $\pi$ with the weight of $i$ moved to $j$. With non-increasing steps
-    internal regret $\le \ln(d(d-1)) / k_T + \frac{w^2}{8} \sum_t k_t$.
+    $\pi^{i \to j}$ is $\pi$ with the weight of $i$ moved to $j$. If the step size never grows, internal regret
+    $\le \ln(d(d-1)) / k_T + \frac{w^2}{8} \sum_t k_t$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -118,5 +119,5 @@ class StoltzLugosi(PairLearner, StepLearner):
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
         spread = float(np.log(max(actions * (actions - 1), 1)))
-        # round 1 played from a prior is no fixed point: it costs what one round can
+        # round 1 from a prior is not a fixed point and can cost one width
         return spread, width**2 / 8, 0.0 if self.prior is None else width

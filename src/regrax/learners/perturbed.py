@@ -5,7 +5,7 @@ Conditioning on the smallest value, with $g_j = (S_j - \min_i S_i)/\sigma$,
 $$\pi_j = \int \varphi(z - g_j) \prod_{i \ne j} Q(z - g_i)\, dz = \int H_j(z)\, P(z)\, dz, \qquad
 P = \prod_i Q(z - g_i), \quad H_j = \frac{\varphi(z - g_j)}{Q(z - g_j)}.$$
 
-The minimum lies within a few $\sigma$ of the leader whatever the other gaps are, so one grid serves every state, and
+The minimum lies within a few $\sigma$ of the leader whatever the other gaps are, so one grid works for every state, and
 the trapezoid rule on it is exact to rounding. Derivatives come from the same integrand: for $i \ne j$
 $\partial\pi_i / \partial g_j = \int H_i H_j P\, dz$, and adding a constant to every $S_j$ changes nothing.
 """
@@ -26,22 +26,22 @@ from regrax.learners.ftrl import Count, Scalar, SumLearner
 from regrax.specs import register
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
-"""The integrand is followed down to exp(-digits), below rounding."""
+"""The grid covers the integrand down to exp(-digits), below rounding."""
 
 
 @partial(jax.jit, static_argnames="axis")
 def perturbed_leader(
     total: Float[Array, "..."], scale: int | float | Float[Array, "..."], axis: int = -1
 ) -> Float[Array, "..."]:
-    r"""$\pi_j = P\bigl(\arg\min_i (S_i + \sigma G_i) = j\bigr)$ with `scale` $\sigma > 0$, exact to rounding.
+    r"""Compute $\pi_j = P\bigl(\arg\min_i (S_i + \sigma G_i) = j\bigr)$ with `scale` $\sigma > 0$, exact to rounding.
 
-    Actions are on `axis`, and the others are of as many states; `scale` is one number, or one per state.
+    Actions are on `axis`; the other axes are a batch of states. `scale` is one number, or one per state.
 
     >>> import jax.numpy as jnp
     >>> perturbed_leader(jnp.array([0.0, 1.0, 1.0]), 1.0).tolist()
     [0.6337, 0.1831, 0.1831]
 
-    Reference: Kalai, Vempala (2005), Efficient algorithms for online decision problems; the integral is our own.
+    Reference: Kalai, Vempala (2005), Efficient algorithms for online decision problems; the integral is derived here.
     """
     total = jnp.moveaxis(total, axis, 0)
     scale = jnp.broadcast_to(jnp.asarray(scale, total.dtype), total.shape[1:])[None]
@@ -56,7 +56,7 @@ def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
     def add_node(odds: Float[Array, "d *batch"], z: Float[Array, ""]) -> tuple[Array, None]:
         return odds + _at_node(z, gaps)[0], None
 
-    # node by node: nothing of the size of the grid is stored, which is five times faster on a large batch
+    # node by node: storing nothing of the size of the grid is five times faster for a large batch
     odds = lax.scan(add_node, jnp.zeros_like(gaps), _grid(len(gaps), gaps.dtype))[0]
     return odds / odds.sum(0, keepdims=True)
 
@@ -79,7 +79,7 @@ def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
 def _at_node(
     z: Float[Array, ""], gaps: Float[Array, "d *batch"]
 ) -> tuple[Float[Array, "d *batch"], Float[Array, "d *batch"]]:
-    r"""$H_j(z) P(z)$, but for a factor that is made good when the odds are made to sum to 1, and $H_j(z)$."""
+    r"""Return $H_j(z) P(z)$ up to a factor that normalisation removes, and $H_j(z)$."""
     x = z - gaps
     tails, density = lax.erfc(x * math.sqrt(0.5)), jnp.exp(-x * x / 2)  # 2 Q(x)
     survive = (tails / 2).prod(0, keepdims=True)
@@ -88,7 +88,7 @@ def _at_node(
 
 
 def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:
-    r"""The spacing shrinks with $d$ because the law of the smallest of $d$ normals does."""
+    r"""Return the nodes; their spacing shrinks with $d$, as does the spread of the smallest of $d$ normals."""
     digits = _DIGITS[jnp.dtype(dtype)]
     step = min(2.4 / math.sqrt(digits), 24 / digits / math.log(d + 1))
     low, high = math.sqrt(2 * (digits + math.log(d))), math.sqrt(2 * digits)
@@ -101,7 +101,7 @@ class FollowThePerturbedLeader(SumLearner):
 
     $\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
 
-    The probabilities are exact; nothing is drawn. Regret $\le \sqrt{2 \ln d}\, (\sigma + w^2 T / (4 \sigma))$: the
+    The probabilities are exact; no noise is drawn. Regret $\le \sqrt{2 \ln d}\, (\sigma + w^2 T / (4 \sigma))$: the
     smoothed minimum $\Phi(S) = E[\min_j (S_j + \sigma G_j)]$ starts at $-\sigma E[\max G]$, its gradient is the policy,
     and its Hessian is minus a graph Laplacian of trace at most $E[\max G] / \sigma$. The best choice
     $\sigma = w \sqrt T / 2$ gives $w \sqrt{2 T \ln d}$.

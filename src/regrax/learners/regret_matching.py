@@ -1,4 +1,4 @@
-"""Regret matching, plus, predictive and discounted: no step size, play in proportion to positive regret."""
+"""Regret matching and its plus, predictive and discounted variants, which need no step size."""
 
 from typing import NamedTuple
 
@@ -14,16 +14,16 @@ from regrax.specs import register
 
 
 def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
-    """`max(R, 0)` as a distribution; the prior, by default uniform, where no regret is positive."""
+    """Normalise `max(R, 0)`; if no regret is positive, return the prior, by default uniform."""
     positive = jnp.maximum(regrets, 0)
     total = positive.sum()
-    some = total > 0
+    has_regret = total > 0
     otherwise = 1 / regrets.size if prior is None else jnp.asarray(prior, regrets.dtype)
-    return jnp.where(some, positive / jnp.where(some, total, 1), otherwise)
+    return jnp.where(has_regret, positive / jnp.where(has_regret, total, 1), otherwise)
 
 
 def instant_regret(policy: Float[Array, "d"], loss: Float[Array, "d"]) -> Float[Array, "d"]:
-    r"""$r_{t,j} = \langle \ell_t, \pi_t \rangle - \ell_{t,j}$."""
+    r"""Return $r_{t,j} = \langle \ell_t, \pi_t \rangle - \ell_{t,j}$."""
     return policy @ loss - loss
 
 
@@ -51,7 +51,7 @@ class RegretMatching(RegretSumLearner):
 
     $\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
 
-    Regret $\le w \sqrt{(d-1) T}$ for losses that span at most $w$ a round.
+    Regret $\le w \sqrt{(d-1) T}$ if the range of losses in a round is at most $w$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -71,7 +71,7 @@ class RegretMatchingPlus(RegretSumLearner):
 
     $\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
 
-    Forgets negative regret at once, so it follows a changing best action faster; the bound of regret matching holds.
+    It follows a changing best action faster than regret matching, whose bound holds too.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -98,9 +98,8 @@ class PredictiveRegretMatchingPlus(Learner):
 
     $\pi_t \propto \max(Q_{t-1} + r_{t-1}, 0)$, $Q_t = \max(Q_{t-1} + r_t, 0)$.
 
-    $r_t = \langle \ell_t, \pi_t \rangle 1 - \ell_t$: regret matching plus that expects the last round to come again.
-    It is optimistic gradient descent on the nonnegative orthant at any step size, so regret
-    $\le \sqrt{\sum_t \|r_t - r_{t-1}\|^2} \le 2 w \sqrt{(d-1) T}$.
+    $r_t = \langle \ell_t, \pi_t \rangle 1 - \ell_t$. This is optimistic gradient descent on the
+    nonnegative orthant at any step size, so regret $\le \sqrt{\sum_t \|r_t - r_{t-1}\|^2} \le 2 w \sqrt{(d-1) T}$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -154,7 +153,7 @@ class DiscountedRegretMatching(Learner):
     [[0.5, 0.5], [0.0, 1.0], [0.5, 0.5]]
 
     Reference: Brown, Sandholm (2019), Solving imperfect-information games via discounted regret minimization; the
-    bound on plain regret is our own.
+    bound on plain regret is derived here.
     """
 
     alpha: Scalar = 1.5
@@ -176,7 +175,7 @@ class DiscountedRegretMatching(Learner):
         regrets = state.regrets.add(instant_regret(self.policy(state), feedback))
         log = jnp.log(state.round.astype(feedback.dtype) + 1)
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
-        # t^a / (t^a + 1) in a form that cannot overflow
+        # t^a / (t^a + 1) without overflow
         weight = jax.nn.sigmoid(exponent * log)
         return Discounted(Sum(*(part * weight for part in regrets)), state.round + 1)
 

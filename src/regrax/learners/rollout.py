@@ -1,4 +1,4 @@
-"""`rollout`: one learner on a loss sequence."""
+"""Playing one learner on a loss sequence."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ from jax.tree_util import Partial
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners._start_policies import as_start
 from regrax.learners.base import Key, Learner
 from regrax.learners.engine import (
     Round,
@@ -23,6 +22,7 @@ from regrax.learners.engine import (
     runs_in_python,
     scan_rounds,
 )
+from regrax.learners.starts import as_start
 from regrax.specs import as_learner
 
 Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
@@ -33,17 +33,17 @@ def rollout(
 ) -> Rows:
     r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
 
-    Computes in jax's default float, float32, or float64 inside `jax.enable_x64(True)`. Outside of `jit`, `vmap` and
-    `grad` the result is a numpy array. For many sequences, `vmap` it.
+    Computes in float32, or in float64 inside `jax.enable_x64(True)`, and returns a NumPy array. It can be transformed
+    by `jit`, `vmap` and `grad`; for many sequences, use `vmap`.
 
     Args:
-        learner: who plays, or its spec, as in `"hedge(0.45)"`.
+        learner: the learner, or its spec, as in `"hedge(0.45)"`.
         losses: the loss of every action in every round, of shape `(T, d)`.
-        key: for learners that draw random numbers; a bandit learner draws $a_t \sim \pi_t$ with it and sees
-            $\ell_{t,a_t}$ only.
+        key: a JAX random key, for learners that need one; a bandit learner draws $a_t \sim \pi_t$ and sees only
+            $\ell_{t,a_t}$.
         start: the policy of round 1, by default the learner's own choice: probabilities, an action's index,
             `"random"` or `"random(7)"`; see `as_start` and `Learner.starting_at`.
-        prior: the distribution that the learner's weights begin from, given as `start` is; see `Learner.with_prior`.
+        prior: the distribution that the learner's weights begin from, in the same forms; see `Learner.with_prior`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader
@@ -68,7 +68,7 @@ def rollout(
         return _traced(learner, jnp.asarray(losses, float), key)
     try:
         return _in_calls(learner, np.asarray(losses), key)
-    except jax.errors.TracerArrayConversionError:  # inside of a `jit` of something else
+    except jax.errors.TracerArrayConversionError:  # inside the `jit` of another function
         return _traced(learner, jnp.asarray(losses, float), key)
 
 
@@ -84,7 +84,7 @@ def _in_calls(
 
 
 def given_losses(_: Vectors, row: Float[Array, "d"]) -> Vectors:
-    """Return the round's row of losses, whatever is played: a loss sequence as an environment."""
+    """Return the round's row of losses: a loss sequence as an environment."""
     return (row,)
 
 

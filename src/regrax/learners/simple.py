@@ -1,4 +1,4 @@
-"""Learners without hyperparameters: never learn, follow the leader, best-respond to the last loss."""
+"""Learners without hyperparameters: uniform play, follow the leader and best response."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -9,18 +9,18 @@ from regrax.specs import register
 
 
 def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
-    r"""$\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally, or as the prior shares them."""
+    r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally or in proportion to the prior."""
     weights = jnp.ones_like(total) if prior is None else jnp.asarray(prior, total.dtype)
     reachable = jnp.where(weights > 0, total, jnp.inf)
-    least = jnp.where(reachable == reachable.min(), weights, 0)
-    return least / least.sum()
+    leading = jnp.where(reachable == reachable.min(), weights, 0)
+    return leading / leading.sum()
 
 
 @register("learner", "uniform()")
 class Uniform(Learner):
     r"""Equal probabilities in every round, whatever the losses.
 
-    $\pi_t = 1/d$ whatever happens: the baseline that does not learn.
+    $\pi_t = 1/d$: the baseline that does not learn.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -40,7 +40,7 @@ class Uniform(Learner):
         return state
 
     def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
-        """Equal probabilities, whatever the sums."""
+        """Return equal probabilities."""
         return jnp.full_like(sums, 1 / len(sums))
 
 
@@ -48,11 +48,9 @@ class Uniform(Learner):
 class FollowTheLeader(SumLearner):
     r"""The action with the smallest total loss so far, ties shared: fictitious play.
 
-    $\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$, ties shared equally.
-
-    In a game this is fictitious play, every player best-responding to the others' empirical play;
-    the spec `fictitious_play()` is read as this learner. Alternating losses make its regret grow linearly,
-    so it has no bound.
+    $\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$. In a game this is fictitious play: every player
+    best-responds to the others' empirical play. `fictitious_play()` is another name in specs. Alternating losses make
+    its regret grow linearly, so it has no bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -70,9 +68,8 @@ class FollowTheLeader(SumLearner):
 class BestResponse(Learner):
     r"""The best action against the last loss, ties shared.
 
-    $\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$, ties shared equally; round 1 is uniform.
-
-    In a game this is best-response dynamics: best-respond to what the others just played. It has no bound.
+    $\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$; round 1 is uniform. In a game this is
+    best-response dynamics. It has no bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

@@ -1,5 +1,7 @@
-"""Learners that are told where to start."""
+"""Starts: a learner with a given policy in round 1, and the forms in which that policy can be given."""
 
+import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -7,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from regrax import _checks as checks
 from regrax.learners.base import (
     BanditLearner,
     Bound,
@@ -24,16 +27,69 @@ from regrax.learners.base import (
 )
 from regrax.specs import register
 
+_RANDOM = re.compile(r"random(?:\((\d{1,18})\))?")
+
+
+def as_start(
+    start: Any, actions: int, player: int = 0, labels: Sequence[str] = (), name: str = "start"
+) -> Any:
+    r"""Convert `start` to a policy of round 1, or None for the learner's own choice.
+
+    Args:
+        start: probabilities, as a list or as text, `"0.2,0.8"`; an action, as its index or its label; `"random"`, a
+            draw from the uniform distribution on the simplex, or `"random(7)"` for another seed; `"own"` or None for
+            the learner's own choice.
+        actions: number of actions.
+        player: index of the player; a seed draws a different start for each.
+        labels: names of the actions.
+        name: the name of the setting in errors.
+
+    >>> as_start(1, 3).tolist(), as_start("dare", 2, labels=("swerve", "dare")).tolist()
+    ([0.0, 1.0, 0.0], [0.0, 1.0])
+    >>> as_start("0.2, 0.8", 2), as_start("random(7)", 3).round(3).tolist()
+    ([0.2, 0.8], [0.307, 0.445, 0.247])
+    """
+    if start is None or (isinstance(start, str) and start == "own"):
+        return None
+    if isinstance(start, str) and start in labels:
+        start = list(labels).index(start)
+    if isinstance(start, int | np.integer) and not isinstance(start, bool):
+        if not 0 <= start < actions:
+            raise ValueError(f"{name} must be an action from 0 to {actions - 1}, got {start}")
+        return np.eye(actions)[start]
+    if isinstance(start, str):
+        start = _from_text(start, actions, player, labels, name)
+    checks.shape(name, start, f"({actions},)", np.shape(start) == (actions,))
+    checks.distributions(name, start)
+    return start
+
+
+def _from_text(text: str, actions: int, player: int, labels: Sequence[str], name: str) -> Any:
+    if match := _RANDOM.fullmatch(text):
+        return random_start(actions, int(match[1] or 0), player)
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        known = f" or one of {', '.join(labels)}" if labels else ""
+        raise ValueError(
+            f"{name} must be {actions} probabilities as in 0.2,0.8, random, own{known}, got {text!r}"
+        ) from None
+
+
+def random_start(actions: int, *seeds: int) -> Float[np.ndarray, "d"]:
+    """Draw from the uniform distribution on the simplex; equal seeds give equal draws."""
+    return np.random.default_rng(seeds).dirichlet(np.ones(actions))
+
 
 class First(NamedTuple):
-    """State of a learner that was told where to start."""
+    """State of a learner with a given start."""
 
     base: State
-    first: Bool[Array, ""]  # whether round 1 is still to be played
+    first: Bool[Array, ""]  # True before round 1
 
 
 class _Starting(Learner):
-    """What learners share that are told where to start."""
+    """The common part of learners with a given start."""
 
     base: Learner = eqx.field(converter=as_base)
     start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
@@ -60,24 +116,24 @@ class _Starting(Learner):
 
     @property
     def regret(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The kind of regret that the base is made for."""
+        """The regret that the base bounds."""
         return self.base.regret
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
     ) -> Bound:
-        """The bound of the base, and what another policy in round 1 can cost."""
+        """Bound of the base plus the cost of a different policy in round 1."""
         bound = self.base.bound(actions, rounds, width, largest)
         if bound is None:
             return None
-        # replaced action by action, both the start and the base's own policy can differ by a width
+        # for swap regret, both the start and the base's own policy of round 1 can cost a width
         policies = 2 if self.regret == "swap" else 1
         return bound + policies * (largest or width)
 
 
 @register("argument", "started(hedge(0.1), [0.2, 0.8])")
 class Started(_Starting):
-    r"""$\pi_1 =$ `start`, and from round 2 on what `base` plays after the same losses.
+    r"""A learner that plays $\pi_1 =$ `start`, and from round 2 what `base` plays after the same losses.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -90,18 +146,20 @@ class Started(_Starting):
 
 
 class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """The same for a base that sees the loss of the action it draws."""
+    """A bandit learner with a given policy in round 1."""
 
 
 class StartedOnHost(_Starting, HostLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """The same for a base that runs in Python, which is not asked in round 1."""
+    """A Python learner with a given policy in round 1; the base is not called in that round."""
 
     def policy(self, state: First) -> Float[Array, "d"]:
         return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
 
 
 def started(base: Learner, start: Any) -> Learner:
-    """`base` with `start` as its policy of round 1, of the kind that it is."""
+    """Wrap `base` in the class for its kind of learner, with `start` as its policy of round 1."""
     if isinstance(base, BanditLearner):
         return StartedBandit(base, start)
-    return StartedOnHost(base, start) if isinstance(base, HostLearner) else Started(base, start)
+    if isinstance(base, HostLearner):
+        return StartedOnHost(base, start)
+    return Started(base, start)

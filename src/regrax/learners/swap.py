@@ -1,4 +1,5 @@
-"""Swap regret from any external-regret learner: Blum-Mansour has a copy per action, TreeSwap a copy per time scale."""
+"""Swap regret from any learner for external regret: Blum-Mansour runs a copy per action, TreeSwap one per time
+scale."""
 
 from typing import ClassVar, NamedTuple
 
@@ -13,19 +14,19 @@ from regrax.learners.base import Bound, Key, Learner, Rounds, State, as_base, ch
 from regrax.simplex import stationary
 from regrax.specs import register
 
-MAX_ROUNDS = 2**30  # of TreeSwap: they are counted in 32 bits
-MAX_DEPTH = 64  # twice as many levels as double within these rounds
+MAX_ROUNDS = 2**30  # of TreeSwap, counted in 32 bits
+MAX_DEPTH = 64
 
 
 class Heads(NamedTuple):
-    """State of Blum-Mansour: the copies, and the policy their fixed point gives."""
+    """State of Blum-Mansour: the copies and the fixed point of their policies."""
 
     heads: State  # d base states, stacked
     policy: Float[Array, "d"]
-    before: Float[Array, "2 d"]  # the two policies before it, the later one first
+    before: Float[Array, "2 d"]  # the two previous policies, the later one first
 
     def guess(self) -> Float[Array, "d"]:
-        r"""The next policy if play goes on smoothly: $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$, the parabola through three."""
+        r"""Extrapolate the next policy by a parabola, $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$."""
         return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
 
@@ -40,9 +41,9 @@ class BlumMansour(Learner):
 
     $\pi_t = P_t \pi_t$, column $i$ of $P_t$ played by copy $i$ of `base` on losses $x_{i,t} = \pi_{t,i} \ell_t$.
 
-    Swap regret is at most the sum of the copies' external regrets. The fixed point starts from the last policy and
-    stops at $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at most
-    `tolerance` times the losses' span a round; see `regrax.simplex.stationary`.
+    Swap regret is at most the sum of the copies' external regrets. The fixed point is iterated from the last policies
+    until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at most
+    `tolerance` times the range of losses per round; see `regrax.simplex.stationary`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import Hedge, rollout
@@ -66,7 +67,7 @@ class BlumMansour(Learner):
         start = jax.vmap(lambda k: self.base.init(actions, rounds, key=k), axis_size=actions)
         heads = start(keys)
         columns = self._columns(heads)
-        # without keys the copies start alike, and a matrix of equal columns has that column as its fixed point
+        # without keys the copies are equal, and the fixed point of a matrix with equal columns is that column
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
 
@@ -94,7 +95,7 @@ class BlumMansour(Learner):
 
 
 class Levels(NamedTuple):
-    """State of TreeSwap: a copy of the base a level, all alike at the start."""
+    """State of TreeSwap: a copy of the base per level."""
 
     initial: State  # a base state before its first round
     levels: State  # L base states, stacked
@@ -108,11 +109,11 @@ class TreeSwap(Learner):
 
     $\pi_t = \frac1L \sum_{h<L} \pi_t^{(h)}$: level $h$ is `base` on the mean losses of blocks of $M^h$ rounds.
 
-    Level $h$ holds its policy through a block, and starts afresh after $M$ blocks; $L$ is `depth`, $M$ `branching`.
-    The best replacement of what a level plays during a block is at best the best action of that block, which is what
-    the level below competes with: the levels' comparators telescope, and swap regret is at most
-    $T (\epsilon + w / L)$ with $\epsilon$ the base's regret per round over $M$ rounds. Unlike Blum-Mansour's bound, it
-    has no factor of $d$ beyond the base's own.
+    Level $h$ keeps its policy during a block and restarts after $M$ blocks; $L$ is `depth`, $M$ `branching`. No
+    replacement of what a level plays during a block beats the best action of that block, which the level below competes
+    with. So the comparators of the levels telescope, and swap regret is at most $T (\epsilon + w / L)$, where
+    $\epsilon$ is the base's regret per round over $M$ rounds. Unlike Blum-Mansour's, the bound has no factor of $d$
+    beyond the base's own.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -144,7 +145,8 @@ class TreeSwap(Learner):
         return jax.vmap(self.base.policy)(state.levels).mean(0)
 
     def update(self, state: Levels, feedback: Float[Array, "d"]) -> Levels:
-        lengths, round_ = jnp.array(self._lengths()), state.round + 1
+        lengths = jnp.array(self._lengths())
+        round_ = state.round + 1
         sums = state.sums + feedback[None]
         means = sums / lengths[:-1, None].astype(sums.dtype)
         ended = round_ % lengths == 0
@@ -165,7 +167,7 @@ class TreeSwap(Learner):
     def _level_bound(
         self, block: int, actions: int, rounds: Rounds, width: float, largest: float | None
     ) -> Bound:
-        """External regret of the copies of one level: what theory promises, and no more than they can lose."""
+        """Bound the external regret of the copies of one level by theory and by the most they can lose."""
         copies, rest = np.divmod(rounds, block * self.branching)
         whole = self.base.bound(actions, self.branching, width, largest)
         part = self.base.bound(actions, np.maximum(-(-rest // block), 1), width, largest)
@@ -178,12 +180,12 @@ class TreeSwap(Learner):
         return jax.tree.map(lambda x: jnp.stack([x] * self.depth), state)
 
     def _lengths(self) -> list[int]:
-        r"""$M^0, \dots, M^L$: the rounds of each level's block, and of the next level's."""
+        r"""Return $M^0, \dots, M^L$, the block length of each level and of the next."""
         return [min(self.branching**h, MAX_ROUNDS) for h in range(self.depth + 1)]
 
 
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:
-    """Level by level, the state of `yes` where `chosen`, else that of `no`."""
+    """Choose for every level the state of `yes` where `chosen`, else that of `no`."""
 
     def pick(x: Array, y: Array) -> Array:
         return jnp.where(jnp.expand_dims(chosen, tuple(range(1, x.ndim))), x, y)
