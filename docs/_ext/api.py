@@ -24,15 +24,15 @@ PACKAGES = {
     "attention": "Attention models",
     "training": "Training",
     "checkpoints": "Checkpoints",
-    "certify": "Certificates",
     "experiments": "Experiments",
     "experiments.runs": "Runs",
     "experiments.sweep": "Sweeps",
     "experiments.tournament": "Tournaments",
-    "experiments.paper": "The paper",
-    "agents": "Outside agents",
-    "audit": "Audit",
-    "llm": "Language models",
+    "agents": "Agents",
+    "agents.audit": "Audit",
+    "agents.llm": "Language models",
+    "paper": "The paper",
+    "paper.certify": "Certificates",
     "torch": "PyTorch",
     "show.plots": "Figures",
     "show.report": "Pages",
@@ -54,13 +54,14 @@ def load() -> griffe.Module:
 
 
 def public_names(package: griffe.Module) -> list[str]:
-    """What a package's stub or `__all__` lists, or what a module defines without an underscore."""
-    stub = Path(str(package.filepath)).with_suffix(".pyi")
+    """Return the names that a package imports as themselves, or that a module lists in `__all__` or defines."""
+    source = Path(str(package.filepath))
+    stub = source.with_suffix(".pyi")
     if package.exports is not None and not stub.exists():
         return sorted(map(str, package.exports), key=str.lower)
     members = package.members.items()
-    if stub.exists():
-        text = stub.read_text("utf-8")
+    if source.name == "__init__.py":
+        text = (stub if stub.exists() else source).read_text("utf-8")
         names = [n for n, one in members if re.search(rf"\bas {n}\b", text) or _from_star(one)]
     else:
         names = [n for n, one in members if not one.is_alias and not n.startswith("_")]
