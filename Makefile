@@ -8,7 +8,7 @@ EXTRAS := .venv-extras
 # long tests compute for long: as commands do it
 LONG := XLA_FLAGS='--xla_backend_optimization_level=1'
 
-.PHONY: help demo docs explorer explorer-check explorer-data test test-quick test-slow test-browser test-extras test-lowest test-versions lint format bench clean
+.PHONY: help demo docs explorer explorer-check explorer-data test test-quick test-slow test-browser test-extras test-lowest test-versions mutation lint format bench clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -67,6 +67,10 @@ test-lowest: $(LOWEST)/.installed ## run language models with the oldest transfo
 test-versions: $(INSTALLED) ## install the wheel with the oldest and the newest of everything, and try it
 	$(BIN)/python -m tools.versions
 
+mutation: $(INSTALLED) ## change regret and simplex line by line with mutmut, and see whether a test fails
+	$(BIN)/python -m pip install --quiet mutmut==3.8.1
+	$(BIN)/mutmut run
+
 # in an environment of its own: Sphinx and Jupyter are of no use to who only changes code
 DOCS := .venv-docs
 $(DOCS)/.installed: pyproject.toml
@@ -116,4 +120,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## measure speed against the peers an
 	$(BIN)/python -m benchmarks
 
 clean: ## remove what the commands above made
-	rm -rf .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf mutants .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api .pytest_cache .ruff_cache .import_linter_cache
