@@ -92,7 +92,7 @@ def test_rollout_is_the_loop_over_rounds(x64):
         np.testing.assert_allclose(rx.rollout(learner, losses), expected, atol=ROUNDING)
 
 
-def test_more_rounds_leave_the_first_ones_as_they_are():
+def test_more_rounds_do_not_change_earlier_ones():
     few, many = (rx.play("shapley", "hedge(0.3)", rounds, start="random") for rounds in (20, 9000))
     np.testing.assert_array_equal(few.policies[0], many.policies[0][:20])
     np.testing.assert_array_equal(few.losses[1], many.losses[1][:20])

@@ -104,7 +104,7 @@ HALVES = jnp.full((2, 2), 0.5)
         (lambda: game_from_npz(b"not an archive"), "an .npz game must be a NumPy archive"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(call, message):
+def test_bad_input_raises_a_one_sentence_error(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
@@ -123,7 +123,7 @@ def test_policies_and_losses_of_different_shapes():
         external_regret(np.full((2, 2), 0.5), np.zeros((2, 3)))
 
 
-def test_something_else_than_a_learner_in_a_seat():
+def test_players_must_be_learners():
     with pytest.raises(
         ValueError, match="learners must be Learner objects or specs of them, got 5"
     ):
@@ -221,6 +221,6 @@ def test_no_public_name_fails_by_accident(name, tmp_path, monkeypatch):
         ),
     ],
 )
-def test_the_public_names_teach(call, message):
+def test_public_functions_raise_helpful_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()

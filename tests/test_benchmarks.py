@@ -24,7 +24,7 @@ def peers_are_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_a_row_compares_sides_and_reports_those_that_fail() -> None:
+def test_a_row_reports_sides_that_fail() -> None:
     everyone = {OURS: {}, "numpy": {}, "torch": {}}
     asked = {"numpy": 1e-9, "torch": 1.0}
     result = measure(Row("Hedge 3x3", "hedge", SIZES, everyone, asked, limit.hedge(3)), 2)
@@ -46,11 +46,11 @@ def test_what_a_person_types_is_understood(row, tmp_path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", felt.FIRST_CALLS)
-def test_what_a_person_calls_first_runs(name) -> None:
+def test_the_first_calls_of_the_benchmarks_run(name) -> None:
     exec(felt.FIRST_CALLS[name], {})
 
 
-def test_a_side_that_plays_something_else_is_not_timed() -> None:
+def test_a_side_with_a_different_result_is_not_timed() -> None:
     sides = {OURS: {}, "numpy": {"step": 0.7}}
     result = measure(Row("Hedge 3x3", "hedge", SIZES, sides), 1)
     assert "differ from regrax's" in result.sides["numpy"].error
@@ -58,14 +58,14 @@ def test_a_side_that_plays_something_else_is_not_timed() -> None:
 
 
 @pytest.mark.slow
-def test_a_lead_that_is_too_small_is_said() -> None:
+def test_a_lead_that_is_too_small_is_reported() -> None:
     row = Row("Hedge 3x3", "hedge", SIZES, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
     result = measure(row, 1)
     assert result.missed == ["numpy"]
     assert "BEHIND" in line(result)
 
 
-def test_every_row_has_regrax_and_somebody_else() -> None:
+def test_every_row_compares_regrax_with_a_peer() -> None:
     for row in rows():
         assert OURS in row.sides
         assert len(row.sides) > 1
@@ -84,7 +84,7 @@ def test_limits_grow_with_the_work() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [(2e-9, "2 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (7200, "2 h")]
 )
-def test_times_have_the_unit_that_suits(seconds: float, text: str) -> None:
+def test_times_have_a_readable_unit(seconds: float, text: str) -> None:
     assert time(seconds) == text
 
 
@@ -99,7 +99,7 @@ def test_a_tree_is_compared_with_itself() -> None:
     assert compared.ratio == pytest.approx(compared.old / compared.new)
 
 
-def test_a_tree_that_is_slower_or_fails_is_said() -> None:
+def test_a_slower_or_failing_tree_is_reported() -> None:
     assert not against.summary("row", [(0.95, 1.0), (0.1, 1.0), (2.0, 1.0)], 0.0).failed
     slower = against.summary("row", [(0.8, 1.0)] * 3, 0.0)
     assert slower.failed

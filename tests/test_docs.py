@@ -51,7 +51,7 @@ def run(code, folder):
 
 
 @pytest.mark.parametrize(("code", "output"), list(marked_blocks()))
-def test_a_block_that_needs_extras_runs_and_prints_what_the_page_says(code, output, tmp_path):
+def test_blocks_with_extras_print_what_the_page_says(code, output, tmp_path):
     try:
         printed = run(code, tmp_path)
     except ImportError as error:
@@ -61,7 +61,7 @@ def test_a_block_that_needs_extras_runs_and_prints_what_the_page_says(code, outp
 
 @pytest.mark.extras
 @pytest.mark.parametrize("file", jobs.programs(), ids=lambda file: file.stem)
-def test_a_job_prints_what_the_page_shows_for_it(file):
+def test_a_job_prints_what_its_page_shows(file):
     needs = file.stem.partition("_")[2]
     pytest.importorskip(PEERS.get(needs, needs))
     kept = json.loads((jobs.JOBS / "results.json").read_text())[file.stem]
@@ -72,7 +72,7 @@ def test_a_job_prints_what_the_page_shows_for_it(file):
 (FIRST_EXAMPLE,) = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 
 
-def test_the_example_of_the_first_page_is_short_and_names_what_there_is():
+def test_the_first_example_is_short_and_uses_real_names():
     assert sum(bool(line) for line in FIRST_EXAMPLE.splitlines()) <= 15
     for name in re.findall(r"\brx\.([\w.]+)", FIRST_EXAMPLE):
         assert attrgetter(name)(rx)
@@ -97,25 +97,25 @@ def test_every_command_on_the_pages_can_be_parsed(command):
     parse(_command(name), name, arguments)
 
 
-def test_the_sweep_on_its_page_is_one(tmp_path):
+def test_the_sweep_on_its_page_can_be_read(tmp_path):
     (text,) = re.findall(r"^```toml\n(.*?)^```", PAGES["sweep"], re.M | re.S)
     assert tomllib.loads(text)["seeds"] == 3
     (tmp_path / "sweep.toml").write_text(text)
     assert len(read_sweep(tmp_path / "sweep.toml")) == 3 * 3 * 2 * 2 + 3 * 3 * 2
 
 
-def test_the_page_on_sweeps_says_how_many_sequences_measure_a_cell(tmp_path):
+def test_the_sweep_page_states_the_number_of_sequences(tmp_path):
     (tmp_path / "sweep.toml").write_text('model = "linear"')
     (cell,) = read_sweep(tmp_path / "sweep.toml")
     assert f"a\nmodel is measured ({cell.sequences:,})" in PAGES["sweep"]
 
 
-def test_the_page_on_training_says_how_many_steps_there_are():
+def test_the_training_page_states_the_number_of_steps():
     config = rx.TrainConfig("linear", actions=3, horizon=20)
     assert f"{rx.sweep.completed(config).steps} steps each" in PAGES["training"]
 
 
-def test_the_page_on_dynamics_prints_what_it_says(tmp_path):
+def test_the_dynamics_page_prints_what_it_says(tmp_path):
     cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGES["dynamics"], re.M | re.S)
     stays, leaves = (
         np.array([line.split() for line in run(cell, tmp_path).splitlines()], float)
@@ -132,28 +132,28 @@ NAMED = re.compile(r"`(?:python )?([\w./-]+\.(?:py|mjs|js))(?:::\w+)?`")
 
 
 @pytest.mark.parametrize("page", [*PAGES, "README"])
-def test_files_that_a_page_names_are_there(page):
+def test_files_named_on_a_page_exist(page):
     for name in NAMED.findall(README if page == "README" else PAGES[page]):
         folders = (ROOT, ROOT / "src" / "regrax", DOCS)
         tests = (ROOT / "tests").rglob(name)  # which some pages name without their folders
         assert any((folder / name).exists() for folder in folders) or any(tests), name
 
 
-def test_the_thirty_are_all_there_and_have_code():
+def test_the_cookbook_has_thirty_recipes_with_code():
     text = PAGES["wishes"]
     assert [int(number) for number in THIRTY.findall(text)] == list(range(1, 31))
     parts = re.split(r"^### ", text, flags=re.M)[1:]
     assert sum("```" in part or ".ipynb" in part for part in parts) == 30
 
 
-def test_every_page_is_one_click_from_the_front_page_or_in_its_contents():
+def test_every_page_is_reachable_from_the_front_page():
     front = PAGES["index"]
     assert "docs/index.md" in README
     listed = set(re.findall(r"^[\w/-]+$", front, re.M)) | {"index"}
     assert set(PAGES) <= listed
 
 
-def test_the_notebooks_for_a_class_have_exercises_and_no_output():
+def test_class_notebooks_have_exercises_and_no_output():
     notebooks = sorted((DOCS / "class").glob("*.ipynb"))
     assert len(notebooks) == 3
     for file in notebooks:
@@ -166,7 +166,7 @@ def test_the_gallery_has_a_dozen_pictures():
     assert len(re.findall(r"^## \d+\. ", PAGES["gallery"], re.M)) >= 12
 
 
-def test_a_link_that_leads_nowhere_is_found(tmp_path):
+def test_broken_links_are_found(tmp_path):
     page = '<a href="b.html#there">b</a><a href="#gone">c</a><script src="https://x.org/y.js"></script>'
     (tmp_path / "a.html").write_text(page)
     (tmp_path / "b.html").write_text('<p id="there"></p><a href="https://x.org">x</a>')
@@ -179,7 +179,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path):
 
 
 @pytest.mark.parametrize("page", [*PAGES, "README"])
-def test_links_of_a_page_lead_to_files_of_the_project(page):
+def test_links_of_a_page_lead_to_project_files(page):
     text, folder = (README, ROOT) if page == "README" else (PAGES[page], DOCS)
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
         made = link.startswith(("http", "api/")) or "/api/" in link

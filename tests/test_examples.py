@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 DOCS = Path(__file__).parent.parent / "docs"
 
 
-def test_an_experiment_of_ones_own_takes_sixty_lines_and_is_computed_once(tmp_path, monkeypatch):
+def test_a_custom_experiment_takes_sixty_lines(tmp_path, monkeypatch):
     file = EXAMPLES / "own_experiment.py"
     assert len(file.read_text().splitlines()) <= 60
     own = runpy.run_path(str(file))
@@ -36,7 +36,7 @@ def test_an_experiment_of_ones_own_takes_sixty_lines_and_is_computed_once(tmp_pa
     assert computed == [config, replace(config, rounds=30)]
 
 
-def test_a_learner_of_ones_own_takes_fifteen_lines_and_needs_no_name(capsys):
+def test_a_custom_learner_takes_fifteen_lines(capsys):
     file = EXAMPLES / "own_learner.py"
     learner = next(n for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef))
     assert learner.end_lineno - learner.lineno < 15
@@ -45,7 +45,7 @@ def test_a_learner_of_ones_own_takes_fifteen_lines_and_needs_no_name(capsys):
 
 
 @pytest.mark.slow
-def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, capsys):
+def test_two_chat_models_are_played_audited_and_compared(tmp_path, capsys):
     found = runpy.run_path(str(EXAMPLES / "chat_agents.py"))["main"](tmp_path, 12, 8)
     (pair,) = found.pairs
     assert pair.paired
@@ -60,7 +60,7 @@ def test_two_versions_of_a_chat_model_are_seated_audited_and_compared(tmp_path, 
     }
 
 
-def test_the_layout_and_the_command_on_the_page_on_audits_read_logs(tmp_path, monkeypatch, capsys):
+def test_the_layout_on_the_audit_page_reads_logs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     page = (DOCS / "audit.md").read_text()
     (toml,) = re.findall(r"```toml\n(.*?)```", page, re.S)

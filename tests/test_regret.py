@@ -82,7 +82,7 @@ MEASURES = [
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_a_batch_of_actions_is_measured_as_each_is(x64, name, monkeypatch):
+def test_a_batch_of_actions_gets_a_regret_each(x64, name, monkeypatch):
     monkeypatch.setattr(regret, "MAX_RUNNING_NUMBERS", 100)  # several chunks of rounds
     rng = np.random.default_rng(0)
     actions, losses = rng.integers(0, D, (2, 5, T)), rng.random((2, 5, T, D))
@@ -105,14 +105,14 @@ def test_a_batch_of_actions_is_measured_as_each_is(x64, name, monkeypatch):
         ([0, 1, 1], r"losses must have shape \(T, d\), the shape \(3,\) of policies"),
     ],
 )
-def test_bad_actions_are_told(played, message):
+def test_bad_actions_raise(played, message):
     with pytest.raises(ValueError, match=message):
         regret.external_regret(played, [[1.0, 0.0], [0.0, 1.0]])
 
 
 @pytest.mark.parametrize("kind", ["external", "internal", "swap"])
 @pytest.mark.parametrize("rounds", [[1, 2, 3], [1, 4, 5, 30], [30]])
-def test_running_regret_of_some_rounds_is_that_of_all_at_them(kind, rounds, monkeypatch):
+def test_running_regret_at_some_rounds_matches_all_rounds(kind, rounds, monkeypatch):
     monkeypatch.setattr("regrax.regret.MAX_RUNNING_NUMBERS", 50)  # a few prefixes at a time
     random = np.random.default_rng(0)
     policies, losses = random.dirichlet(np.ones(3), (2, 30)), random.normal(size=(2, 30, 3))
@@ -135,13 +135,13 @@ def test_running_regret_takes_rounds_in_any_order(running):
 
 @pytest.mark.parametrize("running", RUNNING)
 @pytest.mark.parametrize("rounds", [[0], [-1], [3, 41], [1.5], [], 3])
-def test_running_regret_refuses_rounds_that_were_not_played(as_users_run_it, running, rounds):
+def test_running_regret_rejects_rounds_that_were_not_played(as_users_run_it, running, rounds):
     policies, losses = np.full((40, 2), 0.5), np.ones((40, 2))
     with pytest.raises(ValueError, match="rounds must be"):
         running(policies, losses, rounds)
 
 
-def test_traced_float32_regret_keeps_three_digits_over_a_million_rounds():
+def test_traced_regret_keeps_three_digits_over_a_million_rounds():
     rng = np.random.default_rng(1)
     losses = rng.random((1_000_000, 3), np.float32)
     policies = rng.dirichlet(np.ones(3), 1000).astype(np.float32).repeat(1000, 0)

@@ -31,7 +31,7 @@ def built(builder, folder):
     return Path(next(builder(str(ROOT)).build(directory=str(folder), versions=["standard"])))
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(tmp_path, tracked):
+def test_the_wheel_contains_only_the_package(tmp_path, tracked):
     wheel = built(WheelBuilder, tmp_path)
     assert wheel.stat().st_size < MAX_WHEEL_BYTES
     names = zipfile.ZipFile(wheel).namelist()
@@ -44,14 +44,14 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path, tracked):
     }
 
 
-def test_the_source_distribution_holds_what_builds_the_wheel(tmp_path, tracked):
+def test_the_source_distribution_builds_the_wheel(tmp_path, tracked):
     data = built(SdistBuilder, tmp_path).read_bytes()
     with tarfile.open(fileobj=io.BytesIO(data)) as file:
         names = {name.partition("/")[2] for name in file.getnames()}
     assert tracked | {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"} <= names
 
 
-def test_the_version_is_in_one_place_and_repeated_nowhere_wrongly():
+def test_the_version_is_the_same_everywhere():
     version = regrax.__version__
     assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dynamic"] == ["version"]
     cited = dict(

@@ -80,14 +80,14 @@ def test_many_tiny_levels_do_not_overflow(x64):
 @pytest.mark.parametrize(
     "matrix", [np.eye(3), [[1, 1, 1], [0, 0, 0], [0, 0, 0]], np.eye(3)[[1, 2, 0]]]
 )
-def test_reducible_and_periodic_chains_still_give_a_fixed_point(matrix):
+def test_reducible_and_periodic_chains_have_fixed_points(matrix):
     matrix, start = np.asarray(matrix, np.float32), np.array([0.2, 0.3, 0.5], np.float32)
     for pi in (jax.jit(stationary)(matrix), jax.jit(stationary)(matrix, start)):
         assert float(pi.sum()) == pytest.approx(1)
         np.testing.assert_allclose(matrix @ pi, pi, atol=1e-6)
 
 
-def test_warm_start_stops_at_its_residual_and_falls_back_on_elimination(x64):
+def test_a_warm_start_falls_back_on_elimination(x64):
     warm = jax.jit(jax.vmap(lambda p, s: stationary(p, s, tolerance=1e-9)))
     for spread in (1.0, 40.0):
         chains = columns(1, 50, 5, spread=spread)
@@ -96,7 +96,7 @@ def test_warm_start_stops_at_its_residual_and_falls_back_on_elimination(x64):
         assert residual.max() <= 1e-9
 
 
-def test_power_iteration_reports_an_honest_residual():
+def test_power_iteration_reports_its_residual():
     slow = jnp.array([[0.999, 0.001], [0.001, 0.999]])
     found = power_iteration(slow, jnp.array([1.0, 0.0]), tolerance=1e-7, max_iterations=5)
     assert int(found.iterations) == 5
@@ -104,7 +104,7 @@ def test_power_iteration_reports_an_honest_residual():
     np.testing.assert_allclose(power_iteration(slow).distribution, [0.5, 0.5], atol=1e-3)
 
 
-def test_implicit_gradient_matches_differences_and_the_unrolled_power_iteration(x64):
+def test_implicit_gradient_matches_finite_differences(x64):
     matrix = columns(0, 4, spread=1.0)
     inside = np.random.default_rng(1).normal(size=(4, 4))
     inside = inside - inside.mean(0, keepdims=True)  # keeps columns summing to one
@@ -122,7 +122,7 @@ def test_implicit_gradient_matches_differences_and_the_unrolled_power_iteration(
         np.testing.assert_allclose(tangent, differences, atol=1e-8)
 
 
-def test_gradient_off_the_simplex_is_that_of_the_elimination(x64):
+def test_gradient_off_the_simplex_matches_elimination(x64):
     """The elimination never reads the diagonal, so its derivative ignores it too."""
     matrix, step, exact = columns(3, 3), 1e-6, jax.jit(stationary)
     gradient = np.asarray(jax.jit(jax.jacrev(stationary))(matrix))
@@ -134,7 +134,7 @@ def test_gradient_off_the_simplex_is_that_of_the_elimination(x64):
 
 
 @given(point=numbers(5, largest=1e3))
-def test_projection_onto_the_simplex_is_the_solution_of_its_quadratic_program(x64, point):
+def test_simplex_projection_solves_its_quadratic_program(x64, point):
     """max(y - theta, 0) with theta found by bisection of its sum."""
     low, high = point.max() - 1, point.max()
     for _ in range(100):
@@ -159,7 +159,7 @@ def test_projection_gradients_match_differences(x64, function):
 
 
 @pytest.mark.parametrize("project", [project_ball, project_simplex])
-def test_projections_of_what_is_not_finite_raise(as_users_run_it, project):
+def test_projections_of_nonfinite_points_raise(as_users_run_it, project):
     with pytest.raises(ValueError, match="point must be finite numbers, got inf"):
         project(jnp.array([1.0, jnp.inf]))
     assert np.isfinite(project(jnp.array([1e30, -1e30], jnp.float32))).all()

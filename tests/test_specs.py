@@ -74,7 +74,7 @@ def test_learner_specs(text, canonical):
         ("hedge(" + "1" * 5000 + ")", "an integer may have at most 40 digits|Exceeds the limit"),
     ],
 )
-def test_bad_learner_specs_teach(text, message):
+def test_bad_learner_specs_raise_helpful_errors(text, message):
     with pytest.raises(ValueError, match=message):
         parse_learner(text)
 
@@ -90,7 +90,7 @@ def test_bad_learner_specs_teach(text, message):
         ("chicken(1)", "too many positional arguments"),
     ],
 )
-def test_bad_game_specs_teach(text, message):
+def test_bad_game_specs_raise_helpful_errors(text, message):
     with pytest.raises(ValueError, match=message):
         parse_game(text)
 
@@ -206,5 +206,5 @@ def test_a_spec_in_data_reaches_no_agent_module_or_file(tmp_path, monkeypatch, l
         parse_distribution('in-game("mine.json", "uniform")')
 
 
-def test_the_command_line_knows_agents():
+def test_the_command_line_accepts_agents():
     assert str(read_learner('agent("python:numpy:argmin")')) == 'agent("python:numpy:argmin")'

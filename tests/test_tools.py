@@ -47,7 +47,7 @@ def test_lines_without_docstrings_comments_and_blanks(tmp_path):
     assert counted["style.css"]["data_lines"] == 2
 
 
-def test_every_compilation_is_counted_and_what_is_compiled_already_is_not():
+def test_only_new_compilations_are_counted():
     @jax.jit
     def double(x):
         return 2 * x
@@ -59,7 +59,7 @@ def test_every_compilation_is_counted_and_what_is_compiled_already_is_not():
     assert programs == {"jit(double)": 2}
 
 
-def test_functions_that_ran_are_counted_and_classes_that_were_made_are_not(tmp_path):
+def test_only_functions_that_ran_are_counted(tmp_path):
     file = tmp_path / "made.py"
     source = "class A:\n    x = 1\n\ndef f():\n    return 1\n\ndef g():\n    return 2\n\nf()\nf()\n"
     with record_code() as ran:

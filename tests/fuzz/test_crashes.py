@@ -127,7 +127,7 @@ def test_a_crash_at_any_moment_changes_no_bit(name, tiny, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_full_disk_at_any_moment_is_an_error_and_then_the_same_bits(
+def test_a_full_disk_is_an_error_and_the_run_resumes(
     name, tiny, tmp_path, monkeypatch
 ):
     run, folder = RUNS[name], tmp_path / "whole"

@@ -63,7 +63,7 @@ def tried(name, folders, tmp_path, cases):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_changed_file_in_a_folder_is_refused_or_changes_nothing(name, folders, tmp_path):
+def test_altered_files_in_a_folder_raise_or_change_nothing(name, folders, tmp_path):
     gross = [b"", b"{}", b"[]", b"null", DEEP, b"\xff" * 100]
     tried(name, folders, tmp_path, lambda data: [*gross, *(mutated(data, s) for s in range(6))])
 
@@ -90,7 +90,7 @@ def test_many_changed_files_in_folders(name, folders, tmp_path):
     tried(name, folders, tmp_path, lambda data: (mutated(data, s) for s in range(6, 200)))
 
 
-def test_a_folder_without_its_settings_hands_out_no_model_of_others(folders, tmp_path):
+def test_a_folder_without_settings_returns_no_model(folders, tmp_path):
     shutil.copytree(folders[0], tmp_path / "copy")
     (tmp_path / "copy" / "training.json").unlink()
     with pytest.raises(ValueError, match="holds a model with horizon = 3, but 4 was asked for"):

@@ -68,5 +68,5 @@ def test_in_the_middle_of_work(arguments, tmp_path):
     assert found == (LINE, 130)
 
 
-def test_inside_of_a_compiled_program_that_does_not_end(tmp_path):
+def test_interrupting_a_compiled_program_that_never_ends(tmp_path):
     assert ended([sys.executable, "-c", DEAF], tmp_path) == (LINE, 130)

@@ -34,7 +34,7 @@ def tried(name, folder, seeds):
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_file_that_breaks_a_rule_is_refused(name, tmp_path):
+def test_invalid_files_raise(name, tmp_path):
     reader = READERS[name](tmp_path)
     file = tmp_path / f"case{reader.suffix}"
     file.write_bytes(reader.data)
@@ -68,7 +68,7 @@ def test_changed_specs_are_read_or_refused(parse):
         assert len(refusal(parse, text)) < MAX_MESSAGE
 
 
-def test_an_archive_that_claims_or_grows_too_much_is_refused_before_it_is_made():
+def test_oversized_archives_raise_before_allocation():
     squeezed = {"compression": zipfile.ZIP_DEFLATED}
     for data in (
         archive(("payoffs.npy", header((2, 2**14, 2**14)) + bytes(2**20)), **squeezed),
@@ -86,7 +86,7 @@ def test_members_that_are_not_needed_are_not_read(tmp_path):
     assert FORMATS[".npz"].read(file.read_bytes()).sizes == (2, 2)
 
 
-def test_a_header_of_many_columns_is_read_in_time_linear_in_it(tmp_path):
+def test_a_wide_csv_header_is_read_in_linear_time(tmp_path):
     names = ",".join(f"c{n}" for n in range(100_000))
     (tmp_path / "wide.csv").write_text(f"{names}\n{names}\n")
     assert read_log(tmp_path / "wide.csv").bad.count == 1

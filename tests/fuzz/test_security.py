@@ -10,6 +10,6 @@ NAMED = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "SECURITY.md").r
 
 
 @pytest.mark.parametrize(("file", "test"), NAMED)
-def test_a_promise_names_its_test(file, test):
+def test_a_documented_promise_names_its_test(file, test):
     assert f"def {test}(" in (ROOT / file).read_text() if test else (ROOT / file).exists()
     assert len(NAMED) >= 8

@@ -25,7 +25,7 @@ def stays(played):
     ("game", "start", "growth"),
     [("shapley", "random(0)", SUPERGOLDEN), ("jordan", "random(2)", GOLDEN)],
 )
-def test_fictitious_play_goes_round_for_ever(game, start, growth):
+def test_fictitious_play_cycles(game, start, growth):
     played = rx.play(game, "fictitious_play()", 4000, start=start)
     long = stays(played)[-5:]
     np.testing.assert_allclose(long[1:] / long[:-1], growth, rtol=0.01)
@@ -36,7 +36,7 @@ def test_fictitious_play_goes_round_for_ever(game, start, growth):
     assert (played.summary().regrets() > 0.5).all()
 
 
-def test_in_jordans_game_all_may_change_sides_in_every_round():
+def test_jordans_game_never_settles():
     played = rx.play("jordan", "fictitious_play()", 4000, start="random(0)")
     assert (stays(played) == 1).all()
     assert rx.nash_gap(played.joint, "jordan") < 0.001  # each player's average is a coin
@@ -86,7 +86,7 @@ def test_hedge_spirals_outward_and_optimistic_hedge_in(game):
     ],
 )
 @pytest.mark.parametrize("learner", ["hedge(0.1)", "fictitious_play()"])
-def test_from_uniform_nothing_moves(game, learner):
+def test_uniform_starts_of_symmetric_games_stay_put(game, learner):
     """Uniform play is the equilibrium: why starts are drawn in tournaments."""
     played = rx.play(game, learner, 3000)
     assert max(np.ptp(side) for side in played.policies) < 1e-9

@@ -125,7 +125,7 @@ def test_against_a_numpy_loop(x64, learner, by_hand):
     np.testing.assert_allclose(rollout(learner, losses), by_hand(losses), atol=ROUNDING)
 
 
-def test_ada_hedge_needs_no_scale_and_follows_the_leader_until_it_hurts(x64):
+def test_ada_hedge_is_scale_free_and_starts_as_the_leader(x64):
     losses = gaussian()
     scaled = rollout(AdaHedge(), 1e6 * losses)
     np.testing.assert_allclose(scaled, rollout(AdaHedge(), losses), atol=1e-8)
@@ -152,7 +152,7 @@ def test_doubling_hedge_adds_up_the_bounds_of_its_epochs():
     assert DoublingHedge(2.0).bound(3, 12, 0.7) == pytest.approx(sum(parts))
 
 
-def test_optimism_pays_in_a_game(x64):
+def test_optimistic_hedge_has_less_regret_in_a_game(x64):
     """Against itself regret stays constant where that of Hedge grows: Syrgkanis et al. (2015)."""
     total = {}
     for learner in (OptimisticHedge(0.3), Hedge(0.3)):
@@ -174,7 +174,7 @@ def test_balanced_flow(x64):
         assert flow_imbalance(np.asarray(jax.jit(balanced)(rates)), rates) < 1e-12
 
 
-def test_balanced_flow_favours_no_action_where_it_has_a_choice(x64):
+def test_balanced_flow_breaks_ties_evenly(x64):
     two_pairs = np.zeros((5, 5))
     two_pairs[0, 1] = two_pairs[1, 0] = two_pairs[2, 3] = two_pairs[3, 2] = 1.0
     two_pairs[4, 0] = two_pairs[4, 2] = 1.0
@@ -237,7 +237,7 @@ def test_delayed_is_the_base_some_rounds_ago(x64, base):
     np.testing.assert_allclose(late[:3], 1 / 3, rtol=1e-12)
 
 
-def test_the_perturbed_leader_is_the_best_policy_with_that_many_rounds_left(x64):
+def test_the_perturbed_leader_is_optimal_for_gaussian_losses(x64):
     losses = gaussian(6)
     totals = jnp.array(np.vstack([np.zeros(3), np.cumsum(losses, 0)[:-1]]))
     found = rollout(FollowThePerturbedLeader(3.0), losses)
@@ -250,7 +250,7 @@ def test_best_response_answers_the_last_loss_only():
     assert BestResponse().bound(2, 3) is None
 
 
-def test_fictitious_play_is_read_as_follow_the_leader():
+def test_fictitious_play_is_an_alias_of_follow_the_leader():
     assert str(parse_learner("fictitious-play")) == "follow_the_leader()"
 
 

@@ -29,7 +29,7 @@ def coins(rounds, actions, seed=0):
     return np.random.default_rng(seed).random((rounds, actions))
 
 
-def test_estimates_are_right_on_average(x64):
+def test_loss_estimates_are_unbiased(x64):
     policy, losses = jnp.array([0.1, 0.2, 0.7]), jnp.array([0.3, 1.0, 0.5])
     estimates = [estimate(policy, (jnp.array(a), losses[a])) for a in range(3)]
     np.testing.assert_allclose(policy @ jnp.stack(estimates), losses, rtol=1e-12)
@@ -57,7 +57,7 @@ def test_bandit_bounds_by_hand():
     assert ImportanceWeighted(RegretMatching(), 0.2).bound(3, 50) == pytest.approx(wide + 10)
 
 
-def test_tsallis_inf_learns_quickly_when_losses_are_drawn_alike():
+def test_tsallis_inf_has_small_regret_on_iid_losses():
     """Stochastic losses with a gap: regret grows like ln T, far below the square root of the bound."""
     means = jnp.array([0.3, 0.6, 0.6, 0.6])
     keys = jax.random.split(KEY, 32)
@@ -114,7 +114,7 @@ def test_full_information_and_bandit_share_a_table():
         (lambda: Agent("hedge"), "function must be callable with past losses, got 'hedge'"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(call, message):
+def test_bad_input_raises_a_one_sentence_error(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
@@ -133,7 +133,7 @@ def test_an_agent_that_plays_hedge_is_hedge(x64):
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["expected", "sampled"])
-def test_an_agent_takes_a_seat(x64, key):
+def test_an_agent_plays_a_game(x64, key):
     game = weighted_rps()
     outside = play(game, [Agent(hedge), BlumMansour(Hedge(0.5))], 12, key=key)
     inside = play(game, [Hedge(0.3), BlumMansour(Hedge(0.5))], 12, key=key)
@@ -147,7 +147,7 @@ def test_an_agent_plays_against_a_bandit():
     assert run.actions is not None
 
 
-def test_an_agent_is_asked_once_per_round_and_cannot_change_the_past():
+def test_an_agent_is_called_once_per_round_on_a_copy():
     asked = []
 
     def greedy(past):
@@ -173,7 +173,7 @@ def test_an_agent_is_asked_once_per_round_and_cannot_change_the_past():
         ({"rock": 1.0}, "must be a list of numbers"),
     ],
 )
-def test_what_an_agent_answers_is_checked(answer, message):
+def test_answers_of_an_agent_are_checked(answer, message):
     def answers(past):
         return answer
 
@@ -186,7 +186,7 @@ def test_what_an_agent_answers_is_checked(answer, message):
         assert "\n" not in str(caught.value)
 
 
-def test_an_agents_own_error_is_not_hidden():
+def test_errors_of_an_agent_propagate():
     def broken(past):
         raise TimeoutError("no answer")
 
@@ -202,6 +202,6 @@ def test_an_agent_is_not_traced():
         jax.jit(lambda key: play(weighted_rps(), Agent(hedge), 3, key=key))(KEY)
 
 
-def test_rounding_in_an_agents_answer_is_mended():
+def test_rounding_in_an_agents_answer_is_normalised():
     policies = rollout(Agent(lambda past: [1.00004, -0.00004]), np.ones((2, 2)))
     np.testing.assert_array_equal(policies, [[1.0, 0.0]] * 2)

@@ -27,7 +27,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_start_is_the_policy_of_round_one_of_every_learner(x64, text):
+def test_start_is_the_policy_of_round_one(x64, text):
     learner = parse_learner(text)
     key = jax.random.key(0) if isinstance(learner, BanditLearner) else None
     losses = np.random.default_rng(0).random((6, 3))
@@ -88,7 +88,7 @@ class OwnBandit(rx.BanditLearner):
 
 
 @pytest.mark.parametrize("learner", [Slow(), OwnBandit()])
-def test_learners_of_every_kind_are_told_where_to_start(learner):
+def test_every_kind_of_learner_takes_a_start(learner):
     played = rollout(learner, np.zeros((3, 3)), key=jax.random.key(0), start=START)
     np.testing.assert_allclose(played, [START, [1 / 3] * 3, [1 / 3] * 3], atol=1e-6)
     assert len(getattr(learner, "asked", "ab")) == 2
@@ -119,7 +119,7 @@ def test_a_start_means_the_same_for_a_copy_of_hedge(x64):
         np.testing.assert_allclose(mean[0, 0], mean[0, 1], atol=1e-9)
 
 
-def test_a_prior_is_refused_where_there_is_none(as_users_run_it):
+def test_a_prior_needs_a_learner_that_has_one(as_users_run_it):
     with pytest.raises(ValueError, match=r"follow_the_leader\(\) has no prior; start sets"):
         rollout("follow_the_leader()", np.zeros((2, 3)), prior=START)
     with pytest.raises(ValueError, match="prior must sum to 1"):
@@ -142,7 +142,7 @@ def test_an_overflow_names_the_learner_and_the_round(as_users_run_it, learner, s
 
 
 @pytest.mark.parametrize("text", ["hedge(0.5)", "ada_hedge()", "blum_mansour(hedge(0.5))"])
-def test_from_a_vertex_play_moves_on(x64, text):
+def test_play_leaves_a_vertex_start(x64, text):
     losses = np.array([[1.0, 0.0, 0.5]] * 5)
     played = rollout(text, losses, start=0)
     np.testing.assert_allclose(played[0], [1, 0, 0])
@@ -160,7 +160,7 @@ def test_from_a_vertex_play_moves_on(x64, text):
         (["random", None], [np.random.default_rng((0, 0)).dirichlet([1, 1]), [0.5, 0.5]]),
     ],
 )
-def test_starts_as_people_say_them(x64, start, policies):
+def test_forms_of_starts(x64, start, policies):
     played = rx.play("matching-pennies", "hedge(0.3)", 8, start=start)
     np.testing.assert_allclose([side[0] for side in played.policies], policies, atol=1e-12)
 
@@ -171,7 +171,7 @@ def test_a_start_in_a_spec(x64):
     np.testing.assert_allclose(rollout(text, np.zeros((1, 3))), [START])
 
 
-def test_the_famous_games_move_from_a_prior():
+def test_a_prior_makes_matching_pennies_move():
     still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
     moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, prior=[[0.8, 0.2], None])
     assert np.ptp(still.policies[0]) == 0
@@ -190,7 +190,7 @@ def test_the_famous_games_move_from_a_prior():
         ({}, "start must be a list with an entry for each player, got {}"),
     ],
 )
-def test_bad_starts_are_told(as_users_run_it, start, message):
+def test_bad_starts_raise(as_users_run_it, start, message):
     with pytest.raises(ValueError, match=message):
         rx.play(matching_pennies(), rx.Hedge(0.3), 5, start=start)
 
@@ -199,7 +199,7 @@ def test_bad_starts_are_told(as_users_run_it, start, message):
     ("rounds", "key"),
     [(300, None), (300, 3), (1, None), pytest.param(1, 3, marks=pytest.mark.slow)],
 )
-def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
+def test_a_summary_equals_the_sums_of_its_rows(x64, rounds, key):
     drawn = None if key is None else jax.random.key(key)
     game, learners = random(3, 2, 2, seed=1), [rx.Hedge(0.3), rx.RegretMatching(), rx.Hedge(1.0)]
     whole = rx.play(game, learners, rounds, key=drawn)
@@ -215,7 +215,7 @@ def test_a_summary_is_what_the_rows_sum_to(x64, rounds, key):
             assert whole.summary().regrets(kind)[n] == pytest.approx(exact, abs=1e-9)
 
 
-def test_a_million_float32_rounds_hold(as_users_run_it):
+def test_a_million_float32_rounds_stay_accurate(as_users_run_it):
     game = weighted_rps()
     found = rx.play(game, rx.Hedge(0.05), 1_000_000, keep="summary", start=[[0.6, 0.2, 0.2], None])
     assert abs(found.joint.sum() - 1) < 1e-6
@@ -224,7 +224,7 @@ def test_a_million_float32_rounds_hold(as_users_run_it):
 
 
 @pytest.mark.slow
-def test_ten_million_float32_rounds_come_near_float64(as_users_run_it):
+def test_ten_million_float32_rounds_match_float64(as_users_run_it):
     """Cycles and all: regrets are what states add up, and they differ where those do."""
     game, learners = (
         weighted_rps(),
@@ -246,7 +246,7 @@ class Adding(SumLearner):
         return jnp.array([1.0, 0.0, 0.0])
 
 
-def test_the_state_after_ten_million_float32_rounds_keeps_six_digits(as_users_run_it):
+def test_states_keep_six_digits_over_ten_million_rounds(as_users_run_it):
     loss = jnp.array([0.1, 0.7, 3.3], jnp.float32)
     learners = (Adding(),)
 
@@ -265,7 +265,7 @@ def test_the_state_after_ten_million_float32_rounds_keeps_six_digits(as_users_ru
     )
 
 
-def test_a_loop_over_rounds_and_steps_compiles_up_to_powers_of_two(as_users_run_it, compilations):
+def test_new_rounds_and_steps_compile_nothing_new(as_users_run_it, compilations):
     game = random(2, 2)
     for rounds in (4, 8, 16, 32):
         rx.play(game, rx.Hedge(0.3), rounds)
@@ -291,7 +291,7 @@ def test_progress_is_reported():
     assert (np.diff(played) > 0).all()
 
 
-def test_a_play_of_numbers_inside_a_jit_is_the_play_outside(x64):
+def test_play_inside_jit_equals_play_outside(x64):
     """Nothing that is played is traced, and yet what comes out is."""
     game = weighted_rps()
     inside = jax.jit(lambda x: (rx.play(game, rx.Hedge(0.3), 30), x))(0.0)[0]

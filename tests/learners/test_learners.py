@@ -114,7 +114,7 @@ def test_the_contract(x64, text):
 
 
 @pytest.mark.parametrize("text", BANDIT)
-def test_drawn_actions_have_no_favourite(x64, text):
+def test_bandit_learners_treat_actions_symmetrically(x64, text):
     learner = LEARNER[text]
     place = np.argsort(ORDER)  # where the reordered learner finds each action
     update, policy = jax.jit(lambda *a: learner.update(*a)), jax.jit(lambda s: learner.policy(s))
@@ -146,7 +146,7 @@ def test_float32_by_default_with_finite_gradients(text):
 
 
 @every_learner
-def test_repr_is_the_spec_and_reads_back(text):
+def test_str_is_a_spec_that_reads_back(text):
     assert str(LEARNER[text]) == text
     assert str(parse_learner(str(LEARNER[text]))) == text
     assert registered("learner")[text.split("(")[0]].summary
@@ -215,13 +215,13 @@ def test_bounds_scale_with_the_losses(x64):
 
 
 @pytest.mark.slow
-def test_one_action_is_always_played():
+def test_a_single_action_is_always_played():
     for text in SIMPLEX:
         policies = run(LEARNER[text], jnp.array([[1.0], [-2.0], [0.5]]))
         np.testing.assert_allclose(policies, 1, rtol=1e-6)
 
 
-def test_bounds_are_close_to_what_an_adversary_reaches(x64):
+def test_bounds_are_within_a_factor_of_two_of_an_adversary(x64):
     """A bound a hundred times too large would pass the tests above: two actions and fair coins come near it."""
     rounds = 2000
     learner = Hedge(float(np.sqrt(8 * np.log(2) / rounds)))
@@ -272,7 +272,7 @@ def test_blum_mansour_with_uniform_columns_is_uniform():
     np.testing.assert_allclose(rollout(BlumMansour(Uniform()), gaussian()), 1 / 3, rtol=1e-6)
 
 
-def test_blum_mansour_keeps_its_residual(x64):
+def test_blum_mansour_residual_stays_small(x64):
     learner = BlumMansour(Hedge(3.0))
 
     def play_round(state, loss):
