@@ -118,7 +118,7 @@ def test_the_training_page_states_the_number_of_steps():
 def test_the_dynamics_page_prints_what_it_says(tmp_path):
     cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGES["dynamics"], re.M | re.S)
     stays, leaves = (
-        np.array([line.split() for line in run(cell, tmp_path).splitlines()], float)
+        np.array(re.findall(r"(\d+) rounds: .* ([\d.]+), .* ([\d.]+)", run(cell, tmp_path)), float)
         for cell in cells
         if '"jordan"' in cell
     )

@@ -127,9 +127,7 @@ def test_a_crash_at_any_moment_changes_no_bit(name, tiny, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_full_disk_is_an_error_and_the_run_resumes(
-    name, tiny, tmp_path, monkeypatch
-):
+def test_a_full_disk_is_an_error_and_the_run_resumes(name, tiny, tmp_path, monkeypatch):
     run, folder = RUNS[name], tmp_path / "whole"
     moments = []
     with watched(monkeypatch, folder, lambda *at: moments.append(at)):
