@@ -192,7 +192,7 @@ FEEDBACKS = {
 }
 
 ZOO_HOME = "regrax.games.zoo"
-ZOO = ("classics", "bargaining", "zero_sum", "poker", "markets", "n_player", "random_games")
+ZOO = ("classics", "bargaining", "zero_sum_games", "poker", "markets", "n_player", "random_games")
 """The files of the zoo, in the order in which its games are listed."""
 
 
@@ -218,7 +218,7 @@ def games() -> dict[str, About]:
     """
     found = {}
     for family in ZOO:
-        source = Path(__file__).parent / "games" / "zoo" / f"_{family}.py"
+        source = Path(__file__).parent / "games" / "zoo" / f"{family}.py"
         tree = ast.parse(source.read_text("utf-8"))
         functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         for name in sorted(name for name in functions if not name.startswith("_")):

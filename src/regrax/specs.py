@@ -198,8 +198,8 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
 
 
 def _zoo() -> dict[str, str]:
-    names = dir(import_module(registry.ZOO_HOME))
-    return {name: f"{registry.ZOO_HOME}:{name}" for name in names}
+    members = inspect.getmembers(import_module(registry.ZOO_HOME), inspect.isfunction)
+    return {name: f"{registry.ZOO_HOME}:{name}" for name, _ in members}
 
 
 def _load(entry: Any) -> Any:

@@ -10,9 +10,9 @@ from tests.fuzz.readers import READERS
 
 MUTATIONS = 30
 GUARDED = {
-    "regrax.games.formats._arrays": ("game.json", "game.npz"),
-    "regrax.games.formats._nfg": ("game.nfg",),
-    "regrax.games._game": ("game.json", "game.npz"),
+    "regrax.games.formats.arrays": ("game.json", "game.npz"),
+    "regrax.games.formats.nfg": ("game.nfg",),
+    "regrax.games.game": ("game.json", "game.npz"),
     "regrax.specs": ("spec",),
     "regrax.checkpoints": ("checkpoint", "trained model"),
     "regrax.agents.audit._rows": ("log.jsonl", "log.csv"),

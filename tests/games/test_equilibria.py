@@ -27,8 +27,8 @@ from regrax.games import (
     swap_gap,
     zero_sum_equilibrium,
 )
-from regrax.games._linear_programs import incentives
 from regrax.games.formats import game_from_json, game_to_json
+from regrax.games.linear_programs import incentives
 from regrax.learners import Hedge
 
 ROUNDING = 1e-12
@@ -383,7 +383,7 @@ def test_a_failed_solve_gives_the_solvers_reason(monkeypatch):
             SolverError, match=r"not solved in 300 seconds; .* \(regrax solve --by\)"
         ):
             solve(games.chicken(), "ce", "welfare")
-    monkeypatch.setattr("regrax.games._max_entropy.MAX_NEWTON_STEPS", 3)
+    monkeypatch.setattr("regrax.games.max_entropy.MAX_NEWTON_STEPS", 3)
     with pytest.raises(SolverError, match="not certified to 1e-09 in 3 steps: deviations still"):
         solve(games.chicken(), "ce", "entropy")
 

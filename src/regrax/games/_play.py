@@ -19,8 +19,8 @@ from regrax.games._environment import (
     joint_sum,
     summary_of,
 )
-from regrax.games._game import Game
 from regrax.games._requests import Keep, check_rounds, check_seats, start_policies
+from regrax.games.game import Game
 from regrax.learners import (
     HostLearner,
     Key,

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from regrax import _checks as checks
-from regrax.games._game import Game
+from regrax.games.game import Game
 from regrax.learners import as_start
 
 Keep = Literal["all", "summary"]

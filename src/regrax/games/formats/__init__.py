@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regrax._files import read_limited, write_output
-from regrax.games._game import Game
-from regrax.games.formats._arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
-from regrax.games.formats._nfg import game_from_nfg, game_to_nfg
+from regrax.games.formats.arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
+from regrax.games.formats.nfg import game_from_nfg, game_to_nfg
+from regrax.games.game import Game
 
 
 class Format(NamedTuple):

@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games._game import Game, pure, symmetric, zero_sum
-from regrax.games.zoo._spec import check_sizes, named
+from regrax.games.game import Game, pure, symmetric, zero_sum
+from regrax.games.zoo._build import check_sizes, named
 
 
 @named

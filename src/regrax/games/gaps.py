@@ -23,7 +23,7 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.games._environment import Trajectory, outer
-from regrax.games._game import Game, unfolded
+from regrax.games.game import Game, unfolded
 from regrax.regret import (
     ends_of,
     external_of,

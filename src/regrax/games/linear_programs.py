@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from regrax.games._correlated_profile import Concept
-from regrax.games._game import Game, unfolded
+from regrax.games.game import Game, unfolded
+from regrax.games.profile import Concept
 
 MAX_LP_ENTRIES = 30_000_000
 """Entries of the largest matrix of constraints that is built: about half a gigabyte."""

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from regrax import _checks as checks
-from regrax.games._game import MAX_PAYOFFS, MAX_PLAYERS, Game
+from regrax.games.game import MAX_PAYOFFS, MAX_PLAYERS, Game
 
 Given = ParamSpec("Given")
 

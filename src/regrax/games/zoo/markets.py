@@ -3,8 +3,8 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, mixed, pure, symmetric
-from regrax.games.zoo._spec import choices, named, numbers, split_prize
+from regrax.games.game import Game, mixed, pure, symmetric
+from regrax.games.zoo._build import choices, named, numbers, split_prize
 
 
 @named

@@ -4,8 +4,8 @@ import itertools
 from fractions import Fraction
 from typing import Any
 
-from regrax.games._game import Game, mixed, zero_sum
-from regrax.games.zoo._spec import named
+from regrax.games.game import Game, mixed, zero_sum
+from regrax.games.zoo._build import named
 
 
 @named

@@ -3,8 +3,8 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, bimatrix, correlated, mixed, pure, symmetric
-from regrax.games.zoo._spec import choices, named
+from regrax.games.game import Game, bimatrix, correlated, mixed, pure, symmetric
+from regrax.games.zoo._build import choices, named
 
 
 @named

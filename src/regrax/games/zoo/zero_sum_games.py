@@ -7,8 +7,8 @@ from math import comb
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import Game, bimatrix, mixed, zero_sum
-from regrax.games.zoo._spec import check_sizes, choices, named, numbers
+from regrax.games.game import Game, bimatrix, mixed, zero_sum
+from regrax.games.zoo._build import check_sizes, choices, named, numbers
 
 
 @named

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import MAX_PAYOFFS, Game, exact_payoffs
+from regrax.games.game import MAX_PAYOFFS, Game, exact_payoffs
 
 LABELS = ("name", "players", "actions", "comment")
 MAX_LABEL_BYTES = 2**24

@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games import _nash as nash
-from regrax.games._correlated_profile import Concept, CorrelatedProfile, check_concept
-from regrax.games._game import Game, pure
-from regrax.games._linear_programs import incentives, largest_minimum, minimise
-from regrax.games._max_entropy import most_entropic
+from regrax.games import nash
+from regrax.games.game import Game, pure
+from regrax.games.linear_programs import incentives, largest_minimum, minimise
+from regrax.games.max_entropy import most_entropic
+from regrax.games.profile import Concept, CorrelatedProfile, check_concept
 from regrax.specs import as_game
 
 Objective = Literal["any", "welfare", "minimum", "entropy"]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from regrax.games._game import Game
 from regrax.games.formats import game_from_nfg, game_to_nfg
+from regrax.games.game import Game
 from regrax.specs import as_game
 
 

@@ -1,7 +1,7 @@
 r"""A correlated profile: a joint distribution with its game, and whether anyone would rather leave it.
 
 A mediator draws the joint action $a \sim \mu$ and tells every player its own part. With $G_n$ the deviation gains of
-`regrax.games._gaps`, the profile is, up to a tolerance,
+`regrax.games.gaps`, the profile is, up to a tolerance,
 
     CE      if no player gains by playing j whenever told i           max_nij G_n[i, j] <= tolerance
     CCE     if no player gains by playing j whatever it is told       max_nj sum_i G_n[i, j] <= tolerance
@@ -21,7 +21,7 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax.games._game import Game, unfolded
+from regrax.games.game import Game, unfolded
 from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]

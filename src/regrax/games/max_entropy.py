@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from regrax.games._linear_programs import SolverError, minimise
+from regrax.games.linear_programs import SolverError, minimise
 
 Rows = Float[np.ndarray, "K"]
 

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from regrax.games._correlated_profile import CorrelatedProfile
-from regrax.games._game import Game, exact_payoffs
-from regrax.games._linear_programs import largest_minimum, scaled
+from regrax.games.game import Game, exact_payoffs
+from regrax.games.linear_programs import largest_minimum, scaled
+from regrax.games.profile import CorrelatedProfile
 from regrax.specs import as_game
 
 MAX_SUPPORT_PAIRS = 200_000

@@ -19,7 +19,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import MAX_PLAYERS, Game, exact_payoffs
+from regrax.games.game import MAX_PLAYERS, Game, exact_payoffs
 
 MAX_PAYOFFS = 2_000_000
 """Payoffs that a file may hold; larger games belong in `.npz`."""
