@@ -49,7 +49,7 @@ class Games:
 
     def _show(self, text: str) -> None:
         game = read_game(text)
-        from_zoo = game.labels.name and not Path(text).is_file()
+        from_zoo = game.name and not Path(text).is_file()
         about = about_game(game.name) if from_zoo else About()
         if self.save is not None:
             game.save(self.save)

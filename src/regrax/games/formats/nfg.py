@@ -69,7 +69,7 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     if form not in ("payoff", "outcome"):
         raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
     quoted = [f"{{ {' '.join(map(_quoted, labels))} }}" for labels in game.actions]
-    head = f"NFG 1 R {_quoted(game.labels.name)} {{ {' '.join(map(_quoted, game.players))} }}"
+    head = f"NFG 1 R {_quoted(game.name)} {{ {' '.join(map(_quoted, game.players))} }}"
     rows = _rows(game)
     body = "\n".join(" ".join(row) for row in rows) if form == "payoff" else _outcomes(rows)
     shape = "\n  ".join(quoted)

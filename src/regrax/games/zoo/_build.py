@@ -76,7 +76,7 @@ def named(make: Callable[Given, Game]) -> Callable[Given, Game]:
         game = make(*arguments, **keywords)
         called = inspect.signature(make).bind(*arguments, **keywords)
         # a game never changes, but nobody has seen this one yet
-        game.__dict__.update(labels=game.labels._replace(name=_spec(make.__name__, called)))
+        game.__dict__["name"] = _spec(make.__name__, called)
         return game
 
     return made
