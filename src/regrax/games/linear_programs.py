@@ -1,11 +1,11 @@
 r"""Correlated equilibria as linear programs.
 
-A joint distribution $\mu$ is an equilibrium when $G \mu \le 0$, one row for every deviation:
+A distribution $\mu$ over joint actions is an equilibrium if $G \mu \le 0$, where $G$ has a row for every deviation:
 
     CE     row (n, i, j)   sum_{a: a_n = i} mu(a) (u_n(j, a_-n) - u_n(a)) <= 0
     CCE    row (n, j)      sum_a mu(a) (u_n(j, a_-n) - u_n(a)) <= 0
 
-Each player's rows are divided by the span of its payoffs, so that the solver's tolerances mean the same in every game.
+Each player's rows are divided by the range of its payoffs, so that the solver's tolerances mean the same in every game.
 """
 
 from math import prod
@@ -18,22 +18,18 @@ from regrax.games.game import Game, unfolded
 from regrax.games.profile import Concept
 
 MAX_LP_ENTRIES = 30_000_000
-"""Entries of the largest matrix of constraints that is built: about half a gigabyte."""
-
+"""Entries of the largest constraint matrix that is built: about half a gigabyte."""
 MAX_LP_SECONDS = 300.0
-"""How long one program may take."""
-
-# 1e-10 is the smallest tolerance that HiGHS takes; degenerate programs can need a larger one, or interior points
-OUT_OF_TIME = 1  # scipy's status
+# 1e-10 is the smallest tolerance that HiGHS accepts; degenerate programs may need a larger one, or interior points
 ATTEMPTS = (("highs-ds", 1e-10), ("highs-ds", 1e-8), ("highs-ipm", 1e-7))
 
 
 class SolverError(ValueError):
-    """The solver gave up; the message is its reason."""
+    """A linear or convex program could not be solved; the message gives the solver's reason."""
 
 
 def incentives(game: Game, concept: Concept) -> Any:
-    """The matrix `G`, sparse, whose rows are the deviations and whose columns are the joint actions, flattened.
+    """Build the sparse matrix `G`: a row per deviation, a column per joint action.
 
     >>> from regrax.games import matching_pennies
     >>> incentives(matching_pennies(), "cce").toarray()[0].tolist()
@@ -44,47 +40,44 @@ def incentives(game: Game, concept: Concept) -> Any:
     entries = sum(game.sizes) * prod(game.sizes)
     if entries > MAX_LP_ENTRIES:
         raise ValueError(
-            f"a program of {entries:,} entries is beyond the {MAX_LP_ENTRIES:,} that are solved exactly; "
-            f"approach the equilibrium by dynamics instead (play {game}, or regrax solve --by)"
+            f"{game} needs a linear program with {entries:,} entries, more than the limit of {MAX_LP_ENTRIES:,}; "
+            "approximate the equilibrium by dynamics instead (regrax solve --by)"
         )
-    rows = _told if concept == "ce" else _always
     index = np.arange(prod(game.sizes)).reshape(game.sizes)
-    players = range(len(game.sizes))
-    # which joint action each entry of `scaled` belongs to is its column
-    return sparse.vstack([rows(scaled(game, n), unfolded(index, n)) for n in players], format="csr")
+    blocks = []
+    for player, size in enumerate(game.sizes):
+        payoffs = scaled(game, player)
+        columns = unfolded(
+            index, player
+        )  # the joint action that each entry of `payoffs` belongs to
+        recommended, instead = np.nonzero(~np.eye(size, dtype=bool))
+        pairs = len(recommended)
+        gains = payoffs[instead] - payoffs[recommended]
+        starts = np.arange(pairs + 1) * gains.shape[1]
+        parts = (gains.ravel(), columns[recommended].ravel(), starts)
+        rows = sparse.csr_array(parts, shape=(pairs, index.size))
+        if concept != "ce":  # the deviation to `instead` from whatever is recommended
+            to_instead = (np.ones(pairs), (instead, np.arange(pairs)))
+            rows = sparse.csr_array(to_instead, shape=(size, pairs)) @ rows
+        blocks.append(rows)
+    return sparse.vstack(blocks, format="csr")
 
 
 def scaled(game: Game, player: int) -> Float[np.ndarray, "d others"]:
-    """One player's payoffs, own action first, shifted and divided to lie in [0, 1]."""
+    """Return a player's payoffs, own action first, shifted and divided to lie in [0, 1]."""
     payoffs = game.own(player)
     payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
     payoffs = payoffs - payoffs.min()
     return payoffs / (payoffs.max() or 1.0)
 
 
-def _told(own: Float[np.ndarray, "d others"], columns: Any) -> Any:
-    from scipy import sparse
-
-    told, instead = np.nonzero(~np.eye(len(own), dtype=bool))
-    starts = np.arange(len(told) + 1) * own.shape[1]
-    gains = (own[instead] - own[told]).ravel()
-    return sparse.csr_array((gains, columns[told].ravel(), starts), shape=(len(told), columns.size))
-
-
-def _always(own: Float[np.ndarray, "d others"], columns: Any) -> Any:
-    from scipy import sparse
-
-    gains = np.empty((len(own), columns.size))
-    gains[:, columns] = own[:, None, :] - own[None, :, :]
-    return sparse.csr_array(gains)
-
-
 def largest_minimum(payoffs: Float[np.ndarray, "N A"], gains: Any = None) -> Any:
-    r"""$\max_\mu \min_n (u\mu)_n$ over distributions with $G\mu \le 0$; one more variable, the last, is the minimum."""
+    r"""Solve $\max_\mu \min_n (u\mu)_n$ over distributions with $G\mu \le 0$; the last variable is the minimum."""
     from scipy import sparse
 
     players, actions = payoffs.shape
-    gains = sparse.csr_array((0, actions)) if gains is None else gains
+    if gains is None:
+        gains = sparse.csr_array((0, actions))
     below = [sparse.csr_array(-payoffs), sparse.csr_array(np.ones((players, 1)))]
     rows = sparse.block_array([[gains, None], below], format="csr")
     bounds = [(0, None)] * actions + [(None, None)]
@@ -94,31 +87,35 @@ def largest_minimum(payoffs: Float[np.ndarray, "N A"], gains: Any = None) -> Any
 def minimise(
     cost: Float[np.ndarray, "n"], rows: Any, limits: Any = 0, shares: int = 0, bounds: Any = None
 ) -> Any:
-    r"""$\min \langle c, x \rangle$ for $Rx \le b$ by HiGHS; what comes back is optimal or an error says why.
+    r"""Solve $\min \langle c, x \rangle$ for $Rx \le b$ with HiGHS, or raise a `SolverError`.
 
     Args:
         cost: $c$.
         rows: $R$, sparse.
-        limits: $b$, or a number for all of it.
-        shares: how many variables, the first ones, are a distribution.
-        bounds: of each variable; by default none is negative.
+        limits: $b$, or one number for all rows.
+        shares: the number of leading variables that form a distribution.
+        bounds: bounds of each variable; by default all are nonnegative.
     """
     from scipy.optimize import linprog
 
     program: dict[str, Any] = {"A_ub": rows, "b_ub": np.broadcast_to(limits, rows.shape[:1])}
     if shares:
-        program |= {"A_eq": [np.arange(cost.size) < shares], "b_eq": [1.0]}
+        program["A_eq"] = [np.arange(cost.size) < shares]
+        program["b_eq"] = [1.0]
     reasons = []
     for method, tolerance in ATTEMPTS:
-        tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-        options = {**dict.fromkeys(tolerances, tolerance), "time_limit": MAX_LP_SECONDS}
-        found = linprog(cost, method=method, options=options, bounds=bounds, **program)
-        if found.status == 0:
-            return found
-        if found.status == OUT_OF_TIME:
+        options = {
+            "primal_feasibility_tolerance": tolerance,
+            "dual_feasibility_tolerance": tolerance,
+            "time_limit": MAX_LP_SECONDS,
+        }
+        result = linprog(cost, method=method, options=options, bounds=bounds, **program)
+        if result.status == 0:
+            return result
+        if result.status == 1:  # out of time
             raise SolverError(
-                f"the linear program was not solved in {MAX_LP_SECONDS:g} seconds; "
-                "approach the equilibrium by dynamics instead (regrax solve --by)"
+                f"the linear program was not solved within {MAX_LP_SECONDS:g} seconds; "
+                "approximate the equilibrium by dynamics instead (regrax solve --by)"
             )
-        reasons.append(f"{method} at {tolerance:g}: {' '.join(str(found.message).split())}")
+        reasons.append(f"{method} at {tolerance:g}: {' '.join(str(result.message).split())}")
     raise SolverError(f"the linear program was not solved ({'; '.join(reasons)})")
