@@ -1,12 +1,12 @@
-"""Gambit's `.nfg` files, in both forms. The first player's action changes fastest; payoffs are exact rationals.
+"""Gambit's `.nfg` files in both forms. The first player's action changes fastest; payoffs are exact rationals.
 
     NFG 1 R "title" { "player" ... } SHAPE "comment" PAYOFFS
     SHAPE   = { 2 3 ... }  or  { { "action" ... } ... }
     PAYOFFS = number ...                                    payoff form: every player's payoff at every joint action
             | { { "outcome" number, ... } ... } index ...   outcome form: an outcome (0: none) at every joint action
 
-A number is an integer, a decimal (with an exponent or not) or a ratio of integers. In texts `\"` is a quote and `\\` a
-backslash. The comment may be missing; names of outcomes are not kept.
+A number is an integer, a decimal (with or without an exponent) or a ratio of integers. In text, `\"` is a quote and
+`\\` a backslash. The comment is optional; the names of outcomes are ignored.
 
 Reference: Gambit documentation, Game representation formats, www.gambit-project.org.
 """
@@ -22,10 +22,9 @@ from regrax import _checks as checks
 from regrax.games.game import MAX_PLAYERS, Game, exact_payoffs
 
 MAX_PAYOFFS = 2_000_000
-"""Payoffs that a file may hold; larger games belong in `.npz`."""
-
+"""Payoffs that a file may contain; larger games belong in `.npz`."""
 MAX_NUMBER_CHARACTERS = 1000
-MAX_EXPONENT = 400  # of a number: beyond, a double is 0 or infinite
+MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
 
 _TOKEN = re.compile(
     r"""[\s]*+(?:
@@ -36,7 +35,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _NUMBER = re.compile(
-    r"(?P<top>[-+]?\d+)/(?P<bottom>\d+)|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?",
+    r"[-+]?\d+/(?P<bottom>\d+)|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?",
     re.ASCII,
 )
 
@@ -48,7 +47,13 @@ def game_from_nfg(data: bytes) -> Game:
     >>> game, game.players, game.payoffs[0].tolist()
     (coins, ('even', 'odd'), [[1.0, -1.0], [-0.3333, 1.0]])
     """
-    return _Reader(_decoded(data)).game()
+    checks.instance("data", data, bytes, "the bytes of an .nfg file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _place(data[: error.start].decode("utf-8-sig", "replace"))
+        raise ValueError(f"an .nfg file must be UTF-8 text, but {place} is not") from None
+    return _Parser(text).game()
 
 
 def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> bytes:
@@ -66,13 +71,21 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     1 -1
     """
     checks.instance("game", game, Game, "a game")
-    if form not in ("payoff", "outcome"):
+    payoffs = np.asarray(game.payoffs, float)
+    if game.exact is not None:
+        payoffs = exact_payoffs(game)
+    texts = np.vectorize(_number_text, otypes="O")(payoffs)
+    rows = list(zip(*(own.ravel("F") for own in texts), strict=True))
+    if form == "payoff":
+        body = "\n".join(" ".join(row) for row in rows)
+    elif form == "outcome":
+        outcomes = {row: index for index, row in enumerate(dict.fromkeys(rows), 1)}
+        table = [f'  {{ "outcome {i}" {", ".join(row)} }}\n' for row, i in outcomes.items()]
+        body = f"{{\n{''.join(table)}}}\n{' '.join(str(outcomes[row]) for row in rows)}"
+    else:
         raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
-    quoted = [f"{{ {' '.join(map(_quoted, labels))} }}" for labels in game.actions]
-    head = f"NFG 1 R {_quoted(game.name)} {{ {' '.join(map(_quoted, game.players))} }}"
-    rows = _rows(game)
-    body = "\n".join(" ".join(row) for row in rows) if form == "payoff" else _outcomes(rows)
-    shape = "\n  ".join(quoted)
+    shape = "\n  ".join(_quoted_list(labels) for labels in game.actions)
+    head = f"NFG 1 R {_quoted(game.name)} {_quoted_list(game.players)}"
     return f"{head}\n{{ {shape} }}\n{_quoted(game.comment)}\n{body}\n".encode()
 
 
@@ -81,182 +94,157 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-def _rows(game: Game) -> list[tuple[str, ...]]:
-    """Every player's payoff as text, a row for each joint action, the first player's action fastest."""
-    payoffs = np.asarray(game.payoffs, float) if game.exact is None else exact_payoffs(game)
-    table = np.vectorize(_text, otypes="O")(payoffs)
-    return list(zip(*(own.ravel("F") for own in table), strict=True))
+def _quoted_list(texts: tuple[str, ...]) -> str:
+    return f"{{ {' '.join(map(_quoted, texts))} }}"
 
 
-def _text(payoff: float | Fraction) -> str:
-    """A fraction as it is; else the shortest decimal that reads back as the same double, without an exponent."""
+def _number_text(payoff: float | Fraction) -> str:
+    """Format a fraction, or the shortest decimal without an exponent that reads back as the same double."""
     if isinstance(payoff, Fraction):
         return str(payoff)
-    return str(int(payoff)) if float(payoff).is_integer() else np.format_float_positional(payoff)
+    if float(payoff).is_integer():
+        return str(int(payoff))
+    return np.format_float_positional(payoff)
 
 
-def _outcomes(rows: list[tuple[str, ...]]) -> str:
-    numbers = {row: index for index, row in enumerate(dict.fromkeys(rows), 1)}
-    listed = "\n".join(
-        f"  {{ {_quoted(f'outcome {index}')} {', '.join(row)} }}" for row, index in numbers.items()
-    )
-    return f"{{\n{listed}\n}}\n{' '.join(str(numbers[row]) for row in rows)}"
+def _place(before: str) -> str:
+    """Return the line and column that follow a text."""
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return f"line {line}, column {column}"
 
 
-def _decoded(data: bytes) -> str:
-    checks.instance("data", data, bytes, "the bytes of an .nfg file")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line, column = _place(data[: error.start].decode("utf-8-sig", "replace"))
-        raise ValueError(
-            f"an .nfg file must be UTF-8 text, but line {line}, column {column} is not"
-        ) from None
-
-
-def _place(before: str) -> tuple[int, int]:
-    """Line and column, from 1, of what comes after a text."""
-    return before.count("\n") + 1, len(before) - before.rfind("\n")
-
-
-class _Reader:
-    """Reads tokens from left to right; every error names the line and column."""
+class _Parser:
+    """A recursive-descent parser; every error names the line and column."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.position, self.end = text, 0, 0
+        self.text = text
+        self.position = 0
+        self.end = 0  # of the token that was peeked at
 
     def game(self) -> Game:
-        for wanted in ("NFG", "1", "R or D"):
-            self.take("word", wanted, wanted.replace(" or ", "|"))
+        self.take("word", "NFG", "NFG")
+        self.take("word", "1", "1")
+        self.take("word", "R or D", "R|D")
         title = self.quoted("the title in quotes")
-        players = self.listed("the name of a player in quotes or '}'")
-        if not 1 <= len(players) <= MAX_PLAYERS:
-            self.fail(f"between 1 and {MAX_PLAYERS} players", f"{len(players)}")
-        sizes, actions = self.shape(len(players))
-        comment = self.quoted("a comment") if self.peek("text") else ""
-        read = self.outcomes if self.peek("mark") == "{" else self.payoffs
-        flat = read(len(players), prod(sizes))
-        if self.peek() is not None:
-            self.fail("the end of the file")
-        # rows are joint actions with the first player fastest
-        table = np.array(flat, object).reshape(*reversed(sizes), len(players))
-        return Game(
-            table.transpose(), name=title, players=players, actions=actions, comment=comment
-        )
-
-    def shape(self, players: int) -> tuple[list[int], list[list[str]] | None]:
+        players = self.quoted_list("the name of a player in quotes or '}'")
+        count = len(players)
+        if not 1 <= count <= MAX_PLAYERS:
+            self.fail(f"between 1 and {MAX_PLAYERS} players", f"{count}")
         self.mark("{")
         actions = None
         if self.peek("mark") == "{":
             expected = "the name of an action in quotes or '}'"
-            actions = [self.listed(expected) for _ in range(players)]
+            actions = [self.quoted_list(expected) for _ in players]
             sizes = [len(labels) for labels in actions]
         else:
-            sizes = [self.whole("a number of actions") for _ in range(players)]
-        if min(sizes) < 1:
+            sizes = [self.integer("a number of actions") for _ in players]
+        profiles = prod(sizes)
+        if profiles < 1:
             self.fail("at least 1 action for every player", "0")
-        if players * prod(sizes) > MAX_PAYOFFS:
-            self.fail(f"a game of at most {MAX_PAYOFFS:,} payoffs", f"{players * prod(sizes):,}")
+        if count * profiles > MAX_PAYOFFS:
+            self.fail(f"a game of at most {MAX_PAYOFFS:,} payoffs", f"{count * profiles:,}")
         self.mark("}")
-        return sizes, actions
+        comment = self.quoted("a comment") if self.peek("text") else ""
+        if self.peek("mark") == "{":
+            payoffs = self.outcomes(count, profiles)
+        else:
+            self.check_length(count * profiles, "payoffs")
+            payoffs = [self.number() for _ in range(count * profiles)]
+        if self.peek() is not None:
+            self.fail("the end of the file")
+        # rows are joint actions with the first player's action fastest
+        table = np.array(payoffs, object).reshape(*reversed(sizes), count).transpose()
+        return Game(table, name=title, players=players, actions=actions, comment=comment)
 
-    def payoffs(self, players: int, joint: int) -> list[Any]:
-        self.room(players * joint, "payoffs")
-        return [self.number() for _ in range(players * joint)]
-
-    def outcomes(self, players: int, joint: int) -> list[Any]:
+    def outcomes(self, players: int, profiles: int) -> list[Any]:
         self.mark("{")
         outcomes = [[0] * players]
         while self.peek("mark") == "{":
-            outcomes.append(self.outcome(players))
+            self.mark("{")
+            self.quoted("the name of an outcome in quotes")
+            outcome = []
+            for _ in range(players):
+                if self.peek("mark") == ",":
+                    self.mark(",")
+                outcome.append(self.number())
+            outcomes.append(outcome)
+            self.mark("}")
         self.mark("}")
-        self.room(joint, "outcomes")
-        flat: list[Any] = []
-        for _ in range(joint):
-            start, index = self.position, self.whole("the number of an outcome")
+        self.check_length(profiles, "outcomes")
+        payoffs: list[Any] = []
+        for _ in range(profiles):
+            start = self.position
+            index = self.integer("the number of an outcome")
             if index >= len(outcomes):
                 self.position = start
                 self.fail(f"the number of one of {len(outcomes) - 1} outcomes")
-            flat += outcomes[index]
-        return flat
+            payoffs += outcomes[index]
+        return payoffs
 
-    def outcome(self, players: int) -> list[Any]:
-        self.mark("{")
-        self.quoted("the name of an outcome in quotes")
-        paid = []
-        for _ in range(players):
-            if self.peek("mark") == ",":
-                self.next()
-            paid.append(self.number())
-        self.mark("}")
-        return paid
-
-    def room(self, needed: int, what: str) -> None:
-        """Refuse before reading when the rest of the text is too short for what the shape promises."""
+    def check_length(self, needed: int, what: str) -> None:
+        """Fail before reading anything if the rest of the text is too short for what the shape promises."""
         if needed > (len(self.text) - self.position + 1) // 2:
             self.fail(f"{needed:,} {what}", "a text too short for them")
 
-    def listed(self, expected: str) -> list[str]:
+    def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
         texts = []
         while self.peek("mark") != "}":
             texts.append(self.quoted(expected))
-        self.next()
+        self.mark("}")
         return texts
 
-    def mark(self, wanted: str) -> None:
-        self.take("mark", f"'{wanted}'", re.escape(wanted))
+    def mark(self, mark: str) -> None:
+        self.take("mark", f"'{mark}'", re.escape(mark))
 
     def quoted(self, expected: str) -> str:
         return re.sub(r'\\(["\\])', r"\1", self.take("text", expected)[1:-1])
 
-    def whole(self, expected: str) -> int:
+    def integer(self, expected: str) -> int:
         return int(self.take("word", expected, "[0-9]{1,9}"))
 
-    def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
-        """The next token, which must be of this kind and match the pattern, and on to the one after it."""
-        token = self.peek(kind)
-        if token is None or not re.fullmatch(pattern, token):
-            self.fail(expected)
-        self.next()
-        return token
-
-    def number(self) -> Any:
-        """An int or a fraction; one whose double is not finite is refused here, where its place is known."""
+    def number(self) -> int | Fraction:
         token = self.peek("word") or ""
-        match = _NUMBER.fullmatch(token) if len(token) <= MAX_NUMBER_CHARACTERS else None
-        if (
-            not match
-            or abs(int(match["exponent"] or 0)) > MAX_EXPONENT
-            or not int(match["bottom"] or 1)
-        ):
+        if len(token) > MAX_NUMBER_CHARACTERS:
+            self.fail("a number")
+        match = _NUMBER.fullmatch(token)
+        if not match or abs(int(match["exponent"] or 0)) > MAX_EXPONENT:
+            self.fail("a number")
+        if match["bottom"] and int(match["bottom"]) == 0:
             self.fail("a number")
         value = Fraction(token)
         try:
             float(value)
         except OverflowError:
             self.fail("a number that a double can hold")
-        self.next()
-        return int(value) if value.denominator == 1 else value
+        self.position = self.end
+        if value.denominator == 1:
+            return int(value)
+        return value
+
+    def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
+        """Read a token of this kind that matches the pattern, or fail."""
+        token = self.peek(kind)
+        if token is None or not re.fullmatch(pattern, token):
+            self.fail(expected)
+        self.position = self.end
+        return token
 
     def peek(self, kind: str | None = None) -> str | None:
-        """The next token, if it is of this kind."""
+        """Return the next token if it is of this kind."""
         match = _TOKEN.match(self.text, self.position)
-        if not match:
-            if self.text[self.position :].strip():
-                self.fail("a text that ends in a quote")
-            return None
-        self.end = match.end()
-        return match[kind or match.lastgroup or ""]
-
-    def next(self) -> None:
-        """On to what comes after the token that was peeked at."""
-        self.position = self.end
+        if match:
+            self.end = match.end()
+            return match[kind or match.lastgroup or ""]
+        if self.text[self.position :].strip():
+            self.fail("a text that ends in a quote")
+        return None
 
     def fail(self, expected: str, got: str | None = None) -> NoReturn:
-        rest = self.text[self.position :]
-        start = self.position + len(rest) - len(rest.lstrip())
-        line, column = _place(self.text[:start])
-        shown = self.text[start : start + 20].split("\n")[0]
-        got = got or (repr(shown) if shown else "the end")
-        raise ValueError(f"expected {expected} at line {line}, column {column}, got {got}")
+        rest = self.text[self.position :].lstrip()
+        start = len(self.text) - len(rest)
+        if got is None:
+            shown = rest[:20].split("\n")[0]
+            got = repr(shown) if shown else "the end"
+        raise ValueError(f"expected {expected} at {_place(self.text[:start])}, got {got}")
