@@ -214,7 +214,7 @@ def games() -> dict[str, About]:
     """Every game of the zoo by its name in specs, read from the source without importing it.
 
     >>> games()["deadlock"].summary, games()["ultimatum"].parameters
-    ('What is dominant is also best for both: no dilemma.', '(pie=10)')
+    ('The dominant action is also best for both players, so there is no dilemma.', '(pie=10)')
     """
     found = {}
     for family in ZOO:

@@ -1,4 +1,4 @@
-"""Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
+"""Normal-form games: payoffs, a zoo of examples, repeated play, equilibrium gaps, exact equilibria and files."""
 
 from . import zoo as zoo
 from ._batched_play import (

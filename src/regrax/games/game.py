@@ -49,7 +49,7 @@ def pure(about: str, *actions: int) -> Known:
     return Known("nash", about, ((actions, 1.0),))
 
 
-def mixed(about: str, *strategies: Sequence[float]) -> Known:
+def mixed(about: str, *strategies: Any) -> Known:
     """Build a Nash equilibrium from the mixed strategy of each player.
 
     >>> mixed("a coin", [0.5, 0.5], [0, 1]).weights
@@ -107,7 +107,7 @@ class Game:
         players: Any = None,
         actions: Any = None,
         comment: str = "",
-        equilibria: tuple[Known, ...] = (),
+        equilibria: Sequence[Known] = (),
     ) -> None:
         exact = None
         if not checks.is_jax(payoffs):

@@ -1,4 +1,4 @@
-"""A zoo of named games and families, a file per kind. Each function is a name in specs, `_` written as `-`."""
+"""Named games and families of games. In a spec, a function's name is written with `-` for `_`."""
 
 from .bargaining import (
     centipede as centipede,

@@ -1,42 +1,53 @@
-"""Games drawn at random: the same sizes and seed give the same game."""
+"""Random games: the same sizes and seed give the same game."""
 
 import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games.game import Game, pure, symmetric, zero_sum
+from regrax.games.game import Game, Known, pure, symmetric, zero_sum
 from regrax.games.zoo._build import check_sizes, named
 
 
 @named
 def random(*sizes: int, seed: int = 0) -> Game:
-    """Any number of players and actions, payoffs uniform on [0, 1].
+    """Payoffs are uniform on [0, 1], for any number of players and actions.
+
+    Args:
+        sizes: number of actions of each player.
+        seed: seed of the random payoffs.
 
     >>> random(2, 3, 4, seed=1).sizes
     (2, 3, 4)
 
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
-    payoffs = _generator(seed, *sizes).uniform(size=(len(sizes), *sizes))
-    return Game(payoffs)
+    return Game(_generator(seed, *sizes).uniform(size=(len(sizes), *sizes)))
 
 
 @named
 def random_zero_sum(rows: int, columns: int, seed: int = 0) -> Game:
-    """Two players, the first's payoffs uniform on [-1, 1], the second's their negative.
+    """A two-player zero-sum game whose payoffs are uniform on [-1, 1].
+
+    Args:
+        rows: number of actions of the first player.
+        columns: number of actions of the second player.
+        seed: seed of the random payoffs.
 
     >>> bool((random_zero_sum(4, 5).payoffs.sum(0) == 0).all())
     True
 
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
-    row = _generator(seed, rows, columns).uniform(-1, 1, size=(rows, columns))
-    return zero_sum(row)
+    return zero_sum(_generator(seed, rows, columns).uniform(-1, 1, size=(rows, columns)))
 
 
 @named
 def random_symmetric(actions: int, seed: int = 0) -> Game:
-    """Two players in the same position, payoffs uniform on [0, 1].
+    """A symmetric two-player game whose payoffs are uniform on [0, 1].
+
+    Args:
+        actions: number of actions of each player.
+        seed: seed of the random payoffs.
 
     >>> game = random_symmetric(3)
     >>> bool((game.payoffs[0] == game.payoffs[1].T).all())
@@ -44,13 +55,16 @@ def random_symmetric(actions: int, seed: int = 0) -> Game:
 
     Reference: Nudelman, Wortman, Shoham, Leyton-Brown (2004), Run the GAMUT.
     """
-    row = _generator(seed, actions, actions).uniform(size=(actions, actions))
-    return symmetric(row)
+    return symmetric(_generator(seed, actions, actions).uniform(size=(actions, actions)))
 
 
 @named
 def random_coordination(*sizes: int, seed: int = 0) -> Game:
-    """All players share one payoff, uniform on [0, 1]; its largest entry is an equilibrium.
+    """All players have the same payoff, uniform on [0, 1]; its largest entry is an equilibrium.
+
+    Args:
+        sizes: number of actions of each player.
+        seed: seed of the random payoffs.
 
     >>> game = random_coordination(2, 2)
     >>> bool((game.payoffs[0] == game.payoffs[1]).all())
@@ -59,17 +73,19 @@ def random_coordination(*sizes: int, seed: int = 0) -> Game:
     Reference: Monderer, Shapley (1996), Potential games.
     """
     shared = _generator(seed, *sizes).uniform(size=sizes)
-    return Game(
-        np.stack([shared] * len(sizes)),
-        equilibria=(pure("the best for all", *_largest(shared)),),
-    )
+    return Game(np.stack([shared] * len(sizes)), equilibria=[_largest("best for all", shared)])
 
 
 @named
 def random_potential(*sizes: int, seed: int = 0) -> Game:
-    r"""An exact potential game, $u_n(a) = P(a) + Q_n(a_{-n})$ with $P$ and $Q_n$ uniform on [0, 1].
+    r"""A random exact potential game; the largest entry of the potential is an equilibrium.
 
-    A player's deviation changes its payoff as it changes $P$, so the largest entry of $P$ is an equilibrium.
+    The payoffs are $u_n(a) = P(a) + Q_n(a_{-n})$ with $P$ and $Q_n$ uniform on [0, 1]. A player's deviation changes its
+    payoff by as much as it changes the potential $P$.
+
+    Args:
+        sizes: number of actions of each player.
+        seed: seed of the random payoffs.
 
     >>> random_potential(3, 3).sizes
     (3, 3)
@@ -78,18 +94,23 @@ def random_potential(*sizes: int, seed: int = 0) -> Game:
     """
     rng = _generator(seed, *sizes)
     potential = rng.uniform(size=sizes)
-    others = [rng.uniform(size=(*sizes[:n], 1, *sizes[n + 1 :])) for n in range(len(sizes))]
-    return Game(
-        np.stack([potential + other for other in others]),
-        equilibria=(pure("where the potential is largest", *_largest(potential)),),
-    )
+    payoffs = []
+    for n in range(len(sizes)):
+        payoffs.append(potential + rng.uniform(size=(*sizes[:n], 1, *sizes[n + 1 :])))
+    return Game(np.stack(payoffs), equilibria=[_largest("maximum of the potential", potential)])
 
 
 @named
 def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Game:
-    r"""Standard normal payoffs, those of two players at the same joint action correlated by `correlation`.
+    """Payoffs are standard normal, and those of two players at the same joint action are correlated.
 
-    From -1 / (players - 1), zero-sum for two players, over 0, independent, to 1, shared by all.
+    The correlation ranges from -1 / (players - 1), which is zero-sum for two players, over 0, which is independent, to
+    1, which is the same payoff for all.
+
+    Args:
+        sizes: number of actions of each player.
+        correlation: correlation of the payoffs of two players.
+        seed: seed of the random payoffs.
 
     >>> game = random_covariant(50, 50, correlation=-0.5)
     >>> float(np.corrcoef(game.payoffs.reshape(2, -1))[0, 1])
@@ -99,10 +120,10 @@ def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Ga
     """
     players = len(sizes)
     noise = _generator(seed, *sizes).normal(size=(players, *sizes))
-    least = -1 / max(players - 1, 1)
-    if not least <= correlation <= 1:
+    lowest = -1 / max(players - 1, 1)
+    if not lowest <= correlation <= 1:
         raise ValueError(
-            f"correlation of {players} players must be between {least:g} and 1, got {correlation}"
+            f"correlation of {players} players must be between {lowest:g} and 1, got {correlation}"
         )
     mean = noise.mean(0)
     shared = np.sqrt(max(1 + (players - 1) * correlation, 0)) * mean
@@ -115,5 +136,6 @@ def _generator(seed: int, *sizes: int) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def _largest(table: Float[np.ndarray, "*d"]) -> list[int]:
-    return [int(a) for a in np.unravel_index(table.argmax(), table.shape)]
+def _largest(about: str, table: Float[np.ndarray, "*d"]) -> Known:
+    actions = np.unravel_index(table.argmax(), table.shape)
+    return pure(about, *map(int, actions))
