@@ -1,4 +1,4 @@
-"""Games go to OpenSpiel, Gambit, nashpy and QuantEcon and back, and answers agree. Skipped where not installed."""
+"""Conversions to OpenSpiel, Gambit, nashpy and QuantEcon and back, and agreement with their solvers."""
 
 import sys
 from fractions import Fraction
@@ -39,19 +39,19 @@ def gambit():
 
 @pytest.mark.extras
 @pytest.mark.parametrize("game", TWO, ids=str)
-def test_nashpy_and_back(game):
+def test_nashpy_round_trip_and_equilibria(game):
     pytest.importorskip("nashpy", reason="nashpy is not installed")
     theirs = games.to_nashpy(game)
     np.testing.assert_array_equal(games.from_nashpy(theirs).payoffs, game.payoffs)
-    found = [np.concatenate(pair) for pair in theirs.support_enumeration()]
-    ours = [np.concatenate(one.marginals) for one in nash_equilibria(game)]
-    np.testing.assert_allclose(sorted(map(tuple, found)), sorted(map(tuple, ours)), atol=1e-9)
+    expected = [np.concatenate(pair) for pair in theirs.support_enumeration()]
+    ours = [np.concatenate(profile.marginals) for profile in nash_equilibria(game)]
+    np.testing.assert_allclose(sorted(map(tuple, ours)), sorted(map(tuple, expected)), atol=1e-9)
 
 
 @pytest.mark.extras
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 @pytest.mark.filterwarnings("ignore")
-def test_quantecon_and_back(game):
+def test_quantecon_round_trip(game):
     pytest.importorskip("quantecon", reason="QuantEcon is not installed")
     theirs = games.to_quantecon(game)
     np.testing.assert_array_equal(games.from_quantecon(theirs).payoffs, game.payoffs)
@@ -59,7 +59,7 @@ def test_quantecon_and_back(game):
         np.testing.assert_array_equal(np.ravel(theirs[joint]), game.payoffs[(slice(None), *joint)])
 
 
-def test_what_nashpy_and_quantecon_cannot_be_given():
+def test_objects_that_cannot_be_converted_are_reported():
     with pytest.raises(ValueError, match="nashpy requires two players, but jordan has 3"):
         games.to_nashpy(games.jordan())
     with pytest.raises(ValueError, match="must be a nashpy game, got a Game"):
@@ -70,14 +70,14 @@ def test_what_nashpy_and_quantecon_cannot_be_given():
 
 @pytest.mark.extras
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
-def test_openspiel_and_back(pyspiel, game):
+def test_openspiel_round_trip(pyspiel, game):
     back = from_openspiel(to_openspiel(game))
     np.testing.assert_array_equal(back.payoffs, game.payoffs)
     assert (back.name, back.actions) == (game.name, game.actions)
 
 
 @pytest.mark.extras
-def test_openspiel_games_of_its_own(pyspiel):
+def test_openspiels_own_games_can_be_converted(pyspiel):
     rps = from_openspiel(pyspiel.load_game("matrix_rps"))
     assert rps.actions[0] == ("Rock", "Paper", "Scissors")
     np.testing.assert_allclose(solve(rps, "nash").joint, np.full((3, 3), 1 / 9), atol=1e-9)
@@ -91,7 +91,7 @@ def test_openspiel_games_of_its_own(pyspiel):
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 @pytest.mark.parametrize("concept", [None, "ce", "cce"])
 def test_gaps_agree_with_openspiel(x64, pyspiel, game, concept):
-    """`cce_dist` adds up the positive CCE gaps of the players, `ce_dist` their swap gaps."""
+    """OpenSpiel adds up the positive CCE gaps of the players, and their swap gaps."""
     size = int(np.prod(game.sizes))
     joint = (
         np.random.default_rng(0).dirichlet(np.ones(size)).reshape(game.sizes)
@@ -132,14 +132,14 @@ def test_zero_sum_values_agree_with_openspiel(pyspiel, seed):
 
     game = games.random_zero_sum(6, 5, seed=seed)
     first, second, value, _ = lp_solver.solve_zero_sum_matrix_game(to_openspiel(game))
-    found = solve(game, "nash")
-    assert found.payoffs[0] == pytest.approx(value, abs=1e-7)
-    np.testing.assert_allclose(np.ravel(first), found.marginals[0], atol=1e-6)
-    np.testing.assert_allclose(np.ravel(second), found.marginals[1], atol=1e-6)
+    profile = solve(game, "nash")
+    assert profile.payoffs[0] == pytest.approx(value, abs=1e-7)
+    np.testing.assert_allclose(np.ravel(first), profile.marginals[0], atol=1e-6)
+    np.testing.assert_allclose(np.ravel(second), profile.marginals[1], atol=1e-6)
 
 
 def openspiel_joint(game, solver):
-    """The joint play that one of OpenSpiel's own solvers finds."""
+    """Solve a game with one of OpenSpiel's own solvers."""
     for module in ("cvxpy", "ecos", "networkx"):
         pytest.importorskip(module, reason=f"OpenSpiel's joint solvers need {module}")
     from open_spiel.python.algorithms import jpsro
@@ -159,7 +159,7 @@ def test_welfare_agrees_with_openspiel(pyspiel, game, concept):
 
 @pytest.mark.extras
 @pytest.mark.parametrize("game", ALL, ids=str)
-def test_gambit_and_back(gambit, game):
+def test_gambit_round_trip(gambit, game):
     named = Game(game.payoffs, name="title", players=[f"p{n}" for n in range(len(game.sizes))])
     back = from_gambit(to_gambit(named))
     np.testing.assert_array_equal(back.payoffs, named.payoffs)
@@ -167,7 +167,7 @@ def test_gambit_and_back(gambit, game):
 
 
 @pytest.mark.extras
-def test_gambit_keeps_fractions_names_and_comments(gambit):
+def test_gambit_preserves_fractions_labels_and_comments(gambit):
     third = Fraction(1, 3)
     game = Game(
         [[[third, 0], [0, 1]], [[third, 2], [3, third]]],
@@ -184,7 +184,7 @@ def test_gambit_keeps_fractions_names_and_comments(gambit):
 
 
 @pytest.mark.extras
-def test_gambit_arrays(gambit):
+def test_gambits_own_games_can_be_converted(gambit):
     game = from_gambit(gambit.StrategicGame.from_arrays([[1, 0], [0, 2]], [[3, 0], [0, 1]]))
     assert game.payoffs.tolist() == [[[1, 0], [0, 2]], [[3, 0], [0, 1]]]
     with pytest.raises(ValueError, match="must be a Gambit game, got a list"):
@@ -195,7 +195,7 @@ def test_gambit_arrays(gambit):
 @pytest.mark.parametrize("game", [*TWO, *(games.random(3, 3, seed=s) for s in range(4))], ids=str)
 def test_nash_equilibria_agree_with_gambit(gambit, game):
     theirs = gambit.nash.enummixed_solve(to_gambit(game), rational=False).equilibria
-    ours = [np.concatenate(found.marginals) for found in nash_equilibria(game)]
+    ours = [np.concatenate(profile.marginals) for profile in nash_equilibria(game)]
     assert len(theirs) == len(ours)
     for profile in theirs:
         mixed = [
@@ -203,15 +203,15 @@ def test_nash_equilibria_agree_with_gambit(gambit, game):
             for player, labels in zip(game.players, game.actions, strict=True)
             for action in labels
         ]
-        assert min(np.abs(np.array(mixed) - one).max() for one in ours) < 1e-6
+        assert min(np.abs(np.array(mixed) - profile).max() for profile in ours) < 1e-6
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")  # of scipy, to cvxpy
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # scipy warns cvxpy
 @pytest.mark.extras
 @pytest.mark.parametrize("concept", ["ce", "cce"])
 @pytest.mark.parametrize("game", ALL[:-1], ids=str)
 def test_openspiel_equilibria_pass_our_check(pyspiel, game, concept):
-    """The one of most Gini impurity, by its conic solver: an equilibrium to that solver's accuracy."""
+    """The conic solver for maximum Gini impurity returns an equilibrium up to its accuracy."""
     joint = openspiel_joint(game, f"_mg{concept}")
     profile = CorrelatedProfile(np.maximum(joint, 0) / np.maximum(joint, 0).sum(), game)
     assert profile.check(concept, 1e-4)
@@ -238,7 +238,7 @@ def test_values_agree_with_gambit(gambit, spec):
 
 @pytest.mark.extras
 @pytest.mark.parametrize("spec", ["chicken", "shapley", "jordan", *ZERO_SUM[:2], "random(2, 3, 2)"])
-def test_pure_equilibria_and_known_ones_agree_with_gambit(gambit, spec):
+def test_pure_and_known_equilibria_agree_with_gambit(gambit, spec):
     game = parse_game(spec)
     there = to_gambit(game)
     pure = {
@@ -268,7 +268,7 @@ def named(game):
         ("pygambit", lambda: from_gambit(None)),
     ],
 )
-def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch, module, call):
+def test_a_missing_package_is_reported_with_the_command(monkeypatch, module, call):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=f"{module} is not installed; run pip install 'regrax"):
         call()
