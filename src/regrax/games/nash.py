@@ -100,15 +100,14 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
     # a pair is an equilibrium if neither plays an action that is not a best reply
     first = np.hstack([xs.support, ~xs.replies]).astype(float)
     second = np.hstack([~ys.replies, ys.support]).astype(float)
-    matches = np.argwhere(first @ second.T == 0)
-    support_sizes = xs.support.sum(1)[matches[:, 0]] + ys.support.sum(1)[matches[:, 1]]
     equilibria = []
-    for i, j in matches[np.argsort(support_sizes, kind="stable")]:
+    for i, j in np.argwhere(first @ second.T == 0):
         x = _solved(column, *xs.systems[i])
         y = _solved(row, *ys.systems[j])
         if _gap(row, x, y) == 0 and _gap(column, y, x) == 0:
-            equilibria.append(_product(game, x, y))
-    return equilibria
+            equilibria.append((x, y))
+    equilibria.sort(key=lambda pair: np.count_nonzero(pair[0]) + np.count_nonzero(pair[1]))
+    return [_product(game, x, y) for x, y in equilibria]
 
 
 class _Vertices(NamedTuple):

@@ -58,7 +58,7 @@ def chicken() -> Game:
             pure("the first dares", 1, 0),
             mixed("each dares with probability 1/3", [2 / 3, 1 / 3], [2 / 3, 1 / 3]),
             correlated("never both dare", {(0, 0): 1 / 3, (0, 1): 1 / 3, (1, 0): 1 / 3}),
-            correlated("maximum welfare", {(0, 0): 1 / 2, (0, 1): 1 / 4, (1, 0): 1 / 4}),
+            correlated("maximum welfare", {(0, 0): 0.5, (0, 1): 0.25, (1, 0): 0.25}),
         ],
     )
 
@@ -103,7 +103,7 @@ def stag_hunt() -> Game:
         equilibria=[
             pure("payoff dominant", 0, 0),
             pure("risk dominant", 1, 1),
-            mixed("stag three times in four", [3 / 4, 1 / 4], [3 / 4, 1 / 4]),
+            mixed("stag three times in four", [0.75, 0.25], [0.75, 0.25]),
         ],
     )
 

@@ -85,7 +85,7 @@ def minority(players: int = 3) -> Game:
     second_is_emptier = room.sum(0) < players / 2
     return Game(
         (room == second_is_emptier).astype(float),
-        equilibria=[mixed("all toss a coin", *[[1 / 2, 1 / 2]] * players)],
+        equilibria=[mixed("all toss a coin", *[[0.5, 0.5]] * players)],
     )
 
 

@@ -23,7 +23,7 @@ def matching_pennies() -> Game:
     return zero_sum(
         [[1, -1], [-1, 1]],
         actions=[("heads", "tails")] * 2,
-        equilibria=[mixed("both toss a coin", [1 / 2, 1 / 2], [1 / 2, 1 / 2])],
+        equilibria=[mixed("both toss a coin", [0.5, 0.5], [0.5, 0.5])],
     )
 
 
@@ -48,7 +48,7 @@ def asymmetric_pennies(prize: float = 9) -> Game:
         [[prize, 0], [0, 1]],
         [[0, 1], [1, 0]],
         actions=[("heads", "tails")] * 2,
-        equilibria=[mixed("only the second adapts", [1 / 2, 1 / 2], [heads, prize * heads])],
+        equilibria=[mixed("only the second adapts", [0.5, 0.5], [heads, prize * heads])],
     )
 
 
@@ -114,7 +114,7 @@ def weighted_rps() -> Game:
     Reference: Hofbauer, Sigmund (1998), Evolutionary Games and Population Dynamics.
     """
     row = np.array([[0, -1, 2], [1, 0, -3], [-2, 3, 0]], object) * Fraction(1, 3)
-    weights = [1 / 2, 1 / 3, 1 / 6]
+    weights = [0.5, 1 / 3, 1 / 6]
     return zero_sum(
         row,
         actions=[("rock", "paper", "scissors")] * 2,
@@ -157,7 +157,7 @@ def jordan() -> Game:
     return Game(
         2.0 * success - 1,
         actions=[("heads", "tails")] * 3,
-        equilibria=[mixed("all toss a coin", *[[1 / 2, 1 / 2]] * 3)],
+        equilibria=[mixed("all toss a coin", *[[0.5, 0.5]] * 3)],
     )
 
 
