@@ -168,7 +168,7 @@ def test_games_with_one_equilibrium(game, concept, joint):
     np.testing.assert_allclose(solve(game, concept).joint, joint, atol=1e-8)
 
 
-def test_shapleys_best_correlated_equilibrium_avoids_losing_cells():
+def test_shapleys_best_ce_avoids_the_losing_cells():
     best = solve(games.shapley(), "ce", "welfare")
     np.testing.assert_allclose(best.joint, (games.shapley().payoffs.sum(0) > 0) / 6, atol=EXACT)
 

@@ -47,9 +47,8 @@ def incentives(game: Game, concept: Concept) -> Any:
     blocks = []
     for player, size in enumerate(game.sizes):
         payoffs = scaled(game, player)
-        columns = unfolded(
-            index, player
-        )  # the joint action that each entry of `payoffs` belongs to
+        # the joint action that each entry of `payoffs` belongs to
+        columns = unfolded(index, player)
         recommended, instead = np.nonzero(~np.eye(size, dtype=bool))
         pairs = len(recommended)
         gains = payoffs[instead] - payoffs[recommended]

@@ -1,4 +1,4 @@
-r"""Exact Nash equilibria: pure ones of any game, all extreme ones of bimatrix games, one of a zero-sum game.
+r"""Exact Nash equilibria: pure equilibria of any game, extreme equilibria of two players, zero-sum games.
 
 For payoff matrices $A$ and $B$, a pair $(x, y)$ is an equilibrium if every action in the support of $x$ is a best reply
 to $y$, and every action in the support of $y$ is a best reply to $x$. A strategy $x$ against which as many columns are

@@ -78,10 +78,10 @@ def random_coordination(*sizes: int, seed: int = 0) -> Game:
 
 @named
 def random_potential(*sizes: int, seed: int = 0) -> Game:
-    r"""A random exact potential game; the largest entry of the potential is an equilibrium.
+    """A random exact potential game; the largest entry of the potential is an equilibrium.
 
-    The payoffs are $u_n(a) = P(a) + Q_n(a_{-n})$ with $P$ and $Q_n$ uniform on [0, 1]. A player's deviation changes its
-    payoff by as much as it changes the potential $P$.
+    The payoffs are u_n(a) = P(a) + Q_n(a_-n) with P and Q_n uniform on [0, 1]. A player's deviation changes its payoff
+    by as much as it changes the potential P.
 
     Args:
         sizes: number of actions of each player.
