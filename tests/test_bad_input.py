@@ -52,11 +52,11 @@ HALVES = jnp.full((2, 2), 0.5)
         (lambda: symmetric([[1, 2]]), r"row must have shape \(d, d\), got \(1, 2\)"),
         (
             lambda: Game(PENNIES.payoffs, players=["one"]),
-            "players must name 2 players, got 1",
+            "players must have 2 entries, got 1",
         ),
         (
             lambda: Game(PENNIES.payoffs, actions=[["a"], ["b"]]),
-            r"actions must name \(2, 2\) actions",
+            "actions of player 1 must have 2 entries, got 1",
         ),
         (
             lambda: play(PENNIES, Hedge(0.1), 0),

@@ -43,4 +43,4 @@ def test_games_of_different_names_stack_and_lose_their_labels():
     )
     found = jax.vmap(lambda game: rx.play(game, rx.Hedge(0.3), 5).joint)(stacked)
     assert found.shape == (3, 2, 2)
-    assert jax.tree.map(lambda x: x, random(2, 2)).labels.name == ""
+    assert jax.tree.map(lambda x: x, random(2, 2)).name == "game(2, 2)"

@@ -256,7 +256,7 @@ def test_every_option_has_a_line_of_help(capsys, name):
             "dynamics have no objective",
         ),
         (("--concept", "stable"), "--concept"),
-        (("--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
+        (("--concept", "nash", "--objective", "entropy"), '"entropy" requires concept "ce" or'),
         (("--by", "hedge(1)", "--rounds", "0"), "rounds must be an integer >= 1"),
         (("--seed", "1"), "--seed is for dynamics"),
         (("--by", "hedge(1)", "--rounds", "2", "--seed", "-1"), "seed must be an integer"),

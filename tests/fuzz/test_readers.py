@@ -74,7 +74,7 @@ def test_oversized_archives_raise_before_allocation():
         archive(("payoffs.npy", header((2, 2**14, 2**14)) + bytes(2**20)), **squeezed),
         archive(("payoffs.npy", header((2, 2**40, 2**4)))),
     ):
-        with pytest.raises(ValueError, match=r"payoffs has .* bytes"):
+        with pytest.raises(ValueError, match=r"payoffs must be numbers of at most .* bytes"):
             FORMATS[".npz"].read(data)
 
 

@@ -1,48 +1,7 @@
-"""Games: normal-form games of any number of players, a zoo, repeated play and equilibrium gaps."""
+"""Normal-form games: payoffs, a zoo of examples, repeated play, equilibrium gaps, exact equilibria and files."""
 
 from . import zoo as zoo
-from ._correlated_profile import (
-    CorrelatedProfile as CorrelatedProfile,
-    Deviation as Deviation,
-)
-from ._game import (
-    Game as Game,
-    Known as Known,
-    bimatrix as bimatrix,
-    symmetric as symmetric,
-    zero_sum as zero_sum,
-)
-from ._gaps import (
-    cce_dist as cce_dist,
-    cce_gap as cce_gap,
-    ce_dist as ce_dist,
-    ce_gap as ce_gap,
-    deviation_gains as deviation_gains,
-    joint_gaps as joint_gaps,
-    nash_gap as nash_gap,
-    running_gaps as running_gaps,
-    swap_gap as swap_gap,
-)
-from ._interop import (
-    from_gambit as from_gambit,
-    from_nashpy as from_nashpy,
-    from_openspiel as from_openspiel,
-    from_quantecon as from_quantecon,
-    to_gambit as to_gambit,
-    to_nashpy as to_nashpy,
-    to_openspiel as to_openspiel,
-    to_quantecon as to_quantecon,
-)
-from ._linear_programs import (
-    SolverError as SolverError,
-)
-from ._nash import (
-    is_zero_sum as is_zero_sum,
-    nash_equilibria as nash_equilibria,
-    pure_equilibria as pure_equilibria,
-    zero_sum_equilibrium as zero_sum_equilibrium,
-)
-from ._solve import (
+from .equilibria import (
     NearestEquilibrium as NearestEquilibrium,
     nearest_equilibrium as nearest_equilibrium,
     solve as solve,
@@ -57,15 +16,56 @@ from .formats import (
     game_to_npz as game_to_npz,
     load as load,
 )
+from .game import (
+    Game as Game,
+    Known as Known,
+    bimatrix as bimatrix,
+    symmetric as symmetric,
+    zero_sum as zero_sum,
+)
+from .gaps import (
+    cce_dist as cce_dist,
+    cce_gap as cce_gap,
+    ce_dist as ce_dist,
+    ce_gap as ce_gap,
+    deviation_gains as deviation_gains,
+    joint_gaps as joint_gaps,
+    nash_gap as nash_gap,
+    running_gaps as running_gaps,
+    swap_gap as swap_gap,
+)
+from .interop import (
+    from_gambit as from_gambit,
+    from_nashpy as from_nashpy,
+    from_openspiel as from_openspiel,
+    from_quantecon as from_quantecon,
+    to_gambit as to_gambit,
+    to_nashpy as to_nashpy,
+    to_openspiel as to_openspiel,
+    to_quantecon as to_quantecon,
+)
+from .linear_programs import (
+    SolverError as SolverError,
+)
 from .matches import (
     Seating as Seating,
     swap_matrices as swap_matrices,
+)
+from .nash import (
+    is_zero_sum as is_zero_sum,
+    nash_equilibria as nash_equilibria,
+    pure_equilibria as pure_equilibria,
+    zero_sum_equilibrium as zero_sum_equilibrium,
 )
 from .play import (
     check_rounds as check_rounds,
     play as play,
     seated_learners as seated_learners,
     start_policies as start_policies,
+)
+from .profile import (
+    CorrelatedProfile as CorrelatedProfile,
+    Deviation as Deviation,
 )
 from .trajectory import (
     Summary as Summary,

@@ -20,7 +20,7 @@ from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int, Key
 
-from regrax.games._game import unfolded
+from regrax.games.game import unfolded
 from regrax.games.trajectory import game_losses
 from regrax.learners import Learner, State, Sum, keys_of_round, play_round
 from regrax.sharding import over_rows

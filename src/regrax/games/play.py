@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
-from regrax.games._game import Game
+from regrax.games.game import Game
 from regrax.games.trajectory import (
     Summary,
     Tables,

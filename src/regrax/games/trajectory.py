@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from regrax import _checks as checks, regret
 from regrax._tables import sketch, to_csv, to_html, to_latex, to_pandas
-from regrax.games._game import Game, unfolded
+from regrax.games.game import Game, unfolded
 
 Tables = tuple[Any, ...]
 """For every player a table of losses: own action by joint action of the others."""

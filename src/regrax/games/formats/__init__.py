@@ -1,17 +1,17 @@
-"""Games as bytes, a module per format, and the two functions that read them from disk and write them to it."""
+"""Game files: a module per format, and `load` and `save`, which choose the format by the suffix."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from regrax._files import read_limited, write_output
-from regrax.games._game import Game
-from regrax.games.formats._arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
-from regrax.games.formats._nfg import game_from_nfg, game_to_nfg
+from regrax.games.formats.arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
+from regrax.games.formats.nfg import game_from_nfg, game_to_nfg
+from regrax.games.game import Game
 
 
 class Format(NamedTuple):
-    """How a kind of file is read and written."""
+    """The reader and the writer of a file format."""
 
     read: Callable[[bytes], Game]
     write: Callable[[Game], bytes]
@@ -26,7 +26,7 @@ FORMATS = {
 
 
 def load(path: str | Path) -> Game:
-    """The game in a file: Gambit's `.nfg`, `.json` or `.npz`, as the ending of its name says.
+    """Read a game from a `.nfg` (Gambit), `.json` or `.npz` file.
 
     >>> import tempfile
     >>> from regrax.games import chicken
@@ -35,15 +35,18 @@ def load(path: str | Path) -> Game:
     >>> load(file)
     chicken
     """
-    return _format_of(Path(path)).read(read_limited(Path(path), MAX_GAME_BYTES))
+    path = Path(path)
+    return _format_of(path).read(read_limited(path, MAX_GAME_BYTES))
 
 
 def save(game: Game, path: str | Path) -> None:
-    """Write a game to a file, whole or not at all; see `load`."""
-    write_output(Path(path), _format_of(Path(path)).write(game))
+    """Write a game to a `.nfg`, `.json` or `.npz` file; an interrupted write leaves no partial file."""
+    path = Path(path)
+    write_output(path, _format_of(path).write(game))
 
 
 def _format_of(path: Path) -> Format:
-    if path.suffix.lower() not in FORMATS:
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
         raise ValueError(f"a game file must end in {', '.join(FORMATS)}, got {path}")
-    return FORMATS[path.suffix.lower()]
+    return FORMATS[suffix]

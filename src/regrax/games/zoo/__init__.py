@@ -1,11 +1,11 @@
-"""A zoo of named games and families, a file per kind. Each function is a name in specs, `_` written as `-`."""
+"""Named games and families of games. In a spec, a function's name is written with `-` for `_`."""
 
-from ._bargaining import (
+from .bargaining import (
     centipede as centipede,
     travellers_dilemma as travellers_dilemma,
     ultimatum as ultimatum,
 )
-from ._classics import (
+from .classics import (
     battle_of_the_sexes as battle_of_the_sexes,
     chicken as chicken,
     coordination as coordination,
@@ -15,7 +15,7 @@ from ._classics import (
     prisoners_dilemma as prisoners_dilemma,
     stag_hunt as stag_hunt,
 )
-from ._markets import (
+from .markets import (
     all_pay_auction as all_pay_auction,
     bertrand as bertrand,
     cournot as cournot,
@@ -25,7 +25,7 @@ from ._markets import (
     tullock as tullock,
     war_of_attrition as war_of_attrition,
 )
-from ._n_player import (
+from .n_player import (
     beauty_contest as beauty_contest,
     braess as braess,
     congestion as congestion,
@@ -35,10 +35,10 @@ from ._n_player import (
     public_goods as public_goods,
     volunteers_dilemma as volunteers_dilemma,
 )
-from ._poker import (
+from .poker import (
     kuhn_poker as kuhn_poker,
 )
-from ._random_games import (
+from .random_games import (
     random as random,
     random_coordination as random_coordination,
     random_covariant as random_covariant,
@@ -46,7 +46,7 @@ from ._random_games import (
     random_symmetric as random_symmetric,
     random_zero_sum as random_zero_sum,
 )
-from ._zero_sum import (
+from .zero_sum_games import (
     asymmetric_pennies as asymmetric_pennies,
     colonel_blotto as colonel_blotto,
     hide_and_seek as hide_and_seek,

@@ -1,10 +1,10 @@
-"""Games as JSON, for people, and as `.npz`, for large tensors.
+"""Games as JSON, which people can write, and as `.npz`, for large tensors.
 
     {"name": "pennies", "players": ["even", "odd"], "actions": [["h", "t"], ["h", "t"]],
      "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]]}
 
-Only `payoffs`, of shape (N, d_1, ..., d_N), is required. In JSON a payoff that no double equals is an integer or the
-text of a fraction, `"1/3"`; an archive holds doubles.
+Only `payoffs`, of shape (N, d_1, ..., d_N), is required. In JSON, a payoff that no double equals is an integer or the
+text of a fraction, `"1/3"`; an archive stores doubles.
 """
 
 import io
@@ -19,17 +19,16 @@ from typing import Any
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games._game import MAX_PAYOFFS, Game, exact_payoffs
+from regrax.games.game import MAX_PAYOFFS, Game, exact_payoffs
 
 LABELS = ("name", "players", "actions", "comment")
 MAX_LABEL_BYTES = 2**24
-HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 ARCHIVE_ERRORS = (
     ValueError,
     KeyError,
     OSError,
     EOFError,
-    RuntimeError,  # encrypted, unknown compression, brackets too deep
+    RuntimeError,  # encryption, unknown compression, brackets nested too deeply
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -41,17 +40,21 @@ def game_from_json(data: bytes) -> Game:
     >>> game_from_json(b'{"payoffs": [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]}')
     game(2, 2)
     """
+    payoffs = None
     try:
-        table = json.loads(data)
-        payoffs = _read_fractions(table.get("payoffs")) if isinstance(table, dict) else None
+        fields = json.loads(data)
+        if isinstance(fields, dict):
+            payoffs = _read_fractions(fields.pop("payoffs", None))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"a JSON game must be valid JSON, but: {error}") from None
+        raise ValueError(f"a JSON game must be valid JSON: {error}") from None
     if payoffs is None:
         raise ValueError('a JSON game must be an object with "payoffs"')
-    if unknown := sorted(set(table) - {"payoffs", *LABELS}):
-        known = ", ".join(["payoffs", *LABELS])
-        raise ValueError(f"a JSON game has the fields {known}, got {', '.join(unknown)}")
-    return Game(**{**table, "payoffs": payoffs})
+    unknown = sorted(set(fields) - set(LABELS))
+    if unknown:
+        raise ValueError(
+            f"a JSON game has the fields payoffs, {', '.join(LABELS)}, got {', '.join(unknown)}"
+        )
+    return Game(payoffs, **fields)
 
 
 def game_to_json(game: Game) -> bytes:
@@ -64,60 +67,62 @@ def game_to_json(game: Game) -> bytes:
     checks.instance("game", game, Game, "a game")
     payoffs = np.asarray(game.payoffs)
     if game.exact is not None:
-        payoffs = np.vectorize(_written, otypes="O")(exact_payoffs(game))
+        payoffs = np.vectorize(_json_number, otypes="O")(exact_payoffs(game))
     return json.dumps({**_labels(game), "payoffs": payoffs.tolist()}).encode()
 
 
-def _written(value: Fraction) -> float | int | str:
+def _json_number(value: Fraction) -> float | int | str:
     if value == float(value):
         return float(value)
-    return int(value) if value.denominator == 1 else str(value)
+    if value.denominator == 1:
+        return int(value)
+    return str(value)
 
 
 def _read_fractions(value: Any) -> Any:
-    """Nested lists with texts like `"1/3"` as fractions."""
+    """Convert text like `"1/3"` in nested lists to fractions."""
     if isinstance(value, list):
-        return [_read_fractions(one) for one in value]
+        return [_read_fractions(entry) for entry in value]
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,4000}/\d{0,4000}[1-9]\d{0,4000}", value):
         return Fraction(value)
     return value
 
 
 def game_from_npz(data: bytes) -> Game:
-    """Read a game from a NumPy archive with an array `payoffs`; nothing pickled is ever loaded."""
+    """Read a game from a NumPy archive with an array `payoffs`; pickled data is never loaded."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             payoffs = _array(archive, "payoffs", 8 * MAX_PAYOFFS)
-            has_labels = "labels.npy" in archive.namelist()
-            labels = str(_array(archive, "labels", MAX_LABEL_BYTES)) if has_labels else "{}"
-        named = json.loads(labels)
-        if not isinstance(named, dict):
+            labels = {}
+            if "labels.npy" in archive.namelist():
+                labels = json.loads(str(_array(archive, "labels", MAX_LABEL_BYTES)))
+        if not isinstance(labels, dict):
             raise ValueError("labels must be the text of a JSON object")
     except ARCHIVE_ERRORS as error:
         raise ValueError(
-            f"an .npz game must be a NumPy archive with an array payoffs and no pickles, but: {str(error)[:200]}"
+            f"an .npz game must be a NumPy archive with an array payoffs and no pickles: {str(error)[:200]}"
         ) from None
-    return Game(payoffs, **{field: named[field] for field in LABELS if field in named})
+    return Game(payoffs, **{field: labels[field] for field in LABELS if field in labels})
 
 
-def _array(archive: zipfile.ZipFile, name: str, most: int) -> np.ndarray:
-    """A member of an archive, its size checked by its header before anything is made of it."""
+def _array(archive: zipfile.ZipFile, name: str, max_bytes: int) -> np.ndarray:
+    """Read an array of an archive after checking the size in its header."""
     with archive.open(f"{name}.npy") as member:
         version = np.lib.format.read_magic(member)
-        if version not in HEADERS:
-            raise ValueError(f"{name} is written in an unknown version, {version}")
-        shape, by_column, kind = HEADERS[version](member)
-        size = math.prod(shape) * kind.itemsize
-        if kind.hasobject or size > most:
+        if version != (1, 0):  # the others are for long lists of fields
+            raise ValueError(f"{name} must have format version (1, 0), got {version}")
+        shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
+        size = math.prod(shape) * dtype.itemsize
+        if dtype.hasobject or size > max_bytes:
             raise ValueError(
-                f"{name} has {size:,} bytes of {kind}, but may have {most:,} of numbers"
+                f"{name} must be numbers of at most {max_bytes:,} bytes, got {size:,} of {dtype}"
             )
-        array = np.frombuffer(member.read(size), kind, math.prod(shape))
-    return array.reshape(shape, order="F" if by_column else "C")
+        array = np.frombuffer(member.read(size), dtype, math.prod(shape))
+    return array.reshape(shape, order="F" if fortran_order else "C")
 
 
 def game_to_npz(game: Game) -> bytes:
-    """Write a game as a NumPy archive with `payoffs` and its labels as JSON text.
+    """Write a game as a NumPy archive with its payoffs, and its labels as JSON text.
 
     >>> from regrax.games import chicken
     >>> game_from_npz(game_to_npz(chicken()))

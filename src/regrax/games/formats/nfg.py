@@ -1,0 +1,250 @@
+"""Gambit's `.nfg` files in both forms. The first player's action changes fastest; payoffs are exact rationals.
+
+    NFG 1 R "title" { "player" ... } SHAPE "comment" PAYOFFS
+    SHAPE   = { 2 3 ... }  or  { { "action" ... } ... }
+    PAYOFFS = number ...                                    payoff form: every player's payoff at every joint action
+            | { { "outcome" number, ... } ... } index ...   outcome form: an outcome (0: none) at every joint action
+
+A number is an integer, a decimal (with or without an exponent) or a ratio of integers. In text, `\"` is a quote and
+`\\` a backslash. The comment is optional; the names of outcomes are ignored.
+
+Reference: Gambit documentation, Game representation formats, www.gambit-project.org.
+"""
+
+import re
+from fractions import Fraction
+from math import prod
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from regrax import _checks as checks
+from regrax.games.game import MAX_PLAYERS, Game, exact_payoffs
+
+MAX_PAYOFFS = 2_000_000
+"""Payoffs that a file may contain; larger games belong in `.npz`."""
+MAX_NUMBER_CHARACTERS = 1000
+MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
+
+_TOKEN = re.compile(
+    r"""[\s]*+(?:
+        (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")
+      | (?P<mark>[{},])
+      | (?P<word>[^\s{},"]++)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_NUMBER = re.compile(
+    r"[-+]?\d+/(?P<bottom>\d+)|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?",
+    re.ASCII,
+)
+
+
+def game_from_nfg(data: bytes) -> Game:
+    """Read a game from a Gambit `.nfg` file of either form.
+
+    >>> game = game_from_nfg(b'NFG 1 R "coins" { "even" "odd" } { 2 2 } "" 1 -1 -1/3 1 -1 1 1 -1')
+    >>> game, game.players, game.payoffs[0].tolist()
+    (coins, ('even', 'odd'), [[1.0, -1.0], [-0.3333, 1.0]])
+    """
+    checks.instance("data", data, bytes, "the bytes of an .nfg file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = _place(data[: error.start].decode("utf-8-sig", "replace"))
+        raise ValueError(f"an .nfg file must be UTF-8 text, but {place} is not") from None
+    return _Parser(text).game()
+
+
+def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> bytes:
+    """Write a game as a Gambit `.nfg` file; reading it back gives the same game, fractions included.
+
+    >>> from regrax.games import matching_pennies
+    >>> print(game_to_nfg(matching_pennies()).decode())
+    NFG 1 R "matching-pennies" { "player 1" "player 2" }
+    { { "heads" "tails" }
+      { "heads" "tails" } }
+    ""
+    1 -1
+    -1 1
+    -1 1
+    1 -1
+    """
+    checks.instance("game", game, Game, "a game")
+    payoffs = np.asarray(game.payoffs, float)
+    if game.exact is not None:
+        payoffs = exact_payoffs(game)
+    texts = np.vectorize(_number_text, otypes="O")(payoffs)
+    rows = list(zip(*(own.ravel("F") for own in texts), strict=True))
+    if form == "payoff":
+        body = "\n".join(" ".join(row) for row in rows)
+    elif form == "outcome":
+        outcomes = {row: index for index, row in enumerate(dict.fromkeys(rows), 1)}
+        table = [f'  {{ "outcome {i}" {", ".join(row)} }}\n' for row, i in outcomes.items()]
+        body = f"{{\n{''.join(table)}}}\n{' '.join(str(outcomes[row]) for row in rows)}"
+    else:
+        raise ValueError(f'form must be "payoff" or "outcome", got {form!r}')
+    shape = "\n  ".join(_quoted_list(labels) for labels in game.actions)
+    head = f"NFG 1 R {_quoted(game.name)} {_quoted_list(game.players)}"
+    return f"{head}\n{{ {shape} }}\n{_quoted(game.comment)}\n{body}\n".encode()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _quoted_list(texts: tuple[str, ...]) -> str:
+    return f"{{ {' '.join(map(_quoted, texts))} }}"
+
+
+def _number_text(payoff: float | Fraction) -> str:
+    """Format a fraction, or the shortest decimal without an exponent that reads back as the same double."""
+    if isinstance(payoff, Fraction):
+        return str(payoff)
+    if float(payoff).is_integer():
+        return str(int(payoff))
+    return np.format_float_positional(payoff)
+
+
+def _place(before: str) -> str:
+    """Return the line and column that follow a text."""
+    line = before.count("\n") + 1
+    column = len(before) - before.rfind("\n")
+    return f"line {line}, column {column}"
+
+
+class _Parser:
+    """A recursive-descent parser; every error names the line and column."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.end = 0  # of the token that was peeked at
+
+    def game(self) -> Game:
+        self.take("word", "NFG", "NFG")
+        self.take("word", "1", "1")
+        self.take("word", "R or D", "R|D")
+        title = self.quoted("the title in quotes")
+        players = self.quoted_list("the name of a player in quotes or '}'")
+        count = len(players)
+        if not 1 <= count <= MAX_PLAYERS:
+            self.fail(f"between 1 and {MAX_PLAYERS} players", f"{count}")
+        self.mark("{")
+        actions = None
+        if self.peek("mark") == "{":
+            expected = "the name of an action in quotes or '}'"
+            actions = [self.quoted_list(expected) for _ in players]
+            sizes = [len(labels) for labels in actions]
+        else:
+            sizes = [self.integer("a number of actions") for _ in players]
+        profiles = prod(sizes)
+        if profiles < 1:
+            self.fail("at least 1 action for every player", "0")
+        if count * profiles > MAX_PAYOFFS:
+            self.fail(f"a game of at most {MAX_PAYOFFS:,} payoffs", f"{count * profiles:,}")
+        self.mark("}")
+        comment = self.quoted("a comment") if self.peek("text") else ""
+        if self.peek("mark") == "{":
+            payoffs = self.outcomes(count, profiles)
+        else:
+            self.check_length(count * profiles, "payoffs")
+            payoffs = [self.number() for _ in range(count * profiles)]
+        if self.peek() is not None:
+            self.fail("the end of the file")
+        # rows are joint actions with the first player's action fastest
+        table = np.array(payoffs, object).reshape(*reversed(sizes), count).transpose()
+        return Game(table, name=title, players=players, actions=actions, comment=comment)
+
+    def outcomes(self, players: int, profiles: int) -> list[Any]:
+        self.mark("{")
+        outcomes = [[0] * players]
+        while self.peek("mark") == "{":
+            self.mark("{")
+            self.quoted("the name of an outcome in quotes")
+            outcome = []
+            for _ in range(players):
+                if self.peek("mark") == ",":
+                    self.mark(",")
+                outcome.append(self.number())
+            outcomes.append(outcome)
+            self.mark("}")
+        self.mark("}")
+        self.check_length(profiles, "outcomes")
+        payoffs: list[Any] = []
+        for _ in range(profiles):
+            start = self.position
+            index = self.integer("the number of an outcome")
+            if index >= len(outcomes):
+                self.position = start
+                self.fail(f"the number of one of {len(outcomes) - 1} outcomes")
+            payoffs += outcomes[index]
+        return payoffs
+
+    def check_length(self, needed: int, what: str) -> None:
+        """Fail before reading anything if the rest of the text is too short for what the shape promises."""
+        if needed > (len(self.text) - self.position + 1) // 2:
+            self.fail(f"{needed:,} {what}", "a text too short for them")
+
+    def quoted_list(self, expected: str) -> list[str]:
+        self.mark("{")
+        texts = []
+        while self.peek("mark") != "}":
+            texts.append(self.quoted(expected))
+        self.mark("}")
+        return texts
+
+    def mark(self, mark: str) -> None:
+        self.take("mark", f"'{mark}'", re.escape(mark))
+
+    def quoted(self, expected: str) -> str:
+        return re.sub(r'\\(["\\])', r"\1", self.take("text", expected)[1:-1])
+
+    def integer(self, expected: str) -> int:
+        return int(self.take("word", expected, "[0-9]{1,9}"))
+
+    def number(self) -> int | Fraction:
+        token = self.peek("word") or ""
+        if len(token) > MAX_NUMBER_CHARACTERS:
+            self.fail("a number")
+        match = _NUMBER.fullmatch(token)
+        if not match or abs(int(match["exponent"] or 0)) > MAX_EXPONENT:
+            self.fail("a number")
+        if match["bottom"] and int(match["bottom"]) == 0:
+            self.fail("a number")
+        value = Fraction(token)
+        try:
+            float(value)
+        except OverflowError:
+            self.fail("a number that a double can hold")
+        self.position = self.end
+        if value.denominator == 1:
+            return int(value)
+        return value
+
+    def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
+        """Read a token of this kind that matches the pattern, or fail."""
+        token = self.peek(kind)
+        if token is None or not re.fullmatch(pattern, token):
+            self.fail(expected)
+        self.position = self.end
+        return token
+
+    def peek(self, kind: str | None = None) -> str | None:
+        """Return the next token if it is of this kind."""
+        match = _TOKEN.match(self.text, self.position)
+        if match:
+            self.end = match.end()
+            return match[kind or match.lastgroup or ""]
+        if self.text[self.position :].strip():
+            self.fail("a text that ends in a quote")
+        return None
+
+    def fail(self, expected: str, got: str | None = None) -> NoReturn:
+        rest = self.text[self.position :].lstrip()
+        start = len(self.text) - len(rest)
+        if got is None:
+            shown = rest[:20].split("\n")[0]
+            got = repr(shown) if shown else "the end"
+        raise ValueError(f"expected {expected} at {_place(self.text[:start])}, got {got}")

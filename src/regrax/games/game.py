@@ -1,0 +1,308 @@
+r"""Normal-form games of $N$ players: an immutable payoff tensor $u[n, a_1, \dots, a_N]$ with labels."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property, reduce
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from regrax import _checks as checks
+from regrax._checks import pytree
+from regrax._tables import latex, to_csv, to_html, to_pandas
+
+MAX_PLAYERS = 26
+"""`einsum` has a letter for each."""
+MAX_PAYOFFS = 50_000_000
+"""Payoffs that a spec or a file may request: 400 megabytes."""
+
+
+class Known(NamedTuple):
+    """An equilibrium known from theory: the joint actions it plays and their probabilities."""
+
+    concept: Literal["nash", "ce", "cce"]
+    about: str
+    weights: tuple[tuple[tuple[int, ...], float], ...]
+
+    def joint(self, sizes: Sequence[int]) -> Float[np.ndarray, "*d"]:
+        """Return the equilibrium as a distribution over the joint actions of a game with these sizes.
+
+        >>> pure("both defect", 1, 1).joint((2, 2)).tolist()
+        [[0.0, 0.0], [0.0, 1.0]]
+        """
+        joint = np.zeros(tuple(sizes))
+        for actions, weight in self.weights:
+            joint[actions] += weight
+        return joint
+
+
+def pure(about: str, *actions: int) -> Known:
+    """Build a Nash equilibrium in pure strategies.
+
+    >>> pure("both defect", 1, 1).weights
+    (((1, 1), 1.0),)
+    """
+    return Known("nash", about, ((actions, 1.0),))
+
+
+def mixed(about: str, *strategies: Any) -> Known:
+    """Build a Nash equilibrium from the mixed strategy of each player.
+
+    >>> mixed("a coin", [0.5, 0.5], [0, 1]).weights
+    (((0, 1), 0.5), ((1, 1), 0.5))
+    """
+    joint = np.asarray(reduce(np.multiply.outer, strategies), float)
+    played = map(tuple, np.argwhere(joint > 0).tolist())
+    return Known("nash", about, tuple((actions, float(joint[actions])) for actions in played))
+
+
+def correlated(
+    about: str, weights: Mapping[tuple[int, ...], float], concept: Literal["ce", "cce"] = "ce"
+) -> Known:
+    """Build a (coarse) correlated equilibrium from the probabilities of its joint actions.
+
+    >>> correlated("traffic light", {(0, 1): 0.5, (1, 0): 0.5}).concept
+    'ce'
+    """
+    return Known(concept, about, tuple(weights.items()))
+
+
+@pytree("payoffs")
+class Game:
+    r"""A finite game: player $n$ receives $u[n, a_1, \dots, a_N]$ when the players choose $a_1, \dots, a_N$.
+
+    Payoffs passed as lists or NumPy arrays are stored in double precision and cannot be changed. A fraction that no
+    double equals is rounded for computation and stored in `exact`. As a pytree, a game consists of its payoffs alone:
+    games of the same shape share a compiled program whatever their names are, and the result of a transformation has
+    default labels.
+
+    Args:
+        payoffs: a tensor of shape `(N, d_1, ..., d_N)`, one table per player.
+        name: the printed name; by default the sizes, as in `game(2, 2)`.
+        players: a label per player; by default `player 1`, `player 2`, ...
+        actions: for each player a label per action; by default `1`, `2`, ...
+        comment: text that is written to files with the game.
+        equilibria: equilibria known from theory, shown next to computed ones.
+
+    >>> game = Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], name="pennies")
+    >>> game, game.sizes
+    (pennies, (2, 2))
+    """
+
+    payoffs: Float[Any, "N *d"]
+    comment: str = ""
+    equilibria: tuple[Known, ...] = ()
+    exact: tuple[Fraction, ...] | None = None
+    """The payoffs as fractions, flattened, if a double cannot represent one of them."""
+
+    def __init__(
+        self,
+        payoffs: Any,
+        *,
+        name: str = "",
+        players: Any = None,
+        actions: Any = None,
+        comment: str = "",
+        equilibria: Sequence[Known] = (),
+    ) -> None:
+        exact = None
+        if not checks.is_jax(payoffs):
+            doubles = _doubles(payoffs)
+            exact = _exact(payoffs, doubles)
+            payoffs = doubles
+        count = payoffs.shape[0] if payoffs.ndim else 0
+        fits = payoffs.ndim == count + 1 and min(payoffs.shape) >= 1
+        checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor per player", fits)
+        checks.finite("payoffs", payoffs)
+        _check_texts("name", [name])
+        _check_texts("comment", [comment])
+        fields = {"payoffs": payoffs, "exact": exact, "comment": comment}
+        fields["equilibria"] = tuple(equilibria)
+        if name:
+            fields["name"] = name
+        if players:
+            _check_texts("players", players, count)
+            fields["players"] = tuple(players)
+        if actions:
+            _check_list("actions", actions, count)
+            for n, labels in enumerate(actions):
+                _check_texts(f"actions of player {n + 1}", labels, payoffs.shape[n + 1])
+            fields["actions"] = tuple(map(tuple, actions))
+        self.__dict__.update(fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a game is immutable: {name} cannot be set")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of actions of each player."""
+        return tuple(self.payoffs.shape[1:])
+
+    @cached_property
+    def name(self) -> str:
+        """The name, by default the sizes."""
+        return f"game({', '.join(map(str, self.sizes))})"
+
+    @cached_property
+    def players(self) -> tuple[str, ...]:
+        """A label per player."""
+        return tuple(f"player {n + 1}" for n in range(len(self.sizes)))
+
+    @cached_property
+    def actions(self) -> tuple[tuple[str, ...], ...]:
+        """For each player a label per action."""
+        return tuple(tuple(str(a + 1) for a in range(size)) for size in self.sizes)
+
+    @cached_property
+    def loss_tables(self) -> tuple[Float[Any, "d others"], ...]:
+        """The losses of each player: its own action by the joint action of the others."""
+        return tuple(-self.own(n) for n in range(len(self.sizes)))
+
+    def own(self, player: int) -> Float[Any, "d others"]:
+        """Return a player's payoffs as a matrix: its own action by the joint action of the others."""
+        return unfolded(checks.as_floats(self.payoffs)[player], player)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a table with a row per joint action: each player's action, and each player's payoff.
+
+        >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).columns()["pays player 1"]
+        [1.0, 0.0, 0.0, 1.0]
+        """
+        profiles = itertools.product(*self.actions)
+        table = {
+            player: list(labels)
+            for player, labels in zip(self.players, zip(*profiles, strict=True), strict=True)
+        }
+        for player, payoffs in zip(self.players, np.asarray(self.payoffs, float), strict=True):
+            table[f"pays {player}"] = payoffs.ravel().tolist()
+        return table
+
+    to_pandas = to_pandas
+    to_csv = to_csv
+    _repr_html_ = to_html
+
+    def to_latex(self, digits: int = 4) -> str:
+        """Return the payoffs as a LaTeX tabular: a bimatrix for two players, else a row per joint action."""
+        if len(self.sizes) != 2:
+            return latex(self.columns(), digits)
+        table = {"": list(self.actions[0])}
+        for b, label in enumerate(self.actions[1]):
+            pairs = np.asarray(self.payoffs, float)[:, :, b].T
+            table[label] = [f"{row:.{digits}g}, {column:.{digits}g}" for row, column in pairs]
+        return latex(table, digits)
+
+    def save(self, path: str | Path) -> None:
+        """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""
+        from regrax.games.formats import save
+
+        save(self, path)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def unfolded(tensor: Any, player: int) -> Any:
+    """Reshape a tensor over joint actions to a matrix: the player's action by the joint action of the others."""
+    others = [n for n in range(tensor.ndim) if n != player]
+    return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
+
+
+def exact_payoffs(game: Game) -> np.ndarray:
+    """Return the payoffs as fractions; each rounds to the payoff that the game computes with."""
+    payoffs = np.asarray(game.payoffs, float)
+    values = [Fraction(double) for double in payoffs.ravel().tolist()]
+    if game.exact is not None:
+        values = [
+            fraction if float(fraction) == double else double
+            for fraction, double in zip(game.exact, values, strict=True)
+        ]
+    return np.array(values, object).reshape(payoffs.shape)
+
+
+def _doubles(payoffs: Any) -> Float[np.ndarray, "*any"]:
+    try:
+        array = np.asarray(payoffs)
+        if array.dtype.kind not in "biufO":  # complex numbers, dates and text are not payoffs
+            raise ValueError(f"got values of type {array.dtype}")
+        array = np.array(array, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"payoffs must be a rectangular table of numbers: {error}") from None
+    array.setflags(write=False)
+    return array
+
+
+def _exact(payoffs: Any, doubles: Float[np.ndarray, "*any"]) -> tuple[Fraction, ...] | None:
+    """Return the payoffs as fractions if a double cannot represent one of them."""
+    is_array = isinstance(payoffs, np.ndarray) and payoffs.dtype != object
+    if is_array or not np.isfinite(doubles).all():
+        return None
+    values = np.array(payoffs, object).ravel().tolist()
+    if values == doubles.ravel().tolist():
+        return None
+    return tuple(
+        Fraction(value if isinstance(value, Fraction | int) else float(value)) for value in values
+    )
+
+
+def _check_list(what: str, value: Any, count: int) -> None:
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"{what} must be a list, got {value!r}")
+    if len(value) != count:
+        raise ValueError(f"{what} must have {count} entries, got {len(value)}")
+
+
+def _check_texts(what: str, labels: Any, count: int = 1) -> None:
+    _check_list(what, labels, count)
+    for label in labels:
+        if not isinstance(label, str):
+            raise ValueError(f"{what} must be text, got {label!r}")
+    label, times = Counter(labels).most_common(1)[0]
+    if times > 1:
+        raise ValueError(f"{what} must have different names, got {label!r} {times} times")
+
+
+def zero_sum(row: Any, **labels: Any) -> Game:
+    r"""Build a two-player zero-sum game, $u_2 = -u_1$, from the first player's payoff matrix.
+
+    >>> zero_sum([[1, -1], [-1, 1]]).payoffs[1].tolist()
+    [[-1.0, 1.0], [1.0, -1.0]]
+    """
+    row = _matrix("row", row)
+    return Game(np.stack([row, -row]), **labels)
+
+
+def bimatrix(row: Any, column: Any, **labels: Any) -> Game:
+    """Build a two-player game from a payoff matrix per player, both indexed by (row action, column action).
+
+    >>> bimatrix([[3, 0], [5, 1]], [[3, 5], [0, 1]]).sizes
+    (2, 2)
+    """
+    row = _matrix("row", row)
+    column = _matrix("column", column)
+    checks.shape("column", column, f"{row.shape}, the shape of row", row.shape == column.shape)
+    return Game(np.stack([row, column]), **labels)
+
+
+def symmetric(row: Any, **labels: Any) -> Game:
+    r"""Build a symmetric two-player game, $u_2 = u_1^\top$; `row` is indexed by (own action, other's action).
+
+    >>> symmetric([[3, 0], [5, 1]]).payoffs[1].tolist()
+    [[3.0, 5.0], [0.0, 1.0]]
+    """
+    row = _matrix("row", row)
+    checks.shape("row", row, "(d, d)", row.shape[0] == row.shape[1])
+    return Game(np.stack([row, row.T]), **labels)
+
+
+def _matrix(name: str, value: Any) -> Any:
+    """Check a payoff matrix; one that holds fractions stays an array of objects, so that `Game` can store them."""
+    doubles = _doubles(value)
+    checks.shape(name, doubles, "(rows, columns)", doubles.ndim == 2)
+    matrix = np.array(value)
+    if matrix.dtype == object:
+        return matrix
+    return doubles

@@ -1,0 +1,233 @@
+r"""Equilibrium gaps: the most that a player could gain by deviating from the empirical distribution of play.
+
+For a distribution $\mu$ over joint actions and player $n$, let
+$G_n[i, j] = \sum_{a_{-n}} \mu(i, a_{-n}) (u_n(j, a_{-n}) - u_n(i, a_{-n}))$ be the gain from playing $j$ in place of
+$i$. Then
+
+    CCE gap    max_j sum_i G[i, j]     one fixed action               (external regret / T)
+    CE gap     max_ij G[i, j]          one action in place of another (internal regret / T), "pairwise"
+    swap gap   sum_i max_j G[i, j]     a whole map of actions         (swap regret / T)
+    Nash gap   max_j u_n(j, m_-n) - u_n(m), against the product m of the marginals of mu
+
+Every gap is the maximum over players unless `reduce` is `"sum"` or `"none"` (one number per player). No gap is clipped:
+a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, the sum of the positive parts of the CCE gaps, and
+`ce_dist`, the sum of the swap gaps. If the Nash gap is zero, the product of the marginals is a Nash equilibrium; $\mu$
+itself is one only if it equals that product.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from regrax import _checks as checks
+from regrax.games.game import Game, unfolded
+from regrax.games.trajectory import Trajectory, outer
+from regrax.regret import (
+    ends_of,
+    external_of,
+    gains_of,
+    internal_of,
+    running_external_regret,
+    running_internal_regret,
+    running_swap_regret,
+    swap_of,
+)
+from regrax.specs import as_game
+
+Reduce = Literal["max", "sum", "none"]
+Gaps = Float[Any, "*N"] | np.floating
+NAMES = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
+FROM_GAINS = {"cce_gap": external_of, "ce_gap": internal_of, "swap_gap": swap_of}
+MAX_NUMBERS = 1 << 22
+"""Numbers of product distributions held in memory at once."""
+
+
+def nash_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
+    r"""Compute $\max_j u_n(j, m_{-n}) - u_n(m)$, with $m$ the product of the marginals of $\mu$.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> float(nash_gap(np.array([[0.5, 0.0], [0.0, 0.5]]), matching_pennies()))
+    0.0
+    """
+    return _gap("nash_gap", joint, game, reduce)
+
+
+def cce_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
+    r"""Compute $\max_j \sum_i G_n[i, j]$, the gain from the best fixed action.
+
+    >>> import numpy as np
+    >>> from regrax.games import weighted_rps
+    >>> float(cce_gap(np.full((3, 3), 1 / 9), weighted_rps()))
+    0.1111
+    """
+    return _gap("cce_gap", joint, game, reduce)
+
+
+def ce_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
+    r"""Compute $\max_{ij} G_n[i, j]$, the gain from the best replacement of one action by another.
+
+    >>> import numpy as np
+    >>> from regrax.games import chicken
+    >>> float(ce_gap(np.array([[0.0, 0.5], [0.5, 0.0]]), chicken()))
+    0.0
+    """
+    return _gap("ce_gap", joint, game, reduce)
+
+
+def swap_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
+    r"""Compute $\sum_i \max_j G_n[i, j]$, the gain from the best map of actions to actions.
+
+    >>> import numpy as np
+    >>> from regrax.games import weighted_rps
+    >>> float(swap_gap(np.full((3, 3), 1 / 9), weighted_rps()))
+    0.1111
+    """
+    return _gap("swap_gap", joint, game, reduce)
+
+
+def cce_dist(joint: Any, game: Game | str) -> Gaps:
+    r"""Compute $\sum_n \max(0, \mathrm{CCE\ gap}_n)$, which is OpenSpiel's `cce_dist`.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> float(cce_dist(np.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies()))
+    2.0
+    """
+    return cce_gap(joint, game, "none").clip(0).sum()
+
+
+def ce_dist(joint: Any, game: Game | str) -> Gaps:
+    r"""Compute $\sum_n \mathrm{swap\ gap}_n$, which is OpenSpiel's `ce_dist`.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> float(ce_dist(np.full((2, 2), 0.25), matching_pennies()))
+    0.0
+    """
+    return swap_gap(joint, game, "sum")
+
+
+def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> dict[str, Any]:
+    """Compute several gaps at once, each the maximum over players.
+
+    Args:
+        joint: a distribution over joint actions.
+        game: the game, or its spec.
+        names: the gaps to compute, by default all four.
+
+    >>> import numpy as np
+    >>> from regrax.games import weighted_rps
+    >>> {name: float(gap) for name, gap in joint_gaps(np.full((3, 3), 1 / 9), weighted_rps()).items()}
+    {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
+    """
+    per_player = _gaps_per_player(joint, game, names)
+    return {name: _largest(gaps) for name, gaps in per_player.items()}
+
+
+def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
+    r"""Compute $G_n[i, j]$, what `player` gains by playing $j$ whenever it would have played $i$.
+
+    >>> import numpy as np
+    >>> from regrax.games import matching_pennies
+    >>> deviation_gains(np.array([[1.0, 0.0], [0.0, 0.0]]), matching_pennies(), 1).tolist()
+    [[0.0, 2.0], [0.0, 0.0]]
+    """
+    game = as_game(game)
+    return _gains(_checked(joint, game), game, player)
+
+
+def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
+    """Compute all four gaps (max over players) of the first `t` rounds, for every `t` or for each one in `rounds`.
+
+    CCE, CE and swap gaps are running regrets divided by `t`, and the Nash gap follows the running marginals, so that no
+    joint distribution is built for any round.
+
+    >>> from regrax.games import play, weighted_rps
+    >>> from regrax.learners import Uniform
+    >>> gaps = running_gaps(play(weighted_rps(), Uniform(), 3), weighted_rps())
+    >>> gaps["cce_gap"].tolist()
+    [0.1111, 0.1111, 0.1111]
+    """
+    checks.instance("trajectory", trajectory, Trajectory, "the result of play")
+    game = as_game(game)
+    played = [checks.as_floats(policies) for policies in trajectory.played]
+    ends = ends_of(rounds, trajectory.rounds)
+    counts = ends.astype(played[0].dtype)
+    means = [policies.cumsum(0)[ends - 1] / counts[:, None] for policies in played]
+
+    def averaged(running_regret: Callable[..., Any]) -> Any:
+        pairs = zip(played, trajectory.losses, strict=True)
+        regrets = [running_regret(policies, losses, ends) for policies, losses in pairs]
+        return _largest(regrets) / counts
+
+    size = max(MAX_NUMBERS // game.payoffs[0].size, 1)
+    nash_gaps = []
+    for first in range(0, len(ends), size):
+        some = [mean[first : first + size].T for mean in means]
+        nash_gaps.append(_largest(_nash_gaps(some, game)))
+    return {
+        "nash_gap": played[0].__array_namespace__().concatenate(nash_gaps),
+        "cce_gap": averaged(running_external_regret),
+        "ce_gap": averaged(running_internal_regret),
+        "swap_gap": averaged(running_swap_regret),
+    }
+
+
+def _gap(name: str, joint: Any, game: Game | str, reduce: Reduce) -> Gaps:
+    if reduce not in ("max", "sum", "none"):
+        raise ValueError(f'reduce must be "max", "sum" or "none", got {reduce!r}')
+    gaps = _gaps_per_player(joint, game, [name])[name]
+    if reduce == "max":
+        return _largest(gaps)
+    stacked = gaps[0].__array_namespace__().asarray(gaps)
+    if reduce == "sum":
+        return stacked.sum(0)
+    return stacked
+
+
+def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict[str, list[Any]]:
+    for name in names:
+        if name not in NAMES:
+            raise ValueError(f"names must be among {', '.join(NAMES)}, got {name!r}")
+    game = as_game(game)
+    joint = _checked(joint, game)
+    gaps: dict[str, list[Any]] = {name: [] for name in names}
+    deviations = [name for name in gaps if name != "nash_gap"]
+    if deviations:
+        for player in range(joint.ndim):
+            gains = _gains(joint, game, player)
+            for name in deviations:
+                gaps[name].append(FROM_GAINS[name](gains))
+    if "nash_gap" in gaps:
+        marginals = [unfolded(joint, n).sum(1) for n in range(joint.ndim)]
+        gaps["nash_gap"] = _nash_gaps(marginals, game)
+    return gaps
+
+
+def _checked(joint: Any, game: Game) -> Any:
+    fits = np.shape(joint) == game.sizes
+    checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
+    joint = checks.as_floats(joint)
+    checks.distributions("joint", joint.ravel())
+    return joint
+
+
+def _gains(joint: Any, game: Game, player: int) -> Any:
+    return gains_of(unfolded(joint, player) @ game.loss_tables[player].T)
+
+
+def _nash_gaps(marginals: Sequence[Any], game: Game) -> list[Any]:
+    r"""Compute $\max_j u_n(j, m_{-n}) - u_n(m)$ per player; several rounds may be on the last axis."""
+    gaps = []
+    for player, own in enumerate(marginals):
+        losses = game.loss_tables[player] @ outer([*marginals[:player], *marginals[player + 1 :]])
+        gaps.append((losses * own).sum(0) - losses.min(0))
+    return gaps
+
+
+def _largest(gaps: Sequence[Any]) -> Any:
+    return functools.reduce(gaps[0].__array_namespace__().maximum, gaps)

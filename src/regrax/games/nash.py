@@ -1,0 +1,227 @@
+r"""Exact Nash equilibria: pure equilibria of any game, extreme equilibria of two players, zero-sum games.
+
+For payoff matrices $A$ and $B$, a pair $(x, y)$ is an equilibrium if every action in the support of $x$ is a best reply
+to $y$, and every action in the support of $y$ is a best reply to $x$. A strategy $x$ against which as many columns are
+best replies as $x$ has actions is a vertex of the first player's best-reply polyhedron (likewise for $y$). Every
+equilibrium is a mixture of pairs of vertices that are equilibria themselves, the *extreme* equilibria. A pair of
+supports $(I, J)$ of equal size determines at most one vertex, the solution of $(B^\top x)_j = v$ for $j \in J$,
+$x_i = 0$ for $i \notin I$, $\sum_i x_i = 1$.
+
+Payoffs are rational numbers (doubles are), so every decision is exact. Floating point decides what is clear beyond its
+rounding error, estimated from the condition number of the system. Integer arithmetic decides the rest: singular
+systems, ties, and payoffs of very different magnitudes. A vertex is identified by its support and its best replies; the
+weights of an equilibrium are solved in integers, checked, and rounded once.
+"""
+
+import itertools
+from math import comb, lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from regrax.games.game import Game, exact_payoffs
+from regrax.games.linear_programs import largest_minimum, scaled
+from regrax.games.profile import CorrelatedProfile
+from regrax.specs import as_game
+
+MAX_SUPPORT_PAIRS = 200_000
+"""Pairs of supports that are enumerated: a 10 x 10 game has 184,755."""
+ROUNDING = 1e-13
+"""Relative to the condition number of a system: smaller differences are decided in integers."""
+
+
+def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
+    r"""List all joint actions $a$ with $u_n(a) \ge u_n(j, a_{-n})$ for every player $n$ and action $j$.
+
+    >>> from regrax.games import chicken
+    >>> pure_equilibria(chicken())
+    [(0, 1), (1, 0)]
+    """
+    game = as_game(game)
+    payoffs = np.asarray(game.payoffs)
+    if game.exact is not None:
+        payoffs = exact_payoffs(game)
+    best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
+    return [tuple(joint) for joint in np.argwhere(np.all(best, axis=0)).tolist()]
+
+
+def is_zero_sum(game: Game | str) -> bool:
+    """Return True for two players whose payoffs have a constant sum, up to rounding."""
+    payoffs = np.asarray(as_game(game).payoffs, float)
+    total = payoffs.sum(0)
+    return len(payoffs) == 2 and bool(np.ptp(total) <= 1e-12 * np.abs(payoffs).max())
+
+
+def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
+    r"""Solve $\max_x \min_j (A^\top x)_j$ as a linear program; its dual variables are the other player's strategy.
+
+    >>> from regrax.games import weighted_rps
+    >>> zero_sum_equilibrium(weighted_rps()).marginals[0].tolist()
+    [0.5, 0.3333, 0.1667]
+
+    Reference: von Neumann (1928), Zur Theorie der Gesellschaftsspiele.
+    """
+    game = as_game(game)
+    if not is_zero_sum(game):
+        raise ValueError(f"game must have two players and payoffs of constant sum, got {game}")
+    result = largest_minimum(scaled(game, 0).T)
+    return _product(game, result.x[:-1], -result.ineqlin.marginals)
+
+
+def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
+    """Enumerate the extreme equilibria of a two-player game, small supports first.
+
+    These are all equilibria if the game is nondegenerate.
+
+    >>> from regrax.games import battle_of_the_sexes
+    >>> for equilibrium in nash_equilibria(battle_of_the_sexes()):
+    ...     print([strategy.round(4).tolist() for strategy in equilibrium.marginals])
+    [[1.0, 0.0], [1.0, 0.0]]
+    [[0.0, 1.0], [0.0, 1.0]]
+    [[0.6667, 0.3333], [0.3333, 0.6667]]
+
+    Reference: Mangasarian (1964), Equilibrium points of bimatrix games; Avis, Rosenberg, Savani, von Stengel (2010).
+    """
+    game = as_game(game)
+    if len(game.sizes) != 2:
+        raise ValueError(f"game must have two players, but {game} has {len(game.sizes)}")
+    pairs = comb(sum(game.sizes), game.sizes[0]) - 1
+    if pairs > MAX_SUPPORT_PAIRS:
+        raise ValueError(
+            f"{game} has {pairs:,} pairs of supports, more than the limit of {MAX_SUPPORT_PAIRS:,}; "
+            "approximate an equilibrium by dynamics instead (regrax solve --by)"
+        )
+    row, column = (_integers(payoffs) for payoffs in exact_payoffs(game))
+    column = column.T
+    # a player's vertices make the other's actions indifferent
+    xs = _vertices(column, scaled(game, 1))
+    ys = _vertices(row, scaled(game, 0))
+    # a pair is an equilibrium if neither plays an action that is not a best reply
+    first = np.hstack([xs.support, ~xs.replies]).astype(float)
+    second = np.hstack([~ys.replies, ys.support]).astype(float)
+    equilibria = []
+    for i, j in np.argwhere(first @ second.T == 0):
+        x = _solved(column, *xs.systems[i])
+        y = _solved(row, *ys.systems[j])
+        if _gap(row, x, y) == 0 and _gap(column, y, x) == 0:
+            equilibria.append((x, y))
+    equilibria.sort(key=lambda pair: np.count_nonzero(pair[0]) + np.count_nonzero(pair[1]))
+    return [_product(game, x, y) for x, y in equilibria]
+
+
+class _Vertices(NamedTuple):
+    """Vertices over `m` actions: which of them they play, and which of the other player's actions are best replies."""
+
+    support: Bool[np.ndarray, "v m"]
+    replies: Bool[np.ndarray, "v n"]
+    systems: list[Any]  # the best replies and actions (J, I) that determine each vertex
+
+
+def _vertices(exact: np.ndarray, payoffs: Float[np.ndarray, "n m"]) -> _Vertices:
+    """Enumerate the mixed strategies over the columns that are vertices; the rows reply."""
+    n, m = payoffs.shape
+    supports, replies, systems = [], [], []
+    for size in range(1, min(n, m) + 1):
+        rows = np.array(list(itertools.combinations(range(n), size)))
+        columns = np.array(list(itertools.combinations(range(m), size)))
+        equal = np.repeat(rows, len(columns), 0)  # J
+        played = np.tile(columns, (len(rows), 1))  # I
+        support = np.zeros((len(equal), m), bool)
+        best = np.zeros((len(equal), n), bool)
+        np.put_along_axis(support, played, True, 1)
+        np.put_along_axis(best, equal, True, 1)
+        margin, error = _margins(payoffs, equal, played, support, best)
+        is_vertex = margin > error
+        unclear = ~(np.abs(margin) > error)  # nan included
+        for k in np.flatnonzero(unclear):
+            strategy = _solved(exact, equal[k], played[k])
+            if strategy is None or min(strategy) < 0:
+                continue
+            worth = exact @ strategy
+            support[k] = strategy > 0
+            best[k] = worth == worth.max()
+            is_vertex[k] = best[k, equal[k, 0]]
+        supports.append(support[is_vertex])
+        replies.append(best[is_vertex])
+        systems += zip(equal[is_vertex], played[is_vertex], strict=True)
+    support = np.concatenate(supports)
+    best = np.concatenate(replies)
+    _, first = np.unique(np.hstack([support, best]), axis=0, return_index=True)
+    first.sort()
+    return _Vertices(support[first], best[first], [systems[k] for k in first])
+
+
+def _margins(
+    payoffs: Float[np.ndarray, "n m"],
+    equal: Int[np.ndarray, "v size"],
+    played: Int[np.ndarray, "v size"],
+    support: Bool[np.ndarray, "v m"],
+    best: Bool[np.ndarray, "v n"],
+) -> tuple[Float[np.ndarray, "v"], Float[np.ndarray, "v"]]:
+    """Return the smallest slack of each system's solution as a vertex with this support, and its rounding error.
+
+    The slacks are the weights of the support, and how much worse the other replies are. They are nan if the system is
+    singular.
+    """
+    count, size = equal.shape
+    system = np.ones((count, size + 1, size + 1))
+    system[:, :size, :size] = payoffs[equal[:, :, None], played[:, None, :]]
+    system[:, :size, size] = -1
+    system[:, size, size] = 0
+    regular = np.linalg.det(system) != 0
+    inverse = np.full_like(system, np.nan)
+    inverse[regular] = np.linalg.inv(system[regular])
+    strategies = np.zeros(support.shape)
+    np.put_along_axis(strategies, played, inverse[:, :size, size], 1)
+    level = inverse[:, size, size]
+    slack = level[:, None] - strategies @ payoffs.T
+    weight = np.where(support, strategies, np.inf)
+    margin = np.minimum(weight.min(1), np.where(best, np.inf, slack).min(1))
+    condition = np.abs(system).sum(2).max(1) * np.abs(inverse).sum(2).max(1)
+    return margin, ROUNDING * condition * np.maximum(1, np.abs(strategies).sum(1))
+
+
+def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> Any:
+    """Solve for the strategy that makes all of `equal` worth the same; None unless there is exactly one.
+
+    The weights are integers in the right proportions. Fraction-free elimination (Bareiss 1968): every division is
+    exact.
+    """
+    size = len(equal) + 1
+    rows = [[*exact[j, played].tolist(), -1, 0] for j in equal]
+    rows.append([1] * (size - 1) + [0, 1])
+    divisor = 1
+    for k in range(size):
+        pivot = next((r for r in range(k, size) if rows[r][k]), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        scale = rows[k][k]
+        for r in range(size):
+            factor = rows[r][k]
+            if r != k:
+                pairs = zip(rows[r], rows[k], strict=True)
+                rows[r] = [(scale * a - factor * b) // divisor for a, b in pairs]
+        divisor = scale
+    sign = 1 if divisor > 0 else -1
+    strategy = np.zeros(exact.shape[1], object)
+    strategy[played] = [sign * row[-1] for row in rows[:-1]]
+    return strategy
+
+
+def _gap(own: Any, strategy: Any, other: Any) -> Any:
+    """Return the gain of the best reply to `other` over `strategy`, times positive integers."""
+    worth = own @ other
+    return worth.max() * strategy.sum() - (worth * strategy).sum()
+
+
+def _integers(payoffs: np.ndarray) -> np.ndarray:
+    """Multiply a player's fractions by their common denominator."""
+    factor = lcm(*(value.denominator for value in payoffs.flat))
+    return np.vectorize(int, otypes="O")(payoffs * factor)
+
+
+def _product(game: Game, *strategies: Any) -> CorrelatedProfile:
+    x, y = (np.maximum(side / side.sum(), 0.0).astype(float) for side in strategies)
+    return CorrelatedProfile(np.outer(x / x.sum(), y / y.sum()), game)

@@ -1,0 +1,151 @@
+"""Nash equilibria against definitions and exact brute force, degenerate and badly scaled games included."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.strategies import numbers
+
+from regrax import games
+from regrax.games import Game, nash_equilibria, pure_equilibria, solve, zero_sum_equilibrium
+
+EXACT = 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_games_have_an_odd_number_of_equilibria(seed):
+    game = games.random(4, 5, seed=seed)
+    profiles = nash_equilibria(game)
+    assert len(profiles) % 2 == 1
+    assert all(profile.check("nash", EXACT) for profile in profiles)
+    pure = [profile for profile in profiles if profile.joint.max() > 1 - EXACT]
+    actions = [tuple(int(m.argmax()) for m in profile.marginals) for profile in pure]
+    assert sorted(actions) == pure_equilibria(game)
+    assert solve(game, "nash", "welfare").welfare == max(p.welfare for p in profiles)
+    assert solve(game, "nash", "minimum").payoffs.min() == max(p.payoffs.min() for p in profiles)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_coordination_has_an_equilibrium_for_every_support(d):
+    profiles = nash_equilibria(games.symmetric(np.eye(d)))
+    assert len(profiles) == 2**d - 1
+    for profile in profiles:
+        np.testing.assert_allclose(*profile.marginals, atol=EXACT)
+
+
+def test_extreme_equilibria_of_a_degenerate_game_by_hand():
+    """Against the left column both rows are best: a segment of equilibria from (1, 0) to (1/2, 1/2)."""
+    game = games.bimatrix([[1, 0], [1, -1]], [[1, 0], [0, 1]])
+    strategies = [[m.tolist() for m in profile.marginals] for profile in nash_equilibria(game)]
+    assert strategies == [[[1.0, 0.0], [1.0, 0.0]], [[0.5, 0.5], [1.0, 0.0]]]
+
+
+def test_a_constant_game_has_its_pure_profiles():
+    assert len(nash_equilibria(games.bimatrix(np.zeros((2, 3)), np.zeros((2, 3))))) == 6
+
+
+def test_a_singular_game_has_four_extreme_equilibria():
+    first = np.array([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 3], [2, 2, 3, 1]], float)
+    profiles = nash_equilibria(Game([first, 4 - first]))
+    assert len(profiles) == 4
+    assert all(profile.gap("nash") <= 1e-15 for profile in profiles)
+
+
+def test_a_small_difference_next_to_a_large_payoff_decides():
+    (only,) = nash_equilibria(Game([[[2, 0], [1, 1e10]], [[1, 0], [1, 0]]]))
+    assert [side.tolist() for side in only.marginals] == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_linear_program_agrees_with_supports(seed):
+    game = games.random_zero_sum(4, 6, seed=seed)
+    by_program = zero_sum_equilibrium(game)
+    (by_supports,) = nash_equilibria(game)
+    np.testing.assert_allclose(by_program.joint, by_supports.joint, atol=1e-8)
+    assert by_program.check("nash", EXACT)
+
+
+def test_constant_sum_counts_as_zero_sum():
+    row = games.weighted_rps().payoffs[0]
+    profile = solve(games.bimatrix(row, 7 - row), "nash")
+    np.testing.assert_allclose(profile.marginals[1], np.array([3, 2, 1]) / 6, atol=1e-8)
+    assert profile.welfare == pytest.approx(7)
+
+
+@given(payoffs=numbers(3, 2, 2, 2))
+def test_pure_equilibria_by_definition(payoffs):
+    expected = []
+    for a in np.ndindex(2, 2, 2):
+        other = [(*a[:n], 1 - a[n], *a[n + 1 :]) for n in range(3)]
+        if all(payoffs[n][a] >= payoffs[n][other[n]] for n in range(3)):
+            expected.append(a)
+    assert pure_equilibria(Game(payoffs)) == expected
+
+
+@pytest.mark.parametrize("kind", [Fraction, int])
+def test_pure_equilibria_compare_exact_payoffs(kind):
+    game = Game([[[kind(10**17 + 1), 0], [kind(10**17), 0]], [[1, 0], [1, 0]]])
+    assert pure_equilibria(game) == [(0, 0)]
+
+
+def solve_fractions(rows):
+    """Gauss-Jordan elimination in fractions; None for a singular system."""
+    rows = [[Fraction(value) for value in row] for row in rows]
+    for k in range(len(rows)):
+        pivot = next((r for r in range(k, len(rows)) if rows[r][k]), None)
+        if pivot is None:
+            return None
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [value / rows[k][k] for value in rows[k]]
+        for r in range(len(rows)):
+            if r != k:
+                rows[r] = [a - rows[r][k] * b for a, b in zip(rows[r], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def worth(own, other):
+    return [sum(Fraction(u) * w for u, w in zip(row, other, strict=True)) for row in own]
+
+
+def all_vertices(replies):
+    n, m = len(replies), len(replies[0])
+    for size in range(1, min(n, m) + 1):
+        columns = itertools.combinations(range(m), size)
+        for equal, played in itertools.product(
+            itertools.combinations(range(n), size), list(columns)
+        ):
+            rows = [[*(replies[j][i] for i in played), -1, 0] for j in equal]
+            solution = solve_fractions([*rows, [1] * size + [0, 1]])
+            if solution is None or min(solution[:-1]) < 0:
+                continue
+            x = [Fraction(0)] * m
+            for i, weight in zip(played, solution[:-1], strict=True):
+                x[i] = weight
+            if max(worth(replies, x)) == solution[-1]:
+                yield tuple(x)
+
+
+def by_brute_force(first, second):
+    def is_best_reply(own, x, y):
+        values = worth(own, y)
+        return all(not weight or values[i] == max(values) for i, weight in enumerate(x))
+
+    turned = [list(column) for column in zip(*second, strict=True)]
+    pairs = itertools.product(set(all_vertices(turned)), set(all_vertices(first)))
+    return [p for p in pairs if is_best_reply(first, *p) and is_best_reply(turned, *p[::-1])]
+
+
+def test_degenerate_and_badly_scaled_games_match_fractions():
+    rng = np.random.default_rng(1)
+    for trial in range(60):
+        shape = tuple(rng.integers(1, 5, 2))
+        first, second = rng.integers(0, rng.integers(2, 4), (2, *shape)).astype(float)
+        if trial % 2:
+            first *= 10.0 ** rng.integers(-8, 11, shape)
+        profiles = nash_equilibria(Game([first, second]))
+        exact = by_brute_force(first.tolist(), second.tolist())
+        assert len(profiles) == len(exact)
+        strategies = {tuple(np.concatenate(p.marginals).round(12).tolist()) for p in profiles}
+        assert strategies == {tuple(round(float(w), 12) for w in (*x, *y)) for x, y in exact}
