@@ -10,7 +10,6 @@ import pytest
 
 from regrax import attention
 from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
-from regrax.attention._linear import check_operator
 from regrax.checkpoints import load_model, save_model
 from regrax.domains import Ball
 from regrax.games import play, weighted_rps
@@ -197,13 +196,19 @@ def test_models_take_a_seat():
     ("make", "message"),
     [
         (lambda: LinearAttention(0, key=KEY), "actions must be an integer >= 1"),
-        (lambda: check_operator("relu", None), 'operator must be "softmax" or "ball"'),
-        (lambda: LinearAttention(3, key=KEY, projection=project_simplex), "belongs to operator"),
+        (
+            lambda: LinearAttention(3, key=KEY, operator="relu"),
+            'operator must be "softmax" or "ball"',
+        ),
+        (
+            lambda: LinearAttention(3, key=KEY, projection=project_simplex),
+            "projection requires operator",
+        ),
         (lambda: LinearAttention.hedge(3, -1.0), "step must be above 0"),
         (lambda: Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
         (lambda: two(MODELS["transformer"])[0][0].init(3), "needs rounds"),
     ],
 )
-def test_refusals(make, message):
+def test_refusals(make, message, as_users_run_it):
     with pytest.raises(ValueError, match=message):
         make()
