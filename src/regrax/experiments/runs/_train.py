@@ -38,8 +38,6 @@ from regrax.training import (
     TrainingState,
     adam,
     fit,
-    least_loss,
-    recipe,
     start,
 )
 
@@ -117,7 +115,8 @@ class _Run:
         self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
     ) -> None:
         shapes = config.shapes()
-        usual = recipe(shapes)
+        objective = config.build_objective()
+        usual = objective.recipe(shapes)
         self.config, self.folder, self.tell, self.save_every = (
             config,
             folder,
@@ -131,7 +130,7 @@ class _Run:
         }
         self.steps = config.steps or usual.steps
         self.optimizer = adam(config.rate or usual.rate, self.steps)
-        self.least = least_loss(shapes, config.build_objective())
+        self.least = objective.optimal_loss(shapes)
         self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
         self.saved = self.began = time.monotonic()
 
