@@ -9,7 +9,7 @@ import msgspec
 
 from regrax import _checks as checks
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import described, file_of, read_whole, save_model, unpack_model
+from regrax.checkpoints import file_of, parse_about, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
 from regrax.training import evaluate, fit_step_size
@@ -108,5 +108,5 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
             raise ValueError(
                 f"{file} holds a model with {name} = {kept.get(name)!r}, but {value!r} was asked for"
             )
-    numbers = described(file, about, _Numbers)
+    numbers = parse_about(file, about, _Numbers)
     return Trained(model, numbers.measured, numbers.seconds, numbers.operations)

@@ -26,7 +26,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import described, pack, read_header, read_whole, unpack
+from regrax.checkpoints import pack, parse_about, read_about, read_whole, unpack
 from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
@@ -156,7 +156,7 @@ class _Run:
         self.before, self.first = reached.seconds, reached.step
         seeds = self.config.all_seeds()
         template, _ = eqx.filter_eval_shape(_begin, self.config, self.optimizer, seeds)
-        return unpack(data, self.folder / STATE, template, exact=True)
+        return unpack(data, self.folder / STATE, template)
 
     def begin(self) -> tuple[TrainingState, Any]:
         """The state before the first step, and the key of the draws."""
@@ -240,7 +240,7 @@ def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
 
 
 def _reached(file: Path, data: bytes) -> _Reached:
-    reached = described(file, read_header(data, file, len(data)).about, _Reached)
+    reached = parse_about(file, read_about(data, file), _Reached)
     if reached.layout != LAYOUT:
         raise ValueError(
             f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "
