@@ -1,4 +1,4 @@
-"""The contract every objective keeps, against brute force; and what makes their gradients equal in the mean."""
+"""The contract of every objective, against brute force, and the identities between their expected gradients."""
 
 import dataclasses
 import inspect
@@ -33,11 +33,11 @@ from regrax.training import (
 )
 
 ROUNDING = 1e-10
-LARGEST_Z = 4.5  # of about a hundred z-scores: one run in a thousand would pass it
+LARGEST_Z = 4.5  # about a hundred z-scores: one run in a thousand exceeds it
 
 KEY = jax.random.key(3)
 D, T, N = 2, 3, 4
-STEP = 1e-5  # of a difference that is compared with a derivative
+STEP = 1e-5  # of the difference quotient that derivatives are compared with
 KINDS = [RegretObjective, SwapRegretObjective, ClosedLoopSwapObjective, HindsightObjective]
 LINEAR = LinearAttention(D, key=KEY)
 BALL = LinearAttention(D, key=KEY, operator="ball", radius=2.0)
@@ -47,12 +47,12 @@ CORRELATED = Gaussian([[2.0, 0.5], [0.5, 1.0]])
 
 @jax.jit
 def play(model, seen):
-    """The playing form on every sequence."""
+    """Play every sequence round by round."""
     return jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(seen)
 
 
 def regrets(model, data):
-    """External regret of each sequence, from the playing form and the definition; a ball model trains unprojected."""
+    """External regret of each sequence by its definition; a ball model trains without the projection."""
     losses, seen = data
     totals = np.asarray(losses).sum(0)
     if model.domain.name == "ball":
@@ -71,13 +71,13 @@ def weighted_by_groups(model, data):
 
 
 def heads_squared(model, blocks):
-    """The square of the sum of the heads' external regrets."""
+    """Square of the sum of the heads' external regrets."""
     answered = np.asarray(model.columns(blocks) * blocks).sum((0, 1, 2))
     return np.mean((answered - np.asarray(blocks).sum(0).min(1).sum(0)) ** 2)
 
 
 def swap_squared(model, losses):
-    """Swap regret of play, over every map of actions to actions."""
+    """Squared swap regret of play, as a maximum over all maps of actions to actions."""
     played, losses = np.asarray(play(model, losses)), np.asarray(losses)
     maps = itertools.product(range(D), repeat=D)
     gains = [(played * (losses - losses[:, list(sigma)])).sum((0, 1)) for sigma in maps]
@@ -109,13 +109,13 @@ def hindsight_of_heads(model, blocks):
 
 
 def conditional_mean(model, losses):
-    """Of two actions the first ends best with probability Phi((S_2 - S_1) / sqrt(2 r)), r rounds to go."""
+    """With r rounds to go, the first of two actions ends best with probability Phi((S_2 - S_1) / sqrt(2 r))."""
     played, losses = np.asarray(play(model, losses)), np.asarray(losses)
     before = losses.cumsum(0) - losses
     remaining = np.arange(T, 0, -1)[:, None]
     first = stats.norm.cdf((before[:, 1] - before[:, 0]) / np.sqrt(2 * remaining))
-    apart = (played - np.stack([first, 1 - first], 1)) ** 2
-    return optimal_loss(D, T) + np.mean(apart.sum((0, 1)))
+    errors = (played - np.stack([first, 1 - first], 1)) ** 2
+    return optimal_loss(D, T) + np.mean(errors.sum((0, 1)))
 
 
 class Entry(NamedTuple):
@@ -151,10 +151,10 @@ LONG_TO_COMPILE = ("function", "identity", "groups", "closed loop", "correlated"
 
 @eqx.filter_jit
 def measured(objective, model, data):
-    """The loss; on each half of the data; and its slope on a line of models, by derivative and by difference."""
+    """The loss and its gradient, the loss on each half of the data, and its slope along a line of models, twice."""
     halves = jax.tree.map(lambda leaf: jnp.stack(jnp.split(leaf, 2, -1)), data)
     each = jax.vmap(objective.loss, (None, 0))(model, halves)
-    # a baseline changes the gradient's noise: without one it is the derivative of the loss
+    # the gradient is the derivative of the loss only without a baseline
     has_baseline = hasattr(objective, "baseline")
     plain = dataclasses.replace(objective, baseline=False) if has_baseline else objective
 
@@ -175,7 +175,7 @@ def measured(objective, model, data):
         for name, entry in TABLE.items()
     ],
 )
-def test_the_contract(x64, entry):
+def test_every_objective_keeps_the_contract(x64, entry):
     model = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf, float)), entry.model)
     draw = jax.jit(lambda: entry.objective.draw(N, key=KEY))
     data = draw()
@@ -188,9 +188,9 @@ def test_the_contract(x64, entry):
 
 
 def test_the_table_has_every_objective():
-    public = vars(training).values()
-    kinds = {kind for kind in public if inspect.isclass(kind) and issubclass(kind, Objective)}
-    assert kinds - {Objective} == set(KINDS) == {type(e.objective) for e in TABLE.values()}
+    kinds = {kind for kind in vars(training).values() if inspect.isclass(kind)}
+    objectives = {kind for kind in kinds if issubclass(kind, Objective)} - {Objective}
+    assert objectives == set(KINDS) == {type(entry.objective) for entry in TABLE.values()}
 
 
 def test_surrogates_are_their_formulas():
@@ -208,7 +208,7 @@ def test_surrogates_are_their_formulas():
 
 
 def gaussian_batches(*shape):
-    """200 small batches of Gaussian losses; drawn by NumPy, which has nothing to compile."""
+    """200 small batches of Gaussian losses."""
     return np.random.default_rng(5).normal(size=(200, *shape, 24)).astype(np.float32)
 
 
@@ -226,7 +226,7 @@ def compare(first, second):
     """Largest z-score of the mean difference on the same batches, and the ratio of total variances."""
     difference = first - second
     error = difference.std(0, ddof=1) / len(difference) ** 0.5
-    moving = error > 1e-6  # directions that softmax ignores have no gradient at all
+    moving = error > 1e-6  # the gradient is zero along directions that softmax ignores
     z = difference.mean(0)[moving] / error[moving]
     return np.abs(z).max(), first.var(0).sum() / second.var(0).sum()
 
@@ -239,7 +239,7 @@ MODELS = {
 
 @pytest.mark.parametrize("where", MODELS)
 @pytest.mark.slow
-def test_regret_baseline_and_hindsight_have_one_expected_gradient(where):
+def test_all_forms_have_the_same_expected_gradient(where):
     model, losses = MODELS[where], gaussian_batches(20, 3)
     plain = batch_gradients(model, RegretObjective(3, 20, baseline=False), (losses, losses))
     others = {
@@ -254,7 +254,7 @@ def test_regret_baseline_and_hindsight_have_one_expected_gradient(where):
         assert ratio > 1, name
 
 
-def test_swap_hindsight_has_the_expected_gradient_of_swap_regret():
+def test_all_swap_forms_have_the_same_expected_gradient():
     model, blocks = SwapAttention(2, key=KEY, scale=0.3), gaussian_batches(5, 2, 2)
     plain = batch_gradients(model, SwapRegretObjective(2, 5, baseline=False), blocks)
     for objective in (SwapRegretObjective(2, 5), HindsightObjective(2, 5, swap=True)):
@@ -262,7 +262,7 @@ def test_swap_hindsight_has_the_expected_gradient_of_swap_regret():
 
 
 @pytest.mark.parametrize("operator", ["softmax", "ball"])
-def test_hindsight_with_a_covariance(operator):
+def test_hindsight_loss_with_a_covariance(operator):
     model = LinearAttention(3, key=KEY, scale=0.1, operator=operator)
     correlated = Gaussian([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.5]])
     root = np.linalg.cholesky(correlated.covariance).astype(np.float32)
@@ -273,7 +273,7 @@ def test_hindsight_with_a_covariance(operator):
     assert compare(plain, batch_gradients(model, hindsight, losses))[0] < LARGEST_Z
 
 
-def test_baseline_is_exact_for_groups_too():
+def test_the_baseline_is_unbiased_for_groups():
     model, losses = LinearAttention(3, key=KEY, scale=0.3), gaussian_batches(6, 3)
     gradients = [
         batch_gradients(
@@ -286,7 +286,7 @@ def test_baseline_is_exact_for_groups_too():
     assert compare(*gradients)[0] < LARGEST_Z
 
 
-def test_baseline_changes_no_loss_and_is_off_where_losses_are_not_fair(x64):
+def test_the_baseline_changes_only_gradients_of_fair_losses(x64):
     model = LinearAttention(D, key=KEY)
     for distribution in (Gaussian(), BiasedGaussian()):
         on = RegretObjective(D, T, distribution=distribution)
@@ -299,7 +299,7 @@ def test_baseline_changes_no_loss_and_is_off_where_losses_are_not_fair(x64):
         assert bool(eqx.tree_equal(with_it, without)) == (distribution.mean is None)
 
 
-def test_identity_is_warned_about_on_fair_losses():
+def test_identity_warns_on_fair_losses():
     with pytest.warns(UserWarning, match="no gradient"):
         RegretObjective(D, T, surrogate="identity")
     RegretObjective(D, T, surrogate="identity", distribution=BiasedGaussian())
@@ -307,7 +307,7 @@ def test_identity_is_warned_about_on_fair_losses():
 
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_objective_refuses_what_makes_none(kind):
+def test_every_objective_rejects_wrong_arguments(kind):
     bad = {"h": "cube", "distribution": "gaussian", "actions": 0, "horizon": 2.5}
     for name in bad.keys() & {field.name for field in dataclasses.fields(kind)}:
         with pytest.raises(ValueError, match=f"^{name} must be"):
@@ -330,11 +330,11 @@ def test_every_objective_refuses_what_makes_none(kind):
         (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
         (
             lambda: HindsightObjective(D, T, Rademacher()),
-            "i.i.d. Gaussian losses, got Rademacher",
+            "requires i.i.d. Gaussian losses, got Rademacher",
         ),
         (
             lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())),
-            "i.i.d. Gaussian losses, got RandomHorizon",
+            "requires i.i.d. Gaussian losses, got RandomHorizon",
         ),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "covariance"),
         (lambda: HindsightObjective(D, T, CORRELATED, swap=True), "got a covariance"),
@@ -352,7 +352,7 @@ def test_every_objective_refuses_what_makes_none(kind):
         ),
     ],
 )
-def test_refusals(make, message):
+def test_wrong_combinations_are_rejected(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
