@@ -149,10 +149,10 @@ def replicate(tree: Tree, mesh: Mesh | None) -> Tree:
 
 
 def local(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Outside `jit`: take the copy of replicated arrays that is on a device of this process."""
+    """Outside `jit`: copy replicated arrays to the default device of this process."""
     if mesh is None:
         return tree
-    return jax.tree.map(lambda array: array.addressable_data(0), tree)
+    return jax.tree.map(lambda array: jnp.asarray(np.asarray(array)), tree)
 
 
 def is_first() -> bool:

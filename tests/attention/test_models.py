@@ -176,7 +176,10 @@ def test_a_projection_replaces_the_one_onto_the_ball():
         (lambda: LinearAttention(3, key=KEY, projection=project_simplex), "projection requires"),
         (lambda: LinearAttention.hedge(3, -1.0), "step must be above 0"),
         (lambda: Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
-        (lambda: Transformer(3, key=KEY, width=4).init(3), "needs rounds"),
+        (
+            lambda: Transformer(3, key=KEY, width=4).init(3),
+            r"rounds, the size of .* must be an integer >= 1, got None",
+        ),
     ],
 )
 def test_wrong_arguments_are_rejected(make, message, as_users_run_it):

@@ -109,12 +109,16 @@ class SingleLayer(TrainableLearner):
 
     @property
     def domain(self) -> Domain:
-        return Simplex() if self.operator == "softmax" else Ball(self.radius)
+        if self.operator == "softmax":
+            return Simplex()
+        return Ball(self.radius)
 
     def policies(self, losses: Batch) -> Batch:
         checks.plays(self, losses.shape[1])
         logits = self.layer.logits(losses)
-        return jax.nn.softmax(logits, axis=1) if self.operator == "softmax" else logits
+        if self.operator == "softmax":
+            return jax.nn.softmax(logits, axis=1)
+        return logits
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
         checks.plays(self, actions)
@@ -166,6 +170,7 @@ class LinearAttention(SingleLayer):
     values: Matrix  # V
     scores: Vector  # a
     bias: Vector  # v_c
+    __init__ = SingleLayer.__init__  # for type checkers, which expect the one of a dataclass
 
     def _draw_parameters(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
         drawn = scale * jax.random.normal(key, (actions + 2, actions))
@@ -223,6 +228,7 @@ class FullLinearAttention(SingleLayer):
     value_bias: Vector  # v_c
     key_bias: Vector  # k_c
     query_bias: Vector  # q_c
+    __init__ = SingleLayer.__init__
 
     def _draw_parameters(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
         drawn = scale * jax.random.normal(key, (3, actions + 1, actions))

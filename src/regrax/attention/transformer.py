@@ -152,9 +152,8 @@ class Transformer(TrainableLearner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cache:
         checks.plays(self, actions)
-        if rounds is None:
-            raise ValueError("a transformer needs rounds, the size of its cache, got None")
-        checks.at_least("rounds", rounds, 1)
+        checks.at_least("rounds, the size of a transformer's cache,", rounds, 1)
+        assert rounds is not None
         # one token more than rounds, because the update after the last round reads its loss
         empty = jnp.zeros((len(self.blocks), 2, self.start.size, rounds + 1))
         cache = Cache(empty, jnp.zeros((), int), jnp.zeros(actions))

@@ -134,16 +134,17 @@ def _nearest_step(
 ) -> tuple:
     if isinstance(model, SwapAttention):
         blocks = draw_blocks(horizon, model.actions, sequences, key)
-        losses, played = heads_last(blocks), heads_last(model.columns(blocks))
+        losses = heads_last(blocks)
+        played = heads_last(model.columns(blocks))
     else:
         losses = jax.random.normal(key, (horizon, model.actions, sequences))
         played = model.policies(losses)
     before = sums_before(losses)
 
     def difference(step: Float[Array, ""], count: int | None = None) -> Float[Array, "T d m"]:
-        logits = -step * before[..., :count]
-        on_simplex = isinstance(model.domain, Simplex)
-        policies = jax.nn.softmax(logits, axis=1) if on_simplex else logits
+        policies = -step * before[..., :count]
+        if isinstance(model.domain, Simplex):
+            policies = jax.nn.softmax(policies, axis=1)
         return policies - played[..., :count]
 
     def gauss_newton(step: Float[Array, ""], _: None) -> tuple:

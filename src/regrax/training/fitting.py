@@ -140,11 +140,17 @@ def fit(
     checks.instance("objective", objective, Objective, "an objective")
     checks.random_key(key)
     recipe = objective.recipe(model)
-    steps = recipe.steps if steps is None else steps
-    batch = recipe.batch if batch is None else batch
-    chunk = min(batch, recipe.chunk if chunk is None else chunk)
-    tail = recipe.tail if tail is None else tail
-    every = max(1, steps // 20) if every is None else every
+    if steps is None:
+        steps = recipe.steps
+    if batch is None:
+        batch = recipe.batch
+    if chunk is None:
+        chunk = recipe.chunk
+    chunk = min(batch, chunk)
+    if tail is None:
+        tail = recipe.tail
+    if every is None:
+        every = max(1, steps // 20)
     for name, value in {"steps": steps, "batch": batch, "chunk": chunk, "every": every}.items():
         checks.at_least(name, value, 1)
     if batch % chunk:

@@ -348,7 +348,8 @@ class HindsightObjective(Objective):
     def loss(self, model: Learner, data: Batch | Blocks) -> Loss:
         count = data.shape[-1]
         losses = heads_last(data)
-        played = heads_last(columns(model, data) if self.swap else policies(model, data))
+        answer = columns if self.swap else policies
+        played = heads_last(answer(model, data))
         if self.conditional:
             _check_simplex("the conditional mean", model)
             lowest = best_loss(self.actions, self.horizon, self.heads)
