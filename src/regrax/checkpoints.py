@@ -35,6 +35,13 @@ Tree = TypeVar("Tree")
 Header = TypeVar("Header")
 
 
+class Contents(NamedTuple):
+    """The header and the arrays of a file."""
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
 class Saved(NamedTuple):
     """A loaded model and the header it was saved with."""
 
@@ -142,10 +149,10 @@ def read_whole(file: Path) -> bytes:
         return file.read_bytes()
 
 
-def read_about(data: bytes, file: Path) -> dict[str, Any]:
-    """Return the header of the bytes of a file; raise ValueError unless it is a whole regrax checkpoint."""
+def read_contents(data: bytes, file: Path) -> Contents:
+    """Parse the bytes of a file; raise ValueError unless it is a whole regrax checkpoint."""
     with _errors_of(file):
-        load(data)
+        arrays = load(data)
         header = json.loads(data[8 : _start(data)])
         about = json.loads(header["__metadata__"]["regrax"])
         form = about["format"]
@@ -154,7 +161,7 @@ def read_about(data: bytes, file: Path) -> dict[str, Any]:
         raise ValueError(f"{file} must have the format {FORMAT!r}, got {str(form)[:40]!r}")
     if checksum != _checksum(data):
         raise ValueError(f"{file} is damaged: its checksum does not match")
-    return about
+    return Contents(about, arrays)
 
 
 def parse_about(file: Path, about: dict[str, Any], kind: type[Header]) -> Header:
@@ -171,12 +178,11 @@ def parse_about(file: Path, about: dict[str, Any], kind: type[Header]) -> Header
 
 def unpack_model(data: bytes, file: Path) -> Saved:
     """Build the model from the bytes of `file`."""
-    about = read_about(data, file)
+    about, arrays = read_contents(data, file)
     name = about.get("model")
     settings = about.get("settings")
     if not isinstance(name, str) or name not in MODELS or not isinstance(settings, dict):
         raise ValueError(f"{file} must hold one of {', '.join(MODELS)}, got {name!r}")
-    arrays = load(data)
     largest = max([len(arrays), *(max(array.shape, default=1) for array in arrays.values())])
     for setting, value in settings.items():
         if isinstance(value, int) and value > largest:  # building it could take forever
@@ -192,8 +198,7 @@ def unpack_model(data: bytes, file: Path) -> Saved:
 
 def unpack(data: bytes, file: Path, template: Tree) -> Tree:
     """Fill `template` with the arrays of a file, in the template's precision; raise ValueError unless they fit it."""
-    read_about(data, file)
-    arrays = load(data)
+    arrays = read_contents(data, file).arrays
     leaves = _named_leaves(template)
     expected = {name: leaf.shape for name, leaf in leaves.items()}
     shapes = {name: array.shape for name, array in arrays.items()}

@@ -32,7 +32,7 @@ def join(
     *,
     timeout: float = 120.0,
 ) -> None:
-    """Join a run of several processes. Without all of them, exit with one line on the error stream and code 3.
+    """Join a run of several processes; exit with one line and code 3 if they do not all arrive in time.
 
     Args:
         coordinator: HOST:PORT of process 0, or "auto" to let `jax.distributed` detect SLURM, Open MPI, Kubernetes or a

@@ -26,7 +26,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import pack, parse_about, read_about, read_whole, unpack
+from regrax.checkpoints import pack, parse_about, read_contents, read_whole, unpack
 from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
@@ -240,7 +240,7 @@ def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
 
 
 def _reached(file: Path, data: bytes) -> _Reached:
-    reached = parse_about(file, read_about(data, file), _Reached)
+    reached = parse_about(file, read_contents(data, file).about, _Reached)
     if reached.layout != LAYOUT:
         raise ValueError(
             f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "
