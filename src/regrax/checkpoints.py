@@ -144,7 +144,7 @@ def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
 
 
 def read_whole(file: Path) -> bytes:
-    """Read a file whose size is the one that its header states."""
+    """Read a file after checking its size against its header."""
     with _errors_of(file), safe_open(file, "np"):  # reads the header only
         return file.read_bytes()
 

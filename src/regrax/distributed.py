@@ -94,10 +94,10 @@ def _settings(coordinator: str, processes: int | None, process_id: int | None) -
             f"process_id must be below processes = {processes} (the first is 0), got {process_id}"
         )
     try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     except OSError:
         raise ValueError(f"the coordinator's host {host!r} cannot be resolved") from None
-    family, *_, address = found[0]
+    family, *_, address = addresses[0]
     loopback = str(address[0]).startswith("127.") or address[0] == "::1"
     if process_id == 0:  # jax aborts if the port is taken
         with socket.socket(family, socket.SOCK_STREAM) as probe:

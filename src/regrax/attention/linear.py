@@ -170,7 +170,7 @@ class LinearAttention(SingleLayer):
     values: Matrix  # V
     scores: Vector  # a
     bias: Vector  # v_c
-    __init__ = SingleLayer.__init__  # for type checkers, which expect the one of a dataclass
+    __init__ = SingleLayer.__init__  # for type checkers, which expect a dataclass
 
     def _draw_parameters(self, key: PRNGKeyArray, scale: float, actions: int) -> None:
         drawn = scale * jax.random.normal(key, (actions + 2, actions))

@@ -73,7 +73,7 @@ class Fitted(NamedTuple):
 
 
 class TrainingDiverged(ArithmeticError):
-    """Raised when the loss is no longer finite; `state` is the last good one."""
+    """Raised when the loss is no longer finite; `state` is the last good state."""
 
     def __init__(self, step: int, state: TrainingState) -> None:
         good = int(np.max(state.step))

@@ -358,8 +358,8 @@ class HindsightObjective(Objective):
         best = model.domain.best(totals)
         errors = self._squared_norm(played - best[None])
         constant = self.horizon * self._squared_norm(best[None])
-        least = jnp.sum(totals * best, 0).reshape(-1, count).sum(0)
-        return (errors - constant) / count + jnp.mean(least**2)
+        lowest = jnp.sum(totals * best, 0).reshape(-1, count).sum(0)
+        return (errors - constant) / count + jnp.mean(lowest**2)
 
     @property
     def optimum(self) -> float:
