@@ -45,13 +45,15 @@ def reduce(address: str, own: int) -> None:
     import jax.numpy as jnp
 
     from regrax import distributed
-    from regrax.sharding import everywhere, mesh_of, total
+    from regrax.sharding import mesh_of, replicate, total
 
     distributed.join(address, 2, own)
     mesh = mesh_of(jax.devices())
     for size in SIZES:
-        data = everywhere(jnp.ones(size), mesh)
-        add = jax.jit(lambda data: total(lambda data, i: data * i, data, 2, mesh))
+        data = replicate(jnp.ones(size), mesh)
+        add = jax.jit(
+            lambda data: total(lambda data, i: data * i, data, 2, jnp.zeros_like(data), mesh)
+        )
         times = []
         for _ in range(12):
             began = time.perf_counter()

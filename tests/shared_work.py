@@ -1,7 +1,7 @@
-"""What is computed on one device, on many, and by many processes, as one JSON object: run by `test_devices.py`.
+"""Work computed on one device, on several, and by several processes, printed as JSON; run by `test_sharding.py`.
 
 python shared_work.py NAMES none,2,8                              in one process, a line per count
-python shared_work.py NAMES all COORDINATOR PROCESSES PROCESS_ID  in several; the first one prints
+python shared_work.py NAMES all COORDINATOR PROCESSES PROCESS_ID  in several; the first prints
 """
 
 import json
@@ -17,7 +17,7 @@ from regrax.training import Rademacher, RegretObjective, evaluate, fit
 
 
 def key():
-    """Made when asked for: processes join before the first array is made."""
+    """A function, because processes join before the first array is created."""
     return jax.random.key(5)
 
 
@@ -26,7 +26,7 @@ def flat(tree):
 
 
 def linear(devices):
-    """Two seeds at once; four pieces, so that 3 and 8 devices share sequences too."""
+    """Two seeds at once. With four pieces, 3 and 8 devices also share sequences."""
     keys = jax.random.split(key(), 2)
     models = jax.vmap(lambda key: LinearAttention(3, key=key))(keys)
     sizes = {"steps": 20, "batch": 64, "chunk": 16}
@@ -64,16 +64,16 @@ def gradients(devices):
 def curvature(devices):
     exact = theory.curvature(2, 4)
     found = certify.sampled_curvature(exact, key=key(), sequences=500, devices=devices)
-    return [one.mean for one in found.eigenvalues]
+    return [eigenvalue.mean for eigenvalue in found.eigenvalues]
 
 
 def identities(devices):
     found = certify.check_expectations(3, 5, key=key(), sequences=1001, devices=devices)
-    return np.ravel([[one.difference, one.error] for one in found])
+    return np.ravel([[check.difference, check.error] for check in found])
 
 
 def steps(devices):
-    """Every estimator, on numbers of sequences that no device count divides."""
+    """Four estimators, on a number of sequences that no device count divides."""
     every = [
         certify.monte_carlo_steps(
             3, 6, key=key(), estimator=name, architecture=kind, samples=37, runs=2, devices=devices

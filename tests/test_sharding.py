@@ -1,8 +1,7 @@
-"""Many devices and many processes: the same numbers as on one, and a clear end when a process is lost."""
+"""Several devices and processes compute the same numbers as one, and stop with one line when a process is lost."""
 
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -14,263 +13,235 @@ import numpy as np
 import pytest
 from tests.xla_flags import quick_flags
 
+from regrax import distributed
 from regrax.checkpoints import load_model
 from regrax.cli import main
 from regrax.experiments.runs import TrainConfig, train
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "scaling.md"
-DOUBLE, SINGLE = 1e-10, 1e-5  # largest relative difference
+BOUNDS = {"recipe": 1e-5, "curvature": 1e-10}  # as in docs/scaling.md; 1e-12 for all other works
 LOST = 3  # exit code
-BOUND = 40.0  # seconds until the survivors of a loss have left: a heartbeat's 20 and some air
+LEAVE_SECONDS = 40.0  # a heartbeat takes 20 s
 
-WORKER = ["train", "--model", "linear", "--actions", "2", "--horizon", "5", "--steps", "300"]
-WORKER += ["--batch", "512", "--save-every", "0", "--json"]
-SETTINGS = TrainConfig("linear", actions=2, horizon=5, steps=300, batch=512)
+TRAIN = ["train", "--model", "linear", "--actions", "2", "--horizon", "5", "--steps", "300"]
+TRAIN += ["--batch", "512", "--save-every", "0", "--json"]
+CONFIG = TrainConfig("linear", actions=2, horizon=5, steps=300, batch=512)
 
 
-def environment(devices=1):
+def start(*arguments, devices=1, **variables):
     flags = f"--xla_force_host_platform_device_count={devices} {quick_flags()}"
-    source = str(HERE.parent / "src")
-    return {**os.environ, "XLA_FLAGS": flags, "PYTHONPATH": source, "JAX_PLATFORMS": "cpu"}
-
-
-def started(*arguments, devices=1):
+    source = {"XLA_FLAGS": flags, "PYTHONPATH": str(HERE.parent / "src"), "JAX_PLATFORMS": "cpu"}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, *arguments], env=environment(devices), **pipes)
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.Popen(command, env={**os.environ, **source, **variables}, **pipes)
 
 
-def ended(process, seconds=400):
-    """The output of a process that must end well."""
+def start_all(out, count, *more):
+    """Start a training by `count` processes."""
+    shared = ["--out", out, "--coordinator", free_address(), "--processes", count, *more]
+    return [start("-m", "regrax", *TRAIN, *shared, "--process-id", i) for i in range(count)]
+
+
+def output(process):
+    """The standard output of a process that succeeds."""
     try:
-        output, errors = process.communicate(timeout=seconds)
+        text, errors = process.communicate(timeout=400)
     finally:
         process.kill()
     assert process.returncode == 0, errors
-    return output
+    return text
 
 
-def address():
+def failure(process, seconds=200):
+    """The exit code and the error output of a process that fails."""
+    _, errors = process.communicate(timeout=seconds)
+    return process.returncode, errors
+
+
+def free_address():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
-def worked(names, *counts, devices):
+def compute(names, *counts, devices):
     """The numbers of every work, for each of several counts of devices in one process."""
-    script = str(HERE / "shared_work.py")
-    found = ended(started(script, names, ",".join(map(str, counts)), devices=devices))
-    return [json.loads(line) for line in found.splitlines()]
+    text = output(
+        start(HERE / "shared_work.py", names, ",".join(map(str, counts)), devices=devices)
+    )
+    return [json.loads(line) for line in text.splitlines()]
 
 
-def worked_together(names, count):
+def compute_together(names, count):
     """The numbers of every work, by several processes on loopback."""
-    script, where = str(HERE / "shared_work.py"), address()
-    every = [started(script, names, "all", where, str(count), str(i)) for i in range(count)]
-    outputs = [ended(process) for process in every]
-    assert not any(outputs[1:]), "only the first process speaks"
-    return json.loads(outputs[0].splitlines()[-1])
+    shared = [HERE / "shared_work.py", names, "all", free_address(), count]
+    processes = [start(*shared, process_id) for process_id in range(count)]
+    first, *others = [output(process) for process in processes]
+    assert not any(others), "only the first process prints"
+    return json.loads(first.splitlines()[-1])
 
 
 def differences(computed, expected):
     """The largest relative difference of each work; numbers near zero count as 0.001."""
     assert computed.keys() == expected.keys()
-    return {
-        name: float(
-            np.max(np.abs(np.subtract(computed[name], own)) / np.maximum(np.abs(own), 1e-3))
-        )
-        for name, own in expected.items()
-    }
-
-
-def test_settings_are_checked_before_a_device_is_started():
-    code = """
-from jax._src import xla_bridge
-from regrax.experiments.runs import TrainConfig
-for model in ("linear", "full", "swap", "transformer"):
-    TrainConfig(model, actions=3, horizon=4).shapes()
-assert not xla_bridge.backends_are_initialized()
-"""
-    ended(started("-c", code))
+    largest = {}
+    for name, numbers in expected.items():
+        scale = np.maximum(np.abs(numbers), 1e-3)
+        largest[name] = float(np.max(np.abs(np.subtract(computed[name], numbers)) / scale))
+    return largest
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("names", "counts"), [("linear", [3]), ("matches", [3, 8])])
 def test_many_devices_give_the_numbers_of_one(names, counts):
-    one, *many = worked(names, "none", *counts, devices=counts[-1])
-    assert max(max(differences(numbers, one).values()) for numbers in many) < DOUBLE
+    single, *many = compute(names, "none", *counts, devices=counts[-1])
+    for numbers in many:
+        assert max(differences(numbers, single).values()) < 1e-10
 
 
 @pytest.mark.slow
-def test_the_table_of_equality_in_the_docs_holds():
-    one, two, eight = worked("all", "none", 2, 8, devices=8)
-    found = {"2 devices": two, "8 devices": eight}
-    found |= {f"{count} processes": worked_together("all", count) for count in (2, 4)}
-    measured = {name: differences(numbers, one) for name, numbers in found.items()}
+def test_devices_and_processes_give_the_numbers_of_one():
+    single, two, eight = compute("all", "none", 2, 8, devices=8)
+    numbers = {"2 devices": two, "8 devices": eight}
+    for count in (2, 4):
+        numbers[f"{count} processes"] = compute_together("all", count)
+    measured = {name: differences(computed, single) for name, computed in numbers.items()}
     print(json.dumps(measured, indent=1))
-    rows = documented()
-    assert rows.keys() == one.keys()
-    for work, bounds in rows.items():
-        assert bounds.keys() == measured.keys()
-        for where, bound in bounds.items():
-            assert measured[where][work] <= bound, (work, where)
+    for where, works in measured.items():
+        for work, difference in works.items():
+            assert difference <= BOUNDS.get(work, 1e-12), (work, where)
 
 
-def documented():
-    """The table of the page: for every work, the largest difference it admits in every column."""
-    lines = [line for line in PAGE.read_text().splitlines() if re.match(r"\| (work|`\w+`)", line)]
-    (_, _, *columns), *rows = (
-        [cell.strip() for cell in line.strip("| ").split("|")] for line in lines
-    )
-    return {
-        row[0].strip("`"): {name: float(cell) for name, cell in zip(columns, row[2:], strict=True)}
-        for row in rows
-    }
-
-
-def launched(out, count, *more):
-    where = address()
-    shared = [*WORKER, "--out", str(out), "--coordinator", where, "--processes", str(count), *more]
-    return [
-        started("-m", "regrax", *shared, "--process-id", str(process_id))
-        for process_id in range(count)
-    ]
-
-
-def killed_in_the_middle(out, count, victim):
-    """Kill one of `count` processes with SIGKILL as soon as a state is kept; the others must leave by themselves."""
-    every = launched(out, count)
+def kill_in_the_middle(out, count, victim):
+    """Kill one of `count` processes once a state is saved; the others must leave by themselves."""
+    processes = start_all(out, count)
     try:
         limit = time.monotonic() + 300
         while not (out / "state.safetensors").exists():
-            assert all(process.poll() is None for process in every), "ended before the kill"
+            assert all(process.poll() is None for process in processes), "ended before the kill"
             assert time.monotonic() < limit
             time.sleep(0.01)
-        os.kill(every[victim].pid, signal.SIGKILL)
-        ends = [process.communicate(timeout=BOUND) for process in every]
+        os.kill(processes[victim].pid, signal.SIGKILL)
+        for process in processes:
+            code, errors = failure(process, LEAVE_SECONDS)
+            if process is not processes[victim]:
+                assert code == LOST, errors
+                assert "regrax: error: another process of this run was lost" in errors
     finally:
-        for process in every:
+        for process in processes:
             process.kill()
             process.wait()
-    for process, (_, errors) in zip(every, ends, strict=True):
-        if process is not every[victim]:
-            assert process.returncode == LOST, errors
-            assert "regrax: error: another process of this run was lost" in errors
     assert not (out / "seed-0.safetensors").exists()
 
 
-def assert_as_if_undisturbed(out, reference):
-    train(SETTINGS, reference)
-    found, expected = (load_model(folder / "seed-0").model for folder in (out, reference))
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-4, atol=1e-5)
+def assert_as_uninterrupted(out, reference):
+    train(CONFIG, reference)
+    resumed = load_model(out / "seed-0").model
+    expected = load_model(reference / "seed-0").model
+    np.testing.assert_allclose(resumed.values, expected.values, rtol=1e-4, atol=1e-5)
     steps = [json.loads(line)["step"] for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert steps == list(range(3, 301, 3))
     assert not list(out.glob("state*"))
 
 
 @pytest.mark.slow
-def test_a_killed_process_stops_the_other_and_one_alone_resumes(tmp_path):
+def test_one_process_resumes_after_a_kill_of_two(tmp_path):
     out = tmp_path / "run"
-    killed_in_the_middle(out, 2, victim=1)
-    ended(started("-m", "regrax", *WORKER, "--out", str(out), "--resume"))
-    assert_as_if_undisturbed(out, tmp_path / "whole")
+    kill_in_the_middle(out, 2, victim=1)
+    output(start("-m", "regrax", *TRAIN, "--out", out, "--resume"))
+    assert_as_uninterrupted(out, tmp_path / "whole")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 3])
-def test_four_processes_lose_one_and_two_resume(tmp_path, victim):
+def test_two_processes_resume_after_a_kill_of_four(tmp_path, victim):
     out = tmp_path / "run"
-    killed_in_the_middle(out, 4, victim)
-    first, second = (ended(process) for process in launched(out, 2, "--resume"))
+    kill_in_the_middle(out, 4, victim)
+    first, second = [output(process) for process in start_all(out, 2, "--resume")]
     assert json.loads(first)["seeds"][0]["loss"] > 0
     assert not second
-    assert_as_if_undisturbed(out, tmp_path / "whole")
-    again = [ended(process) for process in launched(out, 2, "--resume")]  # read, not repeated
-    assert json.loads(again[0]) == json.loads(first)
+    assert_as_uninterrupted(out, tmp_path / "whole")
+    again, _ = [output(process) for process in start_all(out, 2, "--resume")]
+    assert json.loads(again) == json.loads(first)  # read, not trained again
 
 
 @pytest.mark.slow
-def test_an_error_of_the_first_process_is_the_error_of_all(tmp_path):
-    train(SETTINGS, tmp_path)
-    for process in launched(tmp_path, 2):
-        _, errors = process.communicate(timeout=200)
-        assert process.returncode == 2
-        assert "holds a training already: --resume goes on with it" in errors
+def test_an_error_of_the_first_process_is_printed_by_all(tmp_path):
+    train(CONFIG, tmp_path)
+    for process in start_all(tmp_path, 2):
+        code, errors = failure(process)
+        assert code == 2
+        assert "holds a training already" in errors
 
 
 @pytest.mark.slow
-def test_processes_with_other_settings_are_refused(tmp_path):
-    where, out = address(), str(tmp_path / "run")
-    shared = [*WORKER, "--out", out, "--coordinator", where, "--processes", "2"]
-    first = started("-m", "regrax", *shared, "--process-id", "0")
-    other = started("-m", "regrax", *shared, "--process-id", "1", "--rate", "0.5")
-    _, errors = other.communicate(timeout=200)
-    assert other.returncode == 2, errors
-    assert "must be started alike, got rate = 0.5 here and None in the first" in errors
-    first.communicate(timeout=BOUND)
-    assert first.returncode == LOST
+def test_processes_with_different_settings_stop(tmp_path):
+    shared = [*TRAIN, "--out", tmp_path / "run", "--coordinator", free_address(), "--processes", 2]
+    first = start("-m", "regrax", *shared, "--process-id", 0)
+    other = start("-m", "regrax", *shared, "--process-id", 1, "--rate", 0.5)
+    code, errors = failure(other)
+    assert code == 2, errors
+    assert "got rate = 0.5 here and None in the first" in errors
+    assert failure(first, LEAVE_SECONDS)[0] == LOST
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("own", [0, 1])
-def test_a_missing_process_is_not_waited_for_without_end(own):
-    script = "from regrax import distributed; distributed.START_SECONDS = 3.0; "
-    script += f"distributed.join({address()!r}, 2, {own})"
-    process = started("-c", script)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == LOST
+@pytest.mark.parametrize("process_id", [0, 1])
+def test_waiting_for_a_missing_process_has_a_timeout(process_id):
+    script = "from regrax import distributed; "
+    script += f"distributed.join({free_address()!r}, 2, {process_id}, timeout=3.0)"
+    code, errors = failure(start("-c", script))
+    assert code == LOST
     assert "not all of 2 processes reached 127.0.0.1" in errors
 
 
 @pytest.mark.slow
-def test_where_nothing_is_detected_nothing_is_joined(tmp_path):
-    process = started("-m", "regrax", *WORKER, "--out", str(tmp_path), "--coordinator", "auto")
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 2
+def test_auto_without_a_launcher_is_an_error(tmp_path):
+    code, errors = failure(
+        start("-m", "regrax", *TRAIN, "--out", tmp_path, "--coordinator", "auto")
+    )
+    assert code == 2
     assert "no launcher of several processes was detected" in errors
 
 
 @pytest.mark.slow
-def test_a_job_of_slurm_is_joined_without_naming_a_coordinator(tmp_path):
+def test_a_slurm_job_needs_no_coordinator(tmp_path):
     job = 40_000 + os.getpid() % 4096
     port = 65535 - 2**12 + 1 + job % 2**12
-    every = []
-    for own in range(2):
-        task = {"SLURM_JOB_ID": job, "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": 2}
-        task |= {"SLURM_PROCID": own, "SLURM_LOCALID": own, "SLURM_STEP_NUM_TASKS": 2}
-        task |= {"JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}"}
-        own = {**environment(), **{name: str(value) for name, value in task.items()}}
-        command = [sys.executable, "-m", "regrax", *WORKER, "--out", str(tmp_path / "run")]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        every.append(subprocess.Popen(command, env=own, **pipes))
-    first, second = (ended(process) for process in every)
+    processes = []
+    for task in range(2):
+        variables = {
+            "SLURM_JOB_ID": str(job),
+            "SLURM_STEP_NODELIST": "localhost",
+            "SLURM_NTASKS": "2",
+            "SLURM_STEP_NUM_TASKS": "2",
+            "SLURM_PROCID": str(task),
+            "SLURM_LOCALID": str(task),
+            "JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}",
+        }
+        processes.append(start("-m", "regrax", *TRAIN, "--out", tmp_path / "run", **variables))
+    first, second = [output(process) for process in processes]
     assert json.loads(first)
     assert not second
-    assert_as_if_undisturbed(tmp_path / "run", tmp_path / "whole")
+    assert_as_uninterrupted(tmp_path / "run", tmp_path / "whole")
 
 
 @pytest.mark.slow
-def test_a_process_id_that_is_taken_is_told(tmp_path):
-    where = ["--out", str(tmp_path / "run"), "--coordinator", address(), "--processes", "3"]
-    every = [started("-m", "regrax", *WORKER, *where, "--process-id", i) for i in ("0", "1", "1")]
+def test_a_process_id_that_is_taken_is_reported(tmp_path):
+    shared = ["--out", tmp_path / "run", "--coordinator", free_address(), "--processes", 3]
+    processes = [start("-m", "regrax", *TRAIN, *shared, "--process-id", i) for i in (0, 1, 1)]
     try:
         limit = time.monotonic() + 100
-        while all(process.poll() is None for process in every):
+        while all(process.poll() is None for process in processes):
             assert time.monotonic() < limit
             time.sleep(0.05)
-        ends = [process for process in every if process.poll() is not None]
-        assert ends[0].returncode == LOST
-        assert "was not let in: is its --process-id taken already?" in ends[0].stderr.read()
+        ended = next(process for process in processes if process.poll() is not None)
+        assert ended.returncode == LOST
+        assert "is its --process-id taken already?" in ended.stderr.read()
     finally:
-        for process in every:
+        for process in processes:
             process.kill()
             process.communicate()
-
-
-@pytest.fixture
-def here(monkeypatch, as_users_run_it):
-    """The command in this process, not in a child of it."""
-    monkeypatch.setattr("regrax.cli._distributed_options.Cluster.wants_a_child", False)
 
 
 @pytest.mark.parametrize(
@@ -278,27 +249,33 @@ def here(monkeypatch, as_users_run_it):
     [
         (["--devices", "some"], "--devices must be all or a number above 0, got some"),
         (["--devices", "0"], "--devices must be all or a number above 0, got 0"),
-        (["--devices", "64"], "--devices asks for 64 devices, but there are 1 here; XLA_FLAGS="),
+        (["--devices", "64"], "64 devices, but there are 1 here; XLA_FLAGS="),
         (["--processes", "2"], "--processes and --process-id need a --coordinator HOST:PORT"),
-        (["--coordinator", "here"], "the coordinator must be HOST:PORT, got 'here'"),
-        (["--coordinator", "127.0.0.1:99999"], "the coordinator must be HOST:PORT, got '127"),
-        (["--coordinator", "127.0.0.1:1"], "needs the number of processes and the id of this one"),
-        (["--coordinator", "127.0.0.1:1", "--processes", "2", "--process-id", "2"],
-         "process_id must be below processes = 2 (the first is 0), got 2"),
-        (["--coordinator", "no.such.host.invalid:1", "--processes", "2", "--process-id", "0"],
-         "the coordinator's host 'no.such.host.invalid' is not known here"),
     ],
-)  # fmt: skip
-def test_what_cannot_be_joined_is_refused(tmp_path, capsys, here, options, message):
+)
+def test_wrong_options_for_devices_are_rejected(tmp_path, capsys, options, message):
     with pytest.raises(SystemExit, match="2"):
-        main([*WORKER, "--out", str(tmp_path / "run"), *options])
+        main([*TRAIN, "--out", str(tmp_path / "run"), *options])
     assert message in capsys.readouterr().err
 
 
-def test_a_taken_port_is_refused(tmp_path, capsys, here):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["here"], "coordinator must be HOST:PORT, got 'here'"),
+        (["127.0.0.1:99999"], "coordinator must be HOST:PORT, got '127"),
+        (["127.0.0.1:1"], "requires the number of processes and the id of this process"),
+        (["127.0.0.1:1", 2, 2], r"below processes = 2 \(the first is 0\), got 2"),
+        (["no.such.host.invalid:1", 2, 0], "host 'no.such.host.invalid' cannot be resolved"),
+    ],
+)
+def test_join_rejects_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        distributed.join(*arguments)
+
+
+def test_join_rejects_a_port_that_is_taken():
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        where = f"127.0.0.1:{taken.getsockname()[1]}"
-        options = ["--coordinator", where, "--processes", "2", "--process-id", "0"]
-        with pytest.raises(SystemExit, match="2"):
-            main([*WORKER, "--out", str(tmp_path / "run"), *options])
-    assert "cannot be used: Address already in use" in capsys.readouterr().err
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ValueError, match="cannot be used: Address already in use"):
+            distributed.join(address, 2, 0)

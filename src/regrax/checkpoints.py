@@ -1,14 +1,15 @@
-r"""Trained models on disk: one safetensors file each, whose metadata says what it is; never pickle.
+r"""Trained models on disk: one safetensors file each, with one JSON header and no pickle.
 
     DIR/seed-0.safetensors    the parameters, named as in the model: "values", "blocks[0].queries", ...
-                              metadata: {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...} as JSON
+                              metadata "regrax": {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...}
 
-Before anything is built the file's size and the sizes in its description are held against its header; a damaged or a
-foreign file is refused with the reason.
+A damaged or foreign file raises a ValueError with the reason, before a model is built from its settings.
 """
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import msgspec
 import numpy as np
 from jaxtyping import Array, Float, PyTree
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
 from regrax import _checks as checks
@@ -30,28 +31,26 @@ from regrax.learners import Key, Learner
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]
 
 FORMAT = "regrax checkpoint 2"
-MAX_HEADER_BYTES = 2**24
 Tree = TypeVar("Tree")
-Described = TypeVar("Described")
+Header = TypeVar("Header")
+
+
+class Contents(NamedTuple):
+    """The header and the arrays of a file."""
+
+    about: dict[str, Any]
+    arrays: dict[str, np.ndarray]
 
 
 class Saved(NamedTuple):
-    """What a checkpoint holds: the model, and the description it was saved with."""
+    """A loaded model and the header it was saved with."""
 
     model: TrainableLearner
     about: dict[str, Any]
 
 
-class Header(NamedTuple):
-    """The beginning of a file: its description, the shape of every array, and where the arrays begin."""
-
-    about: dict[str, Any]
-    shapes: dict[str, tuple[int, ...]]
-    start: int
-
-
 def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
-    """Write `path.safetensors`; `about` goes into the description.
+    """Write a model to `path.safetensors`, with `about` in its header.
 
     >>> import jax, tempfile
     >>> from regrax.attention import LinearAttention
@@ -64,12 +63,12 @@ def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
     """
     checks.instance("path", path, str | Path, "a path")
     checks.instance("model", model, TrainableLearner, "a trained model")
-    what = {"model": model.name, "settings": model.settings}
-    write_whole(file_of(path), pack(model, what | about))
+    header = {"model": model.name, "settings": model.settings}
+    write_whole(file_of(path), pack(model, header | about))
 
 
 def load_model(path: str | Path) -> Saved:
-    """The model saved at `path` (with or without its suffix), in jax's default precision.
+    """Read the model saved at `path`, with or without its suffix, in jax's default precision.
 
     >>> import tempfile
     >>> from regrax.attention import SwapAttention
@@ -83,9 +82,11 @@ def load_model(path: str | Path) -> Saved:
 
 
 class Checkpoint(Learner):
-    """A trained model read from `path.safetensors`, ready to play.
+    """A learner that plays a trained model read from `path.safetensors`.
 
-    `calibrated` scales the heads of the swap architecture for play, which training on Gaussian blocks asks for.
+    Args:
+        path: path of the file, with or without its suffix.
+        calibrated: scale the heads of a `SwapAttention` for play, as models trained on Gaussian blocks require.
 
     >>> import jax, tempfile
     >>> import jax.numpy as jnp
@@ -106,12 +107,16 @@ class Checkpoint(Learner):
             raise ValueError(
                 'checkpoint takes a path in quotes and calibrated=true or false, as in checkpoint("runs/seed-0")'
             )
-        self.path, self.calibrated = path, calibrated
-        self.model = model = load_model(path).model
-        if isinstance(model, SwapAttention) and calibrated:
-            self.model = model.calibrated()
-        elif calibrated:
-            raise ValueError(f"only the swap architecture is calibrated, but {path} holds {model}")
+        model = load_model(path).model
+        if calibrated:
+            if not isinstance(model, SwapAttention):
+                raise ValueError(
+                    f"calibrated requires a swap_attention model, but {path} is {model}"
+                )
+            model = model.calibrated()
+        self.path = path
+        self.calibrated = calibrated
+        self.model = model
 
     @property
     def domain(self) -> Domain:
@@ -127,75 +132,62 @@ class Checkpoint(Learner):
         return self.model.update(state, feedback)
 
     def __str__(self) -> str:
-        scaled = ", calibrated=true" if self.calibrated else ""
-        return f"checkpoint({json.dumps(self.path)}{scaled})"
+        calibrated = ", calibrated=true" if self.calibrated else ""
+        return f"checkpoint({json.dumps(self.path)}{calibrated})"
 
 
 def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
-    """The arrays of a tree as one safetensors file with a description, which holds their checksum."""
-    arrays = {name: np.asarray(leaf) for name, leaf in _named(tree).items()}
-    plain = save(arrays)
-    digest = hashlib.sha256(plain[8 + int.from_bytes(plain[:8], "little") :]).hexdigest()
-    about = {"format": FORMAT, **about, "sha256": digest}
-    return save(arrays, {"regrax": json.dumps(about, allow_nan=False)})
+    """Write the arrays of a tree as a safetensors file whose header is `about` and a checksum."""
+    arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(tree).items()}
+    header = {"format": FORMAT, **about, "sha256": _checksum(save(arrays))}
+    return save(arrays, {"regrax": json.dumps(header, allow_nan=False)})
 
 
 def read_whole(file: Path) -> bytes:
-    """The bytes of a file, once its size is found to be what its header says."""
-    with file.open("rb") as held:
-        first = held.read(8)
-        header = held.read(min(int.from_bytes(first, "little"), MAX_HEADER_BYTES))
-        read_header(first + header, file, file.stat().st_size)
-        return first + header + held.read()
+    """Read a file after checking its size against its header."""
+    with _errors_of(file), safe_open(file, "np"):  # reads the header only
+        return file.read_bytes()
 
 
-def read_header(data: bytes, file: Path, size: int) -> Header:
-    """The header of a file of `size` bytes that begins with `data`; raises ValueError unless it is one of ours."""
-    start = 8 + int.from_bytes(data[:8], "little")
+def read_contents(data: bytes, file: Path) -> Contents:
+    """Parse the bytes of a file; raise ValueError unless it is a whole regrax checkpoint."""
+    with _errors_of(file):
+        arrays = load(data)
+        header = json.loads(data[8 : _start(data)])
+        about = json.loads(header["__metadata__"]["regrax"])
+        form = about["format"]
+        checksum = about["sha256"]
+    if form != FORMAT:
+        raise ValueError(f"{file} must have the format {FORMAT!r}, got {str(form)[:40]!r}")
+    if checksum != _checksum(data):
+        raise ValueError(f"{file} is damaged: its checksum does not match")
+    return Contents(about, arrays)
+
+
+def parse_about(file: Path, about: dict[str, Any], kind: type[Header]) -> Header:
+    """Convert a header to the fields of `kind`; raise ValueError unless each is there and has its type."""
     try:
-        if start > 8 + MAX_HEADER_BYTES or len(data) < start:
-            raise ValueError
-        header = json.loads(data[8:start])
-        about = json.loads(header.pop("__metadata__", {}).get("regrax", "null"))
-        shapes = {name: tuple(one["shape"]) for name, one in header.items()}
-        end = start + max((one["data_offsets"][1] for one in header.values()), default=0)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise ValueError(f"{file} is damaged, or no safetensors file") from None
-    if about is None and file.with_suffix(".json").exists():
-        raise ValueError(
-            f"{file} and its .json are a pair of files as regrax once wrote, which it no longer reads: train it again"
-        )
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        got = about.get("format") if isinstance(about, dict) else about
-        raise ValueError(f"{file} must be of the format {FORMAT!r}, got {str(got)[:40]!r}")
-    if size != end:
-        raise ValueError(f"{file} is damaged: it must have {end} bytes, got {size}")
-    return Header(about, shapes, start)
-
-
-def described(file: Path, about: dict[str, Any], kind: type[Described]) -> Described:
-    """The fields of `kind` in a description; raises ValueError unless each is there and what its type says."""
-    try:
-        found = msgspec.convert(about, kind)
+        fields = msgspec.convert(about, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file} is damaged: {error} of its description") from None
-    for name, value in msgspec.to_builtins(found).items():
-        if about.get(name, value) != value:  # a field of a field that nobody knows
-            raise ValueError(f"{file} is damaged: {name} of its description has other fields")
-    return found
+        raise ValueError(f"{file} is damaged: {error} of its header") from None
+    for name, value in msgspec.to_builtins(fields).items():
+        if about.get(name, value) != value:
+            raise ValueError(f"{file} is damaged: {name} of its header has unknown fields")
+    return fields
 
 
 def unpack_model(data: bytes, file: Path) -> Saved:
-    """`load_model`, of what `file` held when it was read."""
-    about, shapes, _ = read_header(data, file, len(data))
-    name, settings = about.get("model"), about.get("settings")
-    if name not in [*MODELS] or not isinstance(settings, dict):  # a list has no hash
-        raise ValueError(f"{file} must describe one of {', '.join(MODELS)}, got {name!r}")
-    largest = max((len(shapes), *(size for shape in shapes.values() for size in shape)))
+    """Build the model from the bytes of `file`."""
+    about, arrays = read_contents(data, file)
+    name = about.get("model")
+    settings = about.get("settings")
+    if not isinstance(name, str) or name not in MODELS or not isinstance(settings, dict):
+        raise ValueError(f"{file} must hold one of {', '.join(MODELS)}, got {name!r}")
+    largest = max([len(arrays), *(max(array.shape, default=1) for array in arrays.values())])
     for setting, value in settings.items():
-        if isinstance(value, int) and value > largest:
+        if isinstance(value, int) and value > largest:  # building it could take forever
             raise ValueError(
-                f"{file} does not fit its description: {setting} = {value}, but nothing in it is larger than {largest}"
+                f"{file} does not fit its header: {setting} = {value}, but its largest array axis is {largest}"
             )
     try:
         template = eqx.filter_eval_shape(MODELS[name], **settings, key=jax.random.key(0))
@@ -204,36 +196,38 @@ def unpack_model(data: bytes, file: Path) -> Saved:
     return Saved(unpack(data, file, template), about)
 
 
-def unpack(data: bytes, file: Path, template: Tree, *, exact: bool = False) -> Tree:
-    """A tree of `template`'s structure with the arrays that `file` held; raises ValueError unless they fit it.
+def unpack(data: bytes, file: Path, template: Tree) -> Tree:
+    """Fill `template` with the arrays of a file, in the template's precision; raise ValueError unless they fit it."""
+    arrays = read_contents(data, file).arrays
+    leaves = _named_leaves(template)
+    expected = {name: leaf.shape for name, leaf in leaves.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    for name in sorted(expected | shapes):
+        if expected.get(name) != shapes.get(name):
+            raise ValueError(
+                f"{file} does not fit its header: {name} must have shape {expected.get(name)}, got {shapes.get(name)}"
+            )
+    filled = [jnp.asarray(arrays[name], leaf.dtype) for name, leaf in leaves.items()]
+    return jax.tree.unflatten(jax.tree.structure(template), filled)
 
-    Floating-point arrays come in jax's default precision, or with `exact` as they were written.
-    """
-    about, found, start = read_header(data, file, len(data))
-    wanted = {name: tuple(leaf.shape) for name, leaf in _named(template).items()}
-    if wanted != found:
-        name = min(name for name in wanted | found if wanted.get(name) != found.get(name))
-        raise ValueError(
-            f"{file} does not fit its description: {name} must have shape {wanted.get(name)}, got {found.get(name)}"
-        )
-    if hashlib.sha256(memoryview(data)[start:]).hexdigest() != about.get("sha256"):
-        raise ValueError(f"{file} is damaged: its checksum is not the one that it was written with")
+
+@contextlib.contextmanager
+def _errors_of(file: Path) -> Iterator[None]:
     try:
-        arrays = load(data)
-    except SafetensorError as error:
-        raise ValueError(f"{file} is no safetensors file: {error}") from None
-    leaves = [_restored(arrays[name], exact) for name in wanted]
-    return jax.tree.unflatten(jax.tree.structure(template), leaves)
+        yield
+    except (SafetensorError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(f"{file} is damaged or is not a regrax checkpoint") from error
 
 
-def _restored(array: np.ndarray, exact: bool) -> Array:
-    floating = np.issubdtype(array.dtype, np.floating)
-    return jnp.asarray(array, float if floating and not exact else array.dtype)
+def _start(data: bytes) -> int:
+    return 8 + int.from_bytes(data[:8], "little")
 
 
-def _named(tree: PyTree) -> dict[str, Any]:
-    """The leaves of a tree by their paths."""
-    return {
-        jax.tree_util.keystr(path).lstrip("."): leaf
-        for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
-    }
+def _checksum(data: bytes) -> str:
+    return hashlib.sha256(memoryview(data)[_start(data) :]).hexdigest()
+
+
+def _named_leaves(tree: PyTree) -> dict[str, Any]:
+    """Return the leaves by their paths, such as `blocks[0].queries`."""
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}

@@ -1,14 +1,13 @@
-r"""One computation on many devices of many processes: who does which part, so that nothing else changes.
+r"""One computation on many devices and processes, with the same result as on one device.
 
-Work is a sum or a list over global indices $i = 0, 1, \dots$, and what index $i$ draws depends on $i$ alone: however
-many devices share the indices, the terms are the same, and results differ by the order of additions at most. Devices
-stand in a mesh of `pieces` x `sequences`: indices go round the first axis, the sequences of one index along the second,
-and parameters are on all of them. Of several processes the first writes files and speaks, and tells the others.
+Work is a sum or a list over global indices $i = 0, 1, \dots$, and the draws of index $i$ depend on $i$ alone. The terms
+are therefore the same for any number of devices, and results differ only by the order of additions. Devices form a mesh
+of `pieces` x `sequences`: indices are divided along the first axis, the sequences of one index along the second, and
+parameters are replicated. Only the first of several processes reads and writes files and prints.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -22,13 +21,12 @@ from jaxtyping import Array, Int
 
 Devices = Sequence[jax.Device]
 Tree = TypeVar("Tree")
-EVERYWHERE, PIECES = PartitionSpec(), PartitionSpec("pieces")
 
 
 def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
-    """Devices for work in this many pieces: whole pieces to each as far as they go round evenly, else shares of them.
+    """Arrange devices for work in `pieces` pieces; by default every device takes pieces of its own.
 
-    Without `pieces` there are as many as asked for, and every device takes its own.
+    If the devices do not divide the pieces evenly, groups of devices share the sequences of each piece.
 
     >>> import jax
     >>> dict(mesh_of(jax.devices()[:1], pieces=4).shape)
@@ -39,8 +37,8 @@ def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
     if len(devices) == 0 or not all(isinstance(device, jax.Device) for device in devices):
         raise ValueError(f"devices must be some of jax.devices(), got {devices!r:.100}")
     rows = len(devices) if pieces is None else math.gcd(pieces, len(devices))
-    placed = np.array(devices, object).reshape(rows, -1)
-    return Mesh(placed, ("pieces", "sequences"), axis_types=(AxisType.Auto,) * 2)
+    grid = np.array(devices, object).reshape(rows, -1)
+    return Mesh(grid, ("pieces", "sequences"), axis_types=(AxisType.Auto,) * 2)
 
 
 def total(
@@ -50,34 +48,33 @@ def total(
     zero: Tree,
     mesh: Mesh | None = None,
 ) -> Tree:
-    r"""$\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh every device adds its own, then all are added.
+    r"""Compute $\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh every device adds its own terms first.
 
     Args:
-        function: of what is shared and an index.
-        shared: the same on every device.
-        count: how many terms.
+        function: function of `shared` and an index. On a mesh it must not capture other traced arrays.
+        shared: arrays that every device needs.
+        count: number of terms.
         zero: the sum of no terms.
-        mesh: of devices; None computes on one.
+        mesh: devices, or None for one.
 
     >>> import jax.numpy as jnp
     >>> total(lambda scale, i: scale * i, 10, 4, jnp.zeros((), int)).tolist()
     60
     """
 
-    def added(shared: Any, indices: Int[Array, "_"]) -> Tree:
-        def add(sofar: Tree, index: Int[Array, ""]) -> tuple[Tree, None]:
-            return jax.tree.map(jnp.add, sofar, function(shared, index)), None
+    def add_up(shared: Any, indices: Int[Array, "_"]) -> Tree:
+        def add(tree: Tree, index: Int[Array, ""]) -> tuple[Tree, None]:
+            return jax.tree.map(jnp.add, tree, function(shared, index)), None
 
         return lax.scan(add, zero, indices)[0]
 
-    def share(shared: Any, own: Int[Array, "_"]) -> Any:
-        flat, rebuild = ravel_pytree(added(shared, own))
-        return rebuild(lax.psum(flat, "pieces"))  # one message, however many arrays
+    def add_up_all(shared: Any, indices: Int[Array, "_"]) -> Any:
+        flat, unravel = ravel_pytree(add_up(shared, indices))
+        return unravel(lax.psum(flat, "pieces"))  # one message for all arrays
 
-    indices = jnp.arange(count)
     if mesh is None:
-        return added(shared, indices)
-    return _over_pieces(share, mesh, EVERYWHERE, shared, indices)
+        return add_up(shared, jnp.arange(count))
+    return _over_pieces(add_up_all, shared, jnp.arange(count), mesh, PartitionSpec())
 
 
 def each(
@@ -86,20 +83,14 @@ def each(
     count: int,
     mesh: Mesh | None = None,
 ) -> Tree:
-    """`function(shared, i)` for every i below `count`, stacked; on a mesh every device takes a contiguous share.
-
-    Args:
-        function: of what is shared and an index.
-        shared: the same on every device.
-        count: how many indices.
-        mesh: of devices; None computes on one.
+    """Stack `function(shared, i)` for every i below `count`; on a mesh every device computes a contiguous share.
 
     >>> each(lambda scale, i: scale * i, 2, 3).tolist()
     [0, 2, 4]
     """
 
-    def share(shared: Any, own: Int[Array, "_"]) -> Any:
-        return lax.map(partial(function, shared), own)
+    def share(shared: Any, indices: Int[Array, "_"]) -> Any:
+        return lax.map(lambda index: function(shared, index), indices)
 
     return over_rows(share, shared, jnp.arange(count), mesh)
 
@@ -107,13 +98,7 @@ def each(
 def over_rows(
     function: Callable[[Any, Any], Tree], shared: Any, rows: Any, mesh: Mesh | None = None
 ) -> Tree:
-    """`function(shared, rows)` of arrays with a common first axis; on a mesh every device takes a contiguous share.
-
-    Args:
-        function: of what is shared and rows.
-        shared: the same on every device.
-        rows: arrays with a common first axis.
-        mesh: of devices; None computes on one.
+    """Compute `function(shared, rows)` for arrays `rows` with a common first axis, which a mesh divides contiguously.
 
     >>> import jax.numpy as jnp
     >>> over_rows(lambda scale, rows: scale * rows, 2, jnp.arange(3)).tolist()
@@ -123,98 +108,77 @@ def over_rows(
         return function(shared, rows)
     count = jax.tree.leaves(rows)[0].shape[0]
     ways = mesh.shape["pieces"]
-    padded = jnp.minimum(jnp.arange(-(-count // ways) * ways), count - 1)
+    padded = jnp.minimum(jnp.arange(-(-count // ways) * ways), count - 1)  # repeats the last row
     repeated = jax.tree.map(lambda array: array[padded], rows)
-    found = _over_pieces(function, mesh, PIECES, shared, repeated)
-    return jax.tree.map(lambda part: part[:count], together(found, mesh))
+    results = _over_pieces(function, shared, repeated, mesh, PartitionSpec("pieces"))
+    return jax.tree.map(lambda array: array[:count], replicate(results, mesh))
 
 
-def _over_pieces(share: Callable, mesh: Mesh, out: PartitionSpec, shared: Any, parts: Any) -> Any:
-    """`share(shared, own)` on every device, `own` its part of what is cut along the first axis.
-
-    Args:
-        share: of what is shared and a part.
-        mesh: of devices.
-        out: where the results are.
-        shared: the same on every device.
-        parts: what is cut.
-    """
+def _over_pieces(function: Callable, shared: Any, rows: Any, mesh: Mesh, out: PartitionSpec) -> Any:
     arrays, rest = eqx.partition(shared, eqx.is_array)
     return jax.shard_map(
-        lambda arrays, own: share(eqx.combine(arrays, rest), own),
+        lambda arrays, own: function(eqx.combine(arrays, rest), own),
         mesh=mesh,
-        in_specs=(EVERYWHERE, PIECES),
+        in_specs=(PartitionSpec(), PartitionSpec("pieces")),
         out_specs=out,
         axis_names={"pieces"},
         check_vma=False,
-    )(arrays, parts)
+    )(arrays, rows)
 
 
 def split(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Inside `jit`: put the last axis of every array, that of the sequences, along the mesh."""
+    """Inside `jit`: divide the last axis of every array, that of the sequences, along the mesh."""
     if mesh is None or mesh.shape["sequences"] == 1:
         return tree
 
-    def along(array: Array) -> Array:
+    def constrain(array: Array) -> Array:
         spec = PartitionSpec(*[None] * (array.ndim - 1), "sequences")
-        inside = not jax.sharding.get_abstract_mesh().empty  # of `total` or `each`
-        return lax.with_sharding_constraint(array, spec if inside else NamedSharding(mesh, spec))
+        in_shard_map = not jax.sharding.get_abstract_mesh().empty
+        return lax.with_sharding_constraint(
+            array, spec if in_shard_map else NamedSharding(mesh, spec)
+        )
 
-    return jax.tree.map(along, tree)
+    return jax.tree.map(constrain, tree)
 
 
-def together(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Inside `jit`: all of every array on every device."""
+def replicate(tree: Tree, mesh: Mesh | None) -> Tree:
+    """Copy every array to all devices of the mesh, inside `jit` or outside; all processes must have the same values."""
     if mesh is None:
         return tree
-    return lax.with_sharding_constraint(tree, NamedSharding(mesh, EVERYWHERE))
+    return eqx.filter_shard(tree, NamedSharding(mesh, PartitionSpec()))
 
 
-def everywhere(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Outside `jit`: what this process holds, as all others do too, on every device of the mesh."""
+def local(tree: Tree, mesh: Mesh | None) -> Tree:
+    """Outside `jit`: copy replicated arrays to the default device of this process."""
     if mesh is None:
         return tree
-    everyone = NamedSharding(mesh, EVERYWHERE)
-
-    def placed(leaf: Any) -> Any:
-        if not eqx.is_array(leaf):
-            return leaf
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            data = placed(jax.random.key_data(leaf))
-            return jax.random.wrap_key_data(data, impl=jax.random.key_impl(leaf))
-        held = np.asarray(leaf)
-        return jax.make_array_from_callback(held.shape, everyone, lambda part: held[part])
-
-    return jax.tree.map(placed, tree)
-
-
-def here(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Outside `jit`: what is on every device of the mesh, on one device of this process."""
-    return tree if mesh is None else jax.tree.map(lambda array: array.addressable_data(0), tree)
+    return jax.tree.map(lambda array: jnp.asarray(np.asarray(array)), tree)
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes files and speaks."""
+    """Return True in the process that writes files and prints."""
     return jax.process_index() == 0
 
 
-def from_first(give: Callable[[], bytes]) -> bytes:
-    """What `give` returns in the first process, in all of them; a ValueError or OSError there is raised everywhere.
+def from_first(read: Callable[[], bytes]) -> bytes:
+    """Call `read` in the first process only and return its result in all; its ValueError or OSError is raised in all.
 
-    >>> from_first(lambda: b"read by one, known to all")
-    b'read by one, known to all'
+    >>> from_first(lambda: b"the same in every process")
+    b'the same in every process'
     """
     if jax.process_count() == 1:
-        return give()
+        return read()
+    message = b""
     try:
-        message = b"+" + give() if is_first() else b""
+        if is_first():
+            message = b"+" + read()
     except (ValueError, OSError) as error:
         message = b"-" + str(error).encode()
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
     size = int(broadcast_one_to_all(np.int32(len(message))))
-    data = np.frombuffer(message.ljust(size, b"\0"), np.uint8)
-    told = np.asarray(broadcast_one_to_all(data), np.uint8).tobytes()
-    if told.startswith(b"-"):
-        raise ValueError(told[1:].decode())
-    return told[1:]
+    padded = np.frombuffer(message.ljust(size, b"\0"), np.uint8)
+    message = np.asarray(broadcast_one_to_all(padded), np.uint8).tobytes()
+    if message.startswith(b"-"):
+        raise ValueError(message[1:].decode())
+    return message[1:]

@@ -13,7 +13,7 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, SPECS, archive, header, passes, refusal, repacked
 
 from regrax.agents.audit._log import read_log
-from regrax.checkpoints import load_model, read_header
+from regrax.checkpoints import load_model, read_contents
 from regrax.games import FORMATS
 
 FEW, MANY = 50, 1650
@@ -103,7 +103,7 @@ def test_labels_that_are_there_twice_are_refused(what):
 def test_the_header_of_a_checkpoint_is_checked_before_anything_is_built(tmp_path):
     data = READERS["checkpoint"](tmp_path).data
     changed = repacked(data, lambda about, top: about["settings"].update(actions=10**6))
-    assert read_header(changed, tmp_path, len(changed)).about["settings"]["actions"] == 10**6
+    assert read_contents(changed, tmp_path).about["settings"]["actions"] == 10**6
     (tmp_path / "m.safetensors").write_bytes(changed)
     with jax.check_tracer_leaks(False), pytest.raises(ValueError, match="does not fit"):
         load_model(tmp_path / "m")

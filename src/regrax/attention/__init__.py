@@ -1,9 +1,9 @@
-"""Attention models: linear self-attention, the swap architecture and deep transformers, all learners."""
+"""Attention models, all of them learners: linear self-attention, the swap architecture and deep transformers."""
 
-from regrax.attention._base import TrainableLearner
-from regrax.attention._linear import FullLinearAttention, LinearAttention
-from regrax.attention._swap import SwapAttention
-from regrax.attention._transformer import Transformer
+from .base import Recipe as Recipe, TrainableLearner as TrainableLearner
+from .linear import FullLinearAttention as FullLinearAttention, LinearAttention as LinearAttention
+from .swap import SwapAttention as SwapAttention
+from .transformer import Transformer as Transformer
 
 MODELS: dict[str, type[TrainableLearner]] = {
     LinearAttention.name: LinearAttention,
@@ -11,13 +11,4 @@ MODELS: dict[str, type[TrainableLearner]] = {
     SwapAttention.name: SwapAttention,
     Transformer.name: Transformer,
 }
-"""Every kind of model by its name."""
-
-__all__ = [
-    "MODELS",
-    "FullLinearAttention",
-    "LinearAttention",
-    "SwapAttention",
-    "TrainableLearner",
-    "Transformer",
-]
+"""Model classes by name, as checkpoints store them."""

@@ -9,10 +9,10 @@ import msgspec
 
 from regrax import _checks as checks
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import described, file_of, read_whole, save_model, unpack_model
+from regrax.checkpoints import file_of, parse_about, read_whole, save_model, unpack_model
 from regrax.experiments.runs._config import TrainConfig
 from regrax.sharding import Devices
-from regrax.training import evaluate, fit_step_size, recipe
+from regrax.training import evaluate, fit_step_size
 
 MEASURING_SEED = 2**31  # the key of the sequences that models are measured on, the same for all
 # sequences that the loss and the nearest step are measured on, at most; a shorter training takes as many as it drew
@@ -74,8 +74,9 @@ def measure(
     """
     checks.instance("model", model, TrainableLearner, "a trained model")
     checks.instance("config", config, TrainConfig, "a TrainConfig")
-    key, objective, usual = jax.random.key(MEASURING_SEED), config.build_objective(), recipe(model)
-    batch = config.batch or usual.batch * objective.effort
+    key, objective = jax.random.key(MEASURING_SEED), config.build_objective()
+    usual = objective.recipe(model)
+    batch = config.batch or usual.batch
     drawn = max(2, (config.steps or usual.steps) * batch)
     count = config.sequences or min(LOSS_SEQUENCES, drawn)
     found = evaluate(model, objective, key=key, sequences=count, devices=devices)
@@ -107,5 +108,5 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
             raise ValueError(
                 f"{file} holds a model with {name} = {kept.get(name)!r}, but {value!r} was asked for"
             )
-    numbers = described(file, about, _Numbers)
+    numbers = parse_about(file, about, _Numbers)
     return Trained(model, numbers.measured, numbers.seconds, numbers.operations)

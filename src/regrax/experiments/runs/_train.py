@@ -26,7 +26,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax._files import write_whole
 from regrax.attention import TrainableLearner
-from regrax.checkpoints import described, pack, read_header, read_whole, unpack
+from regrax.checkpoints import pack, parse_about, read_contents, read_whole, unpack
 from regrax.experiments._progress import OnProgress, Progress, ignore
 from regrax.experiments._store import RunFolder
 from regrax.experiments.runs._config import TrainConfig
@@ -38,8 +38,6 @@ from regrax.training import (
     TrainingState,
     adam,
     fit,
-    least_loss,
-    recipe,
     start,
 )
 
@@ -117,7 +115,8 @@ class _Run:
         self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
     ) -> None:
         shapes = config.shapes()
-        usual = recipe(shapes)
+        objective = config.build_objective()
+        usual = objective.recipe(shapes)
         self.config, self.folder, self.tell, self.save_every = (
             config,
             folder,
@@ -131,7 +130,7 @@ class _Run:
         }
         self.steps = config.steps or usual.steps
         self.optimizer = adam(config.rate or usual.rate, self.steps)
-        self.least = least_loss(shapes, config.build_objective())
+        self.least = objective.optimal_loss(shapes)
         self.before, self.first = 0.0, 0  # the seconds and the steps of processes before this one
         self.saved = self.began = time.monotonic()
 
@@ -157,7 +156,7 @@ class _Run:
         self.before, self.first = reached.seconds, reached.step
         seeds = self.config.all_seeds()
         template, _ = eqx.filter_eval_shape(_begin, self.config, self.optimizer, seeds)
-        return unpack(data, self.folder / STATE, template, exact=True)
+        return unpack(data, self.folder / STATE, template)
 
     def begin(self) -> tuple[TrainingState, Any]:
         """The state before the first step, and the key of the draws."""
@@ -241,7 +240,7 @@ def _unstacked(models: TrainableLearner, seeds: int) -> list[TrainableLearner]:
 
 
 def _reached(file: Path, data: bytes) -> _Reached:
-    reached = described(file, read_header(data, file, len(data)).about, _Reached)
+    reached = parse_about(file, read_contents(data, file).about, _Reached)
     if reached.layout != LAYOUT:
         raise ValueError(
             f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "

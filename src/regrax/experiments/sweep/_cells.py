@@ -9,7 +9,6 @@ import jax
 from regrax import _checks as checks
 from regrax.experiments._store import digest
 from regrax.experiments.runs import DEEP, TrainConfig
-from regrax.training import recipe
 
 CELLS_PER_BATCH = 8  # cells in one vmap: more would not be faster on a processor, and a batch is what a failure loses
 COMPILATION_COST = 1.5e10  # of a batch, in the unit of its cells' weight; about ten seconds
@@ -34,8 +33,8 @@ def completed(config: TrainConfig) -> TrainConfig:
     """
     checks.instance("config", config, TrainConfig, "a TrainConfig")
     checks.at_least("horizon", config.horizon, 2)
-    usual = recipe(config.shapes())
-    batch = config.batch or usual.batch * config.build_objective().effort
+    usual = config.build_objective().recipe(config.shapes())
+    batch = config.batch or usual.batch
     if batch % min(batch, usual.chunk):
         raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, got {batch}")
     unused = () if config.model == "transformer" else DEEP

@@ -15,7 +15,7 @@ from regrax.experiments._pool import Tell
 from regrax.experiments.runs import TrainConfig, Trained, measure
 from regrax.experiments.sweep._cells import Batch
 from regrax.experiments.sweep._operations import operations
-from regrax.training import adam, fit, recipe, start
+from regrax.training import adam, fit, start
 
 
 def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
@@ -61,7 +61,7 @@ def _trained(cells: Batch, tell: Tell) -> list[TrainableLearner]:
 def _cost(cell: TrainConfig) -> int | None:
     """The operations of a whole training: the loss of every sequence and its gradient; drawing them is left out."""
     objective, model = cell.build_objective(), cell.shapes()
-    chunk = recipe(model).chunk
+    chunk = objective.recipe(model).chunk
     data = jax.eval_shape(lambda: objective.draw(chunk, key=jax.random.key(0)))
     once = operations(jax.value_and_grad(objective.loss), model, data)
     return None if once is None else once * (cell.steps or 0) * (cell.batch or 0) // chunk

@@ -14,7 +14,7 @@ from regrax.domains import Simplex
 from regrax.games import Game, Seating, play, swap_matrices
 from regrax.learners import HostLearner, Learner
 from regrax.regret import external_of, gains_of, internal_of, swap_of
-from regrax.sharding import everywhere
+from regrax.sharding import replicate
 
 Scores = dict[Seating, Float[np.ndarray, "measures N"]]
 """Every measure, in the order of `MEASURES`, of every seat of a seating."""
@@ -167,7 +167,7 @@ def _together(
     sides = [zip(*[job.start for job in jobs if job.start], strict=True) for jobs in shapes]
     starts = [tuple(map(_array, side)) for side in sides]
     seated = jax.tree.map(_number, tuple(learners[k] for k in able))
-    placed = everywhere((payoffs, seated, keys or None, starts if any(starts) else None), mesh)
+    placed = replicate((payoffs, seated, keys or None, starts if any(starts) else None), mesh)
     payoffs, seated, drawn, started = placed
     found = swap_matrices(payoffs, seated, places, rounds, drawn, mesh, started)
     for jobs, seats, matrices in zip(shapes, counts, found, strict=True):

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
 from regrax.learners import Scalar
-from regrax.sharding import Devices, everywhere, mesh_of, split, together
+from regrax.sharding import Devices, mesh_of, replicate, split
 
 DOUBT = 4.0  # standard errors
 
@@ -81,7 +81,7 @@ def check_expectations(
     with jax.enable_x64(True):
         mesh = mesh_of(devices, pieces=1)
         shape = (horizon, actions, count)
-        samples = _samples(everywhere(key, mesh), step, exact, *least, shape=shape, mesh=mesh)
+        samples = _samples(replicate(key, mesh), step, exact, *least, shape=shape, mesh=mesh)
     return [
         Identity(
             name, STATEMENTS[name], float(np.mean(s)), float(np.std(s, ddof=1) / len(s) ** 0.5)
@@ -134,4 +134,4 @@ def _samples(
         "swap decomposition": heads**2 - d * exact - d * (d - 1) * rounds * mean_least**2,
         "hindsight identity": regret**2 - forecast - rounds * (square_least - 1),
     }
-    return together(found, mesh)
+    return replicate(found, mesh)

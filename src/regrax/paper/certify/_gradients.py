@@ -18,7 +18,7 @@ from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.learners import Learner
 from regrax.paper.certify._monte_carlo import Architecture
-from regrax.sharding import Devices, each, everywhere, mesh_of
+from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
 SEQUENCES_PER_CHUNK = 250  # sequences whose gradients are held at once
@@ -100,7 +100,7 @@ def gradient_blocks(
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
-        placed = everywhere(
+        placed = replicate(
             (jnp.asarray(step, float), objective(actions, horizon, baseline=False), key), mesh
         )
         mean, error = _moments(layer, *placed, sequences // SEQUENCES_PER_CHUNK, mesh)

@@ -24,7 +24,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.sharding import Devices, everywhere, here, mesh_of, split, together
+from regrax.sharding import Devices, local, mesh_of, replicate, split
 from regrax.theory import optimal_policy
 
 Architecture = Literal["single", "swap"]
@@ -76,10 +76,10 @@ def monte_carlo_steps(
     keys = [jax.random.fold_in(key, run) for run in range(runs)]
     if mesh is None or estimator == "quasi":  # Sobol points are made on the host
         draws = (_draw(key, shape, estimator) for key in keys)
-        steps = [_step(everywhere(losses, mesh), heads, estimator, mesh) for losses in draws]
+        steps = [_step(replicate(losses, mesh), heads, estimator, mesh) for losses in draws]
     else:
-        steps = [_spread(everywhere(key, mesh), shape, heads, estimator, mesh) for key in keys]
-    return jnp.stack(here(steps, mesh))
+        steps = [_spread(replicate(key, mesh), shape, heads, estimator, mesh) for key in keys]
+    return jnp.stack(local(steps, mesh))
 
 
 @eqx.filter_jit
@@ -137,7 +137,7 @@ def _step(
     widths = jnp.array(
         [math.log(GRID_FACTOR) * (2 / (GRID_POINTS - 1)) ** level for level in range(GRID_LEVELS)]
     )
-    return together(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
+    return replicate(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
 
 
 def _objective(

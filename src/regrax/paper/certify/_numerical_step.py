@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.paper.certify._monte_carlo import suffered
-from regrax.sharding import Devices, everywhere, mesh_of, split, together
+from regrax.sharding import Devices, mesh_of, replicate, split
 from regrax.training import Distribution, RandomHorizon
 
 NEWTON = 12
@@ -73,7 +73,7 @@ def numerical_step(
     rounds = 2 * horizon - 1 if isinstance(distribution, RandomHorizon) else horizon
     gaussian = theory.step_size(actions, horizon)
     mesh, guess = mesh_of(devices, pieces=1), jnp.asarray(gaussian, float)
-    placed = everywhere((distribution, guess, key), mesh)
+    placed = replicate((distribution, guess, key), mesh)
     found = _minimise(*placed, (rounds, actions, sequences), mesh)
     step, half, excess = (float(x) for x in found)
     return StepInterval(step, step - half, step + half, gaussian, excess)
@@ -110,4 +110,4 @@ def _minimise(
     half = 1.96 * first.std() / first.size**0.5 / second
     # the mean square of regret is the mean square about the centre plus the centre's
     level = square(step).mean() + centre**2
-    return together((step, half, (square(guess).mean() + centre**2) / level - 1), mesh)
+    return replicate((step, half, (square(guess).mean() + centre**2) / level - 1), mesh)

@@ -20,7 +20,7 @@ from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
 from regrax.paper.certify._gradients import DOUBT, largest_of
 from regrax.paper.certify._monte_carlo import best_forecast
-from regrax.sharding import Devices, each, everywhere, mesh_of
+from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Gaussian
 
 BATCHES = 10  # independent Hessians, for standard errors
@@ -86,7 +86,7 @@ def sampled_curvature(
     d, T = exact.actions, int(exact.horizon)
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
-        placed = everywhere((jnp.asarray(exact.step, float), key), mesh)
+        placed = replicate((jnp.asarray(exact.step, float), key), mesh)
         every = np.asarray(_hessians(*placed, d, T, sequences // BATCHES, mesh))
     _, vectors = np.linalg.eigh(hessian_matrix(exact))
     # exact eigenvalues may come close to each other: a space is told by its place in the spectrum

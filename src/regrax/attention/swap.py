@@ -1,6 +1,6 @@
-r"""The swap architecture: $d$ linear-attention heads whose softmax columns have the policy as their fixed point.
+r"""The swap architecture: $d$ linear-attention heads give the columns of a matrix whose fixed point is the policy.
 
-Round $t$ feeds every head the block features $X_t = (x_{1,t}, \dots, x_{d,t})$, $x_{i,t} = \pi_{t,i} \ell_t$, that is
+In round $t$ every head sees the block features $X_t = (x_{1,t}, \dots, x_{d,t})$, $x_{i,t} = \pi_{t,i} \ell_t$, that is
 $X_t = \mathrm{kron}(\pi_t, \ell_t)$. Head $j$ gives column $j$ of a column-stochastic matrix:
 
     p_{j,t} = softmax( sum_{s<t} (V_j X_s + v_j) (1 + a_j^T X_s) ),     pi_t = (p_{1,t} | ... | p_{d,t}) pi_t
@@ -8,7 +8,6 @@ $X_t = \mathrm{kron}(\pi_t, \ell_t)$. Head $j$ gives column $j$ of a column-stoc
 Reference: Park, Ozdaglar, Training with (swap) regret loss in a single-layer self-attention model, section 4.
 """
 
-from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -17,24 +16,29 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention._base import Batch, TrainableLearner
-from regrax.attention._linear import Layer
+from regrax.attention.base import Batch, TrainableLearner
+from regrax.attention.linear import Layer
 from regrax.learners import Key, Scalar, Sum, rollout
 from regrax.simplex import stationary
 
 
 class Columns(NamedTuple):
-    """State of the swap architecture: the logits of every head, and the policy their columns fix."""
+    """State in play: the logits of every head and the fixed point of their columns."""
 
-    logits: Sum  # a row per head
+    logits: Sum  # one row per head
     policy: Float[Array, "d"]
 
 
 class SwapAttention(TrainableLearner):
-    r"""$\pi_t = P_t \pi_t$, column $j$ of $P_t$ the softmax of head $j$ on $\mathrm{kron}(\pi_s, \ell_s)$, $s < t$.
+    r"""$\pi_t = P_t \pi_t$; column $j$ of $P_t$ is the softmax of head $j$ on $\mathrm{kron}(\pi_s, \ell_s)$, $s < t$.
 
-    `columns` is the training form: what the heads answer to given block features. `policies` plays the recurrence
-    on a batch of loss sequences. Heads trained on Gaussian blocks of full scale are `calibrated()` before they play.
+    `columns` is the training form: it maps block features to the heads' columns. `policies` runs the recurrence on a
+    batch of loss sequences. Heads trained on Gaussian blocks need `calibrated()` before they play.
+
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: random key for the initial parameters, which are Gaussian.
+        scale: standard deviation of the initial parameters.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -52,13 +56,16 @@ class SwapAttention(TrainableLearner):
 
     def __init__(self, actions: int, *, key: PRNGKeyArray, scale: float = 0.1) -> None:
         checks.at_least("actions", actions, 1)
-        self.values, self.scores, self.bias = _draw(key, scale, actions)
+        values, scores, bias = jax.random.split(key, 3)
+        self.values = scale * jax.random.normal(values, (actions, actions, actions**2))
+        self.scores = scale * jax.random.normal(scores, (actions, actions**2))
+        self.bias = scale * jax.random.normal(bias, (actions, actions))
 
     @classmethod
     def hedge(cls, actions: int, step: Scalar) -> "SwapAttention":
-        r"""The stationary parameters: $V_j$ has $-k I$ at block $j$ and 0 elsewhere, $a_j = v_j = 0$.
+        r"""Return the stationary model, which plays `BlumMansour(Hedge(k))`.
 
-        It plays `BlumMansour(Hedge(k))`.
+        $V_j$ has $-k I$ at block $j$ and 0 elsewhere, $a_j = v_j = 0$.
         """
         checks.positive("step", step)
         identity = jnp.eye(actions)
@@ -76,22 +83,22 @@ class SwapAttention(TrainableLearner):
 
     @property
     def heads(self) -> Layer:
-        """The $d$ heads, stacked."""
+        """The $d$ heads, stacked along the first axis."""
         return Layer(self.values, self.bias, self.scores, jnp.ones(self.actions))
 
     def calibrated(self) -> "SwapAttention":
-        r"""Features scaled by $d$: $V_j \to d V_j$, $a_j \to d a_j$, $v_j$ kept.
+        r"""Return a copy for play, with features scaled by $d$: $V_j \to d V_j$, $a_j \to d a_j$, $v_j$ unchanged.
 
-        Training feeds blocks of full scale, play feeds $x_{i,t} = \pi_{t,i} \ell_t$ of scale about $1/d$.
+        Training uses blocks of full scale, but in play $x_{i,t} = \pi_{t,i} \ell_t$ has scale about $1/d$.
         """
-        scaled = self.actions * self.values, self.actions * self.scores
+        scaled = (self.actions * self.values, self.actions * self.scores)
         return eqx.tree_at(lambda model: (model.values, model.scores), self, scaled)
 
     def columns(self, blocks: Float[Array, "T d d n"]) -> Float[Array, "T d d n"]:
-        """Entry `[t, j, :, n]` is $p_{j,t}$, what head $j$ answers to `blocks[s, i, :, n]` $= x_{i,s}$ for $s < t$."""
-        rounds, d, _, count = blocks.shape
-        checks.plays(self, d)
-        features = blocks.reshape(rounds, d * d, count)
+        """Compute the heads' columns: entry `[t, j, :, n]` is $p_{j,t}$, given `blocks[s, i, :, n]` $= x_{i,s}$."""
+        rounds, actions, _, count = blocks.shape
+        checks.plays(self, actions)
+        features = blocks.reshape(rounds, actions**2, count)
         logits = jax.vmap(lambda head: head.logits(features), out_axes=1)(self.heads)
         return jax.nn.softmax(logits, axis=2)
 
@@ -109,11 +116,3 @@ class SwapAttention(TrainableLearner):
         features = jnp.kron(state.policy, feedback)
         logits = state.logits.add(jax.vmap(lambda head: head.increment(features))(self.heads))
         return Columns(logits, stationary(jax.nn.softmax(logits.value).T, state.policy))
-
-
-@partial(jax.jit, static_argnames="actions")
-def _draw(key: PRNGKeyArray, scale: Scalar, actions: int) -> tuple[Array, ...]:
-    r"""$V_j$, $a_j$ and $v_j$ at the start, as one program."""
-    shapes = (actions, actions, actions**2), (actions, actions**2), (actions, actions)
-    keys = jax.random.split(key, 3)
-    return tuple(scale * jax.random.normal(k, s) for k, s in zip(keys, shapes, strict=True))

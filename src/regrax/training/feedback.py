@@ -1,4 +1,4 @@
-"""What a learner sees of its losses in training: all of them, delayed ones, or one action's."""
+"""Feedback: the part of the losses that a model sees in training. Regret always counts all losses."""
 
 from abc import abstractmethod
 
@@ -8,19 +8,21 @@ import jax.numpy as jnp
 from jaxtyping import PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.training._distributions import Batch
+from regrax.specs import register
+from regrax.training.distributions import Batch
 
 
 class Feedback(eqx.Module):
-    """What a learner sees of its losses; regret always counts the losses themselves."""
+    """Base class: maps losses to what the model sees of them."""
 
     @abstractmethod
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
-        """Row `t` is what arrives after round `t`."""
+        """Return the observations; row `t` arrives after round `t`."""
 
 
+@register("feedback", "delayed(2)")
 class DelayedFeedback(Feedback):
-    r"""The loss of round $t$ arrives after round $t + D$; nothing (zero) arrives before round $D + 1$.
+    r"""The loss of round $t$ arrives after round $t + D$; before that the model sees zeros.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -35,14 +37,16 @@ class DelayedFeedback(Feedback):
         checks.at_least("delay", self.delay, 0)
 
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
-        arrived = losses[: max(losses.shape[0] - self.delay, 0)]
-        return jnp.pad(arrived, ((losses.shape[0] - arrived.shape[0], 0), (0, 0), (0, 0)))
+        rounds = losses.shape[0]
+        delay = min(self.delay, rounds)
+        return jnp.pad(losses[: rounds - delay], ((delay, 0), (0, 0), (0, 0)))
 
 
+@register("feedback", "bandit()")
 class BanditFeedback(Feedback):
-    r"""Each round shows one action $a$ drawn uniformly: the estimate $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
+    r"""Each round reveals one action $a$, drawn uniformly: the estimate $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
 
-    What is shown does not depend on the policy, so the objective stays differentiable.
+    The revealed action does not depend on the policy, so the objective stays differentiable.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -53,5 +57,5 @@ class BanditFeedback(Feedback):
 
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
         rounds, actions, count = losses.shape
-        shown = jax.random.randint(key, (rounds, count), 0, actions)
-        return actions * losses * jax.nn.one_hot(shown, actions, axis=1, dtype=losses.dtype)
+        revealed = jax.random.randint(key, (rounds, count), 0, actions)
+        return actions * losses * jax.nn.one_hot(revealed, actions, axis=1, dtype=losses.dtype)

@@ -1,0 +1,57 @@
+"""`TrainableLearner`, the interface between models and the objectives of `regrax.training`."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+from jaxtyping import Array, Float
+
+from regrax.learners import Learner
+
+Batch = Float[Array, "T d n"]
+
+
+class Recipe(NamedTuple):
+    """Default training settings of a model.
+
+    Args:
+        steps: optimizer steps.
+        batch: sequences per step.
+        chunk: sequences processed at a time, few enough to stay in the processor's cache.
+        rate: highest learning rate.
+        tail: fraction of the steps, at the end, whose models are averaged.
+    """
+
+    steps: int = 300
+    batch: int = 2048
+    chunk: int = 1024
+    rate: float = 0.03
+    tail: float = 0.5
+
+
+class TrainableLearner(Learner):
+    r"""A learner with trained parameters, which can also map a whole batch of loss sequences to policies.
+
+    `policies` is the training form, `policy` and `update` are the playing form. The two agree to rounding, up to the
+    projection that play adds on the ball. Batches have the sequence axis last: `losses[t, j, n]` is the loss of
+    action $j$ in round $t$ of sequence $n$. Every array leaf is a trained parameter; all other fields are static.
+    """
+
+    name: ClassVar[str]  # in checkpoints, `str` and `MODELS`
+    recipe: ClassVar[Recipe] = Recipe()
+
+    @property
+    @abstractmethod
+    def actions(self) -> int:
+        """Number of actions $d$."""
+
+    @property
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """Constructor arguments besides `key`. Together with the parameters they determine the model."""
+
+    @abstractmethod
+    def policies(self, losses: Batch) -> Batch:
+        r"""Compute $\pi_t$ of every round and sequence from rounds $1..t-1$ of `losses`."""
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.actions})"

@@ -1,0 +1,109 @@
+"""`evaluate` against exact losses and plain averages; `fit_step_size` against known steps."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from regrax.attention import LinearAttention, SwapAttention, Transformer
+from regrax.learners import Hedge
+from regrax.theory import Optimal, loss, optimal_loss, step_size
+from regrax.training import (
+    BiasedGaussian,
+    ClosedLoopSwapObjective,
+    DelayedFeedback,
+    Gaussian,
+    HindsightObjective,
+    RegretObjective,
+    SwapRegretObjective,
+    evaluate,
+    fit_step_size,
+)
+
+KEY = jax.random.key(11)
+
+
+@pytest.mark.parametrize("kind", [RegretObjective, HindsightObjective])
+def test_evaluation_is_exact_at_known_policies(kind):
+    step = step_size(3, 20)
+    for learner, exact in ((Hedge(step), loss(step, 3, 20)), (Optimal(20), optimal_loss(3, 20))):
+        measured = evaluate(learner, kind(3, 20), key=KEY, sequences=4000)
+        assert measured.optimal_loss == optimal_loss(3, 20)
+        assert abs(measured.loss - exact) <= 4 * measured.error + 1e-5
+        assert measured.error < 3e-3
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "sizes"),
+    [
+        (LinearAttention(3, key=KEY), RegretObjective, (3, 20)),
+        (SwapAttention(2, key=KEY), SwapRegretObjective, (2, 5)),
+    ],
+    ids=["regret", "swap"],
+)
+def test_evaluation_agrees_with_the_plain_average(model, kind, sizes):
+    exact = evaluate(model, kind(*sizes), key=KEY, sequences=4000)
+    # a function is not recognised as the square, so its loss is averaged
+    plain = evaluate(model, kind(*sizes, surrogate=jnp.square), key=KEY, sequences=50_000)
+    assert plain.optimal_loss is None
+    assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
+
+
+def test_objectives_know_the_optimum_where_theory_does():
+    hedge = Hedge(0.4)
+    ball = LinearAttention(3, key=KEY, operator="ball", radius=2.0)
+    assert RegretObjective(3, 20).optimal_loss(hedge) == optimal_loss(3, 20)
+    assert SwapRegretObjective(3, 20).optimal_loss(hedge) == pytest.approx(129.826, rel=1e-5)
+    on_ball = optimal_loss(3, 20, operator="ball", radius=2.0)
+    for kind in (RegretObjective, HindsightObjective):
+        assert kind(3, 20).optimal_loss(ball) == on_ball
+    for objective in (
+        RegretObjective(3, 20, BiasedGaussian()),
+        RegretObjective(3, 20, feedback=DelayedFeedback(1)),
+        RegretObjective(3, 20, group_size=2),
+        RegretObjective(3, 20, surrogate="softplus"),
+        HindsightObjective(3, 20, Gaussian(2 * np.eye(3))),
+        ClosedLoopSwapObjective(3, 20),
+    ):
+        assert objective.optimal_loss(hedge) is None
+
+
+def test_objectives_know_the_recipe_of_a_model():
+    transformer = Transformer(2, key=KEY, width=4)
+    assert RegretObjective(2, 5).recipe(Hedge(0.1)).batch == 2048
+    assert RegretObjective(2, 5).recipe(transformer).batch == 256
+    assert HindsightObjective(2, 5).recipe(transformer).batch == 512
+    assert HindsightObjective(2, 5, conditional=True).recipe(transformer).batch == 256
+
+
+STATIONARY = {
+    "linear": LinearAttention.hedge(3, 0.31),
+    "swap": SwapAttention.hedge(3, 0.31),
+    "ball": LinearAttention.hedge(3, 0.31, operator="ball"),
+}
+
+
+@pytest.mark.parametrize("model", STATIONARY.values(), ids=STATIONARY)
+def test_the_step_of_stationary_parameters_is_found(x64, model):
+    model = jax.tree.map(lambda leaf: jnp.asarray(np.round(np.asarray(leaf, float), 6)), model)
+    nearest = fit_step_size(model, 10, key=KEY, sequences=64)
+    np.testing.assert_allclose(nearest.step, 0.31, rtol=1e-9)
+    assert nearest.total_variation < 1e-9
+
+
+def test_the_fitted_step_minimises_the_squared_error(x64):
+    model = LinearAttention(3, key=KEY, scale=0.2)
+    nearest = fit_step_size(model, 10, key=KEY, sequences=256)
+    losses = jax.random.normal(KEY, (10, 3, 256))
+    before = jnp.cumsum(losses, 0) - losses
+
+    def difference(step):
+        return jax.nn.softmax(-step * before, 1) - model.policies(losses)
+
+    for step in (nearest.step - 1e-3, nearest.step + 1e-3):
+        assert step < 0 or jnp.mean(difference(step) ** 2) > nearest.mse
+    at_step = difference(nearest.step)
+    assert nearest.mse == pytest.approx(float(jnp.mean(at_step**2)), rel=1e-9)
+    assert nearest.l1 == pytest.approx(float(jnp.abs(at_step).sum(1).mean()))
+    assert nearest.total_variation == pytest.approx(nearest.l1 / 2)
+    assert nearest.per_action == pytest.approx(nearest.l1 / 3)
