@@ -9,12 +9,18 @@ import pytest
 from scipy.special import ndtr
 
 from regrax import theory
-from regrax.learners import FollowTheLeader, Hedge, PerRound, Uniform, rollout
-from regrax.learners._perturbed import perturbed_leader
+from regrax.learners import (
+    FollowTheLeader,
+    Hedge,
+    PerRound,
+    Uniform,
+    perturbed_leader,
+    rollout,
+)
 from regrax.specs import parse_learner
 from regrax.theory import Optimal, optimal_policy
-from regrax.theory._integrals import collision, foresight
-from regrax.theory._schedule import _best_step
+from regrax.theory.moments import collision, foresight, round_loss
+from regrax.theory.steps import secant
 
 ROUNDING = {"float32": 4e-7, "float64": 2e-15}
 
@@ -220,8 +226,11 @@ def test_the_schedule_minimises_each_round_and_closes_most_of_the_distance():
 def test_a_long_schedule_is_interpolated_to_many_digits():
     schedule = theory.step_schedule(4, 200)
     for n in (1, 77, 199):
-        direct = _best_step(schedule.steps[n] * math.sqrt(200), n / 200, 4) / math.sqrt(200)
-        assert abs(schedule.steps[n] / direct - 1) < 1e-8
+        scaled = schedule.steps[n] * math.sqrt(200)
+        direct, _ = secant(
+            lambda K, tau=n / 200: round_loss(K, tau, 4).slope, 0.99 * scaled, scaled, 1e-12
+        )
+        assert abs(scaled / direct - 1) < 1e-8
     first = -4 / 3 * theory.minimum_moment(4, 1) / math.sqrt(200)
     assert abs(schedule.steps[0] / first - 1) < 1e-7
 

@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from regrax import theory
-from regrax.theory._integrals import collision, foresight, round_nodes
-from regrax.theory._loss import mean_over_rounds
+from regrax.theory.moments import collision, foresight
+from regrax.theory.quadrature import mean_over_rounds, round_nodes
 
 PRINTED_12 = 0.6e-12  # twelve decimals
 PRINTED_7 = 0.6e-7  # seven decimals
@@ -265,7 +265,7 @@ def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
         (lambda: theory.step_size(3, 20, radius=2.0), "radius belongs to operator='ball'"),
         (lambda: theory.loss(0, 3, 20), "step must be above 0, got 0"),
         (lambda: theory.loss(-1.0, 3, 20), "step must be above 0"),
-        (lambda: theory.loss(1e9, 3, 20), "already that of follow-the-leader"),
+        (lambda: theory.loss(1e9, 3, 20), "must be at most 1000"),
         (lambda: theory.loss_derivative(math.inf, 3, 20), "step must be finite"),
         (lambda: theory.optimal_loss(1, 20), "actions must be an integer"),
         (lambda: theory.uniform_loss(3, 0), "horizon must be an integer"),

@@ -156,7 +156,7 @@ def test_a_layer_that_sees_common_shifts_is_handled():
 
 def test_a_layer_with_scores_is_refused():
     model = rx.LinearAttention(3, key=jax.random.key(0))
-    with pytest.raises(ValueError, match="must give what it plays"):
+    with pytest.raises(ValueError, match="must return what it plays"):
         theory.worst_case(model, 3, 5)
     with pytest.raises(ValueError, match="if a = 0, got"):
         model.policy_from_sums(jnp.zeros(3), 0)
@@ -179,7 +179,7 @@ class LastRoundTwice(rx.Learner):
 
 
 def test_the_order_of_the_past_must_not_matter():
-    with pytest.raises(ValueError, match=r"policy_from_sums of .* must give what it plays"):
+    with pytest.raises(ValueError, match=r"policy_from_sums of .* must return what it plays"):
         theory.worst_case(LastRoundTwice(), 3, 6)
 
 

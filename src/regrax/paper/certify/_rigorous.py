@@ -178,7 +178,7 @@ def _optimal_loss(horizon: int) -> Any:
 
 
 def _eigenvalues(k: Any, sums: list[RoundSums]) -> Iterator[tuple[str, Any]]:
-    """The blocks of `regrax.theory._curvature_blocks` for two actions; the sum of slopes is 0 at the root itself."""
+    """The blocks of `regrax.theory.hessian` for two actions; the sum of slopes is 0 at the root itself."""
     # below i is n, and t, a, f are the trace, along and along the square
     rows = [
         (i, 2 * s.curvature, 2 * s.curvature_2, 2 * s.curvature_4) for i, s in enumerate(sums, 1)

@@ -1,18 +1,18 @@
-r"""The least worst case of any learner, and the learner that attains it.
+r"""The smallest worst case of any learner, and the learner that attains it.
 
 The minimax value is $V_0(0)$, with $V_T(S) = -\min_j S_j$ and
 
 $$V_{t-1}(S) = \min_{\pi \in \Delta} \max_{A} \pi(A) + f(A), \qquad f(A) = V_t(S + 1_A),$$
 
 where $\pi(A) = \sum_{j \in A} \pi_j$ and $A$ runs over all subsets of the actions. By duality it is the maximum of
-$c + \sum_A P(A) f(A)$ over distributions $P$ that give every action the same chance $c$ to be in $A$. This polytope is
-the same in every state, and its vertices are the minimal balanced collections of Bondareva and Shapley: 2, 6, 42 and
-1,292 for 2 to 5 actions. So a state's value is a maximum of that many sums, and no linear program is needed.
+$c + \sum_A P(A) f(A)$ over distributions $P$ under which every action is in $A$ with the same probability $c$. This
+polytope is the same in every state, and its vertices are the minimal balanced collections of Bondareva and Shapley: 2,
+6, 42 and 1,292 for 2 to 5 actions. So a state's value is a maximum of that many sums, and no linear program is needed.
 
 The optimal policies of a state are all $\pi$ with $\pi(A) \le g(A) = v - f(A)$: the core of a game. For caps $g$ it
 is not empty if and only if $\sum_A P(A) g(A) \ge c$ for every vertex. Lowering the cap of one action after the other as
-far as this allows leaves a single policy, $\pi_j = g(\{j\})$. Negative entries are ruled out by caps of 1 on all
-actions but one. Actions with equal sums share.
+far as this allows leaves a single policy, $\pi_j = g(\{j\})$. Caps of 1 on all actions but one rule out negative
+entries. Actions with equal sums share.
 
 Reference: Cover (1966), Behavior of sequential predictors of binary sequences; Shapley (1967), On balanced sets and
 cores; Gravin, Peres, Sivan (2016), Towards optimal algorithms for prediction with expert advice.
@@ -30,8 +30,8 @@ from numpy import ndarray
 
 from regrax import _checks as checks
 from regrax.learners import Count, SumLearner
-from regrax.theory._lattice import Lattice, grid_losses, lattice
-from regrax.theory._optimal import optimal_policy
+from regrax.theory.lattice import Lattice, build_lattice, grid_losses
+from regrax.theory.optimal import optimal_policy
 
 MAX_ACTIONS = 5  # six have 200,214 minimal balanced collections
 DENOMINATOR = 60  # weights are integers over a 5 x 5 determinant of zeros and ones: at most 5
@@ -39,11 +39,11 @@ DENOMINATOR = 60  # weights are integers over a 5 x 5 determinant of zeros and o
 
 @cache
 def balanced_collections(actions: int) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b"]]:
-    r"""All vertices of $\{P \ge 0: \sum_A P(A) = 1, \sum_{A \ni j} P(A) = c\}$: chances $P$ and shares $c$, by row.
+    r"""All vertices of $\{P \ge 0: \sum_A P(A) = 1, \sum_{A \ni j} P(A) = c\}$: probabilities $P$ by row, and $c$.
 
     A vertex is a set of at most $d$ linearly independent subsets $A$ with $\sum_A \lambda_A 1_A = 1$, $\lambda > 0$;
-    each is part of some $d$ independent ones. Columns are subsets, written as zeros and ones, in lexicographic order
-    from the empty set on, which stands for the set of all actions as well.
+    each is part of some $d$ independent ones. Columns are subsets, written as zeros and ones, in lexicographic order;
+    the first, the empty set, also stands for the set of all actions.
 
     >>> [len(balanced_collections(actions)[1]) for actions in (2, 3, 4)]
     [2, 6, 42]
@@ -64,7 +64,7 @@ def balanced_collections(actions: int) -> tuple[Float[ndarray, "b m"], Float[nda
 
 
 def minimax(actions: int, rounds: int) -> float:
-    r"""Compute the minimax regret: the least worst case over losses in $\{0, 1\}^d$ that a learner can have.
+    r"""Compute the minimax regret: the smallest worst case over losses in $\{0, 1\}^d$ that a learner can have.
 
     Losses in $[0, 1]^d$ give the same value, because $V_t$ is convex.
 
@@ -82,54 +82,53 @@ def minimax(actions: int, rounds: int) -> float:
 def _binary_lattice(actions: int, rounds: int) -> Lattice:
     checks.at_least("actions", actions, 2, MAX_ACTIONS)
     checks.at_least("rounds", rounds, 1)
-    return lattice(grid_losses(actions), rounds)
+    return build_lattice(grid_losses(actions), rounds)
 
 
-def _values(states: Lattice) -> Iterator[tuple[Float[ndarray, "n"], Float[ndarray, "n m"]]]:
+def _values(lattice: Lattice) -> Iterator[tuple[Float[ndarray, "n"], Float[ndarray, "n m"]]]:
     """From the last round to the first: the value of each state, and the caps of its policies."""
-    after, shift = states.successors()
-    chances, share = balanced_collections(states.losses.shape[1])
-    value = np.zeros(len(states.states))
-    for count in states.counts[::-1]:
+    after, shift = lattice.successors()
+    probabilities, share = balanced_collections(lattice.losses.shape[1])
+    value = np.zeros(len(lattice.states))
+    for count in lattice.counts[::-1]:
         later = value[after[:count]] + shift[:count]
-        value = (later @ chances.T + share).max(1)
+        value = (later @ probabilities.T + share).max(1)
         yield value, value[:, None] - later
 
 
-def _policies(
-    states: Int[ndarray, "n d"], caps: Float[ndarray, "n m"], losses: Int[ndarray, "m d"]
-) -> Float[ndarray, "n d"]:
-    r"""A policy with $\pi(A) \le g(A)$ for every $A$, one per row of `caps`."""
-    chances, share = balanced_collections(losses.shape[1])
-    caps = np.where(losses.sum(1) == losses.shape[1] - 1, np.minimum(caps, 1.0), caps)
-    single = np.flatnonzero(losses.sum(1) == 1)[::-1]  # in the order of actions
-    for column in single:
-        chosen = chances[:, column] > 0
-        rest = caps @ chances[chosen].T - caps[:, [column]] * chances[chosen, column]
-        caps[:, column] = ((share[chosen] - rest) / chances[chosen, column]).max(1)
-    equal = (states[:, :, None] == states[:, None]).astype(float)
-    return (equal @ caps[:, single, None])[..., 0] / equal.sum(2)
-
-
 @cache
-def policy_table(
+def _policy_table(
     actions: int, rounds: int
 ) -> tuple[Lattice, Float[ndarray, "total d"], Int[ndarray, "rounds"]]:
     """The lattice, the minimax policies of every round and state, and the row of each round's first state."""
-    states = _binary_lattice(actions, rounds)
-    needed = 16.0 * actions * states.counts.sum()
+    lattice = _binary_lattice(actions, rounds)
+    needed = 16.0 * actions * lattice.counts.sum()
     checks.fits_in_memory("the table of Minimax", needed, "have fewer rounds or actions")
+    probabilities, share = balanced_collections(actions)
+    sizes = lattice.losses.sum(1)
+    single = np.flatnonzero(sizes == 1)[::-1]  # in the order of actions
     policies = []
-    for value, caps in _values(states):
-        policies.append(_policies(states.states[: len(value)], caps, states.losses))
-    return states, np.concatenate(policies[::-1]), np.cumsum(states.counts) - states.counts
+    for value, caps in _values(lattice):
+        caps[:, sizes == actions - 1] = np.minimum(caps[:, sizes == actions - 1], 1.0)
+        for column in single:
+            used = probabilities[:, column] > 0
+            rows, weight = probabilities[used], probabilities[used, column]
+            rest = caps @ rows.T - caps[:, [column]] * weight
+            caps[:, column] = ((share[used] - rest) / weight).max(1)
+        states = lattice.states[: len(value)]
+        equal = (states[:, :, None] == states[:, None]).astype(float)
+        policies.append((equal @ caps[:, single, None])[..., 0] / equal.sum(2))
+    return lattice, np.concatenate(policies[::-1]), np.cumsum(lattice.counts) - lattice.counts
 
 
 class Minimax(SumLearner):
-    r"""The policy with the least worst case: no losses in $\{0, 1\}^d$ inflict more than `minimax(d, rounds)`.
+    r"""The policy with the smallest worst case: no losses in $\{0, 1\}^d$ inflict more than `minimax(d, rounds)`.
 
     For 2 to 5 actions. Sums that are not integers are rounded, so the guarantee is for binary losses; after `rounds`
     rounds it follows the leader. Its policies are computed for all sums at the first use.
+
+    Args:
+        rounds: number of rounds $T$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -147,11 +146,11 @@ class Minimax(SumLearner):
     def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
         if len(sums) == 1:
             return jnp.ones_like(sums)
-        states, policies, first = policy_table(len(sums), self.rounds)
+        lattice, policies, first = _policy_table(len(sums), self.rounds)
         order = jnp.argsort(sums)
         last = jnp.minimum(jnp.asarray(round), self.rounds - 1)
         gaps = jnp.clip(jnp.rint(sums - sums.min()).astype(int)[order], 0, last)
-        rank = jnp.asarray(states.table, int)[jnp.arange(len(sums)), gaps].sum()
+        rank = jnp.asarray(lattice.table, int)[jnp.arange(len(sums)), gaps].sum()
         row = jnp.asarray(policies, sums.dtype)[jnp.asarray(first, int)[last] + rank]
         leader = optimal_policy(sums, 0)
         return jnp.where(round < self.rounds, jnp.zeros_like(sums).at[order].set(row), leader)

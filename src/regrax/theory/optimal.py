@@ -1,9 +1,9 @@
-r"""The best possible policy against standard Gaussian losses, as a learner.
+r"""The optimal policy against standard Gaussian losses, as a learner.
 
-By the hindsight identity squared regret is, up to a constant, $\sum_t E\|\pi_t - e_{J^*}\|^2$ with $J^*$ the action
-that ends best; the best forecast of $e_{J^*}$ from the past is its conditional mean. Given $S_{t-1}$ the final sum is
-$S_{t-1} + \sqrt{T-t+1}\,G$, so that mean is follow-the-perturbed-leader with the noise of the rounds that remain. Its
-loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
+By the hindsight identity (`losses`) squared regret is, up to a constant, $\sum_t E\|\pi_t - e_{J^*}\|^2$ with $J^*$ the
+action that ends best, so the optimal policy is the conditional mean of $e_{J^*}$ given the past. Given $S_{t-1}$ the
+final sum is $S_{t-1} + \sqrt{T-t+1}\,G$: the mean is follow-the-perturbed-leader with the noise of the rounds that
+remain. Its loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
 """
 
 import equinox as eqx
@@ -18,11 +18,15 @@ from regrax.learners import Count, Scalar, SumLearner, perturbed_leader
 @jax.jit
 def optimal_policy(
     total: Float[Array, "*batch d"],
-    remaining: int | float | Float[Array, "..."] | Int[Array, "..."],
+    remaining: float | Float[Array, "..."] | Int[Array, "..."],
 ) -> Float[Array, "*batch d"]:
     r"""$\pi^*_j(S) = P\bigl(\arg\min_i (S_i + \sqrt{n}\,G_i) = j\bigr)$ with $n$ rounds `remaining`, this one included.
 
     It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$. With $n \le 0$ the game is over: the leader, ties shared.
+
+    Args:
+        total: sums of past losses.
+        remaining: number of rounds that remain, for all sums or for each.
 
     >>> import jax.numpy as jnp
     >>> optimal_policy(jnp.array([0.0, 1.0, 1.0]), 4).tolist()
@@ -39,9 +43,12 @@ def optimal_policy(
 class Optimal(SumLearner):
     r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma\sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
 
-    Best in expected squared regret against i.i.d. Gaussian losses over `horizon` rounds; after that it follows the
-    leader. `noise` is the standard deviation of a loss. With less noise than 1 the same rule is a good defence against
-    the worst losses in [0, 1]: see `worst_case`.
+    It minimises expected squared regret against i.i.d. Gaussian losses over `horizon` rounds; after that it follows the
+    leader. With noise below 1 the same rule is a good defence against the worst losses in [0, 1]: see `worst_case`.
+
+    Args:
+        horizon: number of rounds $T$.
+        noise: standard deviation $\sigma$ of a loss.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -49,7 +56,7 @@ class Optimal(SumLearner):
     [[0.5, 0.5], [0.2398, 0.7602], [0.0, 1.0]]
     """
 
-    horizon: int | float | Int[Array, ""] | Float[Array, ""]
+    horizon: float | Int[Array, ""] | Float[Array, ""]
     noise: Scalar = eqx.field(converter=checks.as_float, default=1.0)
 
     def __check_init__(self) -> None:
