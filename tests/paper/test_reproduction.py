@@ -1,4 +1,4 @@
-"""The reproduction's machinery: verdicts, pieces kept and found again, and the whole of it on a tiny scale."""
+"""The reproduction: its options, its folder, and all of it at a tiny scale."""
 
 import json
 import re
@@ -7,38 +7,11 @@ import sys
 import time
 
 import pytest
+from tests.paper.tiny import TinyConfig
 
 from regrax.cli import main
 from regrax.experiments import Store
-from regrax.paper import ReproduceConfig, compare, line, paper_page, reproduce
-from regrax.paper._reported import REPORTED
-from regrax.paper._step_size import StepCell, Steps, exponent
-
-
-@pytest.mark.parametrize(
-    ("values", "exact", "verdict"),
-    [
-        ([0.0632], 0.05, "matches"),
-        ([0.0501], 0.05, "better: reason"),
-        ([0.0800], 0.05, "differs: reason"),
-        ([0.0501], None, "differs: reason"),
-    ],
-)
-def test_verdicts(values, exact, verdict):
-    found = line("q", values, "reason", reported="ce.calibrated", exact=exact)
-    assert found.verdict == verdict
-
-
-def test_a_line_without_a_reported_number_says_only_why():
-    found = line("q", [0.1, 0.3], "reason", exact=0.2)
-    assert (found.paper, found.verdict, found.ours) == ("", "reason", "0.2000 ± 0.1414")
-
-
-def test_exponents_are_those_of_a_power_law():
-    found = [
-        Steps(StepCell("swap", 3, T, 3), [2 * T**-0.5] * 3, 2 * T**-0.25) for T in (10, 20, 50)
-    ]
-    assert exponent(found, "swap", 3) == pytest.approx((-0.5, -0.25))
+from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reproduce, summary_text
 
 
 @pytest.mark.parametrize(
@@ -49,36 +22,41 @@ def test_exponents_are_those_of_a_power_law():
         (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
     ],
 )
-def test_bad_input_is_one_line(words, message, tmp_path, capsys, as_users_run_it):
+def test_a_bad_option_is_one_line(words, message, tmp_path, capsys, as_users_run_it):
     with pytest.raises(SystemExit, match="2"):
         main(["reproduce", "--out", str(tmp_path), *words])
-    told = capsys.readouterr().err
-    assert message in told
-    assert told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
 
 
-def test_an_unknown_experiment_is_refused(as_users_run_it):
-    with pytest.raises(
-        ValueError, match="unknown experiment 'dept'; there are step-size, matching"
-    ):
+def test_an_unknown_experiment_raises(as_users_run_it):
+    with pytest.raises(ValueError, match=r"only must name experiments of step-size, .* got 'dept'"):
         ReproduceConfig(only=("dept",))
 
 
-def test_a_second_process_in_the_folder_is_refused(tmp_path):
+def test_a_second_process_in_the_folder_raises(tmp_path):
     with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
         reproduce(ReproduceConfig(quick=True), tmp_path)
 
 
-def without_times(path):
-    return json.loads(re.sub(r'"seconds": [0-9.e-]+', '"seconds": 0', path.read_text()))
+def test_a_model_in_training_is_stopped_by_an_error_elsewhere(tmp_path):
+    def stop(at):
+        if at.task == "step-size":
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        reproduce(
+            TinyConfig(quick=True, only=("step-size", "matching")), tmp_path, on_progress=stop
+        )
 
 
 @pytest.mark.slow
-def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
-    config = ReproduceConfig(quick=True)
+def test_all_of_it_and_again_after_an_interruption(tmp_path, browse):
+    config = TinyConfig(quick=True)
     whole = reproduce(config, tmp_path / "whole")
-    printed = {line.paper for line in compare(whole)}
-    assert {str(number) for number in REPORTED.values()} <= printed
+    assert {str(number) for number in REPORTED.values()} <= {row.paper for row in compare(whole)}
+    assert "18 numbers of the paper" in summary_text(whole)
     report = paper_page(whole)
     assert report.rindex("<svg") < report.index('id="numbers"')
     for name, size, dark in (("desk", (1200, 9000), False), ("phone", (500, 14000), True)):
@@ -99,25 +77,29 @@ def test_all_of_it_and_again_after_an_interruption(tiny, tmp_path, browse):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("actions", [2, 4])
-def test_other_sizes_have_pictures_and_no_reported_numbers(tiny, tmp_path, actions):
-    found = reproduce(ReproduceConfig(quick=True, actions=actions, horizon=8), tmp_path)
-    lines = compare(found)
+def test_other_sizes_have_figures_and_no_reported_numbers(tmp_path, actions):
+    result = reproduce(TinyConfig(quick=True, actions=actions, horizon=8), tmp_path)
+    lines = compare(result)
     assert len(lines) > 20
-    assert not any(line.paper or line.verdict for line in lines)
-    page = paper_page(found)
+    assert not any(row.paper or row.verdict for row in lines)
+    page = paper_page(result)
     assert page.count("<svg") >= 6
     assert f"k*({actions}, 8)" in page
     assert f"with {actions} actions and 8 rounds" in page
 
 
-def started(out):
+def start(out):
     command = [sys.executable, "-m", "regrax", "reproduce", "--quick", "--only", "matching"]
     return subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)
 
 
+def without_times(path):
+    return json.loads(re.sub(r'"seconds": [0-9.e-]+', '"seconds": 0', path.read_text()))
+
+
 @pytest.mark.slow
-def test_kill_9_in_the_middle_then_the_same_command(tmp_path):
-    process = started(tmp_path / "killed")
+def test_a_killed_run_continues_to_the_same_numbers(tmp_path):
+    process = start(tmp_path / "killed")
     limit = time.monotonic() + 300
     while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.safetensors")):
         assert process.poll() is None
@@ -127,6 +109,6 @@ def test_kill_9_in_the_middle_then_the_same_command(tmp_path):
     process.wait()
     assert not (tmp_path / "killed" / "results.json").exists()
     for name in ("killed", "whole"):
-        assert started(tmp_path / name).wait(600) == 0
+        assert start(tmp_path / name).wait(600) == 0
     killed, whole = (without_times(tmp_path / d / "results.json") for d in ("killed", "whole"))
     assert killed == whole
