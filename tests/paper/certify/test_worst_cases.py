@@ -1,4 +1,4 @@
-"""Worst cases in ball arithmetic: they enclose what is computed in floating point, and refute wrong digits."""
+"""Worst cases in ball arithmetic: they enclose the floating-point values and refute wrong digits."""
 
 import json
 from fractions import Fraction
@@ -38,7 +38,7 @@ def test_the_command_prints_worst_cases(capsys):
         "follow_the_perturbed_leader(1.5)",
     ],
 )
-def test_enclosures_hold_what_floating_point_computes(actions, learner):
+def test_enclosures_contain_the_floating_point_values(actions, learner):
     pytest.importorskip("flint")
     proved = rigorous_worst_case(learner, actions, 6)
     computed = theory.worst_case(learner, actions, 6).regret
@@ -64,7 +64,7 @@ def test_the_command_prints_proofs(capsys):
 
 
 @pytest.mark.extras
-def test_learners_without_proofs_are_refused():
+def test_learners_without_proofs_raise():
     pytest.importorskip("flint")
     with pytest.raises(ValueError, match="only Hedge and the perturbed leader"):
         rigorous_worst_case("fictitious_play()", 2, 3)

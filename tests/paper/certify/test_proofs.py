@@ -1,4 +1,4 @@
-"""Proofs in ball arithmetic: they enclose, they refute, and they fail where their conditions do."""
+"""Proofs in ball arithmetic: they enclose, they refute, and they fail where their conditions fail."""
 
 import json
 
@@ -6,13 +6,17 @@ import pytest
 
 from regrax import theory
 from regrax.cli import main
-from regrax.paper.certify import rigorous_certificate, three_action_step
+from regrax.paper.certify import (
+    Enclosure,
+    NotProved,
+    rigorous_certificate,
+    three_action_step,
+)
+from regrax.paper.certify.balls import StripError, round_sums
+from regrax.paper.certify.two_actions import prove_sign
 
 pytest.importorskip("flint")
 pytestmark = pytest.mark.extras
-
-from regrax.paper.certify._rigorous import Enclosure, NotProved  # noqa: E402
-from regrax.paper.certify._trapezoid import StripError, round_sums  # noqa: E402
 
 STEP_2_20 = "0.41490690335518356798"
 
@@ -22,7 +26,7 @@ def certificate():
     return rigorous_certificate(20)
 
 
-def test_the_step_is_enclosed_to_25_digits_around_the_published_ones(certificate):
+def test_the_step_is_enclosed_to_25_digits(certificate):
     assert certificate.step.width < 1e-25
     assert certificate.step.verdict(STEP_2_20) == "proved"
     low, high = certificate.only_root_on
@@ -37,12 +41,12 @@ def test_a_wrong_digit_is_refuted(certificate, place):
     assert certificate.step.verdict("".join(digits)) == "refuted"
 
 
-def test_more_digits_than_are_enclosed_are_left_open(certificate):
+def test_more_digits_than_enclosed_are_undecided(certificate):
     text = certificate.step.ball.mid().str(60, radius=False)
     assert certificate.step.verdict(text) == "undecided"
 
 
-def test_every_enclosure_holds_what_is_computed_in_floating_point(certificate):
+def test_enclosures_contain_the_floating_point_values(certificate):
     found = theory.curvature(2, 20)
     proved = sorted(float(e.ball.mid()) for _, e in certificate.eigenvalues)
     assert proved == pytest.approx([e.value for e in found.eigenvalues], rel=1e-11)
@@ -57,12 +61,12 @@ def test_every_enclosure_holds_what_is_computed_in_floating_point(certificate):
 
 
 @pytest.mark.parametrize("widen", [1.001, 1.5, 3.0])
-def test_a_strip_taken_too_wide_fails(widen):
+def test_a_strip_beyond_the_poles_fails(widen):
     with pytest.raises(StripError, match="the strip must have half width at most"):
         rigorous_certificate(20, digits=15, reach=1.05, widen=widen)
 
 
-def test_a_strip_within_the_poles_but_too_wide_for_the_noise_gives_a_useless_ball():
+def test_a_strip_too_wide_for_the_noise_gives_a_useless_ball():
     from flint import arb
 
     good, useless = (round_sums(arb(0.05), 19, 20, 20, widen) for widen in (1.0, 3.0))
@@ -71,7 +75,7 @@ def test_a_strip_within_the_poles_but_too_wide_for_the_noise_gives_a_useless_bal
 
 
 def test_the_error_bound_holds_on_coarse_grids():
-    """The rule with a third of the nodes is off by more than rounding and by less than its bound."""
+    """The rule with a third of the nodes errs by more than rounding and by less than its bound."""
     from flint import arb
 
     exact = round_sums(arb("0.4149"), 7, 20, 30)
@@ -81,12 +85,10 @@ def test_the_error_bound_holds_on_coarse_grids():
         assert bad.rad() > 1e3 * good.rad()
 
 
-def test_a_sign_that_is_not_there_is_not_proved():
-    from regrax.paper.certify._rigorous import _prove_sign
-
+def test_a_false_sign_is_not_proved():
     step = theory.step_size(2, 3)
     with pytest.raises(NotProved, match="the sign of L'"):
-        _prove_sign(3, 0.99 * step, 1.01 * step, -1, 1e-4)
+        prove_sign(3, 0.99 * step, 1.01 * step, -1, 1e-4)
 
 
 def test_the_command_proves_and_refutes(capsys):
@@ -101,7 +103,7 @@ def test_the_command_proves_and_refutes(capsys):
 
 
 @pytest.mark.parametrize("claim", ["x", "4149", "0.4 "])
-def test_a_claim_that_is_no_number_is_told(claim):
+def test_a_claim_must_be_a_number(claim):
     with pytest.raises(ValueError, match="claim must be a number in decimals"):
         Enclosure(None).verdict(claim)
 
@@ -114,7 +116,7 @@ def test_three_actions_are_enclosed_and_a_wide_strip_fails():
         three_action_step(3, widen=1.01)
 
 
-def test_a_coarse_lattice_for_three_actions_is_wrong_by_less_than_its_bound():
+def test_a_coarse_lattice_errs_by_less_than_its_bound():
     good, rough = (three_action_step(2, digits=digits).ball for digits in (20, 6))
     assert rough.contains(good)
     assert rough.rad() > 1e6 * good.rad()
@@ -130,7 +132,7 @@ def test_three_actions_twenty_rounds_to_twelve_digits():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("horizon", [2, 7, 100])
-def test_other_horizons(horizon):
+def test_other_horizons_are_enclosed(horizon):
     found = rigorous_certificate(horizon, reach=1.5)
     assert found.step.width < 1e-25
     assert found.step.verdict(f"{theory.step_size(2, horizon):.12f}") == "proved"

@@ -1,8 +1,9 @@
 r"""The exact curvature against Hessians of sampled sequences, eigenspace by eigenspace.
 
-The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so that it has no bias
-from eigenvalues of a noisy matrix repelling each other. The Hessian is taken of the hindsight form
-$\sum_t \|\pi_t - \pi^\star_t\|^2$, which differs from squared regret by a constant in expectation.
+The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so it has no bias from
+eigenvalues of a noisy matrix repelling each other. The Hessian is that of the hindsight form
+$\sum_t \|\pi_t - \pi^\star_t\|^2$, which differs from squared regret by a constant in expectation. Parameters are in
+the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
 """
 
 from functools import partial
@@ -18,8 +19,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
-from regrax.paper.certify._gradients import DOUBT, largest_of
-from regrax.paper.certify._monte_carlo import best_forecast
+from regrax.paper.certify.monte_carlo import best_forecast
+from regrax.paper.certify.stationarity import DOUBT, largest_of
 from regrax.sharding import Devices, each, everywhere, mesh_of
 from regrax.training import Gaussian
 
@@ -27,7 +28,7 @@ BATCHES = 10  # independent Hessians, for standard errors
 
 
 class SampledEigenvalue(NamedTuple):
-    """An exact eigenvalue, what sampled Hessians make of it, and the standard error of that."""
+    """An exact eigenvalue, its mean over sampled Hessians, and the standard error of that mean."""
 
     exact: theory.Eigenvalue
     mean: float
@@ -46,19 +47,19 @@ class SampledCurvature(NamedTuple):
 
     @property
     def largest_score(self) -> float:
-        """The largest score in size."""
-        return max(abs(e.score) for e in self.eigenvalues)
+        """The largest absolute score."""
+        return max(abs(eigenvalue.score) for eigenvalue in self.eigenvalues)
 
     @property
     def p_value(self) -> float:
-        """How often the largest of this many independent scores is as large as ours."""
+        """Probability that the largest of this many independent scores is as large as the measured one."""
         from scipy.special import stdtr  # scipy.stats takes as long to import as jax
 
         return largest_of(len(self.eigenvalues), 2 * stdtr(BATCHES - 1, -self.largest_score))
 
     @property
     def holds(self) -> bool:
-        """Whether the exact spectrum survives."""
+        """True if sampling does not refute the exact spectrum."""
         return self.p_value > DOUBT
 
 
@@ -69,13 +70,13 @@ def sampled_curvature(
     sequences: int = 20_000,
     devices: Devices | None = None,
 ) -> SampledCurvature:
-    r"""The eigenvalues of an exact curvature beside those of Hessians averaged over random sequences.
+    r"""Compare the eigenvalues of an exact curvature with those of Hessians averaged over random sequences.
 
     Args:
         exact: `theory.curvature` of one softmax layer.
-        key: of the sequences.
-        sequences: how many, shared by ten batches.
-        devices: what shares the batches.
+        key: random key of the sequences.
+        sequences: number of sequences, in ten batches.
+        devices: devices that share the batches; by default one.
 
     >>> import jax
     >>> from regrax import theory
@@ -83,17 +84,28 @@ def sampled_curvature(
     True
     """
     checks.at_least("sequences", sequences, BATCHES)
-    d, T = exact.actions, int(exact.horizon)
+    hessians = sampled_hessians(exact, key=key, count=sequences // BATCHES, devices=devices)
+    _, vectors = np.linalg.eigh(hessian_matrix(exact))
+    # exact eigenvalues may be close to each other, so a space is identified by its place in the spectrum
+    end = exact.flat
+    eigenvalues = []
+    for eigenvalue in exact.eigenvalues:
+        space = vectors[:, end : end + eigenvalue.multiplicity]
+        end += eigenvalue.multiplicity
+        traces = np.einsum("in,bij,jn->b", space, hessians, space) / eigenvalue.multiplicity
+        error = float(traces.std(ddof=1) / len(traces) ** 0.5)
+        eigenvalues.append(SampledEigenvalue(eigenvalue, float(traces.mean()), error))
+    return SampledCurvature(tuple(eigenvalues))
+
+
+def sampled_hessians(
+    exact: theory.Curvature, *, key: PRNGKeyArray, count: int, devices: Devices | None = None
+) -> Float[np.ndarray, "b n n"]:
+    """Ten independent Hessians at the step of an exact curvature, each averaged over `count` random sequences."""
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
-        placed = everywhere((jnp.asarray(exact.step, float), key), mesh)
-        every = np.asarray(_hessians(*placed, d, T, sequences // BATCHES, mesh))
-    _, vectors = np.linalg.eigh(hessian_matrix(exact))
-    # exact eigenvalues may come close to each other: a space is told by its place in the spectrum
-    ends = exact.flat + np.cumsum([e.multiplicity for e in exact.eigenvalues])
-    spaces = np.split(vectors, [exact.flat, *ends], axis=1)[1:-1]
-    pairs = zip(exact.eigenvalues, spaces, strict=True)
-    return SampledCurvature(tuple(_sampled(one, space, every) for one, space in pairs))
+        step, key = everywhere((jnp.asarray(exact.step, float), key), mesh)
+        return np.asarray(_hessians(step, key, exact.actions, int(exact.horizon), count, mesh))
 
 
 @partial(jax.jit, static_argnames=("actions", "horizon", "count", "mesh"))
@@ -110,28 +122,19 @@ def _hessians(
     def hessian(shared: tuple, index: Array) -> Float[Array, "n n"]:
         flat, key = shared
         losses = Gaussian().draw(horizon, actions, count, key=jax.random.fold_in(key, index))
-        # in single precision: rounding is ten thousand times below the standard errors, and half of the time is here
-        best = best_forecast(losses.astype(jnp.float32)).astype(losses.dtype)
+        best = best_forecast(losses)
 
         def excess(parameters: Float[Array, "n"]) -> Float[Array, ""]:
             return jnp.sum((rebuild(parameters).policies(losses) - best) ** 2) / count
 
         product = jax.linearize(jax.grad(excess), flat)[1]
-        return lax.map(product, jnp.eye(flat.size))  # compiled in half of the time of `jax.hessian`
+        return lax.map(product, jnp.eye(flat.size))  # compiles in half the time of `jax.hessian`
 
     return each(hessian, (flat, key), BATCHES, mesh)
 
 
-def _sampled(
-    exact: theory.Eigenvalue, space: Float[np.ndarray, "n m"], every: Float[np.ndarray, "b n n"]
-) -> SampledEigenvalue:
-    traces = np.einsum("in,bij,jn->b", space, every, space) / exact.multiplicity
-    error = float(traces.std(ddof=1) / len(traces) ** 0.5)
-    return SampledEigenvalue(exact, float(traces.mean()), error)
-
-
 def hessian_matrix(exact: theory.Curvature) -> Float[np.ndarray, "n n"]:
-    r"""The exact Hessian over all $d^2 + 2d$ parameters, in the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
+    r"""The exact Hessian over all $d^2 + 2d$ parameters.
 
     >>> from regrax import theory
     >>> hessian_matrix(theory.curvature(2, 5)).shape
@@ -140,12 +143,7 @@ def hessian_matrix(exact: theory.Curvature) -> Float[np.ndarray, "n n"]:
     d = exact.actions
     rows = []
     for unit in np.eye(d * d + 2 * d):
-        moved = theory.hessian_product(exact, as_direction(unit, d))
+        V, a, v = np.split(unit, [d * d, d * d + d])
+        moved = theory.hessian_product(exact, theory.Direction(V.reshape(d, d), v, a))
         rows.append(np.concatenate([moved.values.ravel(), moved.scores, moved.bias]))
     return np.array(rows)
-
-
-def as_direction(vector: Float[np.ndarray, "n"], d: int) -> theory.Direction:
-    """A vector in the order of `hessian_matrix` as a direction."""
-    V, a, v = np.split(vector, [d * d, d * d + d])
-    return theory.Direction(V.reshape(d, d), v, a)

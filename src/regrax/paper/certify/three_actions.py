@@ -1,4 +1,4 @@
-r"""The stationary step for three actions, enclosed: the trapezoid rule on a lattice of differences, in ball arithmetic.
+r"""Proof for three actions: the stationary step, by the trapezoid rule on a lattice of differences in ball arithmetic.
 
 With $x_i = S_{i+1} - S_1$, $w_i = e^{-k x_i}$, $W = 1 + w_1 + w_2$, $N = x_1 w_1 + x_2 w_2$, $\pi_1 = 1/W$, $F = N/W^2$
 and, $\sigma^2 = T - n$, $p = P(J^* = 1 | S) = E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$, relabelling gives
@@ -26,29 +26,36 @@ from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 from regrax import _checks as checks, theory
-from regrax.paper.certify._rigorous import Enclosure, newton_step
-from regrax.paper.certify._trapezoid import cdf_bound, check_strip, precision, rule_error
+from regrax.paper.certify.balls import (
+    Ball,
+    cdf_bound,
+    check_strip,
+    normal_density,
+    precision,
+    rule_error,
+)
+from regrax.paper.certify.two_actions import Enclosure, newton_step
 
 NEWTON_SHARE = 1e-3
 
 
 class Lattice(NamedTuple):
-    """The nodes of one round with what does not depend on the step, and what the bounds need."""
+    """The nodes of one round with everything that does not depend on the step."""
 
     played: int
     remaining: int
-    spacing: Any
-    strip: Any
+    spacing: Ball
+    strip: Ball
     cut: float  # Q_0
-    nodes: list[Any]
-    points: list[tuple[int, int, Any, Any]]  # i <= j, their weight with that of (j, i), and p
+    nodes: list[Ball]
+    points: list[tuple[int, int, Ball, Ball]]  # i <= j, their weight with that of (j, i), and p
 
 
 def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> Enclosure:
-    r"""$k^*(3, T)$, the only root of $L'$ within 0.1 %, by an interval Newton step.
+    r"""Enclose $k^*(3, T)$, the only root of $L'$ within 0.1 %, by an interval Newton step.
 
     Args:
-        horizon: $T$.
+        horizon: number of rounds $T$, an integer >= 2.
         digits: decimals that the sums are computed to.
         widen: stretches every strip; above 1 the proof must fail.
 
@@ -65,52 +72,59 @@ def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> 
         lattices = [_lattice(n, horizon, digits, guess, widen) for n in range(1, horizon)]
         first, second = _derivatives(middle, lattices)
         middle = (middle - first / second).mid()  # nothing is proved yet
-        first, second = _derivatives(middle, lattices)[0], _derivatives(inner, lattices)[1]
+        first, _ = _derivatives(middle, lattices)
+        _, second = _derivatives(inner, lattices)
         return Enclosure(newton_step(middle, first, second, inner))
 
 
-def _derivatives(k: Any, lattices: list[Lattice]) -> list[Any]:
-    """L'(k) and L''(k) for a ball of steps."""
-    rounds = (_of_round(k, lattice) for lattice in lattices)
-    return [sum(part) for part in zip(*rounds, strict=True)]
-
-
-def _of_round(k: Any, lattice: Lattice) -> tuple[Any, Any]:
-    """What one round adds to L' and L'', with their errors."""
+def _derivatives(k: Ball, lattices: list[Lattice]) -> tuple[Ball, Ball]:
+    """L'(k) and L''(k) for a ball of steps, with their errors."""
     from flint import arb
 
-    check_strip(k, lattice.strip)
-    w = [(-k * x).exp() for x in lattice.nodes]
-    xw = [x * y for x, y in zip(lattice.nodes, w, strict=True)]
-    xxw = [x * y for x, y in zip(lattice.nodes, xw, strict=True)]
-    first, second = arb(0), arb(0)
-    for i, j, weight, best in lattice.points:
-        pi = 1 / (1 + w[i] + w[j])
-        N = (xw[i] + xw[j]) * pi
-        F, away = N * pi, weight * (pi - best)
-        first += away * F
-        second += weight * F * F + away * (2 * N * F - (xxw[i] + xxw[j]) * pi * pi)
-    return 6 * (first + _error(lattice, 1)), 6 * (second + _error(lattice, 2))
+    first = arb(0)
+    second = arb(0)
+    for lattice in lattices:
+        check_strip(k, lattice.strip)
+        w = [(-k * x).exp() for x in lattice.nodes]
+        xw = [x * weight for x, weight in zip(lattice.nodes, w, strict=True)]
+        xxw = [x * weight for x, weight in zip(lattice.nodes, xw, strict=True)]
+        first += _error(lattice, 1)
+        second += _error(lattice, 2)
+        for i, j, weight, best in lattice.points:
+            pi = 1 / (1 + w[i] + w[j])
+            N = (xw[i] + xw[j]) * pi
+            F = N * pi
+            away = weight * (pi - best)
+            first += away * F
+            second += weight * F * F + away * (2 * N * F - (xxw[i] + xxw[j]) * pi * pi)
+    return 6 * first, 6 * second
 
 
-def _error(lattice: Lattice, power: int) -> Any:
+def _error(lattice: Lattice, power: int) -> Ball:
     """A ball around 0 for the error of the sum of the first or second derivative."""
     from flint import arb
 
-    n, a, h = lattice.played, lattice.strip, lattice.spacing
+    n = lattice.played
+    a = lattice.strip
+    h = lattice.spacing
     D = arb(2).sqrt() + cdf_bound(a / arb(lattice.remaining).sqrt())
-    size = D / 2 if power == 1 else arb(1) / 4 + 2 * D
     # a lattice sum exceeds its integral by the height of each hump at most
     peak = h / (4 * arb.pi() * n).sqrt()
-    mass, square = 1 + peak, 2 * n + 8 * n * peak / arb(1).exp()  # of phi_2n, of x^2 phi_2n
+    mass = 1 + peak  # of phi_2n
+    square = 2 * n + 8 * n * peak / arb(1).exp()  # of x^2 phi_2n
     rho = 2 * (square * 9 / 4 + mass * (arb(3 * n / 2).sqrt() + a) ** 2)
-    in_second = (mass * rho).sqrt() if power == 1 else rho
+    if power == 1:
+        size = D / 2
+        in_second = (mass * rho).sqrt()
+    else:
+        size = arb(1) / 4 + 2 * D
+        in_second = rho
     in_first = (2 * arb(2 * n).sqrt() + a) ** power
     grow = (a * a / (3 * n)).exp() * rule_error(a, h)
     spread = (60 * arb.pi() * n).sqrt() + h
-    left_out = (45 * n + 1) / (2 * arb.pi() * n * arb(3).sqrt()) * spread * spread
-    left_out *= (arb(lattice.cut) * -4 / 5).exp()
-    return arb(0, (size * grow * (in_first + in_second) + left_out).upper())
+    omitted = (45 * n + 1) / (2 * arb.pi() * n * arb(3).sqrt()) * spread * spread
+    omitted *= (arb(lattice.cut) * -4 / 5).exp()
+    return arb(0, (size * grow * (in_first + in_second) + omitted).upper())
 
 
 @lru_cache(maxsize=512)
@@ -125,11 +139,12 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
     count = math.ceil(2 * math.sqrt(n * cut) / spacing)
     h = arb(spacing)
     nodes = [h * i for i in range(-count, count + 1)]
-    best = _best(nodes, left, digits)
+    best = _best(nodes, left, goal)
     norm = h * h / (2 * arb.pi() * n * arb(3).sqrt())
     points = []
     for i, j in combinations_with_replacement(range(len(nodes)), 2):
-        s, t = i - count, j - count
+        s = i - count
+        t = j - count
         form = s * s - s * t + t * t
         if form * spacing**2 / (3 * n) <= cut * (1 + 1e-9):
             weight = norm * (-(h * h) * form / (3 * n)).exp()
@@ -137,26 +152,25 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
     return Lattice(n, left, h, arb(strip), cut, nodes, points)
 
 
-def _best(nodes: list[Any], left: int, digits: int) -> Any:
+def _best(nodes: list[Ball], left: int, goal: float) -> Any:
     r"""$E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$ on all pairs of nodes: one product of matrices, and its error.
 
     On the strip $|\mathrm{Im}\, g| \le a$ the integrand is at most $\varphi e^{a^2/2} D^2$,
-    $D = 1 + a e^{a^2/2}/\sqrt{2\pi}$; beyond $R$ it has at most $2\varphi(R)/R$.
+    $D = 1 + a e^{a^2/2}/\sqrt{2\pi}$; the part beyond $R$ is at most $2\varphi(R)/R$.
     """
     from flint import arb, arb_mat
 
-    goal = digits * math.log(10) + 8
     strip = math.sqrt(2 * goal / 3)
-    h, a = arb(2 * math.pi * strip / (2 * goal + 4)), arb(strip)
+    a = arb(strip)
+    h = arb(2 * math.pi * strip / (2 * goal + 4))
     count = math.ceil(math.sqrt(2 * goal) / float(h))
-    root, normal = (2 * arb(left)).sqrt(), (2 * arb.pi()).sqrt()
     g = [h * i for i in range(-count, count + 1)]
+    weights = [h * normal_density(y) for y in g]
+    root = (2 * arb(left)).sqrt()
     phi = [[(1 + (y / arb(2).sqrt() + x / root).erf()) / 2 for y in g] for x in nodes]
-    weights = [h * (-y * y / 2).exp() / normal for y in g]
     weighted = [[p * weight for p, weight in zip(row, weights, strict=True)] for row in phi]
-    D, R = cdf_bound(a), h * count
-    error = (a * a / 2).exp() * D * D * rule_error(a, h) + 2 * (-R * R / 2).exp() / normal / R
+    R = h * count
+    error = (a * a / 2).exp() * cdf_bound(a) ** 2 * rule_error(a, h) + 2 * normal_density(R) / R
     ball = arb(0, error.upper())
-    return arb_mat(weighted) * arb_mat(phi).transpose() + arb_mat(
-        [[ball] * len(nodes)] * len(nodes)
-    )
+    errors = arb_mat([[ball] * len(nodes)] * len(nodes))
+    return arb_mat(weighted) * arb_mat(phi).transpose() + errors
