@@ -133,3 +133,12 @@ def test_other_sizes_have_no_verdicts():
     text = summary_text(other)
     assert "R_8, 4 layers" in text
     assert "The paper reports numbers for 3 actions and 20 rounds only." in text
+
+
+def test_without_a_claim_every_number_is_shown():
+    points = [Steps(StepCell("single", 3, T, 3, 9), [T**-0.5] * 3, T**-0.5) for T in (10, 20)]
+    only = {"step_size": points, "depth": [], "equilibrium": [], "measured": {}}
+    config = ReproduceConfig(only=("step-size",))
+    text = summary_text(Reproduction(**{**vars(made_up(0)), **only, "config": config}))
+    assert "k*(3, 20), single head" in text
+    assert "0.2236 ± 0.0000" in text

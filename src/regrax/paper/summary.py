@@ -35,14 +35,14 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
         "",
         _row("", "paper", "here", "theory", "verdict"),
     ]
-    rows = {row.quantity: row for row in lines}
-    for template, claim in CLAIMS.items():
-        quantity = template.format(config.horizon)
-        if quantity in rows:
-            row = rows[quantity]
-            label = quantity.replace(" on biased losses", "").removesuffix(" heads")
-            text.append(claim)
-            text.append(_row(f"  {label}", row.paper, row.ours, row.exact, _word(row)))
+    claims = {quantity.format(config.horizon): claim for quantity, claim in CLAIMS.items()}
+    shown = [row for row in lines if row.quantity in claims] or lines
+    for row in shown:
+        label = ""
+        if row.quantity in claims:
+            label = row.quantity.replace(" on biased losses", "").removesuffix(" heads")
+        text.append(claims.get(row.quantity, row.quantity))
+        text.append(_row(f"  {label}", row.paper, row.ours, row.exact, _word(row)))
     text.append("")
     counts = count_verdicts(lines)
     if counts:

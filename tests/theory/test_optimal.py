@@ -1,4 +1,4 @@
-"""The limit of any model: stability, the best possible policy as a learner, and the step schedule below it."""
+"""The optimal policy: exact values and gradients, and the identity that makes it optimal."""
 
 import math
 
@@ -19,47 +19,12 @@ from regrax.learners import (
 )
 from regrax.specs import parse_learner
 from regrax.theory import Optimal, optimal_policy
-from regrax.theory.moments import collision, foresight, round_loss
-from regrax.theory.steps import secant
 
 ROUNDING = {"float32": 4e-7, "float64": 2e-15}
 
 
-@pytest.mark.parametrize("rho", [0, 0.3, 0.9, 0.999999, 1])
-def test_stability_of_two_actions_is_an_arcsine(rho):
-    assert abs(theory.stability(rho, 2) - 0.5 - math.asin(rho) / math.pi) < 1e-14
-
-
-@pytest.mark.parametrize("actions", [3, 10, 10**6])
-def test_stability_runs_from_one_over_d_to_one(actions):
-    curve = [theory.stability(rho, actions) for rho in (0, 0.25, 0.5, 0.75, 1)]
-    assert math.isclose(curve[0], 1 / actions, rel_tol=1e-12)
-    assert curve[-1] == 1
-    assert np.all(np.diff(curve) > 0)
-
-
-def test_two_actions_lose_one_over_pi_a_round():
-    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)
-
-
-def test_stability_agrees_with_draws():
-    rng, rho, draws = np.random.default_rng(0), 0.7, 400_000
-    x, z = rng.standard_normal((2, 6, draws))
-    same = (x.argmin(0) == (rho * x + math.sqrt(1 - rho**2) * z).argmin(0)).mean()
-    exact = theory.stability(rho, 6)
-    assert abs(same - exact) < 4 * math.sqrt(exact * (1 - exact) / draws)
-
-
-def test_moments_of_the_smallest_normal():
-    assert math.isclose(theory.minimum_moment(2, 1), -1 / math.sqrt(math.pi), rel_tol=1e-13)
-    assert math.isclose(theory.minimum_moment(3, 1), -1.5 / math.sqrt(math.pi), rel_tol=1e-13)
-    square = 1 + math.sqrt(3) / (2 * math.pi)
-    assert math.isclose(theory.minimum_moment(3, 2), square, rel_tol=1e-12)
-    assert math.isclose(theory.minimum_moment(10**6, 0), 1, rel_tol=1e-12)
-
-
 def leader_odds(total, scale):
-    """The defining integral on a grid far finer than any needed."""
+    """The defining integral on a fine grid."""
     z = np.linspace(-13, 13, 521)
     x = z[:, None] - (total - total.min()) / scale
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
@@ -69,7 +34,7 @@ def leader_odds(total, scale):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("actions", [2, 3, 10, 100])
-def test_the_perturbed_leader_is_exact_to_rounding(actions, dtype):
+def test_policies_are_exact_to_rounding(actions, dtype):
     rng = np.random.default_rng(actions)
     spreads = [0.0, 0.1, 1.0, 3.0, 1000.0]
     totals = np.array([s * rng.standard_normal(actions) for s in spreads], dtype)
@@ -80,13 +45,7 @@ def test_the_perturbed_leader_is_exact_to_rounding(actions, dtype):
     np.testing.assert_allclose(odds, exact, atol=ROUNDING[dtype])
 
 
-def test_two_actions_have_a_closed_form(x64):
-    gap = np.linspace(-40.0, 40.0, 41)
-    odds = np.asarray(perturbed_leader(jnp.asarray(np.stack([0 * gap, gap], 1)), 2.0))[:, 0]
-    np.testing.assert_allclose(odds, ndtr(gap / math.sqrt(8)), atol=1e-15)
-
-
-def test_gradients_are_those_of_finite_differences(x64):
+def test_gradients_agree_with_finite_differences(x64):
     total, scale, step = np.array([0.3, -0.2, 1.1, 0.0]), np.array(1.4), 1e-5
     leader = jax.jit(lambda total, scale: perturbed_leader(total, scale))
 
@@ -106,7 +65,7 @@ def test_gradients_are_those_of_finite_differences(x64):
 
 
 @pytest.mark.parametrize("total", [[0.0, 0.0, 0.0], [0.0, 1e6, 1e6], [0.0, 1e-30, 300.0]])
-def test_values_and_gradients_stay_finite_however_far_apart(total):
+def test_values_and_gradients_stay_finite(total):
     def first(total, remaining):
         return optimal_policy(total, remaining)[0]
 
@@ -117,15 +76,7 @@ def test_values_and_gradients_stay_finite_however_far_apart(total):
         assert all(np.isfinite(np.asarray(leaf)).all() for leaf in gradients)
 
 
-def test_the_policy_is_the_conditional_mean_of_the_best_action():
-    rng, total, remaining = np.random.default_rng(5), np.array([0.0, 1.0, -2.0, 0.5]), 7
-    final = total[:, None] + math.sqrt(remaining) * rng.standard_normal((4, 200_000))
-    drawn = np.bincount(final.argmin(0), minlength=4) / 200_000
-    exact = np.asarray(optimal_policy(jnp.asarray(total), remaining))
-    assert np.all(np.abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / 200_000))
-
-
-def test_batches_take_a_horizon_each(x64):
+def test_every_row_of_a_batch_can_have_its_horizon(x64):
     totals = jnp.asarray(np.random.default_rng(0).normal(size=(5, 7, 3)))
     remaining = jnp.asarray(np.arange(-1.0, 6.0))
     together = optimal_policy(totals, remaining)
@@ -134,14 +85,14 @@ def test_batches_take_a_horizon_each(x64):
         np.testing.assert_allclose(together[2, i], one, atol=1e-15)
 
 
-def test_past_its_horizon_it_follows_the_leader_and_shares_ties():
+def test_past_its_horizon_it_follows_the_leader():
     losses = jnp.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     played = rollout(Optimal(1), losses)
     np.testing.assert_array_equal(played[1:], rollout(FollowTheLeader(), losses)[1:])
     np.testing.assert_allclose(played[0], 1 / 3, atol=1e-7)
 
 
-def test_a_sweep_over_horizons_is_a_vmap_and_never_recompiles():
+def test_horizons_can_be_mapped_without_recompilation():
     losses = np.random.default_rng(1).normal(size=(6, 3)).astype(np.float32)
     play = jax.jit(lambda learner: rollout(learner, losses))
     one_by_one = [play(Optimal(horizon)) for horizon in (3, 6, 20)]
@@ -155,7 +106,7 @@ def test_a_sweep_over_horizons_is_a_vmap_and_never_recompiles():
 
 @jax.jit
 def measured(learner, losses):
-    """Squared regret, and how far play is from the hindsight-best action and from the best possible policy."""
+    """Squared regret, and squared distances of play from the hindsight-best action and from the optimal policy."""
 
     def one(losses):
         rounds, actions = losses.shape
@@ -186,7 +137,7 @@ def test_the_hindsight_identity(x64, learner):
     assert_mean(regret - from_hindsight, 12 * (theory.minimum_moment(3, 2) - 1))
 
 
-def test_any_policy_loses_its_distance_from_the_best_possible_one(x64):
+def test_any_policy_loses_its_distance_from_the_optimum(x64):
     step = theory.step_size(3, 12)
     cases = [
         (Uniform(), theory.uniform_loss(3, 12)),
@@ -199,40 +150,10 @@ def test_any_policy_loses_its_distance_from_the_best_possible_one(x64):
         assert_mean(regret, exact)
 
 
-def test_the_best_possible_policy_attains_the_limit(x64):
+def test_the_optimal_policy_attains_the_bound(x64):
     regret, _, from_best = draws(Optimal(12))
     assert_mean(regret, theory.optimal_loss(3, 12))
     assert from_best.max() < 1e-25
-
-
-def test_the_schedule_minimises_each_round_and_closes_most_of_the_distance():
-    schedule = theory.step_schedule(3, 20)
-    assert schedule.optimal_loss < schedule.loss < schedule.constant_loss
-    assert 0.98 < schedule.closed < 1
-
-    def of_round(step, n):
-        scaled = step * math.sqrt(20)
-        return collision(scaled, n / 20, 3).value - 2 * foresight(scaled, n / 20, 3).value
-
-    for n in (1, 10, 19):
-        best = of_round(schedule.steps[n], n)
-        assert best < of_round(1.01 * schedule.steps[n], n)
-        assert best < of_round(0.99 * schedule.steps[n], n)
-    total = sum(of_round(step, n) for n, step in enumerate(schedule.steps))
-    assert math.isclose(schedule.loss, 20 * theory.minimum_moment(3, 2) + total, rel_tol=1e-12)
-
-
-@pytest.mark.slow
-def test_a_long_schedule_is_interpolated_to_many_digits():
-    schedule = theory.step_schedule(4, 200)
-    for n in (1, 77, 199):
-        scaled = schedule.steps[n] * math.sqrt(200)
-        direct, _ = secant(
-            lambda K, tau=n / 200: round_loss(K, tau, 4).slope, 0.99 * scaled, scaled, 1e-12
-        )
-        assert abs(scaled / direct - 1) < 1e-8
-    first = -4 / 3 * theory.minimum_moment(4, 1) / math.sqrt(200)
-    assert abs(schedule.steps[0] / first - 1) < 1e-7
 
 
 def test_the_schedule_can_be_played(x64):

@@ -1,11 +1,10 @@
-"""The exact step, loss and limit against printed values, an independent integration and Monte Carlo."""
+"""Exact losses against published values, an independent integration and Monte Carlo."""
 
 import math
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.optimize import brentq
 from scipy.special import expit, ndtr
 
 from regrax import theory
@@ -16,36 +15,6 @@ PRINTED_12 = 0.6e-12  # twelve decimals
 PRINTED_7 = 0.6e-7  # seven decimals
 INDEPENDENT = 1e-10
 ROUNDING = 1e-13
-
-
-@pytest.mark.parametrize(
-    ("actions", "horizon", "step"),
-    [
-        (2, 20, 0.414906903355),
-        (3, 20, 0.447904905444),
-        (5, 20, 0.487961846467),
-        (3, 100, 0.203915737901),
-    ],
-)
-def test_steps_have_the_published_digits(actions, horizon, step):
-    found = theory.step_size_with_error(actions, horizon)
-    assert abs(found.value - step) < PRINTED_12
-    assert found.error < ROUNDING
-
-
-@pytest.mark.parametrize(
-    ("actions", "scaled", "ratio"),
-    [
-        (2, 1.8970116, 1.611),
-        (3, 2.0488938, 1.382),
-        (10, 2.4691489, 1.151),
-        (1000, 3.7291970, 1.003),
-    ],
-)
-def test_the_scaled_step_has_the_published_limit(actions, scaled, ratio):
-    found = theory.step_size(actions, math.inf)
-    assert abs(found - scaled) < PRINTED_7
-    assert abs(found / math.sqrt(2 * math.log(actions)) - ratio) < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -64,7 +33,7 @@ def test_losses_have_the_published_digits(actions, uniform, fictitious, best):
 
 
 def two_actions(scaled, tau):
-    """Values and slopes of A and B for d = 2, from the gap between the two sums alone."""
+    """Values and slopes of A and B for d = 2, as integrals over the difference of the two sums."""
     spread, noise = math.sqrt(2 * tau), math.sqrt(2 * (1 - tau))
 
     def expect(f):
@@ -90,21 +59,10 @@ def two_actions(scaled, tau):
 
 @pytest.mark.parametrize("tau", [0.001, 0.3, 0.7, 0.999])
 @pytest.mark.parametrize("scaled", [0.1, 1.9, 12.0])
-def test_two_actions_agree_with_a_one_dimensional_integration(scaled, tau):
+def test_two_actions_agree_with_a_single_integral(scaled, tau):
     pairs, hits = two_actions(scaled, tau)
     np.testing.assert_allclose(collision(scaled, tau, 2), pairs, atol=INDEPENDENT)
     np.testing.assert_allclose(foresight(scaled, tau, 2), hits, atol=INDEPENDENT)
-
-
-@pytest.mark.parametrize("horizon", [2, 20])
-def test_the_step_for_two_actions_is_a_root_of_the_one_dimensional_integral(horizon):
-    def slope(scaled):
-        terms = [two_actions(scaled, n / horizon) for n in range(1, horizon)]
-        return sum(pairs[1] - 2 * hits[1] for pairs, hits in terms)
-
-    scaled = theory.step_size(2, horizon) * math.sqrt(horizon)
-    found = brentq(slope, 0.999 * scaled, 1.001 * scaled, xtol=1e-12)
-    assert abs(found - scaled) < INDEPENDENT
 
 
 @pytest.mark.parametrize(("actions", "tolerance"), [(2, 1e-12), (30, 1e-12), (10**6, 2e-10)])
@@ -124,7 +82,7 @@ def test_slopes_are_derivatives(actions):
         assert abs(slope - term(2.0, 0.6, actions).slope) < 1e-9
 
 
-def test_the_derivative_is_minus_twice_sigma_1_plus_twice_sigma_2_and_vanishes_at_the_step():
+def test_the_derivative_adds_up_and_vanishes_at_the_step():
     ahead, behind = theory.loss(0.3 + 1e-5, 3, 20), theory.loss(0.3 - 1e-5, 3, 20)
     parts = theory.loss_parts(0.3, 3, 20)
     derivative = theory.loss_derivative(0.3, 3, 20)
@@ -135,7 +93,7 @@ def test_the_derivative_is_minus_twice_sigma_1_plus_twice_sigma_2_and_vanishes_a
 
 
 @pytest.mark.parametrize("horizon", [13, 400])
-def test_a_few_rounds_stand_for_all(horizon):
+def test_a_few_rounds_represent_all(horizon):
     def of_round(tau):
         return collision(2.0, tau, 3).slope - 2 * foresight(2.0, tau, 3).slope
 
@@ -153,31 +111,6 @@ def test_round_nodes_sum_functions_of_the_angle(horizon):
     assert abs(weight @ f(theta) - every) < ROUNDING
 
 
-@pytest.mark.parametrize(("actions", "horizon"), [(2, 10**12), (20, 10**6)])
-def test_long_horizons_approach_the_infinite_one(actions, horizon):
-    limit = theory.step_size(actions, math.inf)
-    assert abs(theory.step_size(actions, horizon) * math.sqrt(horizon) - limit) < 2 / horizon**0.75
-    for of in (theory.uniform_loss, theory.optimal_loss):
-        gap = of(actions, horizon) / horizon - of(actions, math.inf)
-        assert abs(gap) < 2 / math.sqrt(horizon)
-    assert abs(theory.loss_derivative(limit, actions, math.inf)) < 1e-12
-    assert theory.loss(limit, actions, math.inf) > theory.optimal_loss(actions, math.inf)
-
-
-def test_the_largest_sizes_have_answers():
-    assert abs(theory.step_size(10**6, math.inf) - 5.0945828) < PRINTED_7  # the figure's last point
-    found = theory.step_size_with_error(10**6, 2)
-    assert found.error < 1e-9 * found.value
-
-
-def test_the_ball_has_its_closed_form():
-    unit = theory.step_size(3, 20, operator="ball")
-    assert abs(unit - 0.1189416) < PRINTED_7
-    assert theory.step_size(3, 20, operator="ball", radius=2) == 2 * unit
-    mean_norm = math.sqrt(8 / math.pi)  # of three normals
-    assert math.isclose(theory.step_size(3, math.inf, operator="ball"), mean_norm / 3)
-
-
 @pytest.mark.parametrize(("actions", "horizon"), [(2, 9), (5, 6)])
 def test_losses_on_the_ball_agree_with_draws(actions, horizon):
     rng, step = np.random.default_rng(0), 0.2
@@ -191,17 +124,8 @@ def test_losses_on_the_ball_agree_with_draws(actions, horizon):
     assert abs(square.mean() - exact) < 4 * square.std() / math.sqrt(square.size)
 
 
-def test_the_step_on_the_ball_is_best_and_the_limit_lies_below():
-    for horizon in (20, math.inf):
-        at = theory.step_size(3, horizon, operator="ball")
-        best = theory.loss(at, 3, horizon, operator="ball")
-        for other in (0.9, 1.1):
-            assert theory.loss(other * at, 3, horizon, operator="ball") > best
-        assert theory.optimal_loss(3, horizon, operator="ball") < best
-
-
 @pytest.mark.parametrize("actions", [2, 3, 101])
-def test_the_limit_on_the_ball_is_the_mean_cosine(actions):
+def test_the_bound_on_the_ball_is_the_mean_cosine(actions):
     rng, rho = np.random.default_rng(1), 0.5  # two rounds: the second is played at correlation 1/2
     x, z = rng.standard_normal((2, actions, 50_000))
     y = rho * x + math.sqrt(1 - rho**2) * z
@@ -232,23 +156,53 @@ def estimate(actions, horizon, samples, seed):
     return pair.mean(1), pair.std(1) / math.sqrt(pair.shape[1])
 
 
-def assert_agrees(actions, horizon, samples, seed):
-    mean, error = estimate(actions, horizon, samples, seed)
+@pytest.mark.parametrize(
+    ("actions", "horizon", "samples"),
+    [
+        (4, 7, 50_000),
+        (12, 15, 50_000),
+        pytest.param(2, 13, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(4, 30, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(50, 16, 1_000_000, marks=pytest.mark.slow),
+    ],
+)
+def test_squared_regret_of_random_sequences_agrees(actions, horizon, samples):
+    mean, error = estimate(actions, horizon, samples, seed=actions)
     exact = theory.loss(theory.step_size(actions, horizon), actions, horizon), 0.0
     assert np.all(np.abs(mean - exact) < 4 * error), (mean, exact, error)
 
 
-@pytest.mark.parametrize(("actions", "horizon"), [(4, 7), (12, 15)])
-def test_squared_regret_drawn_directly_agrees(actions, horizon):
-    assert_agrees(actions, horizon, 50_000, seed=actions)
+@pytest.mark.parametrize("rho", [0, 0.3, 0.9, 0.999999, 1])
+def test_stability_of_two_actions_is_an_arcsine(rho):
+    assert abs(theory.stability(rho, 2) - 0.5 - math.asin(rho) / math.pi) < 1e-14
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("actions", "horizon"), [(2, 13), (4, 30), (7, 11), (15, 25), (30, 9), (50, 16)]
-)
-def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
-    assert_agrees(actions, horizon, 1_000_000, seed=actions)
+@pytest.mark.parametrize("actions", [3, 10, 10**6])
+def test_stability_runs_from_one_over_d_to_one(actions):
+    curve = [theory.stability(rho, actions) for rho in (0, 0.25, 0.5, 0.75, 1)]
+    assert math.isclose(curve[0], 1 / actions, rel_tol=1e-12)
+    assert curve[-1] == 1
+    assert np.all(np.diff(curve) > 0)
+
+
+def test_two_actions_lose_one_over_pi_a_round():
+    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)
+
+
+def test_stability_agrees_with_draws():
+    rng, rho, draws = np.random.default_rng(0), 0.7, 400_000
+    x, z = rng.standard_normal((2, 6, draws))
+    same = (x.argmin(0) == (rho * x + math.sqrt(1 - rho**2) * z).argmin(0)).mean()
+    exact = theory.stability(rho, 6)
+    assert abs(same - exact) < 4 * math.sqrt(exact * (1 - exact) / draws)
+
+
+def test_moments_of_the_smallest_normal():
+    assert math.isclose(theory.minimum_moment(2, 1), -1 / math.sqrt(math.pi), rel_tol=1e-13)
+    assert math.isclose(theory.minimum_moment(3, 1), -1.5 / math.sqrt(math.pi), rel_tol=1e-13)
+    square = 1 + math.sqrt(3) / (2 * math.pi)
+    assert math.isclose(theory.minimum_moment(3, 2), square, rel_tol=1e-12)
+    assert math.isclose(theory.minimum_moment(10**6, 0), 1, rel_tol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +228,7 @@ def test_squared_regret_of_a_million_sequences_agrees(actions, horizon):
     ],
 )
 @pytest.mark.usefixtures("as_users_run_it")
-def test_bad_input_is_explained_in_a_sentence(call, message):
+def test_bad_arguments_raise(call, message):
     with pytest.raises(ValueError, match=message) as caught:
         call()
     assert "\n" not in str(caught.value)
