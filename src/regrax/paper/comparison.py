@@ -214,13 +214,13 @@ def _depth(reproduction: Reproduction) -> Iterator[Line]:
     for depth in reproduction.depth:
         R_T = f"R_{reproduction.config.horizon}"
         last = {name: _last(policies.regret) for name, policies in depth.policies.items()}
-        least = round(last["optimal"][0], 2)  # of the optimal policy, on the same sequences
+        optimum = round(last["optimal"][0], 2)  # of the optimal policy, on the same sequences
         why = "the models here are trained until they are close to the optimal policy"
         for layers in ("2", "4"):
             values = last[f"transformer-{layers}"]
             key = f"depth.regret.{layers}"
             text = f"{R_T} on biased losses, {layers} layers"
-            yield line(text, values, why, reported=key, exact=least)
+            yield line(text, values, why, reported=key, exact=optimum)
         yield line(f"{R_T}, uniform play", last["uniform"], "", reported="depth.regret.uniform")
         why = "exact: the lower bound for any policy"
         for name, policies in depth.policies.items():

@@ -78,7 +78,7 @@ def _row(label: str, paper: str, ours: str, exact: str, verdict: str) -> str:
 
 
 def _notes(lines: Sequence[Line]) -> list[str]:
-    """What differs, with the numbers, grouped by its reason."""
+    """List the numbers that differ, grouped by reason."""
     differing: dict[str, list[str]] = {}
     for row in lines:
         if _word(row) == "differs":

@@ -179,7 +179,7 @@ def curvature(
 
 
 def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
-    r"""`curvature(actions, T)` for every $T$ of a sequence, to eight digits, at the cost of a handful of them.
+    r"""Compute `curvature(actions, T)` for many $T$, to eight digits, at the cost of a handful of them.
 
     Args:
         actions: number of actions $d$, from 2 to a million.
@@ -215,7 +215,7 @@ def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
     return [at(horizon) for horizon in horizons]
 
 
-def _chebyshev(low: float, high: float, count: int) -> Float[ndarray, "n"]:
+def _chebyshev(low: float, high: float, count: int) -> ndarray:
     turn = (np.arange(count) + 0.5) * math.pi / count
     return low + (high - low) * (1 - np.cos(turn)) / 2
 
@@ -239,10 +239,10 @@ def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> _Block
 
 
 def _blocks(
-    moments: Float[ndarray, "9 n"],
+    moments: ndarray,
     K: float,
-    tau: Float[ndarray, "n"],
-    weight: Float[ndarray, "n"],
+    tau: ndarray,
+    weight: ndarray,
     d: int,
     horizon: float,
 ) -> _Blocks:

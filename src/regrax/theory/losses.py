@@ -50,7 +50,9 @@ def loss(
     operator: str = "softmax",
     radius: float = 1.0,
 ) -> float:
-    r"""$L(k) = T\,E[m^2] + \sum_t E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$ with $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
+    r"""Compute the expected squared regret of Hedge with a constant step, $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
+
+    $L(k) = T\,E[m^2] + \sum_t E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$.
 
     Args:
         step: $k > 0$; with an infinite horizon the scaled step $k \sqrt{T}$.
@@ -72,7 +74,7 @@ def loss(
 
 
 def loss_derivative(step: float, actions: int, horizon: float, *, fineness: float = 1.0) -> float:
-    r"""$L'(k) = -2\Sigma_1 + 2\Sigma_2$, zero at `step_size`.
+    r"""Compute $L'(k) = -2\Sigma_1 + 2\Sigma_2$, which is zero at `step_size`.
 
     Args:
         step: $k > 0$; with an infinite horizon the scaled step.
@@ -88,7 +90,9 @@ def loss_derivative(step: float, actions: int, horizon: float, *, fineness: floa
 
 
 def loss_parts(step: float, actions: int, horizon: float, *, fineness: float = 1.0) -> LossParts:
-    r"""$\Sigma_1 = \sum_t E\langle J_t S_{t-1}, \pi_t\rangle$; $\Sigma_2$ has $e_{J^*}$ in place of $\pi_t$.
+    r"""Compute the two parts of $L'(k)$.
+
+    $\Sigma_1 = \sum_t E\langle J_t S_{t-1}, \pi_t\rangle$, and $\Sigma_2$ has $e_{J^*}$ in place of $\pi_t$.
 
     $J_t = \mathrm{diag}(\pi_t) - \pi_t\pi_t^\top$ is the softmax Jacobian, $d\pi_t/dk = -J_t S_{t-1}$; so $\Sigma_1$ is
     $-\frac12$ the derivative of $\sum_t E\|\pi_t\|^2$ and $\Sigma_2$ is $-$ that of $\sum_t E[\pi_{t,J^*}]$.
@@ -116,7 +120,7 @@ def loss_parts(step: float, actions: int, horizon: float, *, fineness: float = 1
 
 
 def uniform_loss(actions: int, horizon: float) -> float:
-    r"""$T\,(E[m^2] - 1/d)$: the loss of $\pi_t = 1/d$.
+    r"""Compute the loss of uniform play, $T\,(E[m^2] - 1/d)$.
 
     >>> uniform_loss(3, 20)
     18.8466223
@@ -128,7 +132,9 @@ def uniform_loss(actions: int, horizon: float) -> float:
 def optimal_loss(
     actions: int, horizon: float, *, operator: str = "softmax", radius: float = 1.0
 ) -> float:
-    r"""$L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$: the lower bound for any policy, attained by `Optimal`.
+    r"""Compute the lower bound for any policy, $L^*(d, T) = T\,E[m^2] - \sum_t \mathrm{Stab}((t-1)/T)$.
+
+    The learner `Optimal` attains it.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -148,7 +154,7 @@ def optimal_loss(
 
 
 def minimum_moment(actions: int, power: int) -> float:
-    r"""$E[m^p]$ for $m = \min_j G_j$, $G_1 \dots G_d$ standard normal: $\int y^p\, d\, \varphi(y)\, Q(y)^{d-1} dy$.
+    r"""Compute $E[m^p] = \int y^p\, d\, \varphi(y)\, Q(y)^{d-1} dy$, $m$ the minimum of $d$ standard normals.
 
     >>> minimum_moment(3, 2)
     1.2756644
@@ -161,7 +167,7 @@ def minimum_moment(actions: int, power: int) -> float:
 
 
 def stability(rho: float, actions: int, fineness: float = 1.0) -> float:
-    r"""$\mathrm{Stab}(\rho)$ for $0 \le \rho \le 1$; with two actions it is $\frac12 + \arcsin(\rho)/\pi$.
+    r"""Compute $\mathrm{Stab}(\rho)$ for $0 \le \rho \le 1$; with two actions it is $\frac12 + \arcsin(\rho)/\pi$.
 
     >>> stability(0.5, 2), stability(0.5, 10)
     (0.6666667, 0.2938)

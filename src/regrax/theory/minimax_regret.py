@@ -25,7 +25,7 @@ from itertools import combinations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 from numpy import ndarray
 
 from regrax import _checks as checks
@@ -85,7 +85,7 @@ def _binary_lattice(actions: int, rounds: int) -> Lattice:
     return build_lattice(grid_losses(actions), rounds)
 
 
-def _values(lattice: Lattice) -> Iterator[tuple[Float[ndarray, "n"], Float[ndarray, "n m"]]]:
+def _values(lattice: Lattice) -> Iterator[tuple[ndarray, ndarray]]:
     """From the last round to the first: the value of each state, and the caps of its policies."""
     after, shift = lattice.successors()
     probabilities, share = balanced_collections(lattice.losses.shape[1])
@@ -97,9 +97,7 @@ def _values(lattice: Lattice) -> Iterator[tuple[Float[ndarray, "n"], Float[ndarr
 
 
 @cache
-def _policy_table(
-    actions: int, rounds: int
-) -> tuple[Lattice, Float[ndarray, "total d"], Int[ndarray, "rounds"]]:
+def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]:
     """The lattice, the minimax policies of every round and state, and the row of each round's first state."""
     lattice = _binary_lattice(actions, rounds)
     needed = 16.0 * actions * lattice.counts.sum()

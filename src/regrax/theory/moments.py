@@ -109,7 +109,7 @@ CONTRACTIONS: dict[str, Contraction] = {
 
 
 def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""$A(K, \tau) = E\|\pi\|^2$: the probability that two draws from the policy agree.
+    r"""Compute $A(K, \tau) = E\|\pi\|^2$, the probability that two draws from the policy agree.
 
     >>> collision(2.0, 0.5, 3).value
     0.5594
@@ -122,7 +122,7 @@ def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
 
 
 def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""$B(K, \tau) = E[\pi_{J^*}]$: the probability that the policy draws the action that will end best.
+    r"""Compute $B(K, \tau) = E[\pi_{J^*}]$, the probability that the policy draws the action that will end best.
 
     >>> foresight(2.0, 0.5, 3).value
     0.5462
@@ -135,14 +135,14 @@ def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
 
 
 def round_loss(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""$A - 2B$: what a round adds to the loss."""
+    r"""Compute $A - 2B$, which a round adds to the loss."""
     a = collision(K, tau, d, fineness)
     b = foresight(K, tau, d, fineness)
     return Term(a.value - 2 * b.value, a.slope - 2 * b.slope)
 
 
 def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moments:
-    r"""What a round adds to the curvature, at the scaled step $K = k\sqrt{T}$ and a share $\tau > 0$.
+    r"""Compute the moments that a round adds to the curvature, for $\tau > 0$.
 
     >>> round_moments(2.0, 0.5, 3).trace
     0.1329

@@ -22,7 +22,7 @@ class Direction(NamedTuple):
 
 
 def hessian_product(curvature: Curvature, direction: Direction) -> Direction:
-    r"""$\nabla^2 L \cdot (V, v_c, a)$ at $V = -kI$, $v_c = a = 0$.
+    r"""Multiply the Hessian at $V = -kI$, $v_c = a = 0$ by a direction $(V, v_c, a)$.
 
     >>> from regrax.theory import curvature
     >>> step = Direction(np.eye(3), np.zeros(3), np.zeros(3))
@@ -33,7 +33,7 @@ def hessian_product(curvature: Curvature, direction: Direction) -> Direction:
 
 
 def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
-    r"""$(\nabla^2 L)^+ \nabla L$: subtract it from the parameters for a Newton step with the curvature at $k^*$.
+    r"""Compute $(\nabla^2 L)^+ \nabla L$, which a Newton step with the curvature at $k^*$ subtracts.
 
     Flat directions are not moved.
 

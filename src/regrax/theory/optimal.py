@@ -20,9 +20,10 @@ def optimal_policy(
     total: Float[Array, "*batch d"],
     remaining: float | Float[Array, "..."] | Int[Array, "..."],
 ) -> Float[Array, "*batch d"]:
-    r"""$\pi^*_j(S) = P\bigl(\arg\min_i (S_i + \sqrt{n}\,G_i) = j\bigr)$ with $n$ rounds `remaining`, this one included.
+    r"""Compute the optimal policy, $\pi^*_j(S) = P\bigl(\arg\min_i (S_i + \sqrt{n}\,G_i) = j\bigr)$.
 
-    It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$. With $n \le 0$ the game is over: the leader, ties shared.
+    It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$ rounds `remaining`, the current one included. With
+    $n \le 0$ the game is over: the leader, ties shared.
 
     Args:
         total: sums of past losses.
@@ -41,7 +42,7 @@ def optimal_policy(
 
 
 class Optimal(SumLearner):
-    r"""$\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma\sqrt{T-t+1}\,G_j) = \cdot\bigr)$: no policy does better.
+    r"""The optimal policy, $\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma\sqrt{T-t+1}\,G_j) = \cdot\bigr)$.
 
     It minimises expected squared regret against i.i.d. Gaussian losses over `horizon` rounds; after that it follows the
     leader. With noise below 1 the same rule is a good defence against the worst losses in [0, 1]: see `worst_case`.

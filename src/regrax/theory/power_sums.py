@@ -31,12 +31,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from numpy import ndarray
 
 from regrax.theory.quadrature import (
     DIGITS,
     REACH,
+    Nodes,
     log_complement,
     log_nodes,
     lowest,
@@ -47,7 +47,7 @@ from regrax.theory.quadrature import (
 Factor = tuple[int, int]
 """Exponents of a power sum: of the weight, and of the coordinate."""
 
-Table = Callable[[int, int], Float[ndarray, "*nodes"]]
+Table = Callable[[int, int], ndarray]
 
 
 class Rule(NamedTuple):
@@ -55,7 +55,7 @@ class Rule(NamedTuple):
 
     block: Table  # F
     leader: Table | None  # the factor of the block of J*
-    rest: Callable[[int], Float[ndarray, "*nodes"]]  # of c: d!/(d-c)! F_00^(d-c) times the weights
+    rest: Callable[[int], ndarray]  # of c: d!/(d-c)! F_00^(d-c) times the weights
 
     def mean(self, *factors: Factor) -> float:
         r"""$E[\prod_r p_{a_r,\alpha_r}]$; in a rule with a leader the first factor is $\pi_{J^*}^a z_{J^*}^\alpha$."""
@@ -111,7 +111,7 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
     decay = np.exp(-q)
 
     @cache
-    def block(a: int, alpha: int) -> Float[ndarray, "u"]:
+    def block(a: int, alpha: int) -> ndarray:
         return (q**a * decay) @ (z**alpha * weight)
 
     return Rule(block, None, _rest(-np.expm1(-q) @ weight, du, d))
@@ -138,7 +138,7 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
     near = _exp(v[:, None] - spread * g)
 
     @cache
-    def leader(a: int, alpha: int) -> Float[ndarray, "v y"]:
+    def leader(a: int, alpha: int) -> ndarray:
         """E_g[q^a e^-q z^alpha] with z = sqrt(tau) y + sigma g."""
         part = near**a * np.exp(-near)
         total = np.zeros((v.size, y.size))
@@ -156,7 +156,7 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
     lost = -np.expm1(-far)
 
     @cache
-    def block(a: int, alpha: int) -> Float[ndarray, "v y"]:
+    def block(a: int, alpha: int) -> ndarray:
         """E[q^a e^-q z^alpha Q((y - x) / sigma)]."""
         if (a, alpha) == (0, 2):
             # far to the right, where q is 0, there are too few nodes: subtract from the known E[z^2; Y > y]
@@ -168,9 +168,7 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
     return Rule(block, leader, rest)
 
 
-def _shift_nodes(
-    K: float, tau: float, d: int, first: float, last: float, fineness: float
-) -> tuple[Float[ndarray, "b"], Float[ndarray, "b"]]:
+def _shift_nodes(K: float, tau: float, d: int, first: float, last: float, fineness: float) -> Nodes:
     r"""Nodes and weights in $b = K(x - \tau y)$, $y \ge$ `first` and $v \le$ `last`: fine near 0, growing outward."""
     spread = K * math.sqrt(tau * (1 - tau))
     low = K * (1 - tau) * first - REACH * spread
@@ -182,18 +180,16 @@ def _shift_nodes(
     return scale * np.sinh(xi), scale * np.cosh(xi) * step
 
 
-def _exp(power: Float[ndarray, "n m"]) -> Float[ndarray, "n m"]:
+def _exp(power: ndarray) -> ndarray:
     """q = e^power, capped where e^-q is 0 to rounding, so that powers of q stay finite."""
     return np.exp(np.minimum(power, 7.0))
 
 
-def _rest(
-    leave: Float[ndarray, "*nodes"], weight: Float[ndarray, "*nodes"], d: int
-) -> Callable[[int], Float[ndarray, "*nodes"]]:
+def _rest(leave: ndarray, weight: ndarray, d: int) -> Callable[[int], ndarray]:
     log_stay = np.maximum(log_complement(leave), -1e4)  # no 0 * inf at c = d
 
     @cache
-    def rest(blocks: int) -> Float[ndarray, "*nodes"]:
+    def rest(blocks: int) -> ndarray:
         return math.perm(d, blocks) * np.exp(max(d - blocks, 0) * log_stay) * weight
 
     return rest

@@ -143,7 +143,7 @@ def _integers(start: int, stop: int) -> Nodes:
     return np.concatenate(nodes), np.concatenate(weights)
 
 
-def _gauss(points: Float[ndarray, "m"], weight: Float[ndarray, "m"], nodes: int) -> Nodes:
+def _gauss(points: ndarray, weight: ndarray, nodes: int) -> Nodes:
     """Gauss rule of a discrete measure, by Lanczos with full reorthogonalisation."""
     basis = [np.sqrt(weight / weight.sum())]
     diagonal = []
@@ -160,7 +160,7 @@ def _gauss(points: Float[ndarray, "m"], weight: Float[ndarray, "m"], nodes: int)
     return x, weight.sum() * share
 
 
-def _golub_welsch(diagonal: Float[ndarray, "n"], off: Float[ndarray, "m"]) -> Nodes:
+def _golub_welsch(diagonal: ndarray, off: ndarray) -> Nodes:
     """Nodes of a Gauss rule and weights of total 1, from its Jacobi matrix."""
     x, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
     return x, vectors[0] ** 2

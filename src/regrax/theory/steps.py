@@ -49,7 +49,7 @@ class Estimate(NamedTuple):
 def step_size(
     actions: int, horizon: float, *, operator: str = "softmax", radius: float = 1.0
 ) -> float:
-    r"""$k^*(d, T)$: the step at which $L'(k) = 0$ for $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
+    r"""Compute the stationary step $k^*(d, T)$, where $L'(k) = 0$ for $\pi_t = \mathrm{softmax}(-k S_{t-1})$.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -73,7 +73,7 @@ def step_size(
 def step_size_with_error(
     actions: int, horizon: float, *, operator: str = "softmax", radius: float = 1.0
 ) -> Estimate:
-    r"""`step_size`, and how far it moves when every grid is refined.
+    r"""Compute `step_size`, and how far it moves when every grid is refined.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -143,7 +143,7 @@ class StepSchedule(NamedTuple):
 
 
 def step_schedule(actions: int, horizon: int) -> StepSchedule:
-    r"""$k_t = \arg\min_k E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$ for Hedge with step $k$, $t = 1..T$.
+    r"""Compute the best step of Hedge for each round, $k_t = \arg\min_k E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$.
 
     Play it with `Hedge(PerRound(schedule.steps))`.
 

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 from numpy import ndarray
 
 from regrax import _checks as checks
@@ -78,7 +78,7 @@ def worst_case(
         return _solve(learner, possible, rounds, symmetric)
 
 
-def _solve(learner: Any, possible: Int[ndarray, "m d"], rounds: int, symmetric: bool) -> WorstCase:
+def _solve(learner: Any, possible: ndarray, rounds: int, symmetric: bool) -> WorstCase:
     lattice = build_lattice(possible, rounds, symmetric=symmetric)
     sums = lattice.states / lattice.levels
     losses = lattice.losses / lattice.levels
@@ -109,7 +109,7 @@ def _policies(learner: Any, sums: Any, round: Any) -> Float[Array, "n d"]:
     return jax.vmap(learner.policy_from_sums)(sums, round)
 
 
-def _is_symmetric(learner: Any, possible: Float[ndarray, "m d"], rounds: int) -> bool:
+def _is_symmetric(learner: Any, possible: ndarray, rounds: int) -> bool:
     """True if common shifts of the sums change no policy, and relabelling actions only relabels it.
 
     Raises unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
