@@ -142,3 +142,4 @@ def test_without_a_claim_every_number_is_shown():
     text = summary_text(Reproduction(**{**vars(made_up(0)), **only, "config": config}))
     assert "k*(3, 20), single head" in text
     assert "0.2236 ± 0.0000" in text
+    assert "The paper prints no number for these experiments." in text

@@ -48,11 +48,14 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
     if counts:
         text += wrap(
             f"{sum(counts.values())} numbers of the paper: {counts['same']} the same, {counts['better']} better, "
-            f"{counts['differs']} differ. Same: within two of the paper's standard deviations. Better: lower, and "
-            f"closer to theory. ± is one standard error over {SEEDS} seeds, each tested on its own sequences.",
+            f"{counts['differs']} differ. Same: within two of the paper's standard deviations, or equal to its last "
+            f"digit. Better: lower, and closer to theory. "
+            f"± is one standard error over {SEEDS} seeds, each tested on its own sequences.",
             WIDTH,
         )
         text += _notes(lines)
+    elif config.is_the_papers:
+        text.append("The paper prints no number for these experiments.")
     else:
         text.append("The paper reports numbers for 3 actions and 20 rounds only.")
     text += ["", f"Read next: {report} (figures)", "Every number: add --table"]
