@@ -20,8 +20,8 @@ import numpy as np
 
 from regrax import HindsightObjective, LinearAttention
 from regrax.experiments.sweep._operations import operations
-from regrax.theory import _integrals as integrals, step_size
-from regrax.theory._step_size import _scaled_step
+from regrax.theory import power_sums, step_size
+from regrax.theory.steps import _scaled_root
 
 EXP, NORMAL = 10, 30
 FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC")
@@ -105,17 +105,21 @@ def to_quality(batch: int, count: int, actions: int = 3, rounds: int = 20) -> fl
 def exact_step(actions: int, horizon: int) -> float:
     """Products and exponentials of the quadrature, counted as it runs, in double precision."""
     counts = []
+    exp, rest = power_sums._exp, power_sums._rest
 
-    def counted(function: Any, each: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            counts.append(each(*arguments))
-            return function(*arguments)
+    def counted_exp(power: Any) -> Any:
+        counts.append(2 * EXP * power.size)  # q, and exp(-q)
+        return exp(power)
 
-        return call
+    def counted_rest(leave: Any, weight: Any, d: int) -> Any:
+        if leave.ndim == 2:  # two products of the last q with a matrix
+            counts.append(2 * 2 * counts[-1] / (2 * EXP) * leave.shape[1])
+        return rest(leave, weight, d)
 
-    product = counted(integrals.product, lambda a, b: 2 * a.size * (b.size // len(b)))
-    decay = counted(integrals._decay, lambda q, _: 2 * EXP * q.size)  # q, and exp(-q)
-    _scaled_step.cache_clear()
-    with patch.object(integrals, "product", product), patch.object(integrals, "_decay", decay):
+    _scaled_root.cache_clear()
+    with (
+        patch.object(power_sums, "_exp", counted_exp),
+        patch.object(power_sums, "_rest", counted_rest),
+    ):
         step_size(actions, horizon)
     return seconds(2 * sum(counts), 0)

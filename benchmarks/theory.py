@@ -4,8 +4,8 @@ import math
 import time
 
 from regrax import theory
-from regrax.theory._integrals import round_nodes
-from regrax.theory._step_size import _scaled_step
+from regrax.theory.quadrature import round_nodes
+from regrax.theory.steps import _scaled_root
 
 ACTIONS = (2, 3, 10, 100, 1000, 10**4, 10**6)
 HORIZONS = (2, 20, 100, 1000, 10**6, math.inf)
@@ -19,7 +19,7 @@ def milliseconds(actions: int, horizon: int | float) -> float:
 
 
 def _once(actions: int, horizon: int | float) -> float:
-    _scaled_step.cache_clear()
+    _scaled_root.cache_clear()
     round_nodes.cache_clear()
     start = time.perf_counter()
     theory.step_size(actions, horizon)

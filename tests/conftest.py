@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -100,28 +99,3 @@ def _compilations():
         yield count
     finally:
         jax.monitoring.unregister_event_duration_listener(listen)
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    """Everything that the paper reports, at a scale that checks the plumbing and not the numbers."""
-    from regrax.paper import ReproduceConfig
-    from regrax.paper._reproduce import EXPERIMENTS
-
-    whole = ReproduceConfig.trainings
-
-    def trainings(config):
-        short = {"steps": 2, "batch": 8, "sequences": 64}
-        return {name: replace(one, **short) for name, one in whole(config).items()}
-
-    monkeypatch.setattr(ReproduceConfig, "trainings", trainings)
-    small = {"runs": 2, "samples": 20, "test": 50, "sequences": 2000, "compared": 2}
-    for experiment in EXPERIMENTS.values():
-
-        def parts(config, models, of=experiment.module.parts):
-            return [
-                replace(part, **{k: v for k, v in small.items() if hasattr(part, k)})
-                for part in of(config, models)
-            ]
-
-        monkeypatch.setattr(experiment.module, "parts", parts)

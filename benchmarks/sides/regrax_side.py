@@ -166,11 +166,11 @@ def _checked(model: Any) -> list:
 
 def exact_step(actions: int, horizon: int) -> Callable[[], list]:
     """k*, with nothing remembered from the call before."""
-    from regrax.theory._integrals import round_nodes
-    from regrax.theory._step_size import _scaled_step
+    from regrax.theory.quadrature import round_nodes
+    from regrax.theory.steps import _scaled_root
 
     def run() -> list:
-        _scaled_step.cache_clear()
+        _scaled_root.cache_clear()
         round_nodes.cache_clear()
         return [rx.theory.step_size(actions, horizon)]
 

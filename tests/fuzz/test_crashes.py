@@ -13,11 +13,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.paper.tiny import TinyConfig
 
 from regrax.checkpoints import load_model
 from regrax.experiments.runs import TrainConfig, train
 from regrax.experiments.sweep import completed, run_sweep
-from regrax.paper import ReproduceConfig, reproduce
+from regrax.paper import reproduce
 
 TOY = TrainConfig("linear", actions=2, horizon=3, steps=4, batch=8, seeds=2, sequences=20)
 CELLS = [
@@ -35,7 +36,7 @@ def run_cells(folder):
 
 
 def run_paper(folder):
-    reproduce(ReproduceConfig(quick=True, actions=2, horizon=3, only=("step-size",)), folder)
+    reproduce(TinyConfig(quick=True, actions=2, horizon=3, only=("step-size",)), folder)
 
 
 RUNS = {"train": run_train, "sweep": run_cells, "reproduce": run_paper}
@@ -112,7 +113,7 @@ def images(folder, to):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_crash_at_any_moment_changes_no_bit(name, tiny, tmp_path, monkeypatch):
+def test_a_crash_at_any_moment_changes_no_bit(name, tmp_path, monkeypatch):
     run, folder = RUNS[name], tmp_path / "whole"
     taken, copy = images(folder, tmp_path)
     with watched(monkeypatch, folder, copy):
@@ -127,7 +128,7 @@ def test_a_crash_at_any_moment_changes_no_bit(name, tiny, tmp_path, monkeypatch)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_full_disk_is_an_error_and_the_run_resumes(name, tiny, tmp_path, monkeypatch):
+def test_a_full_disk_is_an_error_and_the_run_resumes(name, tmp_path, monkeypatch):
     run, folder = RUNS[name], tmp_path / "whole"
     moments = []
     with watched(monkeypatch, folder, lambda *at: moments.append(at)):

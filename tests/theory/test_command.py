@@ -1,4 +1,4 @@
-"""`regrax step-size` as a person meets it."""
+"""The command `regrax step-size`."""
 
 import json
 import math
@@ -60,10 +60,10 @@ def test_the_table_shows_all_digits(capsys):
         (("--actions", "3", "--horizon", "20", "--operator", "cube"), "--operator"),
     ],
 )
-def test_bad_input_is_one_line(capsys, arguments, message):
-    with pytest.raises(SystemExit) as leaving:
+def test_a_bad_option_is_one_line(capsys, arguments, message):
+    with pytest.raises(SystemExit) as exit:
         main(["step-size", *arguments])
-    assert leaving.value.code == 2
+    assert exit.value.code == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -31,7 +31,7 @@ def blum_mansour(d, rounds):
         pytest.param(blum_mansour, swap_gap, (3, 3), id="blum-mansour-swap-2-players", marks=SLOW),
     ],
 )
-def test_gaps_fall_like_one_over_root_t_and_stay_below_their_bound(make, gap, sizes):
+def test_gaps_fall_like_one_over_root_t_within_the_bound(make, gap, sizes):
     d = sizes[0]
     payoffs = np.stack([random(*sizes, seed=s).payoffs for s in range(GAMES)]).astype(np.float32)
     found = []

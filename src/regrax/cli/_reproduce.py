@@ -18,11 +18,13 @@ class Reproduce:
 
     Args:
         out: Where results.json, report.html and the finished pieces go.
+        table: Print every number instead of the summary.
         json: Print one JSON object.
     """
 
     config: ReproduceConfig = field(default_factory=ReproduceConfig)
     out: Folder = OUT
+    table: bool = False
     json: bool = False
 
     def run(self) -> None:
@@ -31,7 +33,7 @@ class Reproduce:
 
         from regrax._files import write_whole
         from regrax.cli._text import Bars
-        from regrax.paper import compare, paper_page, reproduce
+        from regrax.paper import compare, paper_page, reproduce, summary_text
 
         with Bars(hidden=self.json) as bars:
             found = reproduce(self.config, self.out, on_progress=bars.show)
@@ -41,5 +43,7 @@ class Reproduce:
         if self.json:
             rows = [line._asdict() for line in lines]
             return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
+        if not self.table:
+            return say(summary_text(found, str(page)))
         print_table(("quantity", "paper", "here", "exact", "verdict"), [list(one) for one in lines])
-        return say(f"{page} tells the story; {numbers} has every number")
+        return say(f"Read next: {page}")

@@ -1,7 +1,9 @@
-"""The paper, experiment by experiment: settings to numbers, beside the reported and the exact values."""
+"""The evidence: every experiment of the paper next to the reported and the exact numbers, certificates, and proofs."""
 
-from ._compare import (
+from ._report import paper_page as paper_page
+from .comparison import (
     MEASURES as MEASURES,
+    REPORTED as REPORTED,
     SYSTEMS as SYSTEMS,
     Line as Line,
     compare as compare,
@@ -9,10 +11,14 @@ from ._compare import (
     measures as measures,
     spread as spread,
 )
-from ._config import ReproduceConfig as ReproduceConfig
-from ._depth import Depth as Depth
-from ._equilibrium import Equilibrium as Equilibrium
-from ._generalization import Generalization as Generalization
-from ._report import paper_page as paper_page
-from ._reproduce import Reproduction as Reproduction, reproduce as reproduce
-from ._step_size import Steps as Steps
+from .config import ReproduceConfig as ReproduceConfig, Sizes as Sizes
+from .experiments import (
+    Depth as Depth,
+    Equilibrium as Equilibrium,
+    Generalization as Generalization,
+    StepCell as StepCell,
+    Steps as Steps,
+    exponent as exponent,
+)
+from .reproduction import Reproduction as Reproduction, reproduce as reproduce
+from .summary import count_verdicts as count_verdicts, summary_text as summary_text

@@ -5,12 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.paper._compare import MEASURES, SYSTEMS, Line, compare, measures, spread
-from regrax.paper._depth import Depth
-from regrax.paper._equilibrium import Equilibrium
-from regrax.paper._generalization import Generalization
-from regrax.paper._reproduce import Reproduction
-from regrax.paper._step_size import Steps
+from regrax.paper.comparison import MEASURES, SYSTEMS, Line, compare, measures, spread
+from regrax.paper.experiments import Depth, Equilibrium, Generalization, Steps
+from regrax.paper.reproduction import Reproduction
 from regrax.show.report._chart import Chart, Series, Ternary
 from regrax.show.report._page import Section, Table, read, render
 
@@ -47,7 +44,7 @@ def paper_page(reproduction: Reproduction) -> str:
 
 
 def _numbers(lines: Sequence[Line]) -> Section:
-    text = ["± is one standard deviation over three seeds, or over the nine pairs of them."]
+    text = ["± is one standard error over three seeds, each tested on its own sequences."]
     table = Table(("quantity", "paper", "here", "exact", "verdict"), lines)
     return Section("numbers", "Every number", text, tables=[table])
 

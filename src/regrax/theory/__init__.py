@@ -1,21 +1,16 @@
-"""Exact numbers for the theory, no models: the stationary step, the limit of any model, the best possible policy."""
+r"""Exact numbers of the theory: step sizes, losses, curvature, the optimal policy, and worst cases.
 
-from regrax.specs import register
+Conventions: $d$ actions, $T$ rounds, losses $l_t$ with sums $S_t = l_1 + \dots + l_t$; round $t$ is played from
+$S_{t-1}$. Losses are i.i.d. standard Gaussian except in worst cases, where they lie in $[0, 1]$.
+"""
 
-from ._curvature import (
+from .hessian import (
     Curvature as Curvature,
     Eigenvalue as Eigenvalue,
     curvature as curvature,
-)
-from ._curvature_operator import (
-    Direction as Direction,
-    hessian_product as hessian_product,
-    newton_direction as newton_direction,
-)
-from ._curvature_surface import (
     curvatures as curvatures,
 )
-from ._loss import (
+from .losses import (
     LossParts as LossParts,
     loss as loss,
     loss_derivative as loss_derivative,
@@ -25,29 +20,26 @@ from ._loss import (
     stability as stability,
     uniform_loss as uniform_loss,
 )
-from ._minimax import (
+from .minimax_regret import (
     Minimax as Minimax,
     balanced_collections as balanced_collections,
     minimax as minimax,
 )
-from ._optimal import (
-    Optimal as Optimal,
-    optimal_policy as optimal_policy,
+from .newton import (
+    Direction as Direction,
+    hessian_product as hessian_product,
+    newton_direction as newton_direction,
 )
-from ._schedule import (
+from .optimal import Optimal as Optimal, optimal_policy as optimal_policy
+from .steps import (
+    Estimate as Estimate,
     StepSchedule as StepSchedule,
     step_schedule as step_schedule,
-)
-from ._step_size import (
-    Estimate as Estimate,
     step_size as step_size,
     step_size_with_error as step_size_with_error,
 )
-from ._worst_case import (
+from .worst_cases import (
     WorstCase as WorstCase,
     worst_case as worst_case,
     worst_case_search as worst_case_search,
 )
-
-register("learner", "optimal(20)", "optimal(20, 0.68)")(Optimal)
-register("learner", "minimax(20)")(Minimax)

@@ -1,51 +1,39 @@
-"""Certificates: checks of the paper's theorems and lemmas, and Monte Carlo estimators of the stationary step."""
+"""Certificates: checks of the paper's theorems and lemmas, Monte Carlo estimates of the stationary step, and proofs."""
 
-from ._descent import (
-    Descent as Descent,
-    descent as descent,
-)
-from ._expectations import (
-    Identity as Identity,
-    check_expectations as check_expectations,
-)
-from ._gradients import (
-    Block as Block,
-    gradient_blocks as gradient_blocks,
-)
-from ._landscape import (
-    Family as Family,
-    family as family,
-)
-from ._lemmas import (
+from .identities import Identity as Identity, check_expectations as check_expectations
+from .lemmas import (
     LEMMAS as LEMMAS,
     Finding as Finding,
     Lemma as Lemma,
     check_lemmas as check_lemmas,
 )
-from ._monte_carlo import (
+from .monte_carlo import (
     ESTIMATORS as ESTIMATORS,
-    monte_carlo_steps as monte_carlo_steps,
-)
-from ._numerical_step import (
     StepInterval as StepInterval,
+    monte_carlo_steps as monte_carlo_steps,
     numerical_step as numerical_step,
 )
-from ._rigorous import (
+from .sampled_hessians import (
+    SampledCurvature as SampledCurvature,
+    SampledEigenvalue as SampledEigenvalue,
+    hessian_matrix as hessian_matrix,
+    sampled_curvature as sampled_curvature,
+)
+from .stationarity import (
+    Block as Block,
+    Family as Family,
+    family as family,
+    gradient_blocks as gradient_blocks,
+)
+from .three_actions import three_action_step as three_action_step
+from .training_speed import Descent as Descent, descent as descent
+from .two_actions import (
     Certificate as Certificate,
     Enclosure as Enclosure,
     NotProved as NotProved,
     rigorous_certificate as rigorous_certificate,
 )
-from ._rigorous_three import (
-    three_action_step as three_action_step,
-)
-from ._rigorous_worst_case import (
+from .worst_cases import (
     rigorous_minimax as rigorous_minimax,
     rigorous_worst_case as rigorous_worst_case,
-)
-from ._sampled_curvature import (
-    SampledCurvature as SampledCurvature,
-    SampledEigenvalue as SampledEigenvalue,
-    hessian_matrix as hessian_matrix,
-    sampled_curvature as sampled_curvature,
 )

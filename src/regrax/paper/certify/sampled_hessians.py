@@ -1,0 +1,149 @@
+r"""The exact curvature against Hessians of sampled sequences, eigenspace by eigenspace.
+
+The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so it has no bias from
+eigenvalues of a noisy matrix repelling each other. The Hessian is that of the hindsight form
+$\sum_t \|\pi_t - \pi^\star_t\|^2$, which differs from squared regret by a constant in expectation. Parameters are in
+the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import _checks as checks, theory
+from regrax.attention import LinearAttention
+from regrax.paper.certify.monte_carlo import best_forecast
+from regrax.paper.certify.stationarity import DOUBT, largest_of
+from regrax.sharding import Devices, each, mesh_of, replicate
+from regrax.training import Gaussian
+
+BATCHES = 10  # independent Hessians, for standard errors
+
+
+class SampledEigenvalue(NamedTuple):
+    """An exact eigenvalue, its mean over sampled Hessians, and the standard error of that mean."""
+
+    exact: theory.Eigenvalue
+    mean: float
+    error: float
+
+    @property
+    def score(self) -> float:
+        """Difference over standard error: Student's t with one degree of freedom less than batches."""
+        return (self.mean - self.exact.value) / self.error
+
+
+class SampledCurvature(NamedTuple):
+    """Every eigenvalue of one layer, exact and sampled."""
+
+    eigenvalues: tuple[SampledEigenvalue, ...]
+
+    @property
+    def largest_score(self) -> float:
+        """The largest absolute score."""
+        return max(abs(eigenvalue.score) for eigenvalue in self.eigenvalues)
+
+    @property
+    def p_value(self) -> float:
+        """Probability that the largest of this many independent scores is as large as the measured one."""
+        from scipy.special import stdtr  # scipy.stats takes as long to import as jax
+
+        return largest_of(len(self.eigenvalues), 2 * stdtr(BATCHES - 1, -self.largest_score))
+
+    @property
+    def holds(self) -> bool:
+        """True if sampling does not refute the exact spectrum."""
+        return self.p_value > DOUBT
+
+
+def sampled_curvature(
+    exact: theory.Curvature,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 20_000,
+    devices: Devices | None = None,
+) -> SampledCurvature:
+    r"""Compare the eigenvalues of an exact curvature with those of Hessians averaged over random sequences.
+
+    Args:
+        exact: `theory.curvature` of one softmax layer.
+        key: random key of the sequences.
+        sequences: number of sequences, in ten batches.
+        devices: devices that share the batches; by default one.
+
+    >>> import jax
+    >>> from regrax import theory
+    >>> sampled_curvature(theory.curvature(2, 5), key=jax.random.key(0), sequences=2000).holds
+    True
+    """
+    checks.at_least("sequences", sequences, BATCHES)
+    hessians = sampled_hessians(exact, key=key, count=sequences // BATCHES, devices=devices)
+    _, vectors = np.linalg.eigh(hessian_matrix(exact))
+    # exact eigenvalues may be close to each other, so a space is identified by its place in the spectrum
+    end = exact.flat
+    eigenvalues = []
+    for eigenvalue in exact.eigenvalues:
+        space = vectors[:, end : end + eigenvalue.multiplicity]
+        end += eigenvalue.multiplicity
+        traces = np.einsum("in,bij,jn->b", space, hessians, space) / eigenvalue.multiplicity
+        error = float(traces.std(ddof=1) / len(traces) ** 0.5)
+        eigenvalues.append(SampledEigenvalue(eigenvalue, float(traces.mean()), error))
+    return SampledCurvature(tuple(eigenvalues))
+
+
+def sampled_hessians(
+    exact: theory.Curvature, *, key: PRNGKeyArray, count: int, devices: Devices | None = None
+) -> Float[np.ndarray, "b n n"]:
+    """Ten independent Hessians at the step of an exact curvature, each averaged over `count` random sequences."""
+    with jax.enable_x64(True):
+        mesh = mesh_of(devices)
+        step, key = replicate((jnp.asarray(exact.step, float), key), mesh)
+        return np.asarray(_hessians(step, key, exact.actions, int(exact.horizon), count, mesh))
+
+
+@partial(jax.jit, static_argnames=("actions", "horizon", "count", "mesh"))
+def _hessians(
+    step: Float[Array, ""],
+    key: PRNGKeyArray,
+    actions: int,
+    horizon: int,
+    count: int,
+    mesh: Mesh | None,
+) -> Float[Array, "b n n"]:
+    flat, rebuild = ravel_pytree(LinearAttention.hedge(actions, step))
+
+    def hessian(shared: tuple, index: Array) -> Float[Array, "n n"]:
+        flat, key = shared
+        losses = Gaussian().draw(horizon, actions, count, key=jax.random.fold_in(key, index))
+        best = best_forecast(losses)
+
+        def excess(parameters: Float[Array, "n"]) -> Float[Array, ""]:
+            return jnp.sum((rebuild(parameters).policies(losses) - best) ** 2) / count
+
+        product = jax.linearize(jax.grad(excess), flat)[1]
+        return lax.map(product, jnp.eye(flat.size))  # compiles in half the time of `jax.hessian`
+
+    return each(hessian, (flat, key), BATCHES, mesh)
+
+
+def hessian_matrix(exact: theory.Curvature) -> Float[np.ndarray, "n n"]:
+    r"""The exact Hessian over all $d^2 + 2d$ parameters.
+
+    >>> from regrax import theory
+    >>> hessian_matrix(theory.curvature(2, 5)).shape
+    (8, 8)
+    """
+    d = exact.actions
+    rows = []
+    for unit in np.eye(d * d + 2 * d):
+        V, a, v = np.split(unit, [d * d, d * d + d])
+        moved = theory.hessian_product(exact, theory.Direction(V.reshape(d, d), v, a))
+        rows.append(np.concatenate([moved.values.ravel(), moved.scores, moved.bias]))
+    return np.array(rows)

@@ -1,0 +1,205 @@
+r"""Stationarity of $V = -kI$, $a = 0$, $v_c = 0$: gradients block by block, and the sign of $L'$ along the family.
+
+The theorems say that the expected gradient of $R^2$ vanishes in $a$ and $v_c$ and is $\alpha(k) (I - 11^\top/d)$ in
+$V$, with $\alpha(k) = -L'(k)/(d-1)$, which is zero at $k = k^\star$. For the swap architecture the same holds in every
+head's own block, and the gradient is zero in the blocks of the others. Gradients are Monte Carlo means with standard
+errors; $L'$ is exact.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from regrax import _checks as checks, theory
+from regrax.attention import LinearAttention, SwapAttention
+from regrax.learners import Learner
+from regrax.paper.certify.monte_carlo import Architecture
+from regrax.sharding import Devices, each, mesh_of, replicate
+from regrax.training import Objective, RegretObjective, SwapRegretObjective
+
+CHUNK = 250  # sequences whose gradients are in memory at once
+DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than this
+
+
+class Block(NamedTuple):
+    """A block of parameters with its measured and its expected gradient.
+
+    Attributes:
+        name: name of the parameters, such as `V`.
+        gradient: measured gradient.
+        error: its standard errors.
+        expected: gradient by theory.
+    """
+
+    name: str
+    gradient: Float[np.ndarray, "n"]
+    error: Float[np.ndarray, "n"]
+    expected: Float[np.ndarray, "n"]
+
+    @property
+    def z(self) -> Float[np.ndarray, "n"]:
+        """Difference over standard error; zero where the gradient vanishes on every sequence."""
+        scale = np.maximum(self.error, 1e-12 + 1e-9 * np.abs(self.expected))
+        return (self.gradient - self.expected) / scale
+
+    @property
+    def p_value(self) -> float:
+        """Probability that the largest of this many independent z-scores is as large as the measured one."""
+        from scipy.special import ndtr
+
+        return largest_of(len(self.z), 2 * ndtr(-np.abs(self.z).max()))
+
+    @property
+    def holds(self) -> bool:
+        """True if the measurement does not refute the expected gradient."""
+        return self.p_value > DOUBT
+
+
+def largest_of(count: int, tail: float) -> float:
+    """Probability that one of `count` independent scores is in a tail of probability `tail`."""
+    return float(-np.expm1(count * np.log1p(-min(tail, 1 - 1e-15))))
+
+
+def gradient_blocks(
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    architecture: Architecture = "single",
+    step: float | None = None,
+    sequences: int = 100_000,
+    devices: Devices | None = None,
+) -> list[Block]:
+    r"""Measure the gradient of $E[R^2]$ at the configuration with step $k$, next to what theory expects.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: random key; the same key draws the same sequences.
+        architecture: `"single"` layer, or `"swap"`.
+        step: $k$ of the configuration; by default $k^\star$.
+        sequences: number of sequences, at least 4,000.
+        devices: devices that share the sequences, as in `jax.devices()`; by default one.
+
+    >>> import jax
+    >>> blocks = gradient_blocks(2, 5, key=jax.random.key(0), sequences=4000)
+    >>> [(block.name, block.holds) for block in blocks]
+    [('V', True), ('a', True), ('v_c', True)]
+    """
+    checks.at_least("sequences", sequences, 16 * CHUNK)
+    if step is None:
+        step = theory.step_size(actions, horizon)
+    alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
+    with jax.enable_x64(True):
+        if architecture == "single":
+            model = LinearAttention.hedge(actions, jnp.asarray(step, float))
+            objective = RegretObjective(actions, horizon, baseline=False)
+        else:
+            model = SwapAttention.hedge(actions, jnp.asarray(step, float))
+            objective = SwapRegretObjective(actions, horizon, baseline=False)
+        mesh = mesh_of(devices)
+        placed = replicate((model, objective, key), mesh)
+        mean, error = _gradients(*placed, sequences // CHUNK, mesh)
+    target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
+    errors = _parts(error)
+    blocks = []
+    for name, gradient in _parts(mean).items():
+        expected = np.zeros(gradient.size)
+        if name in ("V", "V, own blocks"):
+            expected = np.resize(target, gradient.size)
+        blocks.append(Block(name, gradient, errors[name], expected))
+    return blocks
+
+
+@eqx.filter_jit
+def _gradients(
+    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, mesh: Mesh | None
+) -> tuple[Learner, Learner]:
+    """Mean and standard error of the gradient over chunks of fresh sequences."""
+
+    def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
+        model, objective, key = shared
+        data = objective.draw(CHUNK, key=jax.random.fold_in(key, index))
+        return jax.grad(objective.loss)(model, data)
+
+    gradients = each(gradient, (model, objective, key), chunks, mesh)
+    mean = jax.tree.map(lambda g: g.mean(0), gradients)
+    return mean, jax.tree.map(lambda g: g.std(0, ddof=1) / chunks**0.5, gradients)
+
+
+def _parts(tree: Any) -> dict[str, Float[np.ndarray, "n"]]:
+    """Split parameters into blocks; in the swap architecture a head's own block is apart from the others."""
+    values = np.asarray(tree.values)
+    d = len(values)
+    parts = {"V": values}
+    if values.size > d**2:
+        blocks = values.reshape(d, d, d, d).swapaxes(1, 2)  # head, block, row, column
+        own = np.eye(d, dtype=bool)
+        parts = {"V, own blocks": blocks[own], "V, other blocks": blocks[~own]}
+    parts |= {"a": np.asarray(tree.scores), "v_c": np.asarray(tree.bias)}
+    return {name: part.ravel() for name, part in parts.items()}
+
+
+class Family(NamedTuple):
+    r"""The derivative of the loss in the step, over a wide range of steps.
+
+    Attributes:
+        step: the stationary step $k^\star$.
+        slopes: $L'$ at half, once and twice the step.
+        curvature: $L''$ at the step, by differences.
+        roots: number of sign changes of $L'$.
+        scanned: first and last step of the scan, and the number of steps.
+    """
+
+    step: float
+    slopes: dict[str, float]
+    curvature: float
+    roots: int
+    scanned: tuple[float, float, int]
+
+
+def family(actions: int, horizon: int, points: int = 61) -> Family:
+    r"""Compute signs of $L'(k)$ around $k^\star$, and count its roots on $[k^\star/1000, 300 k^\star]$.
+
+    With more than a hundred actions the range ends at $k\sqrt{T} = 999$, as far as `theory` integrates.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        points: number of steps that are scanned.
+
+    >>> along = family(2, 2, points=2)
+    >>> along.slopes["half"] < 0 < along.slopes["twice"], along.roots
+    (True, 1)
+    """
+
+    def slope(k: float, fineness: float = 1.0) -> float:
+        return theory.loss_derivative(k, actions, horizon, fineness=fineness)
+
+    def sign(k: float) -> float:
+        """Two coarse quadratures that agree decide; otherwise the fine one, far slower."""
+        before = slope(k, 0.45)
+        for fineness in (0.55, 0.65):
+            finer = slope(k, fineness)
+            if abs(finer - before) < abs(finer) / 2:
+                return float(np.sign(finer))
+            before = finer
+        return float(np.sign(slope(k)))
+
+    step = theory.step_size(actions, horizon)
+    reach = min(2.5, np.log10(999 / (step * horizon**0.5)))
+    grid = step * np.logspace(-3, reach, points)
+    signs = np.array([sign(k) for k in grid if k != step])
+    bump = 1e-3 * step
+    return Family(
+        step,
+        {"half": slope(step / 2), "once": slope(step), "twice": slope(2 * step)},
+        (slope(step + bump) - slope(step - bump)) / (2 * bump),
+        int((np.diff(signs[signs != 0]) != 0).sum()),
+        (float(grid[0]), float(grid[-1]), points),
+    )

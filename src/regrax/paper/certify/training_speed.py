@@ -1,0 +1,136 @@
+r"""What the exact curvature predicts about training, measured: gradient descent, and preconditioned steps.
+
+Gradient descent on a loss with Hessian eigenvalues $\lambda_{\min} \dots \lambda_{\max}$ converges for rates below
+$2/\lambda_{\max}$, fastest at $2/(\lambda_{\min} + \lambda_{\max})$, by $(\kappa - 1)/(\kappa + 1)$ per step. A step
+preconditioned by the inverse of the Hessian at $k^*$ needs no such rate. Both minimise the hindsight form of the loss,
+$\sum_t \|\pi_t - \pi^*_t\|^2$, averaged over a fixed set of sequences, so that the only noise is the distance between
+the Hessian of the set and the expected one.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from regrax import _checks as checks, theory
+from regrax.attention import LinearAttention
+from regrax.paper.certify.monte_carlo import best_forecast
+from regrax.paper.certify.sampled_hessians import hessian_matrix
+from regrax.theory import Curvature
+
+Vector = Float[Array, "n"]
+
+
+class Descent(NamedTuple):
+    """Predictions of the exact curvature, and what descent on sampled sequences does.
+
+    Attributes:
+        curvature: exact curvature, with the rates it predicts.
+        contraction: measured factor per step of gradient descent at the best rate.
+        below: growth of the gradient per step at 0.95 of the largest rate.
+        above: growth of the gradient per step at 1.05 of the largest rate.
+        gradient_steps: steps of gradient descent from uniform play to a loss within the tolerance of the minimum; None
+            if not reached.
+        preconditioned_steps: preconditioned steps from uniform play, each halved while the loss does not fall.
+        nearby_steps: full preconditioned steps from half the stationary step.
+    """
+
+    curvature: Curvature
+    contraction: float
+    below: float
+    above: float
+    gradient_steps: int | None
+    preconditioned_steps: int | None
+    nearby_steps: int | None
+
+
+def descent(
+    actions: int,
+    horizon: int,
+    *,
+    key: PRNGKeyArray,
+    sequences: int = 20_000,
+    tolerance: float = 1e-6,
+    steps: int = 1000,
+) -> Descent:
+    r"""Train one linear layer by gradient descent at the predicted rate, and by preconditioned steps.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2.
+        key: random key of the sequences.
+        sequences: number of sequences, at least 100.
+        tolerance: excess loss at which training counts as done.
+        steps: largest number of steps of gradient descent.
+
+    >>> import jax
+    >>> measured = descent(2, 4, key=jax.random.key(0), sequences=1000, steps=10)
+    >>> measured.below < 1 < measured.above, measured.nearby_steps <= 6
+    (True, True)
+    """
+    checks.at_least("sequences", sequences, 100)
+    exact = theory.curvature(actions, horizon)
+    values, vectors = np.linalg.eigh(hessian_matrix(exact))
+    curved = vectors[:, exact.flat :]  # flat directions are not moved
+    inverse = curved / values[exact.flat :] @ curved.T
+    with jax.enable_x64(True):
+        stationary, rebuild = ravel_pytree(LinearAttention.hedge(actions, exact.step))
+        losses = jax.random.normal(key, (horizon, actions, sequences))
+        target = best_forecast(losses)
+
+        @jax.jit
+        @jax.value_and_grad
+        def loss(parameters: Vector) -> Float[Array, ""]:
+            return jnp.sum((rebuild(parameters).policies(losses) - target) ** 2) / sequences
+
+        def gradient_step(rate: float) -> Callable:
+            return lambda parameters, value, slope: parameters - rate * slope
+
+        def newton_step(parameters: Vector, value: Any, slope: Vector) -> Vector:
+            return parameters - inverse @ slope
+
+        def damped_step(parameters: Vector, value: Any, slope: Vector) -> Vector:
+            move = inverse @ slope
+            for _ in range(20):
+                if loss(parameters - move)[0] < value:
+                    break
+                move = move / 2
+            return parameters - move
+
+        def walk(parameters: Vector, count: int, step: Callable) -> tuple:
+            """The last parameters, and the losses and norms of gradients before each step."""
+            history = []
+            for _ in range(count):
+                value, slope = loss(parameters)
+                history.append((float(value), float(jnp.linalg.norm(slope))))
+                parameters = step(parameters, value, slope)
+            return parameters, *np.array(history).T
+
+        best = walk(stationary, 12, newton_step)[0]  # to rounding
+        minimum = float(loss(best)[0])
+        away = best + 1e-4 * curved.sum(1)  # along every eigenvector
+
+        def growth(rate: float, count: int) -> float:
+            """Factor per step of the gradient's norm, over the last quarter of the steps."""
+            norms = walk(away, count, gradient_step(rate))[2]
+            return float((norms[-1] / norms[-1 - count // 4]) ** (4 / count))
+
+        def steps_to_minimum(start: Vector, count: int, step: Callable) -> int | None:
+            reached = np.flatnonzero(walk(start, count, step)[1] - minimum <= tolerance)
+            return int(reached[0]) if reached.size else None
+
+        uniform = jnp.zeros_like(stationary)
+        limit = 2 / exact.largest
+        return Descent(
+            exact,
+            growth(exact.rate, 200),
+            growth(0.95 * limit, 60),
+            growth(1.05 * limit, 60),
+            steps_to_minimum(uniform, steps, gradient_step(exact.rate)),
+            steps_to_minimum(uniform, 60, damped_step),
+            steps_to_minimum(stationary / 2, 60, newton_step),
+        )

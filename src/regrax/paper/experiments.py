@@ -1,0 +1,450 @@
+"""The experiments of the paper: functions from settings and trained models to numbers.
+
+Every random test draws its own sequences for each seed of a model, so that the spread of the seeds shows the noise of
+training and of the test alike.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float
+
+from regrax import theory
+from regrax.attention import LinearAttention, SwapAttention
+from regrax.domains import Ball
+from regrax.experiments.runs import Measured, TrainConfig
+from regrax.games import Game, play, random_zero_sum, running_gaps, weighted_rps
+from regrax.learners import (
+    BlumMansour,
+    EuclideanFTRL,
+    FollowTheLeader,
+    Hedge,
+    Learner,
+    RegretMatching,
+    RegretMatchingPlus,
+    Uniform,
+    rollout,
+)
+from regrax.paper.certify import monte_carlo_steps
+from regrax.paper.config import SEEDS, ReproduceConfig
+from regrax.regret import external_regret
+from regrax.theory import Optimal
+from regrax.training import (
+    Alternating,
+    Batch,
+    BiasedGaussian,
+    Drifting,
+    Gaussian,
+    StudentT,
+    evaluate,
+    fit_step_size,
+    policies,
+)
+
+Models = dict[str, list[Any]]
+"""Trained models by name, one per seed."""
+
+CHUNK = 250  # sequences that a learner plays at once: more take gigabytes
+STEP_SEQUENCES = 4096
+
+
+@eqx.filter_jit
+def answers(learner: Learner, losses: Batch) -> Batch:
+    """Policies of every round on every sequence, computed in chunks of sequences."""
+    rounds, actions, count = losses.shape
+    size = np.gcd(count, CHUNK)
+    chunks = jnp.moveaxis(losses.reshape(rounds, actions, -1, size), 2, 0)
+    played = lax.map(lambda chunk: policies(learner, chunk), chunks)
+    return jnp.moveaxis(played, 0, 2).reshape(losses.shape)
+
+
+def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
+    """Loss of each model, and its distance from the nearest Hedge, on test sequences of its own."""
+    assert config.sequences is not None
+    measured = []
+    for seed, model in enumerate(models):
+        key = jax.random.fold_in(jax.random.key(5), seed)
+        loss = evaluate(model, config.build_objective(), key=key, sequences=config.sequences)
+        few = min(STEP_SEQUENCES, config.sequences)
+        near = fit_step_size(model, config.horizon, key=key, sequences=few)
+        measured.append(Measured(*loss, near.step, near.mse, near.total_variation))
+    return measured
+
+
+# Figure 1: the stationary step by Monte Carlo
+
+
+@dataclass(frozen=True)
+class StepCell:
+    """A point of the figure, and the number of Monte Carlo runs and of samples in each."""
+
+    architecture: Literal["single", "swap"]
+    actions: int
+    horizon: int
+    runs: int
+    samples: int
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Monte Carlo estimates of the stationary step, and the exact one."""
+
+    cell: StepCell
+    steps: list[float]
+    exact: float
+
+    @property
+    def mean(self) -> float:
+        """Mean of the estimates."""
+        return float(np.mean(self.steps))
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the estimates."""
+        return float(np.std(self.steps, ddof=1))
+
+
+def _step_cells(config: ReproduceConfig) -> list[StepCell]:
+    sizes = config.sizes()
+    cells = itertools.product(
+        ("single", "swap"),
+        sorted({*sizes.actions, config.actions}),
+        sorted({*sizes.horizons, config.horizon}),
+    )
+    return [StepCell(*cell, sizes.runs, sizes.samples) for cell in cells]
+
+
+def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Steps:
+    """Estimate the stationary step of one point of the figure."""
+    key = jax.random.fold_in(jax.random.key(0), 1000 * cell.actions + cell.horizon)
+    steps = monte_carlo_steps(**asdict(cell), key=key)
+    exact = theory.step_size(cell.actions, cell.horizon)
+    return Steps(cell, np.asarray(steps, float).tolist(), exact)
+
+
+def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
+    """Slope of log k over log T: of the estimates, and of the exact steps."""
+    rounds = []
+    steps = []
+    for point in points:
+        if (point.cell.architecture, point.cell.actions) == (architecture, actions):
+            rounds.append(point.cell.horizon)
+            steps.append((point.mean, point.exact))
+    estimated, exact = np.polyfit(np.log(rounds), np.log(steps), 1)[0]
+    return float(estimated), float(exact)
+
+
+# Figure (b): depth
+
+
+@dataclass(frozen=True)
+class Policies:
+    """Measurements of one kind of policy, a value per seed.
+
+    Attributes:
+        regret: regret after each round on losses with a hidden best action.
+        loss: expected squared regret on Gaussian losses.
+        to_hedge: total variation to Hedge at the exact step.
+        to_optimal: total variation to the optimal policy.
+    """
+
+    regret: list[list[float]]
+    loss: list[float]
+    to_hedge: list[float]
+    to_optimal: list[float]
+
+
+@dataclass(frozen=True)
+class Depth:
+    """Every kind of policy by its name, and the lower bound for their losses."""
+
+    optimal_loss: float
+    policies: dict[str, Policies]
+
+
+def compare_depths(models: Models, config: ReproduceConfig, _: None) -> Depth:
+    """Measure regret on biased losses, population loss, and distances to the two candidate policies."""
+    T, d = config.horizon, config.actions
+    sizes = config.sizes()
+    hedge = Hedge(theory.step_size(d, T))
+    optimal = Optimal(T)
+    fixed = {"uniform": Uniform(), "hedge": hedge, "optimal": optimal}
+    lower_bound = theory.optimal_loss(d, T)
+    rows: dict[str, list[list[Any]]] = {name: [] for name in (*fixed, *models)}
+    for seed in range(SEEDS):
+        key = jax.random.fold_in(jax.random.key(11), seed)
+        biased = BiasedGaussian().draw(T, d, sizes.biased, key=key)
+        gaussian = Gaussian().draw(T, d, sizes.gaussian, key=jax.random.fold_in(key, 1))
+        targets = answers(hedge, gaussian), answers(optimal, gaussian)
+        for name in rows:
+            learner = fixed[name] if name in fixed else models[name][seed]
+            regret = running_regret(answers(learner, biased), biased)
+            away = distances(answers(learner, gaussian), *targets)
+            rows[name].append([np.asarray(regret, float), *np.asarray(away, float)])
+    results = {}
+    for name, seeds in rows.items():
+        columns = [np.array(column) for column in zip(*seeds, strict=True)]
+        if name in fixed:  # one policy on the sequences of all seeds
+            columns = [column.mean(0, keepdims=True) for column in columns]
+        regret, excess, to_hedge, to_optimal = columns
+        curves = regret.tolist(), (lower_bound + excess).tolist()
+        results[name] = Policies(*curves, to_hedge.tolist(), to_optimal.tolist())
+    return Depth(lower_bound, results)
+
+
+@jax.jit
+def running_regret(played: Batch, losses: Batch) -> Float[Array, "T"]:
+    """Mean regret of rounds 1 to t, for every t."""
+    suffered = jnp.cumsum(jnp.sum(played * losses, 1), 0)
+    return (suffered - jnp.cumsum(losses, 0).min(1)).mean(1)
+
+
+@jax.jit
+def distances(
+    played: Batch, hedge: Batch, optimal: Batch
+) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+    """Expected squared distance from the optimal policy, and total variation to Hedge and to the optimal policy."""
+    excess = ((played - optimal) ** 2).sum((0, 1)).mean()
+    to_hedge = jnp.abs(played - hedge).sum(1).mean() / 2
+    to_optimal = jnp.abs(played - optimal).sum(1).mean() / 2
+    return excess, to_hedge, to_optimal
+
+
+# The equilibrium figures
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """Gaps of play in a game.
+
+    Attributes:
+        game: spec of the game.
+        gaps: running gaps by learner and by kind of gap: a curve per ordered pair of seeds, or one for a fixed learner.
+        horizons: numbers of rounds of the long plays.
+        long: gaps after each horizon, with the step for that horizon and (`_fixed`) for the trained one.
+        path: policies of Blum-Mansour over 400 rounds.
+    """
+
+    game: str
+    gaps: dict[str, dict[str, list[list[float]]]]
+    horizons: list[int]
+    long: dict[str, list[float]]
+    path: list[list[float]]
+
+
+def measure_gaps(models: Models, config: ReproduceConfig, _: None) -> Equilibrium:
+    """Measure gaps of ordered pairs of trained models, of baselines, and of exact learners at long horizons.
+
+    The game is the paper's for three actions, and a random zero-sum game for any other number.
+    """
+    actions, horizon = config.actions, config.horizon
+    game = weighted_rps() if actions == 3 else random_zero_sum(actions, actions)
+    step = theory.step_size(actions, horizon)
+    classical = actions * float(np.sqrt(2 * np.log(actions) / horizon))
+    learners: dict[str, Sequence[Learner]] = {
+        "linear": models["linear"],
+        "transformer-2": models["transformer-2"],
+        "transformer-4": models["transformer-4"],
+        "calibrated": [model.calibrated() for model in models["swap"]],
+        "uncalibrated": models["swap"],
+        "closed": models["swap-closed"],
+        "uniform": [Uniform()],
+        "hedge": [Hedge(step)],
+        "blum_mansour": [BlumMansour(Hedge(classical))],
+        "blum_mansour_best": [BlumMansour(Hedge(actions * step))],
+    }
+    gaps = {}
+    for name, seeds in learners.items():
+        curves = []
+        for pair in itertools.product(seeds, repeat=2):
+            curves.append(running_gaps(play(game, pair, horizon), game))
+        gaps[name] = {
+            kind: [np.asarray(curve[kind], float).tolist() for curve in curves]
+            for kind in ("cce_gap", "ce_gap", "swap_gap")
+        }
+    path = play(game, BlumMansour(Hedge(0.3)), 400).policies[0]
+    horizons = list(config.sizes().long_horizons)
+    long = _long_gaps(game, horizons, step)
+    return Equilibrium(str(game), gaps, horizons, long, np.asarray(path, float).tolist())
+
+
+def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, list[float]]:
+    """Final gaps at each horizon, with the step for that horizon and with the fixed one.
+
+    The two players' steps differ by one part in a billion. Exact copies play alike for ever, which spirals into the
+    equilibrium at any step; the smallest difference between them grows, as it does in practice.
+    """
+    d = game.sizes[0]
+    own = [theory.step_size(d, horizon) for horizon in horizons]
+    gaps = {}
+    with jax.enable_x64(True):
+        for suffix, steps in (("", own), ("_fixed", [fixed] * len(own))):
+            cce = []
+            ce = []
+            for horizon, step in zip(horizons, steps, strict=True):
+                near = (1 + 1e-9) * step
+                hedge = play(game, (Hedge(step), Hedge(near)), max(horizons))
+                cce.append(float(running_gaps(hedge, game)["cce_gap"][horizon - 1]))
+                pair = (BlumMansour(Hedge(d * step)), BlumMansour(Hedge(d * near)))
+                swap = play(game, pair, max(horizons))
+                ce.append(float(running_gaps(swap, game)["ce_gap"][horizon - 1]))
+            gaps[f"cce{suffix}"] = cce
+            gaps[f"ce{suffix}"] = ce
+    return gaps
+
+
+# Table 1
+
+
+@dataclass(frozen=True)
+class Systems:
+    """For each system the step of theory, and the largest difference between the layer and its algorithm."""
+
+    steps: dict[str, float]
+    differences: dict[str, float]
+
+
+def compare_systems(models: Models, config: ReproduceConfig, _: None) -> Systems:
+    """Compare each layer at its stationary parameters with its algorithm, in double precision."""
+    actions, horizon = config.actions, config.horizon
+    soft = theory.step_size(actions, horizon)
+    ball = theory.step_size(actions, horizon, operator="ball")
+    losses = np.random.default_rng(0).normal(size=(config.sizes().compared, horizon, actions))
+
+    @eqx.filter_jit
+    def difference(layer: Learner, algorithm: Learner) -> Array:
+        def of_sequence(sequence: Float[Array, "T d"]) -> Array:
+            return jnp.abs(rollout(layer, sequence) - rollout(algorithm, sequence)).max()
+
+        return jax.vmap(of_sequence)(jnp.asarray(losses)).max()
+
+    with jax.enable_x64(True):
+        layer = LinearAttention.hedge(actions, ball, operator="ball")
+        heads = SwapAttention.hedge(actions, soft)
+        differences = {
+            "ball": difference(layer, EuclideanFTRL(ball, Ball())),
+            "linear": difference(LinearAttention.hedge(actions, soft), Hedge(soft)),
+            "swap": difference(heads, BlumMansour(Hedge(soft), tolerance=1e-13)),
+        }
+    steps = {"ball": ball, "linear": soft, "swap": soft}
+    return Systems(steps, {name: float(gap) for name, gap in differences.items()})
+
+
+# Beyond the paper: losses and horizons that no model was trained on
+
+FAMILIES = {
+    "Gaussian (trained on)": Gaussian(),
+    "biased Gaussian": BiasedGaussian(),
+    "alternating": Alternating(),
+    "drifting": Drifting(),
+    "heavy-tailed": StudentT(),
+}
+
+
+@dataclass(frozen=True)
+class Generalization:
+    """Mean regret after some number of rounds, by learner and by family of losses."""
+
+    rounds: int
+    regret: dict[str, dict[str, float]]
+
+
+def _lengths(config: ReproduceConfig) -> list[int]:
+    return [max(2, int(config.horizon * length)) for length in config.sizes().lengths]
+
+
+def measure_generalization(models: Models, config: ReproduceConfig, rounds: int) -> Generalization:
+    """Measure the mean regret over `rounds` rounds of trained and classical learners on every family of losses.
+
+    Only the first seed of each model plays.
+    """
+    actions, horizon = config.actions, config.horizon
+    at = f"k*({actions}, {horizon})"
+    step = theory.step_size(actions, horizon)
+    learners: dict[str, Learner] = {
+        "uniform": Uniform(),
+        "follow the leader": FollowTheLeader(),
+        f"Hedge at {at}": Hedge(step),
+        f"Hedge at k*({actions}, T)": Hedge(theory.step_size(actions, rounds)),
+        "regret matching": RegretMatching(),
+        "regret matching +": RegretMatchingPlus(),
+        f"Blum-Mansour at {actions} {at}": BlumMansour(Hedge(actions * step)),
+        "best possible for Gaussian": Optimal(rounds),
+        "trained: 1 layer": models["linear"][0],
+        "trained: swap heads": models["swap"][0].calibrated(),
+        "trained: 2 layers": models["transformer-2"][0],
+        "trained: 4 layers": models["transformer-4"][0],
+    }
+    results: dict[str, dict[str, float]] = {name: {} for name in learners}
+    for index, (family, distribution) in enumerate(FAMILIES.items()):
+        key = jax.random.fold_in(jax.random.key(17), index)
+        losses = distribution.draw(rounds, actions, config.sizes().drawn, key=key)
+        for name, learner in learners.items():
+            regret = running_regret(answers(learner, losses), losses)
+            results[name][family] = float(regret[-1])
+    for name, learner in learners.items():
+        results[name]["adversarial"] = float(adversarial_regret(learner, rounds, actions))
+    return Generalization(rounds, results)
+
+
+@eqx.filter_jit
+def adversarial_regret(learner: Learner, rounds: int, actions: int) -> Any:
+    """Regret when each round's most likely action loses 1 and the others nothing."""
+
+    def play_round(state: Any, _: None) -> tuple[Any, tuple[Array, Array]]:
+        policy = learner.policy(state)
+        loss = jax.nn.one_hot(jnp.argmax(policy), actions)
+        return learner.update(state, loss), (policy, loss)
+
+    _, (played, losses) = lax.scan(play_round, learner.init(actions, rounds), None, rounds)
+    return external_regret(played, losses)
+
+
+def _whole(config: ReproduceConfig) -> list[None]:
+    return [None]
+
+
+class Experiment(NamedTuple):
+    """A figure or table.
+
+    Attributes:
+        names: names on the command line.
+        models: trained models it needs, if the configuration has them.
+        run: computes a part from the models, the configuration and the part.
+        result: type of the result of a part.
+        parts: parts that are computed and stored one by one.
+    """
+
+    names: tuple[str, ...]
+    models: tuple[str, ...]
+    run: Callable[..., Any]
+    result: Any
+    parts: Callable[[ReproduceConfig], list[Any]] = _whole
+
+
+DEEP = ("transformer-2", "transformer-4")
+HINDSIGHT = ("transformer-2-hindsight", "transformer-4-hindsight")
+EXPERIMENTS = {
+    "step_size": Experiment(("step-size",), (), locate_step, Steps, _step_cells),
+    "depth": Experiment(("depth",), ("linear", *DEEP, *HINDSIGHT), compare_depths, Depth),
+    "equilibrium": Experiment(
+        ("cce", "ce"), ("linear", *DEEP, "swap", "swap-closed"), measure_gaps, Equilibrium
+    ),
+    "table_one": Experiment(("table-one",), ("ball", "linear", "swap"), compare_systems, Systems),
+    "generalization": Experiment(
+        ("generalization",),
+        ("linear", "swap", *DEEP),
+        measure_generalization,
+        Generalization,
+        _lengths,
+    ),
+}
+MATCHING = ("linear", "linear-hindsight", "full")
+"""Models of the experiment that only trains and measures."""

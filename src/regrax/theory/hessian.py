@@ -1,0 +1,354 @@
+r"""The Hessian of the regret loss at smoothed fictitious play, in all parameters, for any $d$ and $T$.
+
+The parameters of a linear layer are $V$, $v_c$ and $a$; the Hessian is taken at $V = -kI$, $v_c = a = 0$. There are at
+most eight distinct nonzero eigenvalues; where all are positive, $k^*$ is a strict local minimum up to symmetry
+(`docs/theory.md` has the proof).
+
+**Symmetry.** A direction $(dV, dv, da)$ moves the logits of round $n + 1$ by $z' = dV S + n\,dv - k C da$ and
+$z'' = 2(dV C da + dv\langle S, da\rangle)$, $C = \sum_{s \le n} l_s l_s^\top$. Two groups act. Relabelling the actions
+splits $R^d = \langle 1\rangle \oplus s$. Reflecting the common component, $l \mapsto (I - 2\,11^\top/d)\,l$, preserves
+all differences, hence policies and regret, and sends $V \mapsto V(I - 2\,11^\top/d)$,
+$a \mapsto (I - 2\,11^\top/d)\,a$: what it reverses decouples. For unit $c \in s$ the remaining kinds of direction are
+
+- step: $V = (I - 11^\top/d)/\sqrt{d-1}$, once;
+- common score: $a = 1/\sqrt{d}$, once;
+- common loss: $V = c 1^\top/\sqrt{d}$, $d - 1$ times;
+- mixed: $N_c = \sqrt{d/(d-2)}\,(\mathrm{diag}(c) - (c1^\top + 1c^\top)/d)$, $v_c = c$, $a = c$: a $3 \times 3$ block,
+  $d - 1$ times (with two actions there is no $N_c$);
+- symmetric: $V = V^\top$ with zero diagonal and zero row sums, $d(d-3)/2$ times;
+- skew: $V = -V^\top$ with zero row sums, $(d-1)(d-2)/2$ times.
+
+$V = 1c^\top$ and $v_c = 1$ are flat. Traces of the Hessian over these spaces are sums over rounds of `moments`.
+
+**Scaling.** Blocks are those of $L/T$ in terms of $K = k\sqrt{T}$, with $V = \hat V/\sqrt{T}$ and, in the mixed block,
+$v_c = \hat u/T + k a$: then $C \approx nI$ cancels between $v_c$ and $a$, and all entries have limits as
+$T \to \infty$.
+
+**Many horizons.** The moments of a round depend on $d$, $K$ and the angle $\theta$ with $\sin^2\theta = (t-1)/T$ only,
+and are smooth in both. `curvatures` interpolates one table at Chebyshev points, which also gives $k^*$ as the root of
+the sum of slopes.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from numpy import ndarray
+
+from regrax.theory.ball import ball_step
+from regrax.theory.losses import check_operator, check_sizes, rounds, scaled_step
+from regrax.theory.moments import Moments, round_moments
+from regrax.theory.quadrature import interpolation, node_count, round_nodes
+from regrax.theory.steps import REFINED, secant, step_size
+
+ROUNDING = 1e-12
+"""Lower bound of an error relative to its eigenvalue: moments of late rounds lose two or three digits."""
+
+INTERPOLATION = 2e-8
+"""Relative error allowed to the interpolation of `curvatures`; the tests check it against single horizons."""
+
+
+class Eigenvalue(NamedTuple):
+    """An eigenvalue of the Hessian.
+
+    Attributes:
+        value: the eigenvalue.
+        error: estimate of its absolute error.
+        multiplicity: dimension of its eigenspace.
+        direction: kind of direction in that space.
+    """
+
+    value: float
+    error: float
+    multiplicity: int
+    direction: str
+
+
+class Curvature(NamedTuple):
+    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$.
+
+    Attributes:
+        actions: $d$.
+        horizon: $T$.
+        step: $k$.
+        eigenvalues: ascending, without those of flat directions.
+        flat: dimension of the space of directions that change no policy.
+        mixed: block over $(N_c, v_c, a)$; over $(N, u, a)$ when $T$ is infinite.
+    """
+
+    actions: int
+    horizon: float
+    step: float
+    eigenvalues: tuple[Eigenvalue, ...]
+    flat: int
+    mixed: Float[ndarray, "m m"]
+
+    @property
+    def smallest(self) -> float:
+        """The smallest eigenvalue that does not belong to a flat direction."""
+        return self.eigenvalues[0].value
+
+    @property
+    def largest(self) -> float:
+        """The largest eigenvalue."""
+        return self.eigenvalues[-1].value
+
+    @property
+    def condition(self) -> float:
+        """Condition number, largest over smallest: gradient descent needs a number of steps proportional to it."""
+        return self.largest / self.smallest
+
+    @property
+    def is_minimum(self) -> bool:
+        """True if every eigenvalue is positive by more than its error: a strict minimum up to symmetry."""
+        return all(eigenvalue.value > eigenvalue.error for eigenvalue in self.eigenvalues)
+
+    @property
+    def rate(self) -> float:
+        r"""$2/(\lambda_{\min} + \lambda_{\max})$, the learning rate at which gradient descent contracts fastest."""
+        return 2 / (self.smallest + self.largest)
+
+    @property
+    def contraction(self) -> float:
+        r"""$(\kappa - 1)/(\kappa + 1)$: the factor per step of gradient descent at that rate."""
+        return (self.condition - 1) / (self.condition + 1)
+
+    def spectrum(self) -> Float[ndarray, "n"]:
+        """All eigenvalues with their multiplicities, ascending, flat directions first."""
+        values = [eigenvalue.value for eigenvalue in self.eigenvalues]
+        counts = [eigenvalue.multiplicity for eigenvalue in self.eigenvalues]
+        return np.append(np.zeros(self.flat), np.repeat(values, counts))
+
+
+def curvature(
+    actions: int,
+    horizon: float,
+    step: float | None = None,
+    *,
+    operator: str = "softmax",
+    radius: float = 1.0,
+    architecture: Literal["single", "swap"] = "single",
+) -> Curvature:
+    r"""Compute the Hessian of $L = E[R^2]$ over $(V, v_c, a)$ at $V = -kI$, $v_c = a = 0$: at most eight eigenvalues.
+
+    With `math.inf` it is the limit in scaled parameters: of $L/T$ in $V\sqrt{T}$, $(v_c - ka)T$ and $a$.
+
+    Args:
+        actions: number of actions $d$, from 2 to a million.
+        horizon: number of rounds $T$, an integer >= 2, or `math.inf`.
+        step: $k$, by default the stationary $k^*$; for `math.inf` the scaled $k\sqrt{T}$.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = z_t$ on the L2 ball, where there is a closed form.
+        radius: radius of the ball; only for `operator="ball"`.
+        architecture: `"swap"` for the $d$ heads of the swap architecture on Gaussian blocks. The eigenvalues are the
+            same and only multiplicities change, because the blocks of other heads act on a head like its own common
+            component: neither policy nor regret depends on them.
+
+    >>> hessian = curvature(3, 20)
+    >>> [(e.value, e.multiplicity) for e in hessian.eigenvalues][:3]
+    [(7.4202745501, 1), (9.2195945741, 2), (10.051789908, 1)]
+    >>> hessian.is_minimum, hessian.flat, hessian.condition
+    (True, 4, 56.93)
+    """
+    check_sizes(actions, horizon)
+    check_operator(operator, radius)
+    if architecture not in ("single", "swap"):
+        raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
+    if architecture == "swap" and operator == "ball":
+        raise ValueError('architecture "swap" has softmax heads, got operator "ball"')
+    if step is None:
+        step = step_size(actions, horizon, operator=operator, radius=radius)
+    K = scaled_step(step, horizon)
+    if operator == "ball":
+        blocks = refined = _ball_blocks(K, actions, horizon, radius)
+    else:
+        blocks = _softmax_blocks(K, actions, horizon, 1.0)
+        refined = _softmax_blocks(K, actions, horizon, REFINED)
+    single = _assemble(blocks, refined, actions, horizon, step, ROUNDING)
+    if architecture == "single":
+        return single
+    eigenvalues = []
+    for eigenvalue in single.eigenvalues:
+        count = actions * eigenvalue.multiplicity
+        if "common" in eigenvalue.direction:  # and the features of the other heads' blocks
+            count *= 1 + actions * (actions - 1)
+        eigenvalues.append(eigenvalue._replace(multiplicity=count))
+    return single._replace(eigenvalues=tuple(eigenvalues), flat=actions * (actions**2 + 1))
+
+
+def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
+    r"""Compute `curvature(actions, T)` for many $T$, to eight digits, at the cost of a handful of them.
+
+    Args:
+        actions: number of actions $d$, from 2 to a million.
+        horizons: numbers of rounds, integers >= 2 or `math.inf`.
+
+    >>> [hessian.smallest for hessian in curvatures(3, [20, 100])]
+    [7.4202745, 56.815072]
+    """
+    for horizon in horizons:
+        check_sizes(actions, horizon)
+    low = step_size(actions, 2) * math.sqrt(2)
+    high = step_size(actions, math.inf)
+    steps = _chebyshev(0.995 * low, 1.005 * high, 10)
+    angles = _chebyshev(0, math.pi / 2, 44)
+    shares = np.sin(angles) ** 2
+    table = np.array([[round_moments(K, tau, actions) for tau in shares] for K in steps])
+
+    def at(horizon: float) -> Curvature:
+        theta, weight = round_nodes(horizon, 10**9)  # every atom of the measure
+        theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 moves nothing
+        of_angle = np.tensordot(interpolation(angles, theta), table, (1, 1))
+        slopes = (np.sin(theta) * weight) @ of_angle[:, :, Moments._fields.index("slope")]
+
+        def slope(K: float) -> float:
+            return float((interpolation(steps, np.array([K])) @ slopes)[0])
+
+        K = secant(slope, float(steps[0]), float(steps[-1]), tolerance=1e-14)[0]
+        moments = np.tensordot(interpolation(steps, np.array([K]))[0], of_angle, (0, 1))
+        blocks = _blocks(moments.T, K, np.sin(theta) ** 2, weight, actions, horizon)
+        step = K / math.sqrt(rounds(horizon))
+        return _assemble(blocks, blocks, actions, horizon, step, INTERPOLATION)
+
+    return [at(horizon) for horizon in horizons]
+
+
+def _chebyshev(low: float, high: float, count: int) -> ndarray:
+    turn = (np.arange(count) + 0.5) * math.pi / count
+    return low + (high - low) * (1 - np.cos(turn)) / 2
+
+
+class _Blocks(NamedTuple):
+    r"""The Hessian of $L/T$ in scaled parameters, by kind of direction."""
+
+    values: dict[str, float]  # without the kinds that d does not have
+    counts: dict[str, int]  # multiplicity of each kind
+    mixed: Float[ndarray, "m m"]  # (N, u, a), without N for two actions
+    flat: int
+
+
+@lru_cache(maxsize=256)
+def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> _Blocks:
+    theta, weight = round_nodes(horizon, math.ceil(1.1 * node_count(d, horizon, fineness)))
+    theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 moves nothing
+    tau = np.sin(theta) ** 2
+    moments = np.array([round_moments(K, share, d, fineness) for share in tau])
+    return _blocks(moments.T, K, tau, weight, d, horizon)
+
+
+def _blocks(
+    moments: ndarray,
+    K: float,
+    tau: ndarray,
+    weight: ndarray,
+    d: int,
+    horizon: float,
+) -> _Blocks:
+    """Sum the moments of rounds: `tau` is the share of rounds before each, `weight` the share that it represents."""
+    of = Moments(*moments)
+    root = np.sqrt(tau)
+    unit = 0.0
+    if d > 2:
+        unit = d / (d - 2)
+    # 0 as tau -> 0: H is then constant
+    excess = of.along_square - 3 * of.along - (d - 1) * of.trace
+    fade = horizon**-0.5
+    NN = unit * tau * (of.diagonal_square - (of.along + of.trace) / d)
+    Nu = math.sqrt(unit) * tau * root * of.diagonal
+    Na = fade * math.sqrt(unit) * (of.slope_square - K * root * (of.skewed - of.diagonal))
+    uu = tau**2 * of.trace
+    ua = fade * (root * of.slope - K * tau * (of.along - of.trace))
+    aa = 2 * K * root * of.slope + K**2 * (d * tau * of.trace + excess / horizon)
+    mixed = np.array([[NN, Nu, Na], [Nu, uu, ua], [Na, ua, aa]]) @ weight
+
+    step = float(weight @ (tau * of.along))
+    common = float(weight @ (tau * of.trace))
+    late = float(weight @ (of.along - of.trace)) / horizon
+    square = float(weight @ (tau * (of.trace_square - of.trace)))
+    values = {
+        "step": step,
+        "common score": K**2 * (d - 1) * (common + late),
+        "common loss": common,
+    }
+    counts = {"step": 1, "common score": 1, "common loss": d - 1, "mixed": d - 1}
+    if d > 2:
+        values["skew"] = (square - step) / (d - 2)
+        counts["skew"] = (d - 1) * (d - 2) // 2
+    if d > 3:
+        trace = (d - 1) * ((square + step) / 2 - float(mixed[0, 0])) - step
+        counts["symmetric"] = d * (d - 3) // 2
+        values["symmetric"] = trace / counts["symmetric"]
+    if d == 2:
+        mixed = mixed[1:, 1:]
+    return _Blocks(values, counts, mixed, d + 1)
+
+
+def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
+    r"""$\pi_t = z_t$ on the ball, where $H = 2I$: with $w = 1 - 1/T$ every $V$ has $w$, and $(u, a)$ the block
+
+    $$\begin{pmatrix} \frac{w(2 - 1/T)}{3} & \frac{w(K^* - K)}{\sqrt{T}} \\ \cdot & w\,(2K(K^* - K) + K^2(d + 1))
+    \end{pmatrix}.$$
+
+    Rotations leave no other kinds, and no direction is flat.
+    """
+    share = 1 - 1 / horizon
+    away = ball_step(d, radius) - K
+    uu = share * (2 - 1 / horizon) / 3
+    ua = share * away * horizon**-0.5
+    aa = share * (2 * K * away + K**2 * (d + 1))
+    counts = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2}
+    values = dict.fromkeys(counts, share)
+    return _Blocks(values, counts | {"mixed": d}, np.array([[uu, ua], [ua, aa]]), 0)
+
+
+def _assemble(
+    blocks: _Blocks, refined: _Blocks, actions: int, horizon: float, step: float, error: float
+) -> Curvature:
+    """Return to the unscaled parameters; errors are at least `error` times the eigenvalue, and the change in `refined`.
+
+    The mixed blocks are in (N, u, a) sqrt(T), u = v_c - k a.
+    """
+    size = len(blocks.mixed)
+    change = np.eye(size)
+    if math.isfinite(horizon):
+        shear = np.array([[1.0, 0, 0], [0, 1, -step], [0, 0, 1]])
+        scales = np.diag([horizon, horizon**1.5, horizon**0.5])
+        change = (scales @ shear)[-size:, -size:]
+
+    def values(of: _Blocks) -> list[tuple[str, float]]:
+        T = rounds(horizon)
+        result = [("mixed", value) for value in graded_eigenvalues(of.mixed, change)]
+        for kind, value in of.values.items():
+            result.append((kind, value * (T if kind == "common score" else T**2)))
+        return result
+
+    eigenvalues = []
+    for (kind, value), (_, finer) in zip(values(blocks), values(refined), strict=True):
+        off = max(abs(value - finer), error * abs(value))
+        eigenvalues.append(Eigenvalue(value, off, blocks.counts[kind], kind))
+    mixed = change.T @ blocks.mixed @ change
+    ascending = tuple(sorted(eigenvalues))
+    return Curvature(actions, horizon, float(step), ascending, blocks.flat, mixed)
+
+
+def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:
+    r"""Eigenvalues of $A^\top B A$ to full relative accuracy, for $B$ of size 2 or 3 and rows of $A$ of any scale.
+
+    The largest in absolute value comes from the matrix, the smallest from its inverse, a third from the determinant.
+
+    >>> graded_eigenvalues(np.eye(3), np.diag([1e9, 1.0, 1e3]))
+    [1.0, 1000000.0, 1e+18]
+    """
+
+    def largest(matrix: Float[ndarray, "m m"]) -> float:
+        return float(max(np.linalg.eigvalsh(matrix), key=abs))
+
+    back = np.linalg.inv(change)
+    large = largest(change.T @ block @ change)
+    small = 1 / largest(back @ np.linalg.inv(block) @ back.T)
+    if len(block) == 2:
+        return sorted([small, large])
+    determinant = float(np.linalg.det(block) * np.prod(np.diag(change)) ** 2)
+    return sorted([small, determinant / (small * large), large])

@@ -1,0 +1,77 @@
+r"""The sums that losses on a grid can reach: the states of a worst case.
+
+After $t$ rounds of losses in $\{0, 1/m, \dots, 1\}^d$ every sum is a multiple of $1/m$, at most $t$; this module counts
+in units of $1/m$. If a policy ignores common shifts of the sums, and relabelling actions only relabels it, a state is
+the sorted sums minus their minimum: $\binom{T + d - 1}{d - 1}$ states for binary losses. Otherwise every vector of sums
+is a state. The rank of a state is a sum over its coordinates: $\sum_j \binom{x_j + j - 2}{j - 1}$ for
+$x_1 = 0 \le x_2 \le \dots \le x_d$, which orders states by their largest entry, so that the states of the first $t$
+rounds are a prefix; or the digits of a number, for all sums.
+"""
+
+import math
+from itertools import combinations_with_replacement, product
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy import ndarray
+
+from regrax import _checks as checks
+
+
+class Lattice(NamedTuple):
+    """States, losses, and the state that each loss leads to."""
+
+    symmetric: bool  # states are sorted sums minus their minimum
+    levels: int  # units per 1
+    losses: Int[ndarray, "m d"]
+    table: Int[ndarray, "d _"]  # what each value of each coordinate adds to a state's rank
+    states: Int[ndarray, "n d"]  # by rank
+    counts: Int[ndarray, "rounds"]  # how many of them can be reached before each round
+
+    def successors(self) -> tuple[Int[ndarray, "k m"], Float[ndarray, "k m"]]:
+        """For each loss in each state before the last round: the next state, and minus the shift on the way."""
+        before = self.states[: self.counts[-1]]
+        indices = np.empty((len(before), len(self.losses)), np.int32)
+        shifts = np.zeros(indices.shape)
+        top = self.table.shape[1] - 1
+        for column, loss in enumerate(self.losses):
+            after = np.minimum(before + loss, top)  # sums above the top are never reached
+            if self.symmetric:
+                shifts[:, column] = after.min(1)
+                after = np.sort(after - after.min(1, keepdims=True), 1)
+            indices[:, column] = self.table[np.arange(after.shape[1]), after].sum(1)
+        return indices, -shifts / self.levels
+
+
+def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool = True) -> Lattice:
+    """Build the lattice; raise before allocating if it does not fit in memory."""
+    levels = int(losses.max())
+    top = rounds * levels
+    actions = losses.shape[1]
+    if symmetric:  # a loss and the same loss plus a constant lead to the same state
+        losses = np.unique(losses - losses.min(1, keepdims=True), axis=0)
+        count = math.comb(top + actions - 1, actions - 1)
+    else:
+        count = (top + 1) ** actions
+    needed = float(count) * (32 * actions + 36 * len(losses) + 2 * rounds)
+    checks.fits_in_memory(f"{count:,} sums of losses", needed, "have fewer rounds or actions")
+    values = np.arange(top + 1)
+    if symmetric:
+        table = [0 * values, values]
+        while len(table) < actions:
+            table.append(np.cumsum(table[-1]))
+        gaps = combinations_with_replacement(range(top + 1), actions - 1)
+        states = np.array([(0, *gap) for gap in gaps])
+        states = states[np.lexsort(states.T)]  # by the largest entry first
+        counts = np.searchsorted(states[:, -1], levels * np.arange(rounds), "right")
+    else:
+        table = [values * (top + 1) ** power for power in reversed(range(actions))]
+        states = np.indices((top + 1,) * actions).reshape(actions, -1).T
+        counts = np.full(rounds, count)
+    return Lattice(symmetric, levels, losses, np.array(table), states, counts)
+
+
+def grid_losses(actions: int, levels: int = 1) -> Int[ndarray, "m d"]:
+    r"""All of $\{0, 1, \dots, m\}^d$."""
+    return np.array(list(product(range(levels + 1), repeat=actions)))

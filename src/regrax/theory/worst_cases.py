@@ -1,0 +1,188 @@
+r"""The largest regret that any losses inflict on a learner, by dynamic programming over sums of losses.
+
+For a policy $\pi_t(S_{t-1})$ the largest regret over all sequences in $\{0, 1\}^d$ is $W_0(0)$, where
+
+$$W_T(S) = -\min_j S_j, \qquad W_{t-1}(S) = \max_{\ell \in \{0,1\}^d} \langle \ell, \pi_t(S) \rangle + W_t(S + \ell).$$
+
+The states are those of `lattice`. A learner whose policy depends on more than the sums has no such recursion; a search
+over sequences then gives a lower bound.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+from numpy import ndarray
+
+from regrax import _checks as checks
+from regrax.domains import Simplex
+from regrax.learners import BanditLearner, HostLearner, Learner, rollout
+from regrax.regret import external_regret
+from regrax.specs import as_learner
+from regrax.theory.lattice import build_lattice, grid_losses
+
+PROBES = 8  # random sequences on which a learner is checked
+ROUNDING = 1e-8  # policies closer than this are equal: far above rounding in double precision
+
+
+class WorstCase(NamedTuple):
+    """The largest regret, and a sequence of losses that inflicts it.
+
+    Attributes:
+        regret: regret of the learner on `losses`.
+        losses: the sequence.
+        is_exact: True if no sequence inflicts more; False if `regret` is a lower bound from a search.
+    """
+
+    regret: float
+    losses: Float[ndarray, "T d"]
+    is_exact: bool
+
+
+def worst_case(
+    learner: Learner | str, actions: int, rounds: int, losses: str = "binary", levels: int = 1
+) -> WorstCase:
+    r"""Compute the largest regret of a learner over all loss sequences, exactly, with a sequence that attains it.
+
+    The learner's policy must be a function of the sums of past losses and the round, in a method
+    `policy_from_sums(sums, round)`, where `round` counts the rounds already played. Hedge, FTRL, the perturbed leader,
+    `Optimal`, `Minimax` and linear attention with $a = 0$ have it, and your own learner can. It raises ValueError
+    unless the method agrees with what the learner plays on random sequences and on reorderings of them. For other
+    learners `worst_case_search` gives a lower bound.
+
+    Args:
+        learner: a learner, or its spec.
+        actions: number of actions $d$.
+        rounds: number of rounds $T$.
+        losses: `"binary"` for all of $\{0, 1\}^d$, or `"vertices"` for the unit vectors: one action loses 1.
+        levels: $m$ replaces $\{0, 1\}$ by $\{0, 1/m, \dots, 1\}$.
+
+    >>> worst = worst_case("hedge(0.66)", 3, 20)
+    >>> worst.regret, worst.losses.shape
+    (3.077209, (20, 3))
+    """
+    learner = _checked(learner, actions, rounds)
+    checks.at_least("levels", levels, 1)
+    if losses not in ("binary", "vertices"):
+        raise ValueError(f'losses must be "binary" or "vertices", got {losses!r}')
+    possible = grid_losses(actions, levels)
+    if losses == "vertices":
+        possible = levels * np.eye(actions, dtype=int)
+    with jax.enable_x64(True):
+        arrays, rest = eqx.partition(learner, eqx.is_inexact_array)
+        learner = eqx.combine(jax.tree.map(lambda array: array.astype(float), arrays), rest)
+        symmetric = _is_symmetric(learner, possible / levels, rounds)
+        return _solve(learner, possible, rounds, symmetric)
+
+
+def _solve(learner: Any, possible: ndarray, rounds: int, symmetric: bool) -> WorstCase:
+    lattice = build_lattice(possible, rounds, symmetric=symmetric)
+    sums = lattice.states / lattice.levels
+    losses = lattice.losses / lattice.levels
+    after, shift = lattice.successors()
+    value = -sums.min(1)
+    choices = []
+    for played in reversed(range(rounds)):
+        count = int(lattice.counts[played])
+        reached = sums[: max(1024, 1 << count.bit_length())]  # few shapes to compile
+        policy = np.asarray(_policies(learner, reached, np.full(len(reached), played)))[:count]
+        checks.distributions("policy_from_sums", policy)
+        options = policy @ losses.T + value[after[:count]] + shift[:count]
+        choices.append(options.argmax(1).astype(np.int16))
+        value = options.max(1)
+    sequence = np.zeros((rounds, losses.shape[1]))
+    state = 0
+    for played, choice in enumerate(reversed(choices)):
+        order = np.arange(losses.shape[1])
+        if symmetric:
+            order = np.argsort(sequence.sum(0), kind="stable")
+        sequence[played, order] = losses[choice[state]]
+        state = after[state, choice[state]]
+    return WorstCase(float(value[0]), sequence, True)
+
+
+@eqx.filter_jit
+def _policies(learner: Any, sums: Any, round: Any) -> Float[Array, "n d"]:
+    return jax.vmap(learner.policy_from_sums)(sums, round)
+
+
+def _is_symmetric(learner: Any, possible: ndarray, rounds: int) -> bool:
+    """True if common shifts of the sums change no policy, and relabelling actions only relabels it.
+
+    Raises unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
+    """
+    if not hasattr(learner, "policy_from_sums"):
+        raise ValueError(
+            f"{learner} must have policy_from_sums; worst_case_search takes any learner"
+        )
+    rng = np.random.default_rng(0)
+    drawn = possible[rng.integers(len(possible), size=(PROBES, rounds))]
+    sequences = np.concatenate([drawn, rng.permuted(drawn, axis=1)])
+    played = np.concatenate([rollout(learner, sequence) for sequence in sequences])
+    sums = (np.cumsum(sequences, 1) - sequences).reshape(played.shape)
+    round = np.tile(np.arange(rounds), len(sequences))
+    policy = _policies(learner, sums, round)
+    if abs(policy - played).max() > ROUNDING:
+        raise ValueError(
+            f"policy_from_sums of {learner} must return what it plays, in any order of losses"
+        )
+    changes = [_policies(learner, sums + 1.0, round) - policy]
+    actions = np.arange(possible.shape[1])
+    for order in (np.roll(actions, 1), np.r_[1, 0, actions[2:]]):  # these generate all others
+        changes.append(_policies(learner, sums[:, order], round) - policy[:, order])
+    return bool(abs(jnp.stack(changes)).max() <= ROUNDING)
+
+
+def _checked(learner: Learner | str, actions: int, rounds: int) -> Learner:
+    checks.at_least("actions", actions, 2)
+    checks.at_least("rounds", rounds, 1)
+    learner = as_learner(learner)
+    if not isinstance(learner.domain, Simplex):
+        raise ValueError(f"{learner} must play on the simplex")
+    if isinstance(learner, BanditLearner | HostLearner):
+        raise ValueError(f"{learner} must see every loss and be traceable by jax")
+    return learner
+
+
+def worst_case_search(
+    learner: Learner | str, actions: int, rounds: int, *, key: PRNGKeyArray, starts: int = 32
+) -> WorstCase:
+    """Search for losses that inflict large regret: a lower bound on the worst case, for any learner.
+
+    The search starts from random binary sequences and replaces the loss of one round after the other by the one that
+    maximises the regret of the whole sequence, until nothing changes.
+
+    Args:
+        learner: a learner, or its spec.
+        actions: number of actions $d$.
+        rounds: number of rounds $T$.
+        key: random key of the first sequences.
+        starts: number of sequences that the search starts from.
+
+    >>> import jax
+    >>> worst = worst_case_search("hedge(0.66)", 3, 5, key=jax.random.key(0))
+    >>> worst.is_exact, worst.regret <= worst_case("hedge(0.66)", 3, 5).regret + 1e-6
+    (False, True)
+    """
+    learner = _checked(learner, actions, rounds)
+    checks.at_least("starts", starts, 1)
+
+    @eqx.filter_jit
+    def regrets(learner: Learner, sequences: Float[Array, "n T d"]) -> Any:
+        return jax.vmap(lambda losses: external_regret(rollout(learner, losses), losses))(sequences)
+
+    possible = jnp.asarray(grid_losses(actions), float)
+    best = possible[jax.random.randint(key, (starts, rounds), 0, len(possible))]
+    largest = regrets(learner, best)
+    before = largest - 1
+    while bool((largest > before + 1e-5).any()):  # more than rounding
+        before = largest
+        for round in range(rounds):
+            trials = jnp.repeat(best[:, None], len(possible), 1).at[:, :, round].set(possible)
+            tried = regrets(learner, trials.reshape(-1, rounds, actions)).reshape(starts, -1)
+            best = trials[jnp.arange(starts), tried.argmax(1)]
+            largest = tried.max(1)
+    return WorstCase(float(largest.max()), np.asarray(best[int(largest.argmax())], float), False)

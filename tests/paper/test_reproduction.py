@@ -1,0 +1,114 @@
+"""The reproduction: its options, its folder, and all of it at a tiny scale."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from tests.paper.tiny import TinyConfig
+
+from regrax.cli import main
+from regrax.experiments import Store
+from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reproduce, summary_text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--only", "dept"), "--only: invalid choice: 'dept'"),
+        (("--actions", "1"), "actions must be an integer >= 2, got 1"),
+        (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
+    ],
+)
+def test_a_bad_option_is_one_line(words, message, tmp_path, capsys, as_users_run_it):
+    with pytest.raises(SystemExit, match="2"):
+        main(["reproduce", "--out", str(tmp_path), *words])
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_an_unknown_experiment_raises(as_users_run_it):
+    with pytest.raises(ValueError, match=r"only must name experiments of step-size, .* got 'dept'"):
+        ReproduceConfig(only=("dept",))
+
+
+def test_a_second_process_in_the_folder_raises(tmp_path):
+    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
+        reproduce(ReproduceConfig(quick=True), tmp_path)
+
+
+def test_a_model_in_training_is_stopped_by_an_error_elsewhere(tmp_path):
+    def stop(at):
+        if at.task == "step-size":
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        reproduce(
+            TinyConfig(quick=True, only=("step-size", "matching")), tmp_path, on_progress=stop
+        )
+
+
+@pytest.mark.slow
+def test_all_of_it_and_again_after_an_interruption(tmp_path, browse):
+    config = TinyConfig(quick=True)
+    whole = reproduce(config, tmp_path / "whole")
+    assert {str(number) for number in REPORTED.values()} <= {row.paper for row in compare(whole)}
+    assert "18 numbers of the paper" in summary_text(whole)
+    report = paper_page(whole)
+    assert report.rindex("<svg") < report.index('id="numbers"')
+    for name, size, dark in (("desk", (1200, 9000), False), ("phone", (500, 14000), True)):
+        shown = browse(report, f"report-{name}", size=size, dark=dark)
+        assert len(shown.figures) == report.count("<svg") >= 7
+        assert all(width > 200 and marks > 5 for _, width, _, marks in shown.figures)
+        assert shown.overflow <= 0
+        assert shown.console == []
+
+    def stop(at):
+        if at.task == "equilibrium":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(config, tmp_path / "broken", on_progress=stop)
+    assert reproduce(config, tmp_path / "broken") == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("actions", [2, 4])
+def test_other_sizes_have_figures_and_no_reported_numbers(tmp_path, actions):
+    result = reproduce(TinyConfig(quick=True, actions=actions, horizon=8), tmp_path)
+    lines = compare(result)
+    assert len(lines) > 20
+    assert not any(row.paper or row.verdict for row in lines)
+    page = paper_page(result)
+    assert page.count("<svg") >= 6
+    assert f"k*({actions}, 8)" in page
+    assert f"with {actions} actions and 8 rounds" in page
+
+
+def start(out):
+    command = [sys.executable, "-m", "regrax", "reproduce", "--quick", "--only", "matching"]
+    return subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)
+
+
+def without_times(path):
+    return json.loads(re.sub(r'"seconds": [0-9.e-]+', '"seconds": 0', path.read_text()))
+
+
+@pytest.mark.slow
+def test_a_killed_run_continues_to_the_same_numbers(tmp_path):
+    process = start(tmp_path / "killed")
+    limit = time.monotonic() + 300
+    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.safetensors")):
+        assert process.poll() is None
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert not (tmp_path / "killed" / "results.json").exists()
+    for name in ("killed", "whole"):
+        assert start(tmp_path / name).wait(600) == 0
+    killed, whole = (without_times(tmp_path / d / "results.json") for d in ("killed", "whole"))
+    assert killed == whole

@@ -1,0 +1,249 @@
+"""The exact Hessian against published numbers, its definition on a grid, Monte Carlo and differences of the loss."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+from scipy.special import ndtr
+
+from regrax import theory
+from regrax.attention import SwapAttention
+from regrax.theory import Direction, curvature, hessian_product, newton_direction
+
+KEY = jax.random.key(0)
+INDEPENDENT = 1e-10  # two grids
+STANDARD_ERRORS = 4.0
+
+PUBLISHED = {
+    (2, 20): ("7.4482774212 11.642137352 12.652891070 46.713675899 689.69716680", (1, 1, 1, 1, 1)),
+    (3, 20): (
+        "7.4202745501 9.2195945741 10.051789908 12.589391684 26.852210301 29.415824051 422.44856013",
+        (1, 2, 1, 2, 2, 1, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("size", PUBLISHED)
+def test_eigenvalues_have_the_published_digits(size):
+    exact, (published, multiplicities) = curvature(*size), PUBLISHED[size]
+    for eigenvalue, digits in zip(exact.eigenvalues, published.split(), strict=True):
+        assert abs(eigenvalue.value - float(digits)) < 0.51 * 10 ** -len(digits.split(".")[1])
+    assert tuple(e.multiplicity for e in exact.eigenvalues) == multiplicities
+    assert exact.flat == size[0] + 1
+
+
+@pytest.mark.parametrize("d", [2, 3, 4, 7])
+@pytest.mark.parametrize("architecture", ["single", "swap"])
+def test_multiplicities_add_up_to_the_parameters(d, architecture):
+    exact = curvature(d, 3, architecture=architecture)
+    features = d if architecture == "single" else d * d
+    heads = 1 if architecture == "single" else d
+    assert len(exact.spectrum()) == heads * (d * features + d + features)
+    assert len(exact.eigenvalues) == {2: 5, 3: 7}.get(d, 8)
+
+
+def best_action(S, noise):
+    """P(argmin_j (S_j + noise G_j) = i | S) by a trapezoid rule over the noise of action i."""
+    g = np.arange(-9, 9, 0.25)
+    density = np.exp(-g * g / 2) * 0.25 / math.sqrt(2 * math.pi)
+    others = ndtr((S[:, None, :, None] - S[:, :, None, None]) / noise - g)
+    for i in range(S.shape[1]):
+        others[:, i, i] = 1.0
+    return others.prod(2) @ density
+
+
+def grid(d, n, reach=8.5):
+    """Nodes and weights for S: a trapezoid rule over its differences, three Gauss nodes for their mean."""
+    step = 0.04 if d == 2 else 0.2
+    axes = np.meshgrid(*[np.arange(-reach, reach + step, step)] * (d - 1), indexing="ij")
+    z = np.stack([a.ravel() for a in axes], 1)
+    weight = np.exp(-(z**2).sum(1) / 2)
+    basis = np.linalg.svd(np.ones((1, d)))[2]  # first row along 1
+    mean, mean_weight = np.polynomial.hermite_e.hermegauss(3)
+    S = (z @ basis[1:])[None] + mean[:, None, None] * basis[0]
+    weights = (mean_weight / mean_weight.sum())[:, None] * (weight / weight.sum())
+    return math.sqrt(n) * S.reshape(-1, d), weights.ravel()
+
+
+def defined_hessian(d, T, k):
+    """The Hessian over (V, v_c, a) from the definition: z', z'' and Wishart moments of C given S, no symmetry used."""
+    size = d * d + 2 * d
+    total, eye = np.zeros((size, size)), np.eye(d)
+    for n in range(1, T):
+        S, weight = grid(d, n)
+        pi = np.exp(-k * (S - S.min(1, keepdims=True)))
+        pi /= pi.sum(1, keepdims=True)
+        w = pi - best_action(S, math.sqrt(T - n))
+        q = pi * (w - (pi * w).sum(1, keepdims=True))
+        J = pi[:, :, None] * eye - pi[:, :, None] * pi[:, None]
+        H = 2 * J @ J + 2 * (
+            q[:, :, None] * eye - q[:, :, None] * pi[:, None] - pi[:, :, None] * q[:, None]
+        )
+        B = S[:, :, None] * S[:, None] / n
+        C = B + (n - 1) * eye
+        CHC = B @ H @ B + (n - 1) * (B @ H + H @ B) + n * (n - 1) * H
+        CHC += (n - 1) * np.trace(H, axis1=1, axis2=2)[:, None, None] * eye
+        HC = H @ C
+        VV = np.einsum("s,sik,sj,sl->ijkl", weight, H, S, S, optimize=True).reshape(d * d, d * d)
+        Vv = n * np.einsum("s,sik,sj->ijk", weight, H, S, optimize=True).reshape(d * d, d)
+        Va = np.einsum("s,si,sjl->ijl", weight, 2 * q, C, optimize=True)
+        Va = (Va - k * np.einsum("s,sil,sj->ijl", weight, HC, S, optimize=True)).reshape(d * d, d)
+        va = np.einsum("s,sil->il", weight, 2 * q[:, :, None] * S[:, None] - k * n * HC)
+        vv, aa = n * n * np.tensordot(weight, H, 1), k * k * np.tensordot(weight, CHC, 1)
+        total += np.block([[VV, Vv, Va], [Vv.T, vv, va], [Va.T, va.T, aa]])
+    return total
+
+
+@pytest.mark.parametrize(
+    ("d", "T", "share"),
+    [
+        (2, 2, 1.0),
+        (3, 2, 1.0),
+        pytest.param(2, 30, 0.6, marks=pytest.mark.slow),
+        pytest.param(3, 4, 1.4, marks=pytest.mark.slow),
+    ],
+)
+def test_the_definition_on_a_grid_agrees(d, T, share):
+    k = share * theory.step_size(d, T)
+    expected = np.linalg.eigvalsh(defined_hessian(d, T, k))
+    exact = np.sort(curvature(d, T, k).spectrum())
+    assert np.abs(exact - expected).max() < INDEPENDENT * expected[-1]
+
+
+@pytest.mark.parametrize(
+    ("d", "T", "step"),
+    [(2, 9, 0.3), (50, 4, 0.9), pytest.param(1000, math.inf, 3.0, marks=pytest.mark.slow)],
+)
+def test_along_the_family_it_is_the_loss_second_derivative(d, T, step):
+    bump = 1e-3 * step
+    up, down = (theory.loss_derivative(step + b, d, T) for b in (bump, -bump))
+    exact = {e.direction: e.value for e in curvature(d, T, step).eigenvalues}
+    assert (d - 1) * exact["step"] == pytest.approx((up - down) / (2 * bump), rel=1e-5)
+
+
+@pytest.mark.parametrize("d", [2, 3, 5])
+def test_a_newton_direction_undoes_the_hessian_product(d):
+    exact = curvature(d, 6)
+    rng = np.random.default_rng(0)
+    gradient = hessian_product(exact, Direction(*(rng.normal(size=s) for s in ((d, d), d, d))))
+    again = hessian_product(exact, newton_direction(exact, gradient))
+    assert all(x == pytest.approx(y, abs=1e-11) for x, y in zip(again, gradient, strict=True))
+
+
+@pytest.mark.slow
+def test_swap_heads_have_the_same_eigenvalues():
+    d, T, count = 2, 5, 40_000
+    exact = curvature(d, T, architecture="swap")
+    with jax.enable_x64(True):
+        flat, rebuild = ravel_pytree(SwapAttention.hedge(d, exact.step))
+
+        def loss(parameters, blocks):  # hindsight form; axes: round, block, action, sequence
+            past = jnp.cumsum(blocks, 0) - blocks
+            left = jnp.arange(T, 0, -1)[:, None, None]
+            best = theory.optimal_policy(jnp.moveaxis(past, 2, -1), left)
+            heads = jnp.moveaxis(rebuild(parameters).columns(blocks), 2, -1)
+            return jnp.mean(jnp.sum((heads - best) ** 2, (0, 1, 3)))
+
+        hessian = jax.jit(jax.hessian(loss))
+        keys = jax.random.split(KEY, 10)
+        batches = [hessian(flat, jax.random.normal(k, (T, d, d, count))) for k in keys]
+    every = np.asarray(batches)
+    vectors = np.linalg.eigh(every.mean(0))[1]
+    along = np.einsum("in,bij,jn->bn", vectors, every, vectors)
+    error = along.std(0, ddof=1) / len(every) ** 0.5
+    assert np.abs(along.mean(0)[: exact.flat]).max() < 1e-9
+    # eigenvalues of a noisy matrix repel each other by about a standard error
+    assert np.abs(along.mean(0) - exact.spectrum())[exact.flat :].max() < 6 * error.max()
+    assert np.abs(along.mean(0) / exact.spectrum().clip(1e-9) - 1)[exact.flat :].max() < 0.02
+
+
+@pytest.mark.slow
+def test_the_ball_is_the_hessian_of_a_quadratic_mean():
+    d, T, count, radius = 2, 4, 100_000, 1.7
+    exact = curvature(d, T, operator="ball", radius=radius)
+    with jax.enable_x64(True):
+        losses = jax.random.normal(KEY, (count, T, d))
+        best = -radius * losses.sum(1) / jnp.linalg.norm(losses.sum(1), axis=-1, keepdims=True)
+
+        def loss(p, losses, best):
+            V, v, a = p[: d * d].reshape(d, d), p[d * d : -d], p[-d:]
+            z = jnp.cumsum((losses @ V.T + v[None, None]) * (1 + losses @ a)[..., None], 1)[:, :-1]
+            return jnp.mean(jnp.sum((z - best[:, None]) ** 2, (1, 2)))
+
+        at = jnp.concatenate([-exact.step * jnp.eye(d).ravel(), jnp.zeros(2 * d)])
+        hessian = jax.jit(jax.hessian(loss))
+        every = np.asarray(
+            [
+                hessian(at, x, b)
+                for x, b in zip(jnp.split(losses, 10), jnp.split(best, 10), strict=True)
+            ]
+        )
+    assert np.linalg.eigvalsh(every.mean(0)) == pytest.approx(exact.spectrum(), rel=0.05)
+    V = np.einsum("bii->b", every[:, : d * d, : d * d]) / d**2
+    assert abs(V.mean() - T * (T - 1)) < STANDARD_ERRORS * V.std(ddof=1) / 10**0.5
+    assert exact.flat == 0
+
+
+@pytest.mark.slow
+def test_large_horizons_tend_to_the_limit():
+    T = 10**6
+    exact, limit = curvature(3, T), curvature(3, math.inf)
+    size = {"common score": T}
+    single = {e.direction: e.value for e in limit.eigenvalues if e.direction != "mixed"}
+    for e in exact.eigenvalues:
+        if e.direction != "mixed":
+            assert e.value / size.get(e.direction, T**2) == pytest.approx(
+                single[e.direction], rel=1e-5
+            )
+    assert limit.mixed[2, 2] == pytest.approx(3 / 2 * single["common score"], rel=1e-12)
+    assert exact.eigenvalues[1].value / T == pytest.approx(limit.mixed[2, 2], rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "T"), [(1000, 10**6), (10**6, math.inf)])
+def test_the_largest_sizes_have_accurate_eigenvalues(d, T):
+    exact = curvature(d, T)
+    assert exact.is_minimum
+    assert all(e.error < 1e-9 * e.value for e in exact.eigenvalues)
+
+
+def test_far_from_the_stationary_step_is_not_a_minimum():
+    assert not curvature(3, 6, 3.0).is_minimum
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: curvature(3, 20, architecture="triple"),
+            'architecture must be "single" or "swap"',
+        ),
+        (lambda: curvature(3, 20, operator="ball", architecture="swap"), "softmax heads"),
+        (lambda: curvature(1, 20), "actions must be"),
+        (lambda: curvature(3, 20, -1.0), "step must be above 0"),
+        (
+            lambda: newton_direction(curvature(2, 3, operator="ball"), Direction(0, 0, 0)),
+            "one softmax layer",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_arguments_raise(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [2, 4, 1000])
+def test_many_horizons_at_once_agree_with_single_ones(d):
+    horizons = [2, 9, 500, math.inf]
+    for exact, horizon in zip(theory.curvatures(d, horizons), horizons, strict=True):
+        alone = curvature(d, horizon)
+        assert [e.multiplicity for e in exact.eigenvalues] == [
+            e.multiplicity for e in alone.eigenvalues
+        ]
+        for e, other in zip(exact.eigenvalues, alone.eigenvalues, strict=True):
+            assert abs(e.value - other.value) < e.error

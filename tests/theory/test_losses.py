@@ -1,0 +1,234 @@
+"""Exact losses against published values, an independent integration and Monte Carlo."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, ndtr
+
+from regrax import theory
+from regrax.theory.moments import collision, foresight
+from regrax.theory.quadrature import mean_over_rounds, round_nodes
+
+PRINTED_12 = 0.6e-12  # twelve decimals
+PRINTED_7 = 0.6e-7  # seven decimals
+INDEPENDENT = 1e-10
+ROUNDING = 1e-13
+
+
+@pytest.mark.parametrize(
+    ("actions", "uniform", "fictitious", "best"),
+    [
+        (2, 10.0000000, 6.7198813, 6.5965878),
+        (3, 18.8466223, 14.7940792, 14.6276164),
+        (5, 32.0004087, 27.6109244, 27.4087056),
+    ],
+)
+def test_losses_have_the_published_digits(actions, uniform, fictitious, best):
+    step = theory.step_size(actions, 20)
+    assert abs(theory.uniform_loss(actions, 20) - uniform) < PRINTED_7
+    assert abs(theory.loss(step, actions, 20) - fictitious) < PRINTED_7
+    assert abs(theory.optimal_loss(actions, 20) - best) < PRINTED_7
+
+
+def two_actions(scaled, tau):
+    """Values and slopes of A and B for d = 2, as integrals over the difference of the two sums."""
+    spread, noise = math.sqrt(2 * tau), math.sqrt(2 * (1 - tau))
+
+    def expect(f):
+        def integrand(x):
+            return 2 * f(x) * math.exp(-((x / spread) ** 2) / 2) / spread / math.sqrt(2 * math.pi)
+
+        return quad(integrand, 0, 10 * spread, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+
+    def p(x):
+        return expit(scaled * x)
+
+    def dp(x):
+        return x * p(x) * p(-x)
+
+    return (
+        (expect(lambda x: p(x) ** 2 + p(-x) ** 2), expect(lambda x: 2 * dp(x) * (p(x) - p(-x)))),
+        (
+            expect(lambda x: p(x) * ndtr(x / noise) + p(-x) * ndtr(-x / noise)),
+            expect(lambda x: dp(x) * (ndtr(x / noise) - ndtr(-x / noise))),
+        ),
+    )
+
+
+@pytest.mark.parametrize("tau", [0.001, 0.3, 0.7, 0.999])
+@pytest.mark.parametrize("scaled", [0.1, 1.9, 12.0])
+def test_two_actions_agree_with_a_single_integral(scaled, tau):
+    pairs, hits = two_actions(scaled, tau)
+    np.testing.assert_allclose(collision(scaled, tau, 2), pairs, atol=INDEPENDENT)
+    np.testing.assert_allclose(foresight(scaled, tau, 2), hits, atol=INDEPENDENT)
+
+
+@pytest.mark.parametrize(("actions", "tolerance"), [(2, 1e-12), (30, 1e-12), (10**6, 2e-10)])
+@pytest.mark.parametrize("tau", [0.002, 0.5, 0.998])
+def test_refining_every_grid_changes_nothing(actions, tolerance, tau):
+    scaled = theory.step_size(actions, 2) * math.sqrt(2)
+    for term in (collision, foresight):
+        coarse, fine = term(scaled, tau, actions), term(scaled, tau, actions, 1.6)
+        np.testing.assert_allclose(coarse, fine, atol=tolerance)
+
+
+@pytest.mark.parametrize("actions", [2, 7, 1000])
+def test_slopes_are_derivatives(actions):
+    for term in (collision, foresight):
+        ahead, behind = term(2.0 + 1e-5, 0.6, actions), term(2.0 - 1e-5, 0.6, actions)
+        slope = (ahead.value - behind.value) / 2e-5
+        assert abs(slope - term(2.0, 0.6, actions).slope) < 1e-9
+
+
+def test_the_derivative_adds_up_and_vanishes_at_the_step():
+    ahead, behind = theory.loss(0.3 + 1e-5, 3, 20), theory.loss(0.3 - 1e-5, 3, 20)
+    parts = theory.loss_parts(0.3, 3, 20)
+    derivative = theory.loss_derivative(0.3, 3, 20)
+    assert derivative == -2 * parts.sigma_1 + 2 * parts.sigma_2
+    assert abs((ahead - behind) / 2e-5 - derivative) < 1e-7
+    assert abs(theory.loss_derivative(theory.step_size(3, 20), 3, 20)) < 1e-11
+    assert theory.loss_derivative(0.44, 3, 20) < 0 < theory.loss_derivative(0.455, 3, 20)
+
+
+@pytest.mark.parametrize("horizon", [13, 400])
+def test_a_few_rounds_represent_all(horizon):
+    def of_round(tau):
+        return collision(2.0, tau, 3).slope - 2 * foresight(2.0, tau, 3).slope
+
+    every = np.mean([of_round(n / horizon) for n in range(horizon)])
+    assert abs(mean_over_rounds(of_round, 3, horizon) - every) < ROUNDING
+
+
+@pytest.mark.parametrize("horizon", [50, 1001, 10**6])
+def test_round_nodes_sum_functions_of_the_angle(horizon):
+    def f(theta):
+        return np.exp(np.sin(3 * theta)) + np.cos(theta)
+
+    theta, weight = round_nodes(horizon, 24)
+    every = f(np.arcsin(np.sqrt(np.arange(horizon) / horizon))).mean()
+    assert abs(weight @ f(theta) - every) < ROUNDING
+
+
+@pytest.mark.parametrize(("actions", "horizon"), [(2, 9), (5, 6)])
+def test_losses_on_the_ball_agree_with_draws(actions, horizon):
+    rng, step = np.random.default_rng(0), 0.2
+    total, paid = np.zeros((actions, 100_000)), np.zeros(100_000)
+    for _ in range(horizon):
+        loss = rng.standard_normal(total.shape)
+        paid += (-step * total * loss).sum(0)
+        total += loss
+    square = (paid + 1.5 * np.linalg.norm(total, axis=0)) ** 2
+    exact = theory.loss(step, actions, horizon, operator="ball", radius=1.5)
+    assert abs(square.mean() - exact) < 4 * square.std() / math.sqrt(square.size)
+
+
+@pytest.mark.parametrize("actions", [2, 3, 101])
+def test_the_bound_on_the_ball_is_the_mean_cosine(actions):
+    rng, rho = np.random.default_rng(1), 0.5  # two rounds: the second is played at correlation 1/2
+    x, z = rng.standard_normal((2, actions, 50_000))
+    y = rho * x + math.sqrt(1 - rho**2) * z
+    cosine = (x * y).sum(0) / np.linalg.norm(x, axis=0) / np.linalg.norm(y, axis=0)
+    exact = 2 * actions - theory.optimal_loss(actions, 2, operator="ball")
+    assert abs(cosine.mean() - exact) < 4 * cosine.std() / math.sqrt(cosine.size)
+
+
+def estimate(actions, horizon, samples, seed):
+    """Means and standard errors of squared regret and of its derivative, at the exact step, drawn directly."""
+    rng = np.random.default_rng(seed)
+    k = theory.step_size(actions, horizon)
+    values, slopes = [], []
+    for _ in range(math.ceil(samples / 10_000)):
+        total = np.zeros((actions, 10_000))
+        paid, paid_slope = np.zeros(10_000), np.zeros(10_000)
+        for _ in range(horizon):
+            policy = np.exp(-k * (total - total.min(0)))
+            policy /= policy.sum(0)
+            slope = -policy * (total - (policy * total).sum(0))
+            loss = rng.standard_normal(total.shape)
+            paid, paid_slope = paid + (policy * loss).sum(0), paid_slope + (slope * loss).sum(0)
+            total += loss
+        regret = paid - total.min(0)
+        values.append(regret**2)
+        slopes.append(2 * regret * paid_slope)
+    pair = np.array([np.concatenate(values), np.concatenate(slopes)])
+    return pair.mean(1), pair.std(1) / math.sqrt(pair.shape[1])
+
+
+@pytest.mark.parametrize(
+    ("actions", "horizon", "samples"),
+    [
+        (4, 7, 50_000),
+        (12, 15, 50_000),
+        pytest.param(2, 13, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(4, 30, 1_000_000, marks=pytest.mark.slow),
+        pytest.param(50, 16, 1_000_000, marks=pytest.mark.slow),
+    ],
+)
+def test_squared_regret_of_random_sequences_agrees(actions, horizon, samples):
+    mean, error = estimate(actions, horizon, samples, seed=actions)
+    exact = theory.loss(theory.step_size(actions, horizon), actions, horizon), 0.0
+    assert np.all(np.abs(mean - exact) < 4 * error), (mean, exact, error)
+
+
+@pytest.mark.parametrize("rho", [0, 0.3, 0.9, 0.999999, 1])
+def test_stability_of_two_actions_is_an_arcsine(rho):
+    assert abs(theory.stability(rho, 2) - 0.5 - math.asin(rho) / math.pi) < 1e-14
+
+
+@pytest.mark.parametrize("actions", [3, 10, 10**6])
+def test_stability_runs_from_one_over_d_to_one(actions):
+    curve = [theory.stability(rho, actions) for rho in (0, 0.25, 0.5, 0.75, 1)]
+    assert math.isclose(curve[0], 1 / actions, rel_tol=1e-12)
+    assert curve[-1] == 1
+    assert np.all(np.diff(curve) > 0)
+
+
+def test_two_actions_lose_one_over_pi_a_round():
+    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)
+
+
+def test_stability_agrees_with_draws():
+    rng, rho, draws = np.random.default_rng(0), 0.7, 400_000
+    x, z = rng.standard_normal((2, 6, draws))
+    same = (x.argmin(0) == (rho * x + math.sqrt(1 - rho**2) * z).argmin(0)).mean()
+    exact = theory.stability(rho, 6)
+    assert abs(same - exact) < 4 * math.sqrt(exact * (1 - exact) / draws)
+
+
+def test_moments_of_the_smallest_normal():
+    assert math.isclose(theory.minimum_moment(2, 1), -1 / math.sqrt(math.pi), rel_tol=1e-13)
+    assert math.isclose(theory.minimum_moment(3, 1), -1.5 / math.sqrt(math.pi), rel_tol=1e-13)
+    square = 1 + math.sqrt(3) / (2 * math.pi)
+    assert math.isclose(theory.minimum_moment(3, 2), square, rel_tol=1e-12)
+    assert math.isclose(theory.minimum_moment(10**6, 0), 1, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: theory.step_size(1, 20), "actions must be an integer >= 2, got 1"),
+        (lambda: theory.step_size(3, 1), "horizon must be an integer >= 2, got 1"),
+        (lambda: theory.step_size(3, 2.5), "horizon must be an integer"),
+        (lambda: theory.step_size(3, math.nan), "horizon must be an integer"),
+        (lambda: theory.step_size(2.5, 20), "actions must be an integer"),
+        (lambda: theory.step_size(10**7, 20), "actions must be at most 1,000,000"),
+        (lambda: theory.step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
+        (lambda: theory.step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
+        (lambda: theory.step_size(3, 20, radius=2.0), "radius belongs to operator='ball'"),
+        (lambda: theory.loss(0, 3, 20), "step must be above 0, got 0"),
+        (lambda: theory.loss(-1.0, 3, 20), "step must be above 0"),
+        (lambda: theory.loss(1e9, 3, 20), "must be at most 1000"),
+        (lambda: theory.loss_derivative(math.inf, 3, 20), "step must be finite"),
+        (lambda: theory.optimal_loss(1, 20), "actions must be an integer"),
+        (lambda: theory.uniform_loss(3, 0), "horizon must be an integer"),
+        (lambda: theory.stability(1.5, 3), "rho must be a correlation between 0 and 1"),
+        (lambda: theory.step_schedule(3, math.inf), "horizon must be an integer"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_run_it")
+def test_bad_arguments_raise(call, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        call()
+    assert "\n" not in str(caught.value)
