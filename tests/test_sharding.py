@@ -88,7 +88,7 @@ def test_settings_are_checked_before_a_device_is_started():
 from jax._src import xla_bridge
 from regrax.experiments.runs import TrainConfig
 for model in ("linear", "full", "swap", "transformer"):
-    TrainConfig(model, actions=3, horizon=4).shapes()
+    TrainConfig(model, actions=3, horizon=4)
 assert not xla_bridge.backends_are_initialized()
 """
     ended(started("-c", code))
@@ -195,7 +195,7 @@ def test_an_error_of_the_first_process_is_the_error_of_all(tmp_path):
     for process in launched(tmp_path, 2):
         _, errors = process.communicate(timeout=200)
         assert process.returncode == 2
-        assert "holds a training already: --resume goes on with it" in errors
+        assert "already holds a run: add --resume to continue it" in errors
 
 
 @pytest.mark.slow

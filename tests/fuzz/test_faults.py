@@ -19,17 +19,17 @@ GUARDED = {
     "regrax.agents.audit._formats": ("log.jsonl", "log.csv"),
     "regrax.agents.audit._log": ("log.jsonl",),
     "regrax.agents.audit._layout": ("layout.toml", "episodes.jsonl", "textarena.jsonl"),
-    "regrax.experiments._store": ("kept result", "training.json", "metrics.jsonl"),
-    "regrax.experiments.sweep._grid": ("sweep.toml",),
-    "regrax.experiments.sweep._results": ("sweep.json",),
-    "regrax.experiments.runs._config": ("sweep.toml",),
-    "regrax.experiments.runs._measure": ("trained model",),
+    "regrax.experiments.store": ("kept result", "training.json", "metrics.jsonl"),
+    "regrax.experiments.sweep.grid": ("sweep.toml",),
+    "regrax.experiments.sweep.results": ("sweep.json",),
+    "regrax.experiments.config": ("sweep.toml",),
+    "regrax.experiments.train": ("trained model",),
 }
 """Which readers use the guards of a module."""
 ELSEWHERE = {
     "game_to_nfg", "symmetric", "bimatrix", "_matrix", "as_learner", "as_game", "_calibrated", "Checkpoint.__init__",
     "file_of", "Row.exact_step_loss", "_write_table",
-    "Store.held", "Store.check_folder", "_has_keys", "_check_text", "TrainConfig._check_choices",
+    "Store.locked", "Store.check_folder", "_check_text",
     "_parquet_rows", "read_rows", "RunFolder._claim", "RunFolder.check_unused", "row_of", "_parsed",
 }  # fmt: skip
 """Functions of these modules that are no part of a reader's work on a file, or are tried by other tests."""

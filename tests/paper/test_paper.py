@@ -65,7 +65,7 @@ def test_an_unknown_experiment_is_refused(as_users_run_it):
 
 
 def test_a_second_process_in_the_folder_is_refused(tmp_path):
-    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
+    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is using"):
         reproduce(ReproduceConfig(quick=True), tmp_path)
 
 

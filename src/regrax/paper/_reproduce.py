@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from regrax.experiments._pool import Pool, Tell, Threads, run_all
-from regrax.experiments._progress import OnProgress, Progress, ignore
-from regrax.experiments._store import Store
+from regrax.experiments.pool import Pool, Tell, Threads, run_all
+from regrax.experiments.progress import OnProgress, Progress, ignore
 from regrax.experiments.runs import Measured, Trained, train
+from regrax.experiments.store import Store
 from regrax.paper import _depth, _equilibrium, _generalization, _step_size, _table_one
 from regrax.paper._config import ReproduceConfig
 from regrax.paper._depth import Depth

@@ -1,4 +1,4 @@
-"""Tournaments: hand-computed tables, agreement with `play`, intervals, failures that are told, the command."""
+"""Tournaments: hand-computed tables, agreement with `play`, intervals, failures, the command."""
 
 import csv
 import io
@@ -13,8 +13,7 @@ from regrax import games
 from regrax.cli import main
 from regrax.domains import Ball
 from regrax.experiments.tournament import MEASURES, interval, round_robin
-from regrax.games import CorrelatedProfile, Game, play
-from regrax.games._batched_play import swap_matrices
+from regrax.games import CorrelatedProfile, Game, play, swap_matrices
 from regrax.learners import (
     Agent,
     BestResponse,
@@ -35,14 +34,14 @@ PENNIES = {"pennies": [games.matching_pennies()]}
 
 
 def test_best_response_in_pennies_by_hand(x64):
-    """Losses of 0 and 1; uniform: 1/2 everywhere. Best response against itself: both uniform, then ties."""
+    """Losses are 0 and 1, and uniform play loses 1/2; best responses to uniform play are ties."""
     found = round_robin([Uniform(), BestResponse()], PENNIES, 4, start="own")
     for measure, value in (("regret", 0), ("swap_regret", 0), ("payoff", 0.5), ("cce_gap", 0)):
         np.testing.assert_allclose(found.values[measure], value, atol=ROUNDING)
 
 
 def test_the_dilemma_by_hand(x64):
-    """Scaled to [0, 1]: 0.6, 0 / 1, 0.2. The leader defects from the second round on; uniform gains 0.3 by it."""
+    """Scaled to [0, 1] the payoffs are 0.6, 0 / 1, 0.2. The leader defects from round 2 on."""
     game = {"dilemma": [games.prisoners_dilemma()]}
     found = round_robin([Uniform(), FollowTheLeader()], game, 10, start="own")
     first, later = 0.45, 9 * np.array([[0.45, 0.1], [0.6, 0.2]])
@@ -51,14 +50,14 @@ def test_the_dilemma_by_hand(x64):
     np.testing.assert_allclose(found.values["regret"][0, 0, :, 0], [0.15, (0.15 + 9 * 0.1) / 10])
     np.testing.assert_allclose(found.values["regret"][0, 1, :, 0], [0.015, 0.015])
     np.testing.assert_allclose(found.values["cce_gap"][0, :, :, 0], [[0.15, 0.105], [0.105, 0.015]])
-    # half of the time it cooperates, and would gain 0.15 / 2 + 0.15 / 2 = all of it by swapping that
+    # swapping cooperation for defection, half of the rounds, gains all of it
     np.testing.assert_allclose(found.values["ce_gap"][0, 0, 0, 0], 0.15)
     assert found.ranking("regret") == [1, 0]
     assert found.ranking("payoff") == [1, 0]
 
 
 def test_matches_are_those_of_play(x64):
-    """Two shapes in one program, whose seats of two actions are played together."""
+    """Two shapes in one program, with players of two actions in both."""
     learners = (Hedge(0.3), RegretMatchingPlus(), Hedge(0.1))
     held = [games.random(*sizes, seed=4) for sizes in ((3, 2), (2, 3, 2))]
     seatings = (((1, 0), (2, 0)), ((0, 1, 1), (2, 0, 2)))
@@ -73,7 +72,7 @@ def test_matches_are_those_of_play(x64):
 
 @pytest.mark.slow
 def test_drawn_actions_have_the_means_of_expected_play(x64):
-    """Uniform play does not learn, so drawing only adds noise: five standard errors of means over 4,000 rounds."""
+    """Uniform play does not learn, so sampling only adds noise: five standard errors over 4,000 rounds."""
     game, keys = games.random(2, 3, seed=4), jax.random.split(jax.random.key(0), 2)
     payoffs = jax.numpy.stack([jax.numpy.asarray(game.payoffs)] * 2)
     [drawn] = swap_matrices([payoffs], (Uniform(),), (((0, 0),),), 4000, [keys])
@@ -103,7 +102,7 @@ def test_measures_are_those_of_the_library(x64):
     assert found.values["payoff"][0, 0, 1, 0] == pytest.approx(np.mean(payoff))
 
 
-def test_intervals(x64):
+def test_intervals_have_width_only_if_something_is_random(x64):
     assert interval(np.array([1.0, 2.0, 3.0, np.nan])) == pytest.approx(
         (2, 4.30265 / 3**0.5), rel=1e-5
     )
@@ -125,7 +124,7 @@ def test_a_seed_in_the_spec_is_one_game():
 
 
 def test_bandits_learn_from_what_they_draw(x64):
-    """Against uniform in the dilemma a bandit finds out that defecting pays."""
+    """Against uniform play in the dilemma a bandit learns to defect."""
     game = {"dilemma": [games.prisoners_dilemma()]}
     found = round_robin([Exp3(0.1), Uniform()], game, 500, seeds=3, key=jax.random.key(0))
     learned, blind = found.overall("payoff")
@@ -134,7 +133,7 @@ def test_bandits_learn_from_what_they_draw(x64):
         round_robin([Exp3(0.1)], game, 5)
 
 
-def test_failures_are_told_and_the_rest_is_played(x64):
+def test_failures_are_listed_and_the_rest_is_played(x64):
     def breaks(losses):
         raise RuntimeError("out of tokens\nand more")
 
@@ -162,7 +161,7 @@ def test_failures_are_told_and_the_rest_is_played(x64):
         (([Uniform()], {}, 3), "at least one learner and one game"),
         (([Uniform(), Uniform()], PENNIES, 3), r"got uniform\(\) twice"),
         (([Uniform()], PENNIES, 0), "rounds must be an integer"),
-        ((["hedge(1)", "hedge(1)"], ["chicken"], 3), "a mapping gives them names"),
+        ((["hedge(1)", "hedge(1)"], ["chicken"], 3), "pass a mapping to name them"),
         (([Uniform()], ["chikcen"], 3), "did you mean chicken"),
         (
             ([Uniform()], {"two": [games.chicken()] * 2}, 3),
@@ -171,12 +170,12 @@ def test_failures_are_told_and_the_rest_is_played(x64):
         (([Uniform()], {"large": [Game(np.zeros((2, 20000, 2)))]}, 3), "need 400,000,004 numbers"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(arguments, message):
+def test_bad_input_raises_an_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         round_robin(*arguments)
 
 
-def test_unknown_measures_and_games():
+def test_unknown_measures_and_games_raise_an_error():
     found = round_robin([Uniform()], PENNIES, 1)
     with pytest.raises(ValueError, match="measure must be one of regret"):
         found.overall("fame")
@@ -184,7 +183,7 @@ def test_unknown_measures_and_games():
         found.overall("regret", "chess")
 
 
-def test_the_picture_has_a_map_a_measure():
+def test_the_plot_has_a_map_per_measure():
     found = round_robin([Uniform(), Hedge(0.1), EuclideanFTRL(0.1, Ball())], PENNIES, 2)
     figure = plot_tournament(found, "ce_gap")
     maps = [axes for axes in figure.axes if axes.images]
@@ -200,7 +199,7 @@ def test_the_picture_has_a_map_a_measure():
 
 
 class Copycat(rx.Learner):
-    """A learner of one's own: nothing but the three methods."""
+    """A user-defined learner with nothing but the three methods."""
 
     def init(self, actions, rounds=None, *, key=None):
         return jax.numpy.ones(actions) / actions
@@ -212,7 +211,7 @@ class Copycat(rx.Learner):
         return jax.nn.softmax(-feedback)
 
 
-def test_lists_of_texts_names_and_learners_of_ones_own(x64):
+def test_specs_names_and_user_defined_learners(x64):
     found = round_robin([Copycat(), "hedge(0.3)"], ["shapley", games.chicken(), "random(2, 2)"], 9)
     assert found.learners == ("Copycat()", "hedge(0.3)")
     assert found.games == ("shapley", "chicken", "random(2, 2)")
@@ -223,8 +222,8 @@ def test_lists_of_texts_names_and_learners_of_ones_own(x64):
     )
 
 
-def test_starts_are_drawn_once_for_all_and_nothing_stands_still(x64):
-    """From uniform every learner stays at the equilibrium of Shapley's and Jordan's games for ever: all zeros."""
+def test_random_starts_leave_the_equilibrium(x64):
+    """Learners that start at uniform never leave the equilibrium of Shapley's and Jordan's games."""
     learners = ["hedge(0.3)", "fictitious_play()"]
     still = round_robin(learners, ["shapley", "jordan"], 30, start="own")
     moved = round_robin(learners, ["shapley", "jordan"], 30, seeds=2)
@@ -236,7 +235,7 @@ def test_starts_are_drawn_once_for_all_and_nothing_stands_still(x64):
     )
 
 
-def test_tables(tmp_path):
+def test_tables_hold_every_match(tmp_path):
     found = round_robin(["uniform()", "hedge(0.3)"], ["chicken"], 4, seeds=2)
     rows = list(csv.DictReader(io.StringIO(found.to_csv(tmp_path / "it.csv"))))
     assert (tmp_path / "it.csv").read_text() == found.to_csv()
@@ -248,7 +247,7 @@ def test_tables(tmp_path):
 
 
 @pytest.mark.usefixtures("as_users_run_it")
-def test_the_command(capsys, tmp_path, monkeypatch):
+def test_the_command_prints_and_plots(capsys, tmp_path, monkeypatch):
     picture = tmp_path / "map.svg"
     chosen = ("--learners", "uniform", "hedge(0.5)", "--games", "chicken", "random(2, 2)")
     command = ("tournament", *chosen, "--rounds", "20", "--seeds", "2", "--plot", str(picture))
@@ -272,19 +271,8 @@ def test_the_command(capsys, tmp_path, monkeypatch):
     assert "±" in shown
     assert "\\n" not in shown
     assert "games played" in err
-    main(
-        (
-            "tournament",
-            "--learners",
-            "exp3(0.1)",
-            "--games",
-            "chicken",
-            "--rounds",
-            "3",
-            "--seeds",
-            "1",
-        )
-    )
+    bandit = "tournament --learners exp3(0.1) --games chicken --rounds 3 --seeds 1"
+    main(bandit.split())
     assert "1 seed, random starts, sampled actions" in capsys.readouterr().out
 
 
@@ -301,7 +289,7 @@ def test_the_command(capsys, tmp_path, monkeypatch):
         (("--plot", "x.gif"), "must end in .pdf, .png, .svg"),
     ],
 )
-def test_bad_input_to_the_command_is_one_line(capsys, arguments, message):
+def test_bad_options_print_one_line(capsys, arguments, message):
     with pytest.raises(SystemExit) as left:
         main(("tournament", *arguments))
     err = capsys.readouterr().err
