@@ -11,8 +11,7 @@ from regrax.paper._equilibrium import Equilibrium
 from regrax.paper._generalization import Generalization
 from regrax.paper._reproduce import Reproduction
 from regrax.paper._step_size import Steps
-from regrax.show.report._chart import Chart, Series, Ternary
-from regrax.show.report._page import Section, Table, read, render
+from regrax.show.report import ARCHITECTURE, Chart, Section, Series, Table, Ternary, render
 
 ROUNDING = 1e-9
 POLICIES = {
@@ -247,7 +246,7 @@ def _systems(reproduction: Reproduction) -> Section:
     columns = ("operator", "algorithm", "step found by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
-    return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
+    return Section("table-one", title, text, tables=[table], drawings=[ARCHITECTURE])
 
 
 def _generalization(results: Sequence[Generalization]) -> Section:

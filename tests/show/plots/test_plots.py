@@ -22,8 +22,8 @@ from regrax.learners import (
     Uniform,
 )
 from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
-from regrax.show.plots._panels import CORNERS
-from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
+from regrax.show.plots.panels import CORNERS
+from regrax.show.plots.style import MAX_CURVE_POINTS, shown_rounds
 from regrax.specs import parse_learner
 
 

@@ -1,4 +1,4 @@
-"""A play that moves: every player's policy, and the average it leaves behind, round by round."""
+"""Animation of a play: every player's policy and its average, round by round."""
 
 import re
 from collections.abc import Callable
@@ -11,30 +11,31 @@ from matplotlib.axes import Axes
 
 from regrax import _checks as checks
 from regrax.games import Game, Trajectory
-from regrax.show.plots._panels import CORNERS, draw_triangle, running_mean, thinned
-from regrax.show.plots._style import COLORS, Figure, check_suffix, in_math, short
+from regrax.show.plots.panels import CORNERS, draw_triangle, running_mean
+from regrax.show.plots.style import COLORS, Figure, check_suffix, plain, short, thinned
 from regrax.specs import as_game
 
-WRITERS = {".gif": "pillow", ".html": None, ".mp4": "ffmpeg"}  # of matplotlib
+WRITERS = {".gif": "pillow", ".html": None, ".mp4": "ffmpeg"}
 MAX_PANELS = 4
 ICONS = {
     "minus": "-", "fast-backward": "&laquo;", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
     "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "&raquo;", "plus": "+",
 }  # fmt: skip
+"""Characters in place of the icons that matplotlib's page loads from the network."""
 _ICON = re.compile(r'<i class="fa fa-([\w -]+)"></i>')
-_LOADED = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
+_STYLESHEET = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
 
 Update = Callable[[int], None]
 
 
 class Animation(NamedTuple):
-    """An animation that shows itself in a notebook and saves itself as GIF, MP4 or HTML.
+    """An animation that notebooks display, and that can be saved as GIF, MP4 or HTML.
 
     Attributes:
-        figure: that is drawn on.
-        draw: updates it to a frame.
-        frames: how many.
-        frames_per_second: speed.
+        figure: Figure that is drawn on.
+        draw: Draws a frame.
+        frames: Number of frames.
+        frames_per_second: Speed.
     """
 
     figure: Figure
@@ -43,21 +44,21 @@ class Animation(NamedTuple):
     frames_per_second: int
 
     def save(self, file: str | Path) -> None:
-        """Write the animation; the ending of the name says how. MP4 needs the program ffmpeg."""
+        """Write the animation in the format of the file's suffix; MP4 needs the program ffmpeg."""
         file = Path(file)
         check_suffix(file, tuple(WRITERS), "an animation")
-        if writer := WRITERS[file.suffix.lower()]:
-            self._moving().save(file, writer=writer, fps=self.frames_per_second)
-        else:
+        writer = WRITERS[file.suffix.lower()]
+        if writer is None:
             file.write_text(self._repr_html_(), "utf-8")
+        else:
+            self._matplotlib().save(file, writer=writer, fps=self.frames_per_second)
 
     def _repr_html_(self) -> str:
-        """matplotlib's page, without the icons that it loads from elsewhere."""
-        page = _LOADED.sub("", self._moving().to_jshtml(fps=self.frames_per_second))
-        return _ICON.sub(lambda found: ICONS.get(found[1], found[1]), page)
+        page = self._matplotlib().to_jshtml(fps=self.frames_per_second)
+        return _ICON.sub(lambda icon: ICONS.get(icon[1], icon[1]), _STYLESHEET.sub("", page))
 
-    def _moving(self) -> FuncAnimation:
-        # matplotlib wants a list of what was drawn, and draws everything where it is empty
+    def _matplotlib(self) -> FuncAnimation:
+        # an empty list of artists makes matplotlib draw the whole figure
         return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
 
 
@@ -68,13 +69,13 @@ def animate(
     frames: int = 100,
     seconds: float = 6.0,
 ) -> Animation:
-    r"""Every player's policy $\pi_t$ and its average so far, as rounds go by; three actions move in their simplex.
+    r"""Animate every player's policy $\pi_t$ and its average so far; three actions move in their simplex.
 
     Args:
-        trajectory: what `play` gave.
-        game: for the names of players and actions, or its spec; by default they are numbered.
-        frames: how many pictures, spread evenly over the rounds.
-        seconds: how long the animation lasts.
+        trajectory: Result of `play`.
+        game: Game or its spec, for the names of players and actions; by default they are numbered.
+        frames: Number of frames, spread evenly over the rounds.
+        seconds: Length of the animation.
 
     >>> from regrax.games import play
     >>> moving = animate(play("weighted-rps", "hedge(0.3)", 20), "weighted-rps", frames=5)
@@ -86,12 +87,19 @@ def animate(
     checks.positive("seconds", seconds)
     game = None if game is None else as_game(game)
     rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
-    sides = [np.asarray(side) for side in trajectory.policies[:MAX_PANELS]]
-    figure = Figure(figsize=(4.4 * len(sides), 4.2), layout="constrained")
-    updates = [
-        _panel(figure.add_subplot(1, len(sides), n + 1), side, game, n)
-        for n, side in enumerate(sides)
-    ]
+    players = [np.asarray(policies) for policies in trajectory.policies[:MAX_PANELS]]
+    figure = Figure(figsize=(4.4 * len(players), 4.2), layout="constrained")
+    updates = []
+    for n, policies in enumerate(players):
+        name = f"player {n + 1}"
+        labels = [str(action + 1) for action in range(policies.shape[1])]
+        if game is not None:
+            name = game.players[n]
+            labels = game.actions[n]
+        axes = figure.add_subplot(1, len(players), n + 1)
+        axes.set_title(plain(short(name, 30)), fontsize="medium")
+        panel = _simplex if policies.shape[1] == 3 else _bars
+        updates.append(panel(axes, policies, [short(label) for label in labels]))
 
     def draw(frame: int) -> None:
         for update in updates:
@@ -100,22 +108,14 @@ def animate(
 
     draw(0)
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laying out every picture anew takes longer than drawing it
+    figure.set_layout_engine("none")  # laying out a frame takes longer than drawing it
     return Animation(figure, draw, len(rounds), max(round(len(rounds) / seconds), 1))
 
 
-def _panel(axes: Axes, policies: np.ndarray, game: Game | None, player: int) -> Update:
-    name, labels = f"player {player + 1}", [str(a + 1) for a in range(policies.shape[1])]
-    if game is not None:
-        name, labels = game.players[player], game.actions[player]
-    axes.set_title(in_math(short(name, 30)), fontsize="medium")
-    make = _simplex if policies.shape[1] == 3 else _bars
-    return make(axes, policies, running_mean(policies), list(map(short, labels)))
-
-
-def _simplex(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[str]) -> Update:
+def _simplex(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
     draw_triangle(axes, labels)
-    points, averages = policies @ CORNERS, average @ CORNERS
+    points = policies @ CORNERS
+    averages = running_mean(policies) @ CORNERS
     (path,) = axes.plot([], [], color=COLORS[0], lw=1.1, label="policy")
     (mean,) = axes.plot([], [], color=COLORS[1], lw=1.6, label="average")
     (head,) = axes.plot([], [], marker="o", color="#000000")
@@ -129,12 +129,13 @@ def _simplex(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list
     return update
 
 
-def _bars(axes: Axes, policies: np.ndarray, average: np.ndarray, labels: list[str]) -> Update:
+def _bars(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
+    average = running_mean(policies)
     places = np.arange(policies.shape[1])
     bars = axes.bar(places, policies[0], color=COLORS[0], label="policy")
     look = {"ms": 18, "mew": 2.5, "color": COLORS[1], "label": "average"}
     (marks,) = axes.plot(places, average[0], "_", **look)
-    axes.set(ylim=(0, 1), xticks=places, xticklabels=map(in_math, labels), ylabel="probability")
+    axes.set(ylim=(0, 1), xticks=places, xticklabels=map(plain, labels), ylabel="probability")
     axes.legend(frameon=False, fontsize="small")
 
     def update(played: int) -> None:

@@ -1,4 +1,4 @@
-"""A server for one page on the loopback address; every other request gets an error."""
+"""Server of one page on the loopback address."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serve `text` at `/`; port 0 takes any free port."""
+    """Serve `text` at `/`; port 0 stands for any free port."""
 
     def __init__(self, text: str, port: int) -> None:
         self.body = text.encode()
@@ -27,30 +27,31 @@ class Server(ThreadingHTTPServer):
             raise ValueError(f"port {port} cannot be used: {reason.lower()}") from None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore a client that went away in the middle of a request or an answer."""
+        """Ignore clients that disconnect in the middle of a request or a response."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """Port that the server listens on."""
         return self.server_address[1]
 
     @property
     def url(self) -> str:
-        """The address to open in a browser."""
+        """Address to open in a browser."""
         return f"http://{HOST}:{self.port}/"
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answer GET and HEAD of the page if the request names this host, which stops DNS rebinding."""
+    """Handle GET and HEAD for the page. Requests must name this host, which stops DNS rebinding."""
 
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
-    server_version, sys_version = "regrax", ""
-    timeout = 5  # seconds for a request to arrive
+    server_version = "regrax"
+    sys_version = ""
+    timeout = 5  # seconds to receive a request
 
     def do_GET(self) -> None:
-        """Send the page, or its headers alone for HEAD."""
+        """Send the page, or only its headers for HEAD."""
         port = self.server.port
         if self.headers.get("Host", "") not in (f"{HOST}:{port}", f"localhost:{port}"):
             return self.send_error(421, "Misdirected Request")
@@ -67,4 +68,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing: the terminal belongs to the command."""
+        """Print nothing, as the command prints to the same terminal."""
