@@ -1,4 +1,4 @@
-"""Matches of a tournament: all pairings of the learners in a set of drawn games, in one compiled program."""
+"""Matches of a tournament: all pairings of the learners in drawn games of one shape, in one compiled program."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -31,10 +31,6 @@ class Job(NamedTuple):
     key: PRNGKeyArray | None
     start: tuple[Float[np.ndarray, "_"], ...] | None  # policy of round 1 for each player
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return self.drawn.sizes
-
 
 class Outcome(NamedTuple):
     """Scores of a job, and the learners or pairings that failed, with the reason."""
@@ -58,71 +54,75 @@ def seatings(learners: Sequence[int], players: int) -> list[Seating]:
     return list(dict.fromkeys(seating(i, j, n, players) for i, j, n in triples))
 
 
-def group_jobs(jobs: Sequence[Job], learners: int, mesh: Mesh | None) -> Iterator[list[Job]]:
-    """Split jobs into groups that fit in memory, sorted by shape; on a mesh, each group has one shape."""
-    group: list[Job] = []
-    held = 0
-    for job in sorted(jobs, key=lambda job: job.sizes):
-        matches = len(seatings(range(learners), len(job.sizes)))
-        needed = matches * sum(size**2 for size in job.sizes)
+def group_jobs(jobs: Sequence[Job], learners: int) -> Iterator[list[Job]]:
+    """Yield groups of jobs whose games have one shape, as many as fit in memory."""
+    for sizes, same in itertools.groupby(sorted(jobs, key=_sizes), key=_sizes):
+        group = list(same)
+        matches = len(seatings(range(learners), len(sizes)))
+        needed = matches * sum(size**2 for size in sizes)
         if needed > MAX_BATCH_NUMBERS:
             raise ValueError(
-                f"{learners} learners in a game of sizes {list(job.sizes)} need {needed:,} numbers at once, "
+                f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} numbers at once, "
                 f"more than {MAX_BATCH_NUMBERS:,}: choose fewer learners or a smaller game"
             )
-        other_shape = mesh is not None and group and group[-1].sizes != job.sizes
-        if group and (other_shape or held + needed > MAX_BATCH_NUMBERS):
-            yield group
-            group = []
-            held = 0
-        group.append(job)
-        held += needed
-    yield group
+        count = MAX_BATCH_NUMBERS // needed
+        yield from (group[first : first + count] for first in range(0, len(group), count))
+
+
+def _sizes(job: Job) -> tuple[int, ...]:
+    return job.drawn.sizes
 
 
 def play_group(
     jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
 ) -> list[Outcome]:
-    """Play all matches of a group of jobs; on a mesh, devices share the games."""
-    off_simplex = {
-        k: f"it plays on the {learner.domain.name}"
-        for k, learner in enumerate(learners)
-        if not isinstance(learner.domain, Simplex)
-    }
-    failed = {job.sizes: off_simplex for job in jobs}
+    """Play all matches of games of one shape; on a mesh, devices share the games."""
+    failed = {}
+    traced = []
+    for k, learner in enumerate(learners):
+        if not isinstance(learner.domain, Simplex):
+            failed[k] = f"it plays on the {learner.domain.name}"
+        elif not isinstance(learner, HostLearner):
+            traced.append(k)
     try:
-        return _play(jobs, learners, failed, rounds, mesh)
-    except Exception:  # learners may be the user's: leave out those that raise on their own
-        failed = {
-            job.sizes: off_simplex | _untraceable(learners, job, rounds)
-            for job in {job.sizes: job for job in jobs}.values()
-        }
-        if all(reasons == off_simplex for reasons in failed.values()):
+        scores = _play_traced(jobs, learners, traced, rounds, mesh)
+    except Exception:  # learners may be the user's: leave out those that fail on their own
+        errors = {k: _trace_error(learners[k], jobs[0], rounds) for k in traced}
+        failed |= {k: error for k, error in errors.items() if error}
+        if not any(errors.values()):
             raise
-        return _play(jobs, learners, failed, rounds, mesh)
+        traced = [k for k in traced if k not in failed]
+        scores = _play_traced(jobs, learners, traced, rounds, mesh)
+    able = [k for k in range(len(learners)) if k not in failed]
+    outcomes = []
+    for job, own in zip(jobs, scores, strict=True):
+        problems: list[tuple[Seating, str]] = [((k,), reason) for k, reason in failed.items()]
+        for assigned in seatings(able, len(job.drawn.sizes)):
+            if assigned in own:
+                continue
+            try:
+                own |= _play_in_python(job, learners, assigned, rounds)
+            except Exception as error:
+                problems.append((tuple(dict.fromkeys(assigned)), _first_line(error)))
+        outcomes.append(Outcome(own, problems))
+    return outcomes
 
 
-def _untraceable(learners: Sequence[Learner], job: Job, rounds: int) -> dict[int, str]:
-    """Trace one round of each learner, without playing, and return the errors."""
+def _trace_error(learner: Learner, job: Job, rounds: int) -> str:
+    """Trace one round of a learner, without playing, and return its error or an empty string."""
 
-    def one_round(learner: Learner, start: Float[Array, "d"]) -> Any:
+    def one_round(start: Float[Array, "d"]) -> Any:
         started = learner if job.start is None else learner.starting_at(start)
         state = started.init(start.size, rounds, key=job.key)
         feedback = started.observe(jnp.zeros_like(start), jnp.array(0))
         return started.policy(state), started.update(state, feedback)
 
-    errors = {}
-    for k, learner in enumerate(learners):
-        if isinstance(learner, HostLearner):
-            continue
-        try:
-            for size in set(job.sizes):
-                jax.eval_shape(
-                    lambda start, own=learner: one_round(own, start), jnp.ones(size) / size
-                )
-        except Exception as error:
-            errors[k] = _first_line(error)
-    return errors
+    try:
+        for size in set(job.drawn.sizes):
+            jax.eval_shape(one_round, jnp.ones(size) / size)
+    except Exception as error:
+        return _first_line(error)
+    return ""
 
 
 def _first_line(error: Exception) -> str:
@@ -130,82 +130,42 @@ def _first_line(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def _play(
-    jobs: list[Job],
-    learners: Sequence[Learner],
-    failed: dict[tuple[int, ...], dict[int, str]],
-    rounds: int,
-    mesh: Mesh | None,
-) -> list[Outcome]:
-    """Play the matches of the learners that have not failed in games of a shape."""
-    able = {
-        sizes: [k for k in range(len(learners)) if k not in reasons]
-        for sizes, reasons in failed.items()
-    }
-    traced = {
-        sizes: [k for k in own if not isinstance(learners[k], HostLearner)]
-        for sizes, own in able.items()
-    }
-    outcomes = []
-    for job, scores in zip(jobs, _play_traced(jobs, learners, traced, rounds, mesh), strict=True):
-        reasons = failed[job.sizes]
-        outcome = Outcome(scores, [((k,), reason) for k, reason in reasons.items()])
-        for assigned in seatings(able[job.sizes], len(job.sizes)):
-            if assigned not in scores:
-                _play_in_python(outcome, job, learners, assigned, rounds)
-        outcomes.append(outcome)
-    return outcomes
-
-
 def _play_traced(
     jobs: list[Job],
     learners: Sequence[Learner],
-    traced: dict[tuple[int, ...], list[int]],
+    traced: list[int],
     rounds: int,
     mesh: Mesh | None,
-) -> Iterator[Scores]:
-    """Play the learners that jax can trace, all jobs in one program."""
-    shapes = [list(own) for _, own in itertools.groupby(jobs, key=lambda job: job.sizes)]
-    assigned = [seatings(traced[own[0].sizes], len(own[0].sizes)) for own in shapes]
-    used = sorted({k for matches in assigned for match in matches for k in match})
-    if not used:
-        yield from [{} for _ in jobs]
-        return
-    places = tuple(
-        tuple(tuple(used.index(k) for k in match) for match in matches) for matches in assigned
-    )
-    payoffs = [jnp.asarray(np.stack([_scaled(job.drawn) for job in own]), float) for own in shapes]
+) -> list[Scores]:
+    """Play the learners that jax can trace, all games in one program."""
+    if not traced:
+        return [{} for _ in jobs]
+    players = len(jobs[0].drawn.sizes)
+    payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
     keys = None
     if jobs[0].key is not None:
-        keys = [jnp.stack([job.key for job in own]) for own in shapes]
+        keys = [jnp.stack([job.key for job in jobs])]  # pyright: ignore[reportArgumentType]
     starts = None
     if jobs[0].start is not None:
-        starts = [
-            tuple(jnp.asarray(np.stack(side), float) for side in zip(*[job.start for job in own], strict=True))
-            for own in shapes
-        ]  # fmt: skip
-    seated = tuple(learners[k] for k in used)
+        sides = zip(*[job.start or () for job in jobs], strict=True)
+        starts = [tuple(jnp.asarray(np.stack(side), float) for side in sides)]
+    seated = tuple(learners[k] for k in traced)
     payoffs, seated, keys, starts = everywhere((payoffs, seated, keys, starts), mesh)
-    played = swap_matrices(payoffs, seated, places, rounds, keys, mesh, starts)
-    for own, matches, matrices in zip(shapes, assigned, played, strict=True):
-        means = [np.asarray(matrix, float) / rounds for matrix in matrices]
-        for j in range(len(own)):
-            yield _scores(matches, [mean[j] for mean in means])
+    places = tuple(seatings(range(len(traced)), players))
+    (matrices,) = swap_matrices([payoffs], seated, (places,), rounds, keys, mesh, starts)
+    means = [np.asarray(matrix, float) / rounds for matrix in matrices]
+    assigned = seatings(traced, players)
+    return [_scores(assigned, [mean[j] for mean in means]) for j in range(len(jobs))]
 
 
 def _play_in_python(
-    outcome: Outcome, job: Job, learners: Sequence[Learner], assigned: Seating, rounds: int
-) -> None:
+    job: Job, learners: Sequence[Learner], assigned: Seating, rounds: int
+) -> Scores:
     """Play one match with a learner that runs in Python."""
-    try:
-        game = Game(_scaled(job.drawn))
-        seated = [learners[k] for k in assigned]
-        played = play(game, seated, rounds, key=job.key, start=job.start, keep="summary")
-    except Exception as error:
-        outcome.failed.append((tuple(dict.fromkeys(assigned)), _first_line(error)))
-    else:
-        matrices = [matrix[None] / rounds for matrix in played.matrices]
-        outcome.scores.update(_scores([assigned], matrices))
+    game = Game(_scaled(job.drawn))
+    seated = [learners[k] for k in assigned]
+    played = play(game, seated, rounds, key=job.key, start=job.start, keep="summary")
+    return _scores([assigned], [matrix[None] / rounds for matrix in played.matrices])
 
 
 def _scaled(game: Game) -> Float[np.ndarray, "N *d"]:

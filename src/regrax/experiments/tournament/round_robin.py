@@ -81,7 +81,7 @@ def round_robin(
     mesh = mesh_of(devices)
     done = 0
     on_progress(Progress("games played", 0, len(jobs)))
-    for group in group_jobs(jobs, len(names), mesh):
+    for group in group_jobs(jobs, len(names)):
         outcomes = play_group(group, tuple(players.values()), rounds, mesh)
         for job, outcome in zip(group, outcomes, strict=True):
             _enter(values, job, outcome.scores)
@@ -147,7 +147,7 @@ def _jobs(
 
 def _enter(values: Float[np.ndarray, "M G K K R"], job: Job, scores: Scores) -> None:
     """Enter the mean over places of every pairing that was played in all of them."""
-    players = len(job.sizes)
+    players = len(job.drawn.sizes)
     missing = np.full((len(values), players), np.nan)
     for i, j in np.ndindex(values.shape[2:4]):
         parts = [scores.get(seating(i, j, n, players), missing)[:, n] for n in range(players)]
