@@ -131,7 +131,8 @@ class _Run:
             if len(batch) > 1 or tries < self.retries:
                 return [((cell,), tries + 1) for cell in batch]
             reason = " ".join(str(error).split()) or "no reason given"
-            self.failed[name_of(batch[0])] = f"{type(error).__name__}: {reason}"[:500]
+            for cell in batch:
+                self.failed[name_of(cell)] = f"{type(error).__name__}: {reason}"[:500]
             return []
         for cell, model in zip(batch, trained, strict=True):
             save_trained(cell_path(self.folder, cell), cell, model)

@@ -100,10 +100,12 @@ def _play_from(
     rounds: int,
 ) -> list[Float[np.ndarray, "S T d"]]:
     """Return the policies of both players from many starts, which are priors if every learner has one."""
-    begin = "prior" if all(player.has_prior for player in players) else "start"
+    has_priors = all(player.has_prior for player in players)
 
     def policies(*start: Any) -> Any:
-        return play(game, players, rounds, **{begin: start}).policies
+        if has_priors:
+            return play(game, players, rounds, prior=start).policies
+        return play(game, players, rounds, start=start).policies
 
     return [np.asarray(side) for side in jax.jit(jax.vmap(policies))(*map(np.asarray, starts))]
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -27,7 +27,7 @@ VARIABLES = {INK: "--ink", SOFT: "--soft", RULE: "--rule", "#888888": "--soft"} 
     color.lower(): f"--c{index}" for index, color in enumerate(PALETTE)
 }
 """Variables of the page's style sheet that replace the colours of a chart."""
-LOOK = {
+LOOK: Any = {
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
     "axes.labelpad": 8,
