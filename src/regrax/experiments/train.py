@@ -60,7 +60,6 @@ from regrax.training import (
 MEASURING_SEED = 2**31  # all models are measured on the same sequences
 LOSS_SEQUENCES = 10_000  # to measure the loss on, unless training drew fewer
 STEP_SEQUENCES = 4096  # at most, to fit the nearest step on
-REPORTS_PER_RUN = 100
 COPIES = 6  # of the parameters in training: model, average, Adam's two moments, gradient, update
 STATE = "state.safetensors"
 LAYOUT = 2
@@ -354,7 +353,7 @@ class _Run:
                 steps=self.steps,
                 batch=self.config.batch,
                 optimizer=self.optimizer,
-                every=max(1, self.steps // REPORTS_PER_RUN),
+                every=max(1, self.steps // 100),
                 callback=self.report,
                 state=state,
                 devices=devices,

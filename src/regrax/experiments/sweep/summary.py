@@ -9,19 +9,11 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regrax.experiments.config import TrainConfig
 from regrax.experiments.sweep.results import Row
 
-NUMBERS: dict[str, Callable[[Row], float | None]] = {
-    "loss": lambda row: row.measured.loss,
-    "above": lambda row: percent_above(row, row.measured.loss),
-    "gap": lambda row: _gap(row),
-    "step_size": lambda row: row.measured.step_size,
-    "operations": lambda row: row.operations,
-    "seconds": lambda row: row.seconds,
-}
 OTHERS = (
     "objective", "operator", "heads", "distribution", "feedback", "surrogate", "steps", "batch", "rate", "sequences",
 )  # fmt: skip
@@ -76,10 +68,11 @@ def _group(config: TrainConfig, rows: list[Row], counts: Counter[tuple[str, str]
     for setting in OTHERS:
         if counts[model, setting] > 1:
             label.append(_named(setting, getattr(config, setting)))
+    numbers = [_numbers(row) for row in rows]
     mean = {}
     spread = {}
-    for name, number in NUMBERS.items():
-        values = [value for value in map(number, rows) if value is not None]
+    for name in numbers[0]:
+        values = [own[name] for own in numbers if own[name] is not None]
         mean[name] = statistics.fmean(values) if values else None
         spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
     return Group(", ".join(label), rows[0], len(rows), mean, spread)
@@ -132,9 +125,16 @@ def percent_above(row: Row, loss: float | None) -> float | None:
     return 100 * (loss / least - 1)
 
 
-def _gap(row: Row) -> float | None:
+def _numbers(row: Row) -> dict[str, Any]:
+    loss = row.measured.loss
     least = row.measured.optimal_loss
     exact = row.exact_step_loss
-    if least is None or exact is None:
-        return None
-    return (row.measured.loss - least) / (exact - least)
+    gap = None if least is None or exact is None else (loss - least) / (exact - least)
+    return {
+        "loss": loss,
+        "above": percent_above(row, loss),
+        "gap": gap,
+        "step_size": row.measured.step_size,
+        "operations": row.operations,
+        "seconds": row.seconds,
+    }

@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure as AnyFigure
-from matplotlib.ticker import LogFormatter, NullLocator
 
 from regrax import _checks as checks
 from regrax.learners import Bound
@@ -16,7 +14,6 @@ from regrax.show.plots.style import COLORS, LINES, axes_or_new, dress, plain, sh
 
 Values = Float[np.ndarray, "T"]
 Rounds = Int[np.ndarray, "T"]
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Curve(NamedTuple):
@@ -90,33 +87,4 @@ def draw_curves(
         axes.set_yscale("linear")  # a log axis without a positive number warns
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
         return
-    label_powers(axes.xaxis)
-    label_powers(axes.yaxis)
     axes.legend(frameon=False, fontsize="small")
-
-
-def label_powers(axis: Axis) -> None:
-    """Label a log axis with powers of ten, and with multiples of them if it is short."""
-    axis.set_major_formatter(Powers())
-    axis.set_minor_formatter(Powers())
-    low, high = sorted(axis.get_view_interval())
-    if high >= 100 * low:
-        axis.set_minor_locator(NullLocator())
-
-
-class Powers(LogFormatter):
-    """Formatter of powers of ten as plain text, which is drawn faster than formulas.
-
-    >>> Powers.text(0.001), Powers.text(200.0)
-    ('10⁻³', '2·10²')
-    """
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return self.text(x) if super().__call__(x, pos) else ""
-
-    @staticmethod
-    def text(value: float) -> str:
-        """Format a positive number as a multiple of a power of ten."""
-        factor, exponent = f"{value:.2e}".split("e")
-        power = f"10{str(int(exponent)).translate(SUPERSCRIPTS)}"
-        return power if float(factor) == 1 else f"{float(factor):g}·{power}"

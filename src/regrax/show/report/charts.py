@@ -56,7 +56,7 @@ class Series:
         y: Vertical coordinates.
         band: Half-width of the band around the curve, or of the bars through points; None draws none.
         style: A line, a dashed line, points, or a line with marked points.
-        color: Index of a colour of the palette.
+        color: Index of a colour; the palette of seven repeats.
 
     >>> Series("gap", [1, 2], [0.5, 0.25]).style
     'line'
@@ -165,7 +165,9 @@ def legend(figure: Figure) -> str:
     if isinstance(figure, Ternary):
         items = [(label, index, "line") for index, label in enumerate(figure.paths)]
     else:
-        items = [(series.label, series.color, series.style) for series in figure.series]
+        items = [
+            (series.label, series.color % len(PALETTE), series.style) for series in figure.series
+        ]
     keys = [
         f'<span class="key c{color} {style}">{escape(label)}</span>'
         for label, color, style in items
@@ -193,7 +195,7 @@ def _draw_series(axes: Axes, series: Series, log: bool) -> None:
     y = np.asarray(series.y, float)
     if log:
         y = np.where(y > 0, y, np.nan)
-    color = PALETTE[series.color]
+    color = PALETTE[series.color % len(PALETTE)]
     if series.band is not None:
         band = np.asarray(series.band, float)
         low = y - band

@@ -36,7 +36,7 @@ def _agents(comparison: Comparison, what: str) -> Section:
     for agent in comparison.contestants[:MAX_CURVES]:
         if kind in agent.audit.curve:
             name = shown(agent.name)
-            series.append(regret_series(name, agent.audit.curve, kind, len(series) % 7))
+            series.append(regret_series(name, agent.audit.curve, kind, len(series)))
     charts = []
     if series:
         caption = "Mean over episodes of the regret of all rounds so far; bands are 95 % intervals."

@@ -9,7 +9,6 @@ from regrax.experiments.sweep import Group, Row, groups, percent_above, summary
 from regrax.show.report.charts import PALETTE, Chart, Series, Style, number
 from regrax.show.report.page import Section, Table, render
 
-COLORS = len(PALETTE)
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
 
@@ -71,7 +70,7 @@ def _steps(known: list[Group]) -> Section:
         series = []
         for value, own in _by(groups_of_label, other, axis).items():
             name = f"{AXES[other][1]} = {value}"
-            color = values.index(value) % COLORS
+            color = values.index(value)
             learned = _series(f"learned, {name}", own, axis, "step_size", color, "points")
             exact = [group.row.exact_step or 0.0 for group in own]
             style = "line" if len(own) > 1 else "marked"
@@ -98,8 +97,8 @@ def _limit(known: list[Group]) -> Section:
     for value, here in _by(known, other, axis).items():
         series = []
         for label, own in _by_label(here).items():
-            style = "marked" if colors[label] < COLORS else "dashed"
-            series.append(_series(label, own, axis, "above", colors[label] % COLORS, style))
+            style = "marked" if colors[label] < len(PALETTE) else "dashed"
+            series.append(_series(label, own, axis, "above", colors[label], style))
         series += _exact_levels(here, axis, colors)
         caption = "Mean over seeds, bands: one SD. The best possible policy is at zero, which a log axis does not have."
         title = f"{AXES[other][1]} = {value}"
@@ -122,7 +121,7 @@ def _exact_levels(here: list[Group], axis: str, colors: dict[str, int]) -> list[
             rows = {_x(group, axis): group.row for group in own}
             levels = [percent_above(row, row.exact_step_loss) or 0.0 for row in rows.values()]
             label = "Hedge at k*, d heads" if is_swap else "Hedge at k*"
-            color = colors[own[0].label] % COLORS if is_swap else 6
+            color = colors[own[0].label] if is_swap else 6
             series.append(Series(label, list(rows), levels, style="dashed", color=color))
     return series
 
@@ -151,8 +150,7 @@ def _gap_by(deep: list[Group], size: str, rest: str) -> list[Chart]:
         label = f"width {value}"
         if rest == "layers":
             label = "1 layer" if value == 1 else f"{value} layers"
-        color = len(series) % COLORS
-        series.append(Series(label, list(by_size), means, style="marked", color=color))
+        series.append(Series(label, list(by_size), means, style="marked", color=len(series)))
     if not series:
         return []
     title = "Gap by depth" if size == "layers" else "Gap by width"
@@ -166,7 +164,7 @@ def _compute(known: list[Group]) -> list[Section]:
     series = []
     for place, (label, own) in enumerate(_by_label(counted).items()):
         own.sort(key=lambda group: _x(group, "operations"))
-        series.append(_series(label, own, "operations", "gap", place % COLORS, "points"))
+        series.append(_series(label, own, "operations", "gap", place, "points"))
     text = [
         "Compute is counted, not timed: the additions and multiplications of every loss and gradient of the training, "
         "read from the program, loops times their length. Drawing losses and the optimizer are not counted."
