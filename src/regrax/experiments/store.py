@@ -117,7 +117,7 @@ class Store:
         write_whole(file, msgspec.json.encode(record))
         return StoredResult(config, result, seconds)
 
-    held = locked
+    held = locked  # earlier name
 
 
 class RunFolder:
@@ -188,10 +188,10 @@ class RunFolder:
         """Drop damaged lines of metrics and those whose `name` is above `last`: a resumed run writes them again."""
         if self.metrics.exists():
             lines = self.metrics.read_text().splitlines()
-            kept = [line + "\n" for line in lines if _number(line, name) <= last]
-            write_whole(self.metrics, "".join(kept).encode())
+            earlier = [line + "\n" for line in lines if _number(line, name) <= last]
+            write_whole(self.metrics, "".join(earlier).encode())
 
-    held = locked
+    held = locked  # earlier name
 
 
 def digest(config: Any) -> str:

@@ -37,9 +37,8 @@ from regrax.training import recipe
 MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
 TEST_SEQUENCES = 20_000
-CELLS_PER_BATCH = (
-    8  # more in one vmap is no faster on a CPU, and an error in a batch repeats all of it
-)
+CELLS_PER_BATCH = 8
+"""Cells in one vmap: more are no faster on a CPU, and an error repeats the whole batch."""
 WORDS = {int: "an integer", float: "a number", str: "a string"}
 SETTINGS = [field.name for field in fields(TrainConfig) if field.name != "first_seed"]
 
