@@ -206,7 +206,7 @@ def test_processes_with_other_settings_are_refused(tmp_path):
     other = started("-m", "regrax", *shared, "--process-id", "1", "--rate", "0.5")
     _, errors = other.communicate(timeout=200)
     assert other.returncode == 2, errors
-    assert "must be started alike, got rate = 0.5 here and None in the first" in errors
+    assert "must have the same settings, got rate = 0.5 here and None in the first" in errors
     first.communicate(timeout=BOUND)
     assert first.returncode == LOST
 
