@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from regrax import HindsightObjective, LinearAttention
-from regrax.experiments.sweep._operations import operations
+from regrax.experiments.sweep import operations
 from regrax.theory import power_sums, step_size
 from regrax.theory.steps import _scaled_root
 

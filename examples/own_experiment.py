@@ -50,9 +50,9 @@ def page(config: Config, result: Result) -> str:
 def main(folder: str, config: Config = Config()) -> None:  # noqa: B008
     """Read the result of these settings, or compute and keep it; draw it."""
     store = Store(folder)
-    with store.held():
-        kept = store.result("steps", config, Result, lambda: compute(config))
-        (Path(folder) / "report.html").write_text(page(config, kept.result))
+    with store.locked():
+        stored = store.result("steps", config, Result, lambda: compute(config))
+        (Path(folder) / "report.html").write_text(page(config, stored.result))
 
 
 if __name__ == "__main__":

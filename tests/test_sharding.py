@@ -171,7 +171,7 @@ def test_an_error_of_the_first_process_is_printed_by_all(tmp_path):
     for process in start_all(tmp_path, 2):
         code, errors = failure(process)
         assert code == 2
-        assert "holds a training already" in errors
+        assert "already holds a run" in errors
 
 
 @pytest.mark.slow

@@ -22,11 +22,11 @@ from regrax.agents.audit._log import read_log
 from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
-from regrax.experiments._store import RunFolder
 from regrax.experiments.runs import Measured, TrainConfig
-from regrax.experiments.runs._measure import Trained, load_trained, save_trained
-from regrax.experiments.sweep import _grid, read_sweep
-from regrax.experiments.sweep._results import listing_of, write_results
+from regrax.experiments.store import RunFolder
+from regrax.experiments.sweep import grid, read_sweep
+from regrax.experiments.sweep.results import listing_of, write_results
+from regrax.experiments.train import Trained, load_trained, save_trained
 from regrax.games import FORMATS
 from regrax.specs import parse_distribution, parse_game, parse_learner
 
@@ -312,7 +312,7 @@ def _sweep(folder):
     bad = (b"\xff", b"#" * 2**20 + b"##", *(text.encode() for text in texts))
 
     def read(file):
-        with mock.patch.object(_grid, "MAX_CELLS", 100):  # where none is refused, few are made
+        with mock.patch.object(grid, "MAX_CELLS", 100):  # where none is refused, few are made
             return read_sweep(file)
 
     return Reader(SWEEP, read, is_toml, bad, ".toml")
@@ -371,6 +371,7 @@ def _settings(folder):
 
     def read(file):
         (folder / "run").mkdir(exist_ok=True)
+        (folder / "run" / ".regrax.lock").touch()
         (folder / "run" / "training.json").write_bytes(file.read_bytes())
         with RunFolder(folder / "run").held(asdict(CONFIG)):
             pass

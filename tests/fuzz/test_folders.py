@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 from tests.fuzz.mutation import mutated
 
 from regrax.checkpoints import load_model
-from regrax.experiments.runs import TrainConfig, _train, train
+from regrax.experiments.runs import TrainConfig, train
 
 TOY = TrainConfig("linear", actions=2, horizon=3, steps=4, batch=8, seeds=2, sequences=20)
 FILES = ("training.json", "metrics.jsonl", "state.safetensors", "seed-0.safetensors")
@@ -31,7 +31,8 @@ def folders(tmp_path_factory):
     with (
         pytest.MonkeyPatch.context() as patch
     ):  # seconds are written: the same bytes in every run of the test
-        patch.setattr(_train, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+        clock = SimpleNamespace(monotonic=itertools.count().__next__)
+        patch.setattr("regrax.experiments.train.time", clock)
         train(TOY, whole)
         with pytest.raises(KeyboardInterrupt):
             train(TOY, broken, on_progress=stop, save_every=0.0)
@@ -93,5 +94,5 @@ def test_many_changed_files_in_folders(name, folders, tmp_path):
 def test_a_folder_without_settings_returns_no_model(folders, tmp_path):
     shutil.copytree(folders[0], tmp_path / "copy")
     (tmp_path / "copy" / "training.json").unlink()
-    with pytest.raises(ValueError, match="holds a model with horizon = 3, but 4 was asked for"):
+    with pytest.raises(ValueError, match="must hold a model with horizon = 4, got 3"):
         train(replace(TOY, horizon=4), tmp_path / "copy")

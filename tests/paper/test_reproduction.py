@@ -36,7 +36,7 @@ def test_an_unknown_experiment_raises(as_users_run_it):
 
 
 def test_a_second_process_in_the_folder_raises(tmp_path):
-    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process is at work in"):
+    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
         reproduce(ReproduceConfig(quick=True), tmp_path)
 
 

@@ -71,7 +71,7 @@ def test_losses_equal_the_training_objectives(x64, monkeypatch, name, make):
 
     def loss(p):
         for module in (
-            sys.modules["regrax.training._objectives"],
+            sys.modules["regrax.training.objectives"],
             sys.modules["regrax.training._swap_objectives"],
             sys.modules["regrax.training._hindsight"],
         ):

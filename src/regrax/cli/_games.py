@@ -50,7 +50,7 @@ class Games:
 
     def _show(self, text: str) -> None:
         game = read_game(text)
-        from_zoo = game.labels.name and not Path(text).is_file()
+        from_zoo = game.name and not Path(text).is_file()
         about = _about(game.name if from_zoo else "")
         if self.save is not None:
             game.save(self.save)

@@ -1,6 +1,18 @@
-"""Experiments: trainings, sweeps of them, tournaments, and the paper; each kept in a folder and continued."""
+"""Experiments: training runs, sweeps and tournaments, stored in folders and resumed."""
+
+import warnings
+from typing import Any
 
 from . import runs as runs, sweep as sweep, tournament as tournament
-from ._pool import Dask as Dask, Threads as Threads, run_all as run_all
-from ._progress import OnProgress as OnProgress, Progress as Progress, ignore as ignore
-from ._store import Kept as Kept, RunFolder as RunFolder, Store as Store
+from .pool import Dask as Dask, Threads as Threads, run_all as run_all
+from .progress import OnProgress as OnProgress, Progress as Progress, ignore as ignore
+from .store import RunFolder as RunFolder, Store as Store, StoredResult as StoredResult
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Kept":
+        warnings.warn(
+            "experiments.Kept is now experiments.StoredResult", DeprecationWarning, stacklevel=2
+        )
+        return StoredResult
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,8 +8,7 @@ from regrax import _checks as checks
 from regrax.paper.comparison import MEASURES, SYSTEMS, Line, compare, measures, spread
 from regrax.paper.experiments import Depth, Equilibrium, Generalization, Steps
 from regrax.paper.reproduction import Reproduction
-from regrax.show.report._chart import Chart, Series, Ternary
-from regrax.show.report._page import Section, Table, read, render
+from regrax.show.report import ARCHITECTURE, Chart, Section, Series, Table, Ternary, render
 
 ROUNDING = 1e-9
 POLICIES = {
@@ -244,7 +243,7 @@ def _systems(reproduction: Reproduction) -> Section:
     columns = ("operator", "algorithm", "step found by training", "step by theory")
     table = Table((*columns, "same policies", "largest difference"), rows)
     title = "Three systems, three algorithms"
-    return Section("table-one", title, text, tables=[table], drawings=[read("architecture.html")])
+    return Section("table-one", title, text, tables=[table], drawings=[ARCHITECTURE])
 
 
 def _generalization(results: Sequence[Generalization]) -> Section:

@@ -20,6 +20,7 @@ from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.domains import Ball
 from regrax.experiments.runs import Measured, TrainConfig
+from regrax.experiments.train import build_objective
 from regrax.games import Game, play, random_zero_sum, running_gaps, weighted_rps
 from regrax.learners import (
     BlumMansour,
@@ -71,7 +72,7 @@ def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
     measured = []
     for seed, model in enumerate(models):
         key = jax.random.fold_in(jax.random.key(5), seed)
-        loss = evaluate(model, config.build_objective(), key=key, sequences=config.sequences)
+        loss = evaluate(model, build_objective(config), key=key, sequences=config.sequences)
         few = min(STEP_SEQUENCES, config.sequences)
         near = fit_step_size(model, config.horizon, key=key, sequences=few)
         measured.append(Measured(*loss, near.step, near.mse, near.total_variation))

@@ -24,7 +24,7 @@ def made(**fields):
 
 
 def test_a_folder_is_one_process(tmp_path):
-    busy = pytest.raises(ValueError, match="another process is at work in")
+    busy = pytest.raises(ValueError, match="another process is using")
     with Store(tmp_path).held(), busy:
         train(*made(), SHORT, tmp_path)
 
@@ -36,11 +36,11 @@ def test_a_folder_is_one_training_of_one_model(tmp_path):
     pairs = zip(first.state_dict().values(), again.state_dict().values(), strict=True)
     assert all(torch.equal(one, other) for one, other in pairs)
     for other in (model, made(seed=1)[0]):  # one that training has changed, one that is another
-        with pytest.raises(ValueError, match="holds a training with base_model = 'qwen3 "):
+        with pytest.raises(ValueError, match="holds a run with base_model = 'qwen3 "):
             train(other, *told, SHORT, tmp_path)
-    with pytest.raises(ValueError, match="holds a training with steps = 2, but 3 was asked for"):
+    with pytest.raises(ValueError, match="holds a run with steps = 2, got 3"):
         train(*made(), TrainConfig(steps=3, batch=2, warmup=0), tmp_path)
-    with pytest.raises(ValueError, match="holds a training already: --resume goes on with it"):
+    with pytest.raises(ValueError, match="already holds a run: add --resume to continue it"):
         train(*made(), SHORT, tmp_path, resume=False)
 
 
@@ -116,7 +116,9 @@ def test_a_training_removes_only_its_own_iterations(tmp_path):
 
 def test_a_folder_of_others_is_refused_untouched(tmp_path):
     (tmp_path / ".draft.tmp").write_text("mine")
-    with pytest.raises(ValueError, match=r"not of regrax, such as \.draft\.tmp: choose a new"):
+    with pytest.raises(
+        ValueError, match=r"regrax did not write, such as \.draft\.tmp: choose a new"
+    ):
         train(*made(), SHORT, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == [".draft.tmp"]
 

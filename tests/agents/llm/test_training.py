@@ -108,7 +108,7 @@ def test_every_objective_trains(objective, least, tmp_path):
     config = TrainConfig(objective, steps=25, batch=32, accumulate=2, rate=3e-3)
     trained = train(model, tokenizer, task, config, tmp_path)
     assert first - compare_squared(trained, tokenizer, task) > least * first
-    with pytest.raises(ValueError, match="holds a training with steps = 25, but 26 was asked for"):
+    with pytest.raises(ValueError, match="holds a run with steps = 25, got 26"):
         train(model, tokenizer, task, TrainConfig(objective, steps=26, batch=32), tmp_path)
 
 
@@ -214,7 +214,7 @@ def test_the_command_trains_resumes_and_refuses(tmp_path, capsys):
     assert (tmp_path / "run" / "report.html").exists()
     with pytest.raises(SystemExit):
         main(command)
-    assert "--resume goes on with it" in capsys.readouterr().err
+    assert "add --resume to continue it" in capsys.readouterr().err
     main([*command, "--resume"])
     assert json.loads(capsys.readouterr().out)["settings"][0] == printed["settings"][0]
     with pytest.raises(SystemExit):

@@ -1,23 +1,22 @@
-"""A sweep's file: what it asks for, what shares a program, and what is refused in a sentence."""
+"""The file of a sweep: its cells, the batches they form, and errors in one sentence."""
 
 import pytest
 
 from regrax.cli import main
 from regrax.experiments.runs import TrainConfig
-from regrax.experiments.sweep import completed, read_sweep
-from regrax.experiments.sweep._cells import batches, name_of
+from regrax.experiments.sweep import batches, completed, name_of, read_sweep
 
 GRID = 'model = "linear"\nactions = [2, 3]\nhorizon = [5, 10]\nseeds = 3\n'
 
 
 @pytest.fixture
 def read(tmp_path):
-    def written(text):
+    def read_text(text):
         file = tmp_path / "grid.toml"
         file.write_text(text)
         return read_sweep(file)
 
-    return written
+    return read_text
 
 
 def test_every_combination_is_a_cell_in_the_files_order(read):
@@ -28,7 +27,7 @@ def test_every_combination_is_a_cell_in_the_files_order(read):
     assert len({name_of(cell) for cell in cells}) == 12
 
 
-def test_tables_add_to_what_is_shared_and_replace_it(read):
+def test_tables_extend_and_override_shared_settings(read):
     cells = read(
         'actions = 3\nhorizon = [5, 10]\nseeds = [4, 7]\n[[cells]]\nmodel = "linear"\nrate = [0.1, 1]\n'
         '[[cells]]\nmodel = "transformer"\nhorizon = 6\nlayers = [1, 2]\nseeds = 1\nsequences = 500'
@@ -42,7 +41,7 @@ def test_tables_add_to_what_is_shared_and_replace_it(read):
     assert {cell.sequences for cell in cells[8:]} == {500}
 
 
-def test_what_a_model_does_not_use_makes_no_second_cell(read):
+def test_ignored_settings_make_no_second_cell(read):
     cells = read('model = ["linear", "transformer"]\nactions = 2\nhorizon = 5\nwidth = [8, 16]')
     assert [(c.model, c.width) for c in cells] == [
         ("linear", 32),
@@ -51,7 +50,7 @@ def test_what_a_model_does_not_use_makes_no_second_cell(read):
     ]
 
 
-def test_the_recipe_written_out_is_the_same_cell(read):
+def test_defaults_written_out_give_the_same_cell(read):
     (short,) = read('model = "linear"\nactions = 3\nhorizon = 20')
     (long,) = read(
         'model = "linear"\nactions = 3\nhorizon = 20\nsteps = 300\nbatch = 2048\nrate = 0.03\n'
@@ -77,39 +76,39 @@ def test_cells_that_differ_in_seed_and_rate_share_a_batch():
     [
         ("model = ", "grid.toml is not TOML: Invalid value"),
         (GRID + "widht = 3", "unknown setting 'widht'; did you mean width"),
-        (GRID + "cells = 3", r"cells must be tables, each begun by \[\[cells\]\], got 3"),
+        (GRID + "cells = 3", r"cells must be tables that start with \[\[cells\]\], got 3"),
         (GRID + "cells = []", "cells must have at least one table"),
         (GRID + "rate = []", "rate must have at least one value, got an empty list"),
         (GRID + "rate = [0.1, 0.1]", "rate must list each value once, got 0.1 twice"),
-        (GRID + 'rate = "high"', "rate must be a number, or a list of such, got 'high'"),
+        (GRID + 'rate = "high"', "rate must be a number or a list of them, got 'high'"),
         (GRID + "rate = -1.0", "rate must be above 0, got -1.0 .in the cell model = 'linear', actions = 2"),
-        (GRID + "steps = 1.5", "steps must be an integer, or a list of such, got 1.5"),
-        (GRID + "steps = true", "steps must be an integer, or a list of such, got True"),
+        (GRID + "steps = 1.5", "steps must be an integer or a list of them, got 1.5"),
+        (GRID + "steps = true", "steps must be an integer or a list of them, got True"),
         (GRID + "steps = 0", "steps must be an integer >= 1, got 0"),
         (GRID + "batch = 1500", "batch must be a multiple of 1024, or less, got 1500"),
         (GRID + "batch = 0", "batch must be an integer >= 1, got 0"),
         (GRID + "sequences = 1", "sequences must be an integer >= 2, got 1"),
-        (GRID + "width = 8", "width belongs to the transformer, got it for linear"),
+        (GRID + "width = 8", "width is a setting of the transformer, got model linear"),
         (GRID + 'operator = "sphere"', "operator must be one of softmax, ball, got 'sphere'"),
         (GRID + 'distribution = "gausian"', "unknown distribution 'gausian'; did you mean gaussian"),
         (GRID.replace("seeds = 3", "seeds = 0"), "seeds must be an integer >= 1, got 0"),
         (GRID.replace("seeds = 3", "seeds = [-1]"), "seeds must be an integer >= 0, got -1"),
         (GRID.replace("seeds = 3", "seeds = 200_000"), "seeds must be at most 100,000, got 200000"),
         (GRID.replace('"linear"', '"lstm"'), "model must be one of linear, full, swap, transformer, got 'lstm'"),
-        (GRID.replace('"linear"', '["linear", "swap"]') + 'objective = "regret"', "belongs in .* tables of its own"),
+        (GRID.replace('"linear"', '["linear", "swap"]') + 'objective = "regret"', "separate .* tables"),
         (GRID.replace("[2, 3]", "1"), "actions must be an integer >= 2, got 1"),
-        ("actions = 2\nhorizon = 5", "model must be given, but some cells have none"),
-        (GRID + "[[cells]]\nrate = 0.1\n[[cells]]\nrate = [0.2, 0.1]", "table 2 repeats one .*: linear, actions 2"),
+        ("actions = 2\nhorizon = 5", "model must be set for all cells"),
+        (GRID + "[[cells]]\nrate = 0.1\n[[cells]]\nrate = [0.2, 0.1]", "table 2 repeats a cell .*: linear, actions 2"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named_in_one_sentence_with_the_file(read, text, message, as_users_run_it):
+def test_an_error_names_the_file_in_one_sentence(read, text, message, as_users_run_it):
     with pytest.raises(ValueError, match=message) as caught:
         read(text)
     assert "grid.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_the_command_says_what_is_wrong_in_one_line(tmp_path, capsys, as_users_run_it):
+def test_the_command_prints_an_error_in_one_line(tmp_path, capsys, as_users_run_it):
     file = tmp_path / "grid.toml"
     file.write_bytes(b"model = '\xff'")
     for path in (file, tmp_path / "nowhere.toml", tmp_path):

@@ -1,4 +1,4 @@
-"""The explorer in a real browser: everything it offers, done as a person does it."""
+"""The explorer in a real browser, used as a person uses it."""
 
 import json
 import math
@@ -25,7 +25,7 @@ NAMED = {"cce": "cce_gap", "ce": "ce_gap", "swap": "swap_gap", "nash": "nash_gap
 
 
 def until(opened, condition, seconds=20):
-    """Ask again and again: the page's policy lets no waiting script run inside it."""
+    """Poll a condition: the security policy of the page stops waiting scripts inside it."""
     end = time.monotonic() + seconds
     while not opened.evaluate(condition):
         assert time.monotonic() < end, f"never: {condition}"
@@ -33,7 +33,7 @@ def until(opened, condition, seconds=20):
 
 
 def middle(locator):
-    """The centre of an element, once it is in the middle of the window."""
+    """Scroll an element to the middle of the window and return its centre."""
     locator.evaluate(
         "(element) => element.scrollIntoView({ block: 'center', behavior: 'instant' })"
     )
@@ -61,7 +61,7 @@ def at_the_end(opened):
 
 
 def python_gaps(state):
-    """The gaps that the library finds for a state of the page."""
+    """Return the gaps that the library computes for a state of the page."""
     import jax
 
     with jax.enable_x64(True):
@@ -92,12 +92,12 @@ def test_the_page_is_small_and_whole():
     assert '"name":"chicken"' in text.split('"game":')[-1]
 
 
-def test_a_game_that_does_not_fit_is_refused():
+def test_a_game_that_does_not_fit_raises_an_error():
     with pytest.raises(ValueError, match="at most 6 actions each, got random"):
         page(rx.games.random(7, 2))
 
 
-def test_it_opens_from_disk_and_asks_for_nothing(browse_explorer):
+def test_it_opens_from_disk_without_a_network(browse_explorer):
     opened = browse_explorer()
     opened.reload()
     until(opened, "regrax.app.run.round > 20")
@@ -119,7 +119,7 @@ def test_it_opens_playing_and_shows_the_first_answer(browse_explorer):
 @pytest.mark.parametrize("horizon", [20, 5000])
 def test_a_play_takes_six_seconds_whatever_its_length(browse_explorer, horizon):
     opened = browse_explorer()
-    opened.clock.install()  # time passes only when the test says so
+    opened.clock.install()  # the test controls the time
     opened.reload()
     choose(opened, "shapley", horizon=horizon)
     opened.click("#reset")
@@ -156,8 +156,8 @@ def test_a_scene_asks_plays_and_answers(browse_explorer, scene):
     assert opened.inner_text("#answer") != "Vote, then press play."
 
 
-def test_what_the_scenes_answer_is_what_is_played(browse_explorer):
-    """The claims of the answers, computed by the page itself."""
+def test_answers_of_scenes_match_their_play(browse_explorer):
+    """Check the claims of the answers with numbers that the page computes."""
     opened = browse_explorer()
 
     def show(scene):
@@ -212,7 +212,7 @@ def test_chosen_games_and_learners_play_at_once(browse_explorer):
     until(opened, "regrax.app.isPlaying && regrax.app.run.round > 5")
 
 
-def test_learners_of_500_rounds_give_pythons_numbers(browse_explorer):
+def test_500_rounds_give_the_gaps_of_python(browse_explorer):
     opened = browse_explorer()
     choose(opened, "shapley", "optimistic_hedge", "blum_mansour", horizon=500, rounds=500)
     assert opened.inner_text("#round") == "500"
@@ -239,18 +239,7 @@ def test_regret_is_shown_as_the_area_between_two_losses(browse_explorer):
     assert float(legend.split()[-1]) == pytest.approx(regret / 100, rel=5e-3)
 
 
-def test_values_are_read_off_a_chart(browse_explorer):
-    opened = browse_explorer()
-    choose(opened, "chicken", horizon=100, rounds=100)
-    legend = opened.locator("#gaps .legend")
-    before = legend.inner_text()
-    x, y = middle(opened.locator("#gaps svg[role=img]"))
-    opened.mouse.move(x, y)
-    assert re.search(r"round \d+", opened.locator("#gaps .rule text").text_content())
-    assert legend.inner_text() != before
-
-
-def test_a_place_in_a_picture_says_what_it_is(browse_explorer):
+def test_a_point_in_a_figure_has_a_tooltip(browse_explorer):
     opened = browse_explorer()
     choose(opened, "chicken", horizon=50, rounds=50)
     box = middle(opened.locator("#where svg[role] .now"))
@@ -266,7 +255,7 @@ def test_a_place_in_a_picture_says_what_it_is(browse_explorer):
     )
 
 
-def test_an_edited_payoff_moves_everything_that_depends_on_it(browse_explorer):
+def test_an_edited_payoff_updates_the_gaps(browse_explorer):
     opened = browse_explorer()
     choose(opened, "chicken", "hedge", "hedge", horizon=100, rounds=100)
     before = opened.evaluate(GAPS)
@@ -282,7 +271,7 @@ def test_an_edited_payoff_moves_everything_that_depends_on_it(browse_explorer):
     assert opened.evaluate(GAPS) == pytest.approx(python_gaps(state_of(opened)), abs=1e-9)
 
 
-def test_dragging_the_step_plays_the_same_rounds_anew(browse_explorer):
+def test_dragging_the_step_replays_the_same_rounds(browse_explorer):
     opened = browse_explorer()
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=200, rounds=200)
     before = opened.evaluate(GAPS)
@@ -332,7 +321,7 @@ def test_an_equilibrium_is_listed_and_a_click_goes_there(browse_explorer):
     assert opened.input_value("#joint-what") == "ce"
 
 
-def test_a_hand_in_seat_1_plays_and_is_told_its_regret(browse_explorer):
+def test_a_person_in_seat_1_sees_their_regret(browse_explorer):
     opened = browse_explorer()
     choose(opened, "rock-paper-scissors", "hand", "hedge")
     for key in "1122":
@@ -354,7 +343,7 @@ def test_a_hand_in_seat_1_plays_and_is_told_its_regret(browse_explorer):
     until(opened, "regrax.app.run.round === 0 && regrax.app.last === 0")
 
 
-def test_two_plays_stand_side_by_side(browse_explorer):
+def test_two_plays_are_shown_side_by_side(browse_explorer):
     opened = browse_explorer()
     choose(opened, "shapley", "hedge", "hedge", horizon=300)
     opened.click("#compare")
@@ -444,7 +433,7 @@ DROP = """([name, bytes]) => {
 }"""
 
 
-def test_dropped_files_become_games_and_their_text_stays_text(browse_explorer):
+def test_dropped_files_become_games_with_escaped_text(browse_explorer):
     opened = browse_explorer()
     nfg = rx.games.game_to_nfg(rx.games.jordan())
     opened.evaluate(DROP, ["three.nfg", list(nfg)])
@@ -539,7 +528,7 @@ def test_the_dot_on_the_loss_curve_is_dragged(browse_explorer):
     assert opened.evaluate("regrax.app.state.seats.map((seat) => seat.value)") == [k, k]
 
 
-def test_the_link_restores_what_was_seen(browse_explorer):
+def test_the_link_restores_the_page(browse_explorer):
     opened = browse_explorer()
     choose(opened, "jordan", "hedge", "regret_matching", "fictitious_play", horizon=120, rounds=120)
     opened.locator("[data-cell='2-4']").fill("0.25")
@@ -577,14 +566,14 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("link", NONSENSE)
-def test_a_link_that_makes_no_sense_is_reported(browse_explorer, link):
+def test_an_invalid_link_shows_an_error(browse_explorer, link):
     opened = browse_explorer(link)
     assert NONSENSE[link] in opened.inner_text("#message")
     box = opened.locator("#message").bounding_box()
     assert 0 <= box["y"] < 300  # seen without scrolling
 
 
-def test_the_smallest_and_the_most_extreme_games_draw_without_complaint(browse_explorer):
+def test_tiny_and_extreme_games_draw_without_errors(browse_explorer):
     opened = browse_explorer()
     choose(opened, "chicken")
     for player in (0, 1):
@@ -623,9 +612,7 @@ def test_the_copied_command_gives_the_same_numbers(browse_explorer, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_command_with_a_file_and_a_program_with_layers_give_the_same_numbers(
-    browse_explorer, tmp_path
-):
+def test_copied_files_and_programs_give_the_same_numbers(browse_explorer, tmp_path):
     opened = browse_explorer()
     choose(opened, "chicken", "regret_matching", "optimal", horizon=60, rounds=60)
     opened.locator("[data-cell='1-2']").fill("-1/3")
@@ -647,7 +634,7 @@ def test_a_command_with_a_file_and_a_program_with_layers_give_the_same_numbers(
     assert json.loads(done.stdout.replace("'", '"')) == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_start_is_part_of_what_is_copied(browse_explorer):
+def test_copied_commands_include_the_start(browse_explorer):
     opened = browse_explorer()
     opened.click("#tour-steps li:nth-child(4) button")
     opened.click("#tour-apply")
@@ -660,7 +647,7 @@ def test_a_start_is_part_of_what_is_copied(browse_explorer):
     opened.check("#drawn")
     opened.click("#copy-python")
     assert "key=jax.random.key(1)" in opened.inner_text("#copied")
-    # said once the clipboard has answered
+    # shown after the clipboard has answered
     until(opened, "document.getElementById('take-note').innerText.includes('Drawn actions differ')")
 
 
@@ -696,7 +683,7 @@ ACCESSIBLE = {
 
 
 @pytest.mark.parametrize("game", ["weighted-rps", "jordan", "chicken"])
-def test_everything_that_answers_has_a_name(browse_explorer, game):
+def test_every_control_has_an_accessible_name(browse_explorer, game):
     opened = browse_explorer()
     choose(opened, game)
     session = opened.context.new_cdp_session(opened)
@@ -711,7 +698,7 @@ def test_everything_that_answers_has_a_name(browse_explorer, game):
     assert nameless == []
 
 
-def test_nothing_moves_by_itself_for_those_who_ask(browse_explorer):
+def test_reduced_motion_stops_animations(browse_explorer):
     opened = browse_explorer(reduced_motion="reduce")
     until(opened, "regrax.app.run.round === 400")
     opened.wait_for_timeout(300)
@@ -719,30 +706,6 @@ def test_nothing_moves_by_itself_for_those_who_ask(browse_explorer):
     assert opened.inner_text("#round") == "400"
     assert opened.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
     assert opened.evaluate("document.getAnimations().length") == 0
-
-
-def test_marks_of_a_slider_lie_where_its_thumb_stands(browse_explorer):
-    opened = browse_explorer()
-    choose(opened, "shapley", "hedge", "hedge", horizon=200, rounds=10)
-    rail = opened.locator("[data-seat='0'] .rail")
-    box = rail.locator("input").bounding_box()
-    for n in range(2):
-        rail.locator("button").nth(n).click()
-        tick = rail.locator(".tick").nth(n).bounding_box()
-        part = float(rail.locator("input").input_value()) / 1000
-        thumb = box["x"] + 8 + part * (box["width"] - 16)
-        assert tick["x"] + tick["width"] / 2 == pytest.approx(thumb, abs=1)
-
-
-@pytest.mark.parametrize("part", ["#sandbox", "#story", "#adversary", "#take"])
-def test_the_transport_lies_over_no_title(browse_explorer, part):
-    opened = browse_explorer(reduced_motion="reduce")
-    opened.locator(f"nav a[href='{part}']").click()
-    bar = opened.locator(".transport").bounding_box()
-    titles = opened.locator(f"{part} :is(h2, h3)").all()
-    visible = [title.bounding_box() for title in titles if title.is_visible()]
-    first = min(visible, key=lambda box: box["y"])
-    assert first["y"] >= bar["y"] + bar["height"]
 
 
 HALL = {"viewport": {"width": 1920, "height": 1080}}
@@ -771,7 +734,7 @@ def test_every_window_holds_the_page(browse_explorer, kind, dark):
 
 
 def simulated(colour, kind):
-    """A colour as eyes without one kind of cone see it (Vienot, Brettel, Mollon 1999), in linear light."""
+    """Simulate colour blindness in linear light (Vienot, Brettel, Mollon 1999)."""
     red, green, blue = ((int(colour[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5))
     if kind == "protan":
         mixed = 0.11238 * red + 0.88762 * green
@@ -783,7 +746,7 @@ def simulated(colour, kind):
 
 
 @pytest.mark.parametrize("kind", ["all", "protan", "deutan"])
-def test_colours_stay_apart_for_eyes_that_miss_a_cone(kind):
+def test_colours_are_distinct_for_colour_blind_readers(kind):
     style = page().split("<style>")[1].split("</style>")[0]
     for block in style.split("prefers-color-scheme: dark")[:2]:
         found = dict(re.findall(r"--(p0|p1|p2|cce|ce|swap|nash): (#\w{6})", block))
@@ -807,26 +770,19 @@ IN_PAGE = """({ payoffs, seats, rounds }) => {
 }"""
 
 
-def test_the_kernel_in_chromium_plays_as_in_python(browse_explorer, quick_cases):
+def test_chromium_plays_as_python_does(browse_explorer, quick_cases):
     opened = browse_explorer()
     check(quick_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in quick_cases])
 
 
 @pytest.mark.slow
-def test_the_kernel_in_chromium_plays_as_in_python_on_the_whole_zoo(browse_explorer, zoo_cases):
+def test_chromium_plays_the_whole_zoo_as_python_does(browse_explorer, zoo_cases):
     opened = browse_explorer()
     check(zoo_cases, [opened.evaluate(IN_PAGE, asked) for _, _, asked, _ in zoo_cases])
 
 
-def test_ten_thousand_rounds_are_reached_at_once(browse_explorer):
-    """How long it takes is measured in benchmarks/explorer.py."""
-    opened = browse_explorer()
-    choose(opened, "shapley", "hedge", "hedge", horizon=10_000)
-    at_the_end(opened)
-
-
 def test_the_picture_is_painted_while_play_runs(browse_explorer):
-    """A frame plays a part of the rounds: the page paints between the first and the last of them."""
+    """A frame plays some of the rounds, so the page paints between the first and the last."""
     opened = browse_explorer()
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000, rounds=0)
     opened.click("#play")

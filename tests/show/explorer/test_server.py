@@ -1,4 +1,4 @@
-"""`regrax explore`: the file it writes, and a server that answers its own page, on this machine, and stops."""
+"""`regrax explore`: the file it writes, and the server of its page on this machine."""
 
 import http.client
 import re
@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "regrax", "explore"]
 
 @pytest.fixture
 def served():
-    """A server of a short text in a thread."""
+    """Serve a short text in a thread."""
     with Server("<p>hello", 0) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -47,7 +47,7 @@ def test_it_serves_its_page_with_strict_headers(served):
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x", b"\xff\r\n\r\n"])
-def test_a_request_that_is_cut_off_prints_nothing(served, sent, capfd):
+def test_an_interrupted_request_prints_nothing(served, sent, capfd):
     with socket.create_connection(("127.0.0.1", served.port)) as client:
         client.sendall(sent)
         reset = struct.pack("ii", 1, 0)  # close without waiting: the server's next read fails
@@ -57,19 +57,19 @@ def test_a_request_that_is_cut_off_prints_nothing(served, sent, capfd):
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/../", "/index.html", "/%2e%2e/"])
-def test_it_has_nothing_else(served, path):
+def test_other_paths_are_not_found(served, path):
     assert ask(served, path=path)[0].status == 404
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "evil.example:80", "127.0.0.1:1"])
-def test_it_answers_no_other_name(served, host):
+def test_other_host_names_are_rejected(served, host):
     answer, body = ask(served, host=host)
     assert answer.status == 421
     assert b"hello" not in body
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
-def test_it_takes_nothing(served, method):
+def test_other_methods_are_rejected(served, method):
     assert ask(served, method)[0].status == 501
 
 
@@ -98,7 +98,7 @@ def test_the_command_serves_and_stops_on_interrupt():
     assert (out, complaints) == ("stopped\n", "")
 
 
-def test_a_busy_port_gets_one_line(capsys, as_users_run_it):
+def test_a_busy_port_prints_one_line(capsys, as_users_run_it):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -117,7 +117,7 @@ def test_the_page_is_written_to_a_file(tmp_path, capsys):
     assert out.read_text().startswith("<!doctype html>")
 
 
-def test_a_game_too_large_for_the_page_gets_one_line(capsys, as_users_run_it):
+def test_a_game_too_large_for_the_page_prints_one_line(capsys, as_users_run_it):
     with pytest.raises(SystemExit, match="2"):
         main(["explore", "kuhn-poker"])
     assert "2 or 3 players with at most 6 actions each, got kuhn-poker" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Pictures have what they must: labelled axes, a line per gap, bounds where theory has one, simplices, joint play."""
+"""Figures: labelled axes, a line per gap, bounds above regret, simplices, joint play, animations."""
 
 from itertools import pairwise
 
@@ -21,8 +21,8 @@ from regrax.learners import (
     Uniform,
 )
 from regrax.show.plots import animate, plot_gaps, plot_phase, plot_play
-from regrax.show.plots._panels import CORNERS
-from regrax.show.plots._style import MAX_CURVE_POINTS, shown_rounds
+from regrax.show.plots.panels import CORNERS
+from regrax.show.plots.style import MAX_CURVE_POINTS, shown_rounds
 from regrax.specs import parse_learner, registered
 
 
@@ -48,11 +48,11 @@ def test_a_game_of_three_actions_has_every_panel(x64):
     ]
 
 
-def test_the_bound_is_that_of_the_learner_and_above_the_regret(x64):
+def test_the_bound_of_the_learner_is_above_its_regret(x64):
     game = games.weighted_rps()
     shown, _ = panels(game, [Hedge(0.1), Uniform()], 50)
     regret, bound = (line.get_ydata() for line in shown["regret"].lines[:2])
-    width = np.ptp(game.own(0).mean(1))  # against a uniform player all rounds' losses are these
+    width = np.ptp(game.own(0).mean(1))  # a uniform opponent gives the same losses every round
     assert bound[-1] == pytest.approx(np.log(3) / 0.1 + width**2 / 8 * 0.1 * 50)
     assert (np.nan_to_num(regret) <= bound).all()
 
@@ -68,7 +68,7 @@ BANDIT = [text for text in BOUNDED if isinstance(parse_learner(text), BanditLear
 
 
 def drawn_regrets(game, learner, start, key=None, begin="start"):
-    """The curves of a plot that have a bound: regrets of the players, and beside each its bound."""
+    """Return the regret and the bound of each player that has one, as they are plotted."""
     played = play(game, learner, 60, key=key, **{begin: [start] * len(game.sizes)})
     titled = {axes.get_title(): axes for axes in plot_play(game, learner, played).axes}
     lines = titled["regret"].lines
@@ -80,7 +80,7 @@ def drawn_regrets(game, learner, start, key=None, begin="start"):
 
 
 @pytest.mark.parametrize("text", [text for text in BOUNDED if text not in BANDIT])
-def test_no_regret_is_drawn_above_its_bound(x64, text):
+def test_regret_is_below_its_bound(x64, text):
     drawn = 0
     for start in ("random(1)", "random(5)", [0.0, 0.001, 0.999]):
         for regret, bound in drawn_regrets(games.shapley(), text, start):
@@ -90,7 +90,7 @@ def test_no_regret_is_drawn_above_its_bound(x64, text):
 
 
 @pytest.mark.parametrize("text", ["hedge(0.5)", "optimistic_hedge(0.5)", "euclidean_ftrl(0.5)"])
-def test_no_regret_from_a_prior_is_drawn_above_its_bound(x64, text):
+def test_regret_from_a_prior_is_below_its_bound(x64, text):
     for prior in ("random(1)", [0.001, 0.001, 0.998]):
         curves = drawn_regrets(games.shapley(), text, prior, begin="prior")
         assert curves
@@ -99,7 +99,7 @@ def test_no_regret_from_a_prior_is_drawn_above_its_bound(x64, text):
 
 
 @pytest.mark.parametrize("text", BANDIT)
-def test_no_mean_regret_of_bandits_is_drawn_above_its_bound(x64, text):
+def test_mean_regret_of_bandits_is_below_its_bound(x64, text):
     payoffs = games.shapley().payoffs
     costs = games.Game(payoffs - payoffs.max())
     keys = jax.random.split(jax.random.key(0), 6)
@@ -108,16 +108,7 @@ def test_no_mean_regret_of_bandits_is_drawn_above_its_bound(x64, text):
         assert (regret <= bound).all()
 
 
-def test_the_front_page_shows_regret_below_its_bound(x64):
-    game = games.shapley()
-    played = play(game, "hedge(0.3)", 300, start="random")
-    lines = plot_play(game, "hedge(0.3)", played).axes[1].lines
-    regret, bound = (np.nan_to_num(line.get_ydata()) for line in lines[:2])
-    assert lines[1].get_label() == "its bound"
-    assert (regret <= bound).all()
-
-
-def test_learners_of_swap_regret_show_that(x64):
+def test_swap_learners_show_swap_regret(x64):
     shown, _ = panels(games.chicken(), [BlumMansour(Hedge(0.3))], 20)
     assert shown["regret"].lines[0].get_label() == "player 1, swap"
     assert "player 1" not in shown
@@ -132,7 +123,7 @@ def test_bandit_bounds_need_losses_above_zero(x64):
     assert len(shown["regret"].lines) == 4
 
 
-def test_the_simplex_shows_policies_corners_and_the_equilibrium(x64):
+def test_the_simplex_has_corners_and_the_equilibrium(x64):
     shown, _ = panels(games.weighted_rps(), [Hedge(0.1), Uniform()], 50)
     axes = shown["player 1"]
     assert [text.get_text() for text in axes.texts] == ["rock", "paper", "scissors"]
@@ -142,7 +133,7 @@ def test_the_simplex_shows_policies_corners_and_the_equilibrium(x64):
     assert len(axes.collections[0].get_segments()) == 49
 
 
-def test_joint_play_is_shown_for_two_players_with_its_numbers(x64):
+def test_joint_play_of_two_players_shows_numbers(x64):
     shown, _ = panels(games.chicken(), [Uniform()], 3)
     axes = shown["joint play"]
     assert [text.get_text() for text in axes.texts] == ["0.250"] * 4
@@ -150,12 +141,12 @@ def test_joint_play_is_shown_for_two_players_with_its_numbers(x64):
     np.testing.assert_allclose(axes.images[0].get_array(), 0.25)
 
 
-def test_three_players_have_no_joint_play_to_see(x64):
+def test_three_players_have_no_panel_of_joint_play(x64):
     shown, _ = panels(games.jordan(), [Uniform()], 3)
     assert list(shown) == ["equilibrium gaps", "regret"]
 
 
-def test_one_round_and_no_gap_are_drawn_without_a_warning(x64, tmp_path):
+def test_one_round_and_zero_gaps_give_no_warning(x64, tmp_path):
     _, figure = panels(games.matching_pennies(), [Uniform()], 1)
     figure.savefig(tmp_path / "one.png")
     shown, figure = panels(games.coordination(1), [Uniform()], 5)
@@ -163,7 +154,7 @@ def test_one_round_and_no_gap_are_drawn_without_a_warning(x64, tmp_path):
     assert shown["equilibrium gaps"].texts[0].get_text() == "never above zero"
 
 
-def test_names_may_hold_dollars(x64, tmp_path):
+def test_names_may_have_dollar_signs(x64, tmp_path):
     game = games.Game(
         games.chicken().payoffs, name="$x", players=["$", "a$b"], actions=[["$", "_"]] * 2
     )
@@ -178,8 +169,8 @@ def test_long_curves_are_thinned():
     assert shown_rounds(100_000)[[0, -1]].tolist() == [1, 100_000]
 
 
-def test_the_field_of_matching_pennies_turns_round_its_equilibrium(x64):
-    """Hedge moves at right angles to the way to the equilibrium, clockwise: the flow that goes round for ever."""
+def test_hedge_circles_the_equilibrium_of_matching_pennies(x64):
+    """Hedge moves clockwise, at right angles to the direction of the equilibrium."""
     figure = plot_phase(games.matching_pennies(), Hedge(0.1), rounds=20, arrows=5)
     (axes,) = figure.axes
     (field,) = [drawn for drawn in axes.collections if isinstance(drawn, Quiver)]
@@ -194,7 +185,7 @@ def test_the_field_of_matching_pennies_turns_round_its_equilibrium(x64):
 
 
 @pytest.mark.parametrize("learner", [Hedge(0.2), RegretMatching()], ids=str)
-def test_orbits_begin_where_they_are_told_and_are_those_of_play(x64, learner):
+def test_orbits_start_as_given_and_follow_play(x64, learner):
     start = [[0.2, 0.3, 0.5], [0.2, 0.3, 0.5]]
     game = games.weighted_rps()
     figure = plot_phase(game, learner, rounds=30, starts=[start], arrows=4)
@@ -207,7 +198,7 @@ def test_orbits_begin_where_they_are_told_and_are_those_of_play(x64, learner):
     np.testing.assert_allclose([axis[-1] for axis in lines["time average"].get_data()], average)
 
 
-def test_figures_are_drawn_in_axes_that_are_given_and_show_themselves(x64):
+def test_figures_use_given_axes_and_display_in_notebooks(x64):
     figure = Figure()
     left, right = figure.subplots(1, 2)
     assert plot_phase(games.chicken(), Hedge(0.1), rounds=5, arrows=3, ax=left) is figure
@@ -216,12 +207,12 @@ def test_figures_are_drawn_in_axes_that_are_given_and_show_themselves(x64):
     assert shown._repr_png_().startswith(b"\x89PNG")
 
 
-def test_phase_portraits_are_of_small_games():
+def test_phase_portraits_need_small_games():
     with pytest.raises(ValueError, match=r"2 or 3 actions each, got sizes \(2, 3\)"):
         plot_phase(games.random(2, 3), Hedge(0.1))
 
 
-def test_an_animation_moves_and_saves_itself(tmp_path):
+def test_an_animation_moves_and_is_saved(tmp_path):
     game = games.shapley()
     played = play(game, FollowTheLeader(), 40, start=[[0.5, 0.3, 0.2], [0.2, 0.5, 0.3]])
     moving = animate(played, game, frames=4, seconds=1)
@@ -233,7 +224,7 @@ def test_an_animation_moves_and_saves_itself(tmp_path):
     assert len(pictures) == 4
     page = (tmp_path / "play.html").read_text()
     assert "<img" in page
-    assert "http" not in page  # nothing is loaded from elsewhere
+    assert "http" not in page  # the page loads nothing
     assert "fa-" not in page
     with pytest.raises(ValueError, match=r"must end in .gif, .html, .mp4, got"):
         moving.save(tmp_path / "play.avi")

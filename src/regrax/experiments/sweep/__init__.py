@@ -1,10 +1,15 @@
-"""Sweeps: a grid of trainings from a file, run here or on a Dask cluster, kept cell by cell, as one tidy table."""
+"""Sweeps: a grid of training runs from a file, in this process or on a Dask cluster, as one table."""
 
-from ._cells import completed as completed
-from ._grid import read_sweep as read_sweep
-from ._results import Row as Row, listing_of as listing_of, rows_of as rows_of, table as table
-from ._run import Finished as Finished, run_sweep as run_sweep
-from ._summary import (
+from .grid import (
+    batches as batches,
+    completed as completed,
+    name_of as name_of,
+    read_sweep as read_sweep,
+)
+from .operations import operations as operations
+from .results import Row as Row, listing_of as listing_of, rows_of as rows_of, table as table
+from .run import Finished as Finished, run_sweep as run_sweep
+from .summary import (
     Group as Group,
     groups as groups,
     percent_above as percent_above,

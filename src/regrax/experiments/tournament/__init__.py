@@ -1,13 +1,10 @@
 """Tournaments: every learner against every learner over a set of games."""
 
-from regrax.experiments.tournament._results import MEASURES, Failure, Interval, Tournament, interval
-from regrax.experiments.tournament._round_robin import round_robin
-
-__all__ = [
-    "MEASURES",
-    "Failure",
-    "Interval",
-    "Tournament",
-    "interval",
-    "round_robin",
-]
+from .results import (
+    MEASURES as MEASURES,
+    Failure as Failure,
+    Interval as Interval,
+    Tournament as Tournament,
+    interval as interval,
+)
+from .round_robin import round_robin as round_robin

@@ -1,8 +1,5 @@
-"""The explorer: learning in games as one page that opens in a browser."""
+"""The explorer: learning in games as one page for the browser."""
 
-from regrax.show.explorer._notebook import Explorer, explore
-from regrax.show.explorer._page import page
-from regrax.show.explorer._server import Server
-from regrax.show.explorer._zoo import fits, zoo_games
-
-__all__ = ["Explorer", "Server", "explore", "fits", "page", "zoo_games"]
+from .notebook import Explorer as Explorer, explore as explore
+from .pages import fits as fits, page as page, zoo_games as zoo_games
+from .server import Server as Server

@@ -1,15 +1,21 @@
-"""Reports: figures as interactive SVG, and the self-contained HTML page around them."""
+"""Reports: self-contained HTML pages with charts and tables."""
 
-from ._audit import audit_page as audit_page
-from ._chart import (
+from .audit import audit_page as audit_page
+from .charts import (
     Chart as Chart,
     Figure as Figure,
     Series as Series,
     Style as Style,
     Ternary as Ternary,
+    draw as draw,
+    number as number,
 )
-from ._compare import compare_page as compare_page
-from ._page import Section as Section, Table as Table, render as render
-from ._posttrain import posttrain_page as posttrain_page
-from ._svg import draw as draw
-from ._sweep import sweep_page as sweep_page
+from .compare import compare_page as compare_page
+from .page import (
+    ARCHITECTURE as ARCHITECTURE,
+    Section as Section,
+    Table as Table,
+    render as render,
+)
+from .posttrain import posttrain_page as posttrain_page
+from .sweep import sweep_page as sweep_page

@@ -1,0 +1,122 @@
+"""Tasks that run at the same time, in threads of this process or on a Dask cluster."""
+
+import logging
+import os
+from collections.abc import Callable, Hashable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Event
+from typing import Any, TypeVar
+
+from regrax import __version__
+
+MAX_WORKERS = min(2, os.cpu_count() or 1)  # XLA compiles on one core while the other computes
+WAIT_SECONDS = 0.1  # between two progress reports
+
+Task = TypeVar("Task", bound=Hashable)
+Tell = Callable[[float], None]
+"""Callback that takes the fraction of a task that is done."""
+
+
+class Threads:
+    """Run tasks in threads of this process."""
+
+    def __init__(self) -> None:
+        self.stopped = Event()
+        self.executor = ThreadPoolExecutor(MAX_WORKERS)
+
+    def submit(self, function: Callable[..., Any], argument: Any, tell: Tell) -> Future:
+        """Start `function(argument, tell)`."""
+
+        def tell_unless_stopped(share: float) -> None:
+            if self.stopped.is_set():
+                raise InterruptedError
+            tell(share)
+
+        return self.executor.submit(function, argument, tell_unless_stopped)
+
+    def status(self) -> str:
+        """Return a remark for the progress bar."""
+        return ""
+
+    def close(self) -> None:
+        """Stop all tasks at their next progress report."""
+        self.stopped.set()
+        self.executor.shutdown(wait=True, cancel_futures=True)
+
+
+class Dask:
+    """Run tasks on the Dask cluster whose scheduler has this address, as in `tcp://127.0.0.1:8786`.
+
+    Workers need regrax installed; they share no files with this process.
+    """
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ValueError(
+                "--dask needs an extra that is not installed: pip install 'regrax[dask]'"
+            ) from None
+        for name in list(logging.root.manager.loggerDict):
+            if name.partition(".")[0] == "distributed":  # its errors are raised here in one line
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        try:
+            self.client = Client(address, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise ValueError(
+                f"no Dask scheduler at {address} (--dask takes an address like tcp://127.0.0.1:8786): {error!s:.200}"
+            ) from None
+        self.executor = self.client.get_executor(pure=False)
+
+    def submit(self, function: Callable[..., Any], argument: Any, tell: Tell) -> Future:
+        """Start `function(argument)` on a worker."""
+        return self.executor.submit(run_checked, function, argument, __version__)
+
+    def status(self) -> str:
+        """Return the number of workers in words."""
+        workers = len(self.client.scheduler_info()["workers"])
+        if not workers:
+            return "waiting for workers"
+        return "1 worker" if workers == 1 else f"{workers} workers"
+
+    def close(self) -> None:
+        """Cancel tasks that have not started, and disconnect."""
+        self.client.close(timeout=2)
+
+
+Pool = Threads | Dask
+
+
+def run_checked(function: Callable[..., Any], argument: Any, version: str) -> Any:
+    """Run a task on a worker, whose version of regrax must be `version`."""
+    if version != __version__:
+        raise RuntimeError(f"workers must run regrax {version}, got {__version__}")
+    return function(argument)
+
+
+def run_all(
+    pool: Pool,
+    tasks: Iterable[Task],
+    begin: Callable[[Pool, Task], Future],
+    end: Callable[[Task, Future], Iterable[Task]],
+    look: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Run tasks until none is left, then close the pool.
+
+    Args:
+        pool: Where the tasks run.
+        tasks: Tasks to start with.
+        begin: Submits a task to the pool.
+        end: Takes a finished task and its future; returns the tasks to run next.
+        look: Called several times a second with the status of the pool.
+    """
+    try:
+        running = {begin(pool, task): task for task in tasks}
+        while running:
+            finished, _ = wait(running, WAIT_SECONDS, FIRST_COMPLETED)
+            for future in finished:
+                for task in end(running.pop(future), future):
+                    running[begin(pool, task)] = task
+            look(pool.status())
+    finally:
+        pool.close()

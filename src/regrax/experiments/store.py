@@ -1,0 +1,210 @@
+"""Results on disk, stored with their settings and reused only if the settings match.
+
+Files are written to a temporary name and renamed, so a killed process leaves no partial result. A folder is locked by
+one process at a time. A folder with files that regrax did not write raises an error.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import reprlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from regrax._files import TEMPORARY, locked, naming, remove_unfinished, write_whole
+
+R = TypeVar("R")
+LOCK = ".regrax.lock"
+"""Name of the lock file, which also marks a folder as written by regrax."""
+OLD_LOCK = ".lock"
+OLD_FILES = ("training.json", "sweep.json", "pieces", "*-" + "[0-9a-f]" * 12 + ".json")
+"""Files next to `OLD_LOCK` that identify a folder of an earlier version."""
+
+
+@dataclass(frozen=True)
+class StoredResult(Generic[R]):
+    """A result with its settings and the seconds it took to compute."""
+
+    config: Any
+    result: R
+    seconds: float
+
+
+class _Record(msgspec.Struct):
+    config: msgspec.Raw
+    result: msgspec.Raw
+    seconds: float
+
+
+class Store:
+    """A folder of results. Settings and results are dataclasses of plain values.
+
+    >>> import tempfile
+    >>> store = Store(tempfile.mkdtemp())
+    >>> store.result("square", {"x": 3}, int, lambda: 9).result
+    9
+    >>> store.result("square", {"x": 3}, int, lambda: 1 / 0).result
+    9
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Lock the folder for this process, and remove temporary files left by a killed one.
+
+        Raises ValueError if another process holds the lock, or if the folder has files that regrax did not write.
+        """
+        self.check_folder()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / LOCK) as is_free:
+            if not is_free:
+                raise ValueError(
+                    f"another process is using {self.folder}: wait for it to finish, or choose another folder"
+                )
+            remove_unfinished(self.folder)
+            yield
+
+    def check_folder(self) -> None:
+        """Raise ValueError if the folder has files and was not created by regrax."""
+        if not self.folder.is_dir() or (self.folder / LOCK).is_file():
+            return
+        is_old = (self.folder / OLD_LOCK).is_file()
+        if is_old and any(any(self.folder.glob(pattern)) for pattern in OLD_FILES):
+            return
+        for file in sorted(self.folder.iterdir()):
+            if file.name != OLD_LOCK and not file.match(TEMPORARY):
+                raise ValueError(
+                    f"{self.folder} has files that regrax did not write, such as {file.name}: "
+                    "choose a new or an empty folder"
+                )
+
+    def path(self, name: str, config: Any, suffix: str = "") -> Path:
+        """Return the path of a result: its name and a hash of its settings."""
+        return self.folder / f"{name}-{digest(config)}{suffix}"
+
+    def result(
+        self, name: str, config: Any, kind: type[R], compute: Callable[[], R]
+    ) -> StoredResult[R]:
+        """Read the result for these settings, or compute and store it.
+
+        Args:
+            name: First part of the file name.
+            config: Settings of the result.
+            kind: Type of the result.
+            compute: Called if there is no intact result for these settings.
+        """
+        file = self.path(name, config, ".json")
+        settings = _encoded(config)
+        with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError, RecursionError):
+            record = msgspec.json.decode(file.read_bytes(), type=_Record)
+            if bytes(record.config) == settings:
+                result = msgspec.json.decode(record.result, type=kind)
+                return StoredResult(config, result, record.seconds)
+        start = time.perf_counter()
+        encoded = msgspec.json.encode(compute())
+        seconds = time.perf_counter() - start
+        result = msgspec.json.decode(encoded, type=kind)  # raises for NaN, which JSON lacks
+        record = _Record(msgspec.Raw(settings), msgspec.Raw(encoded), seconds)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, msgspec.json.encode(record))
+        return StoredResult(config, result, seconds)
+
+    held = locked  # earlier name
+
+
+class RunFolder:
+    """A folder for one long run: its settings in `training.json`, one line per report in `metrics.jsonl`.
+
+    >>> import tempfile
+    >>> folder = RunFolder(tempfile.mkdtemp())
+    >>> with folder.locked({"steps": 3}):
+    ...     folder.log({"step": 1})
+    ...     folder.log({"step": 2})
+    ...     folder.cut("step", 1)
+    >>> folder.metrics.read_text()
+    '{"step": 1}\\n'
+    >>> with folder.locked({"steps": 4}):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: ... holds a run with steps = 3, got 4: choose another folder, or the same settings
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.settings = self.path / "training.json"
+        self.metrics = self.path / "metrics.jsonl"
+
+    @contextlib.contextmanager
+    def locked(self, settings: Mapping[str, Any], resume: bool = True) -> Iterator[None]:
+        """Lock the folder for a run with these settings; raise ValueError if it belongs to another run."""
+        with Store(self.path).locked():
+            if not resume:
+                self.check_unused()
+            self._claim(json.loads(json.dumps(settings)))
+            yield
+
+    def check_unused(self) -> None:
+        """Raise ValueError if the folder already holds a run, or files that regrax did not write."""
+        Store(self.path).check_folder()
+        if self.settings.exists():
+            raise ValueError(
+                f"{self.path} already holds a run: add --resume to continue it, or choose another --out"
+            )
+
+    def _claim(self, settings: dict[str, Any]) -> None:
+        if not self.settings.exists():
+            write_whole(self.settings, json.dumps(settings, indent=1).encode())
+            return
+        try:
+            stored = msgspec.json.decode(self.settings.read_bytes(), type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError):
+            raise ValueError(
+                f"{self.settings} is damaged: it must hold the settings of a run"
+            ) from None
+        for name in [*settings, *stored]:
+            if stored.get(name) != settings.get(name):
+                before = reprlib.repr(stored.get(name))
+                raise ValueError(
+                    f"{self.path} holds a run with {name} = {before}, got {reprlib.repr(settings.get(name))}: "
+                    "choose another folder, or the same settings"
+                )
+
+    def log(self, line: Mapping[str, Any]) -> None:
+        """Append a line to the metrics, and flush it to disk before any state that depends on it is saved."""
+        with naming(self.metrics), self.metrics.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def cut(self, name: str, last: float) -> None:
+        """Drop damaged lines of metrics and those whose `name` is above `last`: a resumed run writes them again."""
+        if self.metrics.exists():
+            lines = self.metrics.read_text().splitlines()
+            earlier = [line + "\n" for line in lines if _number(line, name) <= last]
+            write_whole(self.metrics, "".join(earlier).encode())
+
+    held = locked  # earlier name
+
+
+def digest(config: Any) -> str:
+    """Return a short hash of settings."""
+    return hashlib.sha256(_encoded(config)).hexdigest()[:12]
+
+
+def _encoded(config: Any) -> bytes:
+    return msgspec.json.encode(config, order="sorted")
+
+
+def _number(line: str, name: str) -> float:
+    try:
+        return float(json.loads(line)[name])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return float("inf")

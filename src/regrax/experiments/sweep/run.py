@@ -1,0 +1,202 @@
+"""Running a sweep: cells that share a program train in one `vmap`, in this process or on a Dask cluster."""
+
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from regrax import _checks as checks
+from regrax.experiments.config import TrainConfig
+from regrax.experiments.pool import Dask, Pool, Tell, Threads, run_all
+from regrax.experiments.progress import OnProgress, Progress, ignore
+from regrax.experiments.store import Store
+from regrax.experiments.sweep.grid import Batch, batches, name_of
+from regrax.experiments.sweep.operations import operations
+from regrax.experiments.sweep.results import Row, cell_path, write_results
+from regrax.experiments.train import (
+    Trained,
+    build_models,
+    build_objective,
+    draw_keys,
+    measure,
+    model_shapes,
+    save_trained,
+    unstack,
+)
+from regrax.training import adam, fit, start
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Outcome of a sweep.
+
+    Attributes:
+        rows: Finished cells.
+        failed: Error of each cell that failed, by name.
+        done_before: Number of cells that were finished before.
+    """
+
+    rows: list[Row]
+    failed: dict[str, str]
+    done_before: int
+
+
+def run_sweep(
+    cells: Sequence[TrainConfig],
+    folder: str | Path,
+    *,
+    dask: str | None = None,
+    retries: int = 2,
+    on_progress: OnProgress = ignore,
+) -> Finished:
+    """Train and measure the cells that `folder` does not hold yet, in this process or on a Dask cluster.
+
+    If a batch of cells fails, each of its cells is tried again on its own. A cell that keeps failing is reported and
+    the others continue. The table of results is written at the end, also after an error.
+
+    Args:
+        cells: Settings of one seed each, as `completed` returns them.
+        folder: Folder for the results.
+        dask: Address of the cluster's scheduler.
+        retries: Number of times to try a failing cell again.
+        on_progress: Called several times a second.
+
+    >>> import tempfile
+    >>> from dataclasses import replace
+    >>> from regrax.experiments.sweep import completed
+    >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+    >>> cells = [replace(small, first_seed=seed) for seed in (0, 1)]
+    >>> folder = tempfile.mkdtemp()
+    >>> run_sweep(cells, folder).done_before, run_sweep(cells, folder).done_before
+    (0, 2)
+    """
+    checks.at_least("retries", retries, 0)
+    folder = Path(folder)
+    cells = list(cells)
+    with Store(folder).locked():
+        (folder / "cells").mkdir(exist_ok=True)
+        done = {row.config for row in write_results(folder, cells, {})}
+        missing = [cell for cell in cells if cell not in done]
+        shares = {cell: float(cell in done) for cell in cells}
+        run = _Run(folder, retries, on_progress, shares)
+        try:
+            if missing:
+                pool = Threads() if dask is None else Dask(dask)
+                tasks = [(batch, 0) for batch in batches(missing)]
+                run_all(pool, tasks, run.begin, run.end, run.report)
+        finally:
+            rows = write_results(folder, cells, run.failed)
+    return Finished(rows, run.failed, len(done))
+
+
+Try = tuple[Batch, int]
+"""A batch and the number of times that its cells have been tried before."""
+
+
+@dataclass
+class _Run:
+    """A sweep in progress, with the fraction of each cell that is done."""
+
+    folder: Path
+    retries: int
+    on_progress: OnProgress
+    shares: dict[TrainConfig, float]
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, pool: Pool, task: Try) -> Future:
+        batch, _ = task
+
+        def tell(share: float) -> None:
+            self.shares.update(dict.fromkeys(batch, 0.99 * share))
+
+        return pool.submit(work, batch, tell)
+
+    def end(self, task: Try, future: Future) -> Iterable[Try]:
+        """Save the cells of a batch, or return those to try again."""
+        batch, tries = task
+        try:
+            trained = future.result()
+        except CancelledError:
+            raise ConnectionError(
+                "lost the Dask scheduler; finished cells are saved: run the same command again to do the rest"
+            ) from None
+        except Exception as error:
+            if len(batch) > 1 or tries < self.retries:
+                return [((cell,), tries + 1) for cell in batch]
+            reason = " ".join(str(error).split()) or "no reason given"
+            for cell in batch:
+                self.failed[name_of(cell)] = f"{type(error).__name__}: {reason}"[:500]
+            return []
+        for cell, model in zip(batch, trained, strict=True):
+            save_trained(cell_path(self.folder, cell), cell, model)
+            self.shares[cell] = 1.0
+        return []
+
+    def report(self, status: str) -> None:
+        finished = sum(share == 1 for share in self.shares.values())
+        parts = [f"{finished} of {len(self.shares)} cells"]
+        if self.failed:
+            parts.append(f"{len(self.failed)} failed")
+        if status:
+            parts.append(status)
+        share = sum(self.shares.values()) / len(self.shares)
+        self.on_progress(Progress("sweep", share, 1.0, ", ".join(parts)))
+
+
+def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
+    """Train and measure cells that differ only in seed and learning rate.
+
+    Args:
+        cells: Settings of one seed each.
+        tell: Called with the fraction of the training that is done.
+
+    >>> from regrax.experiments.sweep import completed
+    >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
+    >>> first, second = work((small, replace(small, first_seed=1)))
+    >>> first.measured.optimal_loss == second.measured.optimal_loss
+    True
+    """
+    began = time.perf_counter()
+    shared = cells[0]
+    seeds = np.array([cell.first_seed for cell in cells], np.uint32)
+    models = build_models(shared, seeds)
+    keys = draw_keys(seeds)
+    optimizer = adam(1.0, shared.steps or 0)
+    state = start(models, optimizer, keys)
+    rates = jnp.array([cell.rate for cell in cells], float)
+    state = replace(state, optimizer=optax.tree.set(state.optimizer, learning_rate=rates))
+    fitted = fit(
+        models,
+        build_objective(shared),
+        key=keys,
+        steps=shared.steps,
+        batch=shared.batch,
+        optimizer=optimizer,
+        callback=lambda report: tell(report.step / report.steps),
+        state=state,
+    )
+    trained = unstack(fitted.model)  # pyright: ignore[reportArgumentType]
+    measured = [measure(model, shared) for model in trained]
+    seconds = (time.perf_counter() - began) / len(cells)
+    count = _count(replace(shared, rate=None, first_seed=0))
+    return [Trained(*pair, seconds, count) for pair in zip(trained, measured, strict=True)]
+
+
+@cache
+def _count(cell: TrainConfig) -> int | None:
+    """Count the operations of all losses and gradients of a training, without drawing losses and the optimizer."""
+    objective = build_objective(cell)
+    model = model_shapes(cell)
+    chunk = objective.recipe(model).chunk
+    data = jax.eval_shape(lambda: objective.draw(chunk, key=jax.random.key(0)))
+    once = operations(jax.value_and_grad(objective.loss), model, data)
+    if once is None:
+        return None
+    return once * (cell.steps or 0) * (cell.batch or 0) // chunk

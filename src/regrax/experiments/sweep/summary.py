@@ -1,0 +1,140 @@
+r"""Means over seeds, and the gap to the optimum on one scale for every $(d, T)$ and architecture.
+
+With $L^*$ the lower bound on the loss of any policy and $L(k^*)$ the loss of the best constant step,
+
+    gap = (L - L*) / (L(k*) - L*)         1: as good as smoothed fictitious play with the exact step; 0: the optimum
+"""
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from regrax.experiments.config import TrainConfig
+from regrax.experiments.sweep.results import Row
+
+OTHERS = (
+    "objective", "operator", "heads", "distribution", "feedback", "surrogate", "steps", "batch", "rate", "sequences",
+)  # fmt: skip
+"""Settings that a label names if they vary within an architecture."""
+COLUMNS = (
+    "model", "d", "T", "seeds", "loss", "above least, %", "k* above, %", "gap", "step", "k*", "operations", "seconds",
+)  # fmt: skip
+
+
+class Group(NamedTuple):
+    """Cells that differ only in their seeds.
+
+    Attributes:
+        label: Architecture, and other settings that vary.
+        row: One of the cells, whose settings and exact numbers all share.
+        seeds: Number of cells.
+        mean: Mean over seeds of each number.
+        spread: Standard deviation over seeds; 0 for a single seed.
+    """
+
+    label: str
+    row: Row
+    seeds: int
+    mean: dict[str, float | None]
+    spread: dict[str, float]
+
+
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """Group rows by all settings but the seed, in order of first appearance.
+
+    >>> from regrax.experiments.runs import Measured
+    >>> linear = TrainConfig("linear", 3, 20)
+    >>> measured = [Measured(loss, 0.0, None, 0.4, 0.0, 0.0) for loss in (1.3, 1.1)]
+    >>> (group,) = groups([Row(linear, numbers, 1.0, None, "") for numbers in measured])
+    >>> group.label, group.mean["loss"], group.spread["loss"]
+    ('linear', 1.2, 0.1414)
+    """
+    cells: dict[TrainConfig, list[Row]] = {}
+    for row in rows:
+        cells.setdefault(replace(row.config, first_seed=0), []).append(row)
+    values = set()
+    for config in cells:
+        model = architecture(config)
+        values |= {(model, setting, getattr(config, setting)) for setting in OTHERS}
+    counts = Counter((model, setting) for model, setting, _ in values)
+    return [_group(config, own, counts) for config, own in cells.items()]
+
+
+def _group(config: TrainConfig, rows: list[Row], counts: Counter[tuple[str, str]]) -> Group:
+    model = architecture(config)
+    label = [model]
+    for setting in OTHERS:
+        if counts[model, setting] > 1:
+            label.append(_named(setting, getattr(config, setting)))
+    numbers = [_numbers(row) for row in rows]
+    mean = {}
+    spread = {}
+    for name in numbers[0]:
+        values = [own[name] for own in numbers if own[name] is not None]
+        mean[name] = statistics.fmean(values) if values else None
+        spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
+    return Group(", ".join(label), rows[0], len(rows), mean, spread)
+
+
+def _named(setting: str, value: str | float | None) -> str:
+    if isinstance(value, str):
+        return value
+    return f"no {setting}" if value is None else f"{setting} {value:g}"
+
+
+def architecture(config: TrainConfig) -> str:
+    """Return the model and its sizes.
+
+    >>> architecture(TrainConfig("transformer", 3, 20))
+    'transformer 2x32'
+    """
+    if config.model == "transformer":
+        return f"transformer {config.layers}x{config.width}"
+    return config.model
+
+
+def summary(
+    rows: Sequence[Row], written: Callable[[float], str]
+) -> tuple[Sequence[str], list[list[str]]]:
+    """Return the columns and the lines of a table of the groups, as text.
+
+    Args:
+        rows: Finished cells.
+        written: Formats a number; numbers that are not known stay empty.
+    """
+    lines = []
+    for label, row, seeds, mean, _ in groups(rows):
+        level = percent_above(row, row.exact_step_loss)
+        numbers = (
+            mean["loss"], mean["above"], level, mean["gap"], mean["step_size"], row.exact_step,
+        )  # fmt: skip
+        cells = ["" if number is None else written(number) for number in numbers]
+        count = "" if mean["operations"] is None else f"{mean['operations']:.2e}"
+        sizes = [str(row.config.actions), str(row.config.horizon), str(seeds)]
+        lines.append([label, *sizes, *cells, count, f"{mean['seconds'] or 0.0:.1f}"])
+    return COLUMNS, lines
+
+
+def percent_above(row: Row, loss: float | None) -> float | None:
+    """Return how many percent a loss is above the lower bound, or None if one of them is not known."""
+    least = row.measured.optimal_loss
+    if loss is None or least is None:
+        return None
+    return 100 * (loss / least - 1)
+
+
+def _numbers(row: Row) -> dict[str, Any]:
+    loss = row.measured.loss
+    least = row.measured.optimal_loss
+    exact = row.exact_step_loss
+    gap = None if least is None or exact is None else (loss - least) / (exact - least)
+    return {
+        "loss": loss,
+        "above": percent_above(row, loss),
+        "gap": gap,
+        "step_size": row.measured.step_size,
+        "operations": row.operations,
+        "seconds": row.seconds,
+    }

@@ -1,0 +1,148 @@
+"""Results of a tournament: means over seeds, confidence intervals, and a ranking."""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import stdtrit
+
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
+
+MEASURES: tuple[str, ...] = ("regret", "swap_regret", "payoff", "cce_gap", "ce_gap")
+
+
+class Interval(NamedTuple):
+    """A mean over seeds and the half-width of its 95 % confidence interval, NaN for a single seed."""
+
+    mean: float
+    half: float
+
+
+class Failure(NamedTuple):
+    """A learner, or a pairing of learners, that could not play a game."""
+
+    game: str
+    learners: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Tournament:
+    """Results of `round_robin`.
+
+    Attributes:
+        learners: Specs of the $K$ learners.
+        games: Names of the $G$ games.
+        rounds: Rounds per match.
+        seeds: Matches $R$ per pairing.
+        start: Policy of round 1: `"random"`, drawn per seed and player, or the learners' `"own"`.
+        sampled: True if actions were sampled.
+        values: For each measure an array over games, learners, opponents and seeds, `(G, K, K, R)`; NaN where a
+            pairing failed.
+        failures: Pairings that ended in an error.
+
+    >>> from regrax.games import prisoners_dilemma
+    >>> from regrax.learners import FollowTheLeader, Uniform
+    >>> from regrax.experiments.tournament import round_robin
+    >>> games = {"dilemma": prisoners_dilemma()}
+    >>> results = round_robin([Uniform(), FollowTheLeader()], games, 10, start="own")
+    >>> [results.learners[i] for i in results.ranking("regret")], results.overall("payoff")[1].mean
+    (['follow_the_leader()', 'uniform()'], 0.405)
+    """
+
+    learners: tuple[str, ...]
+    games: tuple[str, ...]
+    rounds: int
+    seeds: int
+    start: str
+    sampled: bool
+    values: Mapping[str, Float[np.ndarray, "G K K R"]]
+    failures: tuple[Failure, ...]
+
+    def pairings(self, measure: str, game: str | None = None) -> list[list[Interval]]:
+        """Return the table of row learner against column learner, in one game or over all games."""
+        means = _finite_mean(self._select(measure, game))
+        return [[interval(samples) for samples in row] for row in means]
+
+    def overall(self, measure: str, game: str | None = None) -> list[Interval]:
+        """Return each learner's mean over all opponents, itself included, in one game or over all games."""
+        values = np.moveaxis(self._select(measure, game), 1, 0)
+        rows = [own.reshape(-1, self.seeds) for own in values]
+        return [interval(_finite_mean(own)) for own in rows]
+
+    def ranking(self, measure: str = "regret") -> list[int]:
+        """Return the learners' indices, best first: lowest regret or gap, highest payoff; failed learners are last."""
+        means = np.array([entry.mean for entry in self.overall(measure)])
+        if measure == "payoff":
+            means = -means
+        return np.argsort(means, kind="stable").tolist()  # NaN comes last
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a table with a row per game, learner, opponent and seed."""
+        names = (self.games, self.learners, self.learners, range(self.seeds))
+        labels = zip(*itertools.product(*names), strict=True)
+        table = dict(zip(("game", "learner", "opponent", "seed"), map(list, labels), strict=True))
+        return {**table, **{name: self.values[name].ravel().tolist() for name in MEASURES}}
+
+    to_pandas, to_csv = to_pandas, to_csv
+
+    def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
+        """Return the ranking as a LaTeX tabular: each learner's measures over all games and opponents."""
+        return Ranking(self, rank).to_latex(digits)
+
+    def _repr_html_(self) -> str:
+        return to_html(Ranking(self))
+
+    def _select(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
+        if measure not in MEASURES:
+            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+        if game is None:
+            return self.values[measure]
+        if game not in self.games:
+            raise ValueError(f"game must be one of {', '.join(self.games)}, got {game!r}")
+        return self.values[measure][self.games.index(game)][None]
+
+
+class Ranking(NamedTuple):
+    """Table of a tournament's learners, best first."""
+
+    tournament: Tournament
+    rank: str = "regret"
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return each learner's measures over all games and opponents."""
+        order = self.tournament.ranking(self.rank)
+        table: dict[str, list[Any]] = {"learner": [self.tournament.learners[i] for i in order]}
+        for measure in MEASURES:
+            overall = self.tournament.overall(measure)
+            table[measure.replace("_", " ")] = [overall[i].mean for i in order]
+        return table
+
+    to_latex = to_latex
+
+
+def interval(samples: Float[np.ndarray, "R"]) -> Interval:
+    r"""Return the mean and $t_{0.975, n-1}\, s / \sqrt n$ of the samples that are finite.
+
+    >>> interval(np.array([1.0, 3.0]))
+    Interval(mean=2.0, half=12.706)
+    """
+    finite = samples[np.isfinite(samples)]
+    if len(finite) == 0:
+        return Interval(np.nan, np.nan)
+    mean = float(finite.mean())
+    if len(finite) == 1:
+        return Interval(mean, np.nan)
+    error = finite.std(ddof=1) / np.sqrt(len(finite))
+    return Interval(mean, float(stdtrit(len(finite) - 1, 0.975) * error))
+
+
+def _finite_mean(values: Float[np.ndarray, "n *rest"]) -> Float[np.ndarray, "*rest"]:
+    """Return the mean over the first axis of the finite entries, NaN where there are none."""
+    finite = np.isfinite(values)
+    count = finite.sum(0)
+    total = np.where(finite, values, 0.0).sum(0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

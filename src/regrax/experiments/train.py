@@ -1,0 +1,426 @@
+r"""Training in a folder: saved along the way, and resumed after any interruption.
+
+    DIR/training.json          the settings
+    DIR/state.safetensors      the latest state; removed when the run is finished
+    DIR/metrics.jsonl          a line per report: step, mean loss of each seed since the last line, seconds
+    DIR/seed-I.safetensors     the trained model of seed I with its settings and measurements, see `regrax.checkpoints`
+
+The draws of seed $I$ depend on $I$ and the step only: a run that was killed and resumed is bit-identical to one that
+was not, and the first seeds of a larger run are those of a smaller one. If there are several processes, only the first
+reads and writes the folder and sends its contents to the others, so a run may resume with another number of processes.
+"""
+
+import contextlib
+import json
+import time
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+from jaxtyping import Array, Key, UInt32
+
+from regrax import _checks as checks, attention, training
+from regrax._files import write_whole
+from regrax.attention import TrainableLearner
+from regrax.checkpoints import (
+    file_of,
+    pack,
+    parse_about,
+    read_contents,
+    read_whole,
+    save_model,
+    unpack,
+    unpack_model,
+)
+from regrax.experiments.config import TrainConfig
+from regrax.experiments.progress import OnProgress, Progress, ignore
+from regrax.experiments.store import RunFolder
+from regrax.sharding import Devices, from_first, is_first
+from regrax.specs import parse_distribution, parse_feedback
+from regrax.training import (
+    Objective,
+    Report,
+    TrainingDiverged,
+    TrainingState,
+    adam,
+    evaluate,
+    fit,
+    fit_step_size,
+    start,
+)
+
+MEASURING_SEED = 2**31  # all models are measured on the same sequences
+LOSS_SEQUENCES = 10_000  # to measure the loss on, unless training drew fewer
+STEP_SEQUENCES = 4096  # at most, to fit the nearest step on
+COPIES = 6  # of the parameters in training: model, average, Adam's two moments, gradient, update
+STATE = "state.safetensors"
+LAYOUT = 2
+"""Version of the arrays in a state: 1 has the moments of regrax's own optimizer, 2 those of optax."""
+
+Seeds = UInt32[np.ndarray, "seeds"]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements of a trained model.
+
+    Attributes:
+        loss: Population loss.
+        loss_error: Standard error of the loss.
+        optimal_loss: Lower bound on the loss of any policy, or None if it is not known.
+        step_size: Step of the nearest algorithm.
+        mse: Mean squared difference between the model's policies and those of the nearest algorithm.
+        total_variation: Mean total variation between them.
+    """
+
+    loss: float
+    loss_error: float
+    optimal_loss: float | None
+    step_size: float
+    mse: float
+    total_variation: float
+
+
+class Trained(NamedTuple):
+    """A trained model and its measurements.
+
+    Attributes:
+        model: Model after training.
+        measured: Its measurements.
+        seconds: Seconds of training.
+        operations: Floating-point operations of training, or None if they were not counted.
+    """
+
+    model: TrainableLearner
+    measured: Measured
+    seconds: float
+    operations: int | None = None
+
+
+class _Numbers(msgspec.Struct):
+    measured: Measured
+    seconds: float
+    operations: int | None
+
+
+def build_objective(config: TrainConfig) -> Objective:
+    """Build the objective that the settings name.
+
+    >>> build_objective(TrainConfig("linear", actions=3, horizon=20)).horizon
+    20
+    """
+    name = config.objective_name
+    sizes = (config.actions, config.horizon)
+    losses = parse_distribution(config.distribution)
+    if name == "regret":
+        feedback = None if config.feedback is None else parse_feedback(config.feedback)
+        return training.RegretObjective(
+            *sizes, losses, surrogate=config.surrogate, feedback=feedback
+        )
+    if name == "swap":
+        return training.SwapRegretObjective(*sizes, surrogate=config.surrogate)
+    if name == "swap-closed":
+        return training.ClosedLoopSwapObjective(*sizes, losses, surrogate=config.surrogate)
+    return training.HindsightObjective(
+        *sizes, losses, conditional=name == "hindsight-mean", swap=config.model == "swap"
+    )
+
+
+def _build_model(config: TrainConfig, key: Key[Array, ""]) -> TrainableLearner:
+    if config.model == "transformer":
+        return attention.Transformer(
+            config.actions, key=key, layers=config.layers, heads=config.heads, width=config.width
+        )
+    if config.model == "swap":
+        return attention.SwapAttention(config.actions, key=key)
+    layer = attention.LinearAttention if config.model == "linear" else attention.FullLinearAttention
+    return layer(config.actions, key=key, operator=config.operator)
+
+
+def build_models(config: TrainConfig, seeds: Seeds) -> TrainableLearner:
+    """Build models with random parameters, stacked along a first axis of seeds."""
+    return jax.jit(jax.vmap(partial(_build_model, config)))(_keys(seeds, 0))
+
+
+def draw_keys(seeds: Seeds) -> Key[Array, "seeds"]:
+    """Return the key of each seed that the loss sequences of its training are drawn with."""
+    return _keys(seeds, 1)
+
+
+def _keys(seeds: Seeds, purpose: int) -> Key[Array, "seeds"]:
+    return jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), purpose))(seeds)
+
+
+def model_shapes(config: TrainConfig) -> TrainableLearner:
+    """Return the model with shapes in place of arrays; raise ValueError if training would not fit in memory."""
+    shapes = eqx.filter_eval_shape(partial(_build_model, config), jax.eval_shape(jax.random.key, 0))
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    losses = config.horizon * config.actions * min(config.batch or 64, 64)
+    hint = "choose fewer actions, rounds or seeds, or a smaller transformer"
+    needed = 4 * COPIES * config.seeds * (parameters + losses)
+    checks.fits_in_memory("this training", needed, hint)
+    return shapes
+
+
+def measure(
+    model: TrainableLearner, config: TrainConfig, *, devices: Devices | None = None
+) -> Measured:
+    """Measure a model on fresh sequences of the losses that it was trained on.
+
+    Args:
+        model: Trained model.
+        config: Settings of its training.
+        devices: Devices that share the sequences; by default one.
+
+    >>> from regrax.attention import LinearAttention
+    >>> config = TrainConfig("linear", actions=2, horizon=5, sequences=200)
+    >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
+    0.3000
+    """
+    checks.instance("model", model, TrainableLearner, "a trained model")
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
+    key = jax.random.key(MEASURING_SEED)
+    objective = build_objective(config)
+    usual = objective.recipe(model)
+    batch = config.batch or usual.batch
+    drawn = max(2, (config.steps or usual.steps) * batch)
+    count = config.sequences or min(LOSS_SEQUENCES, drawn)
+    loss, error, optimal = evaluate(model, objective, key=key, sequences=count, devices=devices)
+    near = fit_step_size(model, config.horizon, key=key, sequences=min(STEP_SEQUENCES, count))
+    return Measured(loss, error, optimal, near.step, near.mse, near.total_variation)
+
+
+def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
+    """Write a checkpoint with a model, the settings of its seed and its measurements."""
+    model, measured, seconds, operations = trained
+    numbers = msgspec.to_builtins(_Numbers(measured, seconds, operations))
+    save_model(path, model, config=asdict(config), **numbers)
+
+
+def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> Trained:
+    """Read a checkpoint of `save_trained`; raise ValueError if it has other settings.
+
+    Args:
+        path: Path of the checkpoint.
+        config: Settings that it must have.
+        data: Contents of the file, if they have been read already.
+    """
+    file = file_of(path)
+    model, about = unpack_model(read_whole(file) if data is None else data, file)
+    stored = about.get("config")
+    if not isinstance(stored, dict):
+        raise ValueError(f"{file} must be a checkpoint of a training run, got one without settings")
+    for name, value in asdict(config).items():
+        if name not in stored or stored[name] != value:
+            raise ValueError(
+                f"{file} must hold a model with {name} = {value!r}, got {stored.get(name)!r}"
+            )
+    numbers = parse_about(file, about, _Numbers)
+    return Trained(model, numbers.measured, numbers.seconds, numbers.operations)
+
+
+def train(
+    config: TrainConfig,
+    folder: str | Path,
+    *,
+    on_progress: OnProgress = ignore,
+    save_every: float = 10.0,
+    resume: bool = True,
+    devices: Devices | None = None,
+) -> list[Trained]:
+    """Train one model per seed in `folder`, or read the models if the run is finished.
+
+    An interrupted run resumes where it stopped. Raises ValueError if the folder holds a run with other settings, or if
+    another process is using it.
+
+    Args:
+        config: Settings of the run.
+        folder: Folder for its files.
+        on_progress: Called about a hundred times.
+        save_every: Minimum number of seconds between two saved states; the state is also saved at the end.
+        resume: If False, raise ValueError if the folder already holds a run.
+        devices: Devices that share each batch; with several processes, each passes the devices of all.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> small = TrainConfig("linear", actions=2, horizon=5, steps=20, batch=64, seeds=2, sequences=200)
+    >>> [trained.model.actions for trained in train(small, folder)]
+    [2, 2]
+    >>> sorted(path.name for path in Path(folder).glob("*.safetensors"))
+    ['seed-0.safetensors', 'seed-1.safetensors']
+    """
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
+    first = json.loads(from_first(lambda: json.dumps(asdict(config)).encode()))
+    for name, value in asdict(config).items():
+        if first[name] != value:
+            raise ValueError(
+                f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
+                "in the first"
+            )
+    run = _Run(config, Path(folder), on_progress, save_every)
+    with contextlib.ExitStack() as stack:
+        packed = from_first(lambda: run.open(stack, resume))
+        files = msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        if files and STATE not in files:
+            return [
+                load_trained(run.folder / name, own, files[name])
+                for name, own in run.models.items()
+            ]
+        state = run.start() if not files else run.resume(files[STATE])
+        return run.finish(run.fit(state, devices), devices)
+
+
+class _Run:
+    """A training run in progress: its files, its clock and its reports."""
+
+    def __init__(
+        self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
+    ) -> None:
+        shapes = model_shapes(config)
+        self.objective = build_objective(config)
+        usual = self.objective.recipe(shapes)
+        self.config = config
+        self.folder = folder
+        self.on_progress = on_progress
+        self.save_every = save_every
+        self.files = RunFolder(folder)
+        self.least = self.objective.optimal_loss(shapes)
+        self.steps = config.steps or usual.steps
+        self.optimizer = adam(config.rate or usual.rate, self.steps)
+        seeds = range(config.first_seed, config.first_seed + config.seeds)
+        self.seeds = np.array(seeds, np.uint32)
+        self.models = {
+            f"seed-{seed}.safetensors": replace(config, seeds=1, first_seed=seed) for seed in seeds
+        }
+        self.first_step = 0
+        self.seconds_before = 0.0  # of earlier processes
+        self.began = time.monotonic()
+        self.saved = self.began
+
+    def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
+        """Lock the folder and read all models, or else the state if there is one."""
+        stack.enter_context(self.files.locked(asdict(self.config), resume))
+        state = self.folder / STATE
+        files = [self.folder / name for name in self.models]
+        if all(file.exists() for file in files):
+            state.unlink(missing_ok=True)  # left by a process that was killed at the very end
+        elif state.exists():
+            files = [state]
+            self.files.cut("step", _read_position(state, read_whole(state)).step)
+        else:
+            files = []
+            self.files.cut("step", 0)
+        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
+
+    @property
+    def key(self) -> Array:
+        """Key of the loss sequences, one per seed if there are several."""
+        return self._unstacked(draw_keys(self.seeds))
+
+    def start(self) -> TrainingState:
+        """Build the state before the first step."""
+        models = self._unstacked(build_models(self.config, self.seeds))
+        return start(models, self.optimizer, self.key)
+
+    def _unstacked(self, tree: Any) -> Any:
+        """Drop the axis of seeds if there is one seed: a batch of one trains half as fast."""
+        return jax.tree.map(lambda leaf: leaf[0], tree) if self.config.seeds == 1 else tree
+
+    def resume(self, data: bytes) -> TrainingState:
+        """Read the state to resume from."""
+        position = _read_position(self.folder / STATE, data)
+        self.first_step = position.step
+        self.seconds_before = position.seconds
+        template = eqx.filter_eval_shape(self.start)
+        return unpack(data, self.folder / STATE, template)
+
+    def fit(self, state: TrainingState, devices: Devices | None) -> TrainableLearner:
+        """Train from a state to the end."""
+        self._show(self.first_step)
+        try:
+            return fit(
+                state.model,
+                self.objective,
+                key=self.key,
+                steps=self.steps,
+                batch=self.config.batch,
+                optimizer=self.optimizer,
+                every=max(1, self.steps // 100),
+                callback=self.report,
+                state=state,
+                devices=devices,
+            ).model  # pyright: ignore[reportReturnType]
+        except TrainingDiverged as error:
+            if is_first():
+                self.save(error.state)
+            raise
+
+    def finish(self, fitted: TrainableLearner, devices: Devices | None) -> list[Trained]:
+        """Measure and save the models, and remove the state."""
+        models = [fitted] if self.config.seeds == 1 else unstack(fitted)
+        measured = [measure(model, self.config, devices=devices) for model in models]
+        seconds = self._seconds() / len(models)
+        trained = [Trained(*pair, seconds) for pair in zip(models, measured, strict=True)]
+        if is_first():
+            for (name, config), model in zip(self.models.items(), trained, strict=True):
+                save_trained(self.folder / name, config, model)
+            (self.folder / STATE).unlink(missing_ok=True)
+        return trained
+
+    def report(self, report: Report) -> None:
+        """Write a line of metrics and from time to time the state, and show progress."""
+        if not is_first():
+            return
+        losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
+        line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
+        self.files.log(line)
+        if report.step == report.steps or time.monotonic() - self.saved >= self.save_every:
+            self.save(report.state)
+        loss = float(losses.mean())
+        speed = (report.step - self.first_step) / (time.monotonic() - self.began)
+        above = "" if self.least is None else f" ({loss / self.least - 1:+.1%} from the optimum)"
+        self._show(report.step, f"loss {loss:.3f}{above}, {speed:.0f} steps/s")
+
+    def save(self, state: TrainingState) -> None:
+        """Write the state over the previous one."""
+        step = int(np.asarray(state.step).max())
+        position = _Position(step, self._seconds(), LAYOUT)
+        write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(position)))
+        self.saved = time.monotonic()
+
+    def _show(self, step: int, note: str = "") -> None:
+        self.on_progress(Progress(f"train {self.config.model}", step, self.steps, note))
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.monotonic() - self.began
+
+
+def unstack(models: TrainableLearner) -> list[TrainableLearner]:
+    """Split models that are stacked along a first axis."""
+    arrays = jax.tree.map(np.asarray, models)
+    count = len(jax.tree.leaves(arrays)[0])
+    return [jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), arrays) for i in range(count)]
+
+
+class _Position(msgspec.Struct):
+    """Step and seconds of a saved state, and the version of its layout."""
+
+    step: int
+    seconds: float
+    layout: int = 1
+
+
+def _read_position(file: Path, data: bytes) -> _Position:
+    position = parse_about(file, read_contents(data, file).about, _Position)
+    if position.layout != LAYOUT:
+        raise ValueError(
+            f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "
+            "remove it to train from scratch, or finish the run with regrax 0.1.0"
+        )
+    return position

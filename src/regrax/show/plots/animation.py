@@ -1,0 +1,146 @@
+"""Animation of a play: every player's policy and its average, round by round."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.animation import FuncAnimation
+from matplotlib.axes import Axes
+
+from regrax import _checks as checks
+from regrax.games import Game, Trajectory
+from regrax.show.plots.panels import CORNERS, draw_triangle, running_mean
+from regrax.show.plots.style import COLORS, Figure, check_suffix, plain, short, thinned
+from regrax.specs import as_game
+
+WRITERS = {".gif": "pillow", ".html": None, ".mp4": "ffmpeg"}
+MAX_PANELS = 4
+ICONS = {
+    "minus": "-", "fast-backward": "&laquo;", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
+    "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "&raquo;", "plus": "+",
+}  # fmt: skip
+"""Characters in place of the icons that matplotlib's page loads from the network."""
+_ICON = re.compile(r'<i class="fa fa-([\w -]+)"></i>')
+_STYLESHEET = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
+
+Update = Callable[[int], None]
+
+
+class Animation(NamedTuple):
+    """An animation that notebooks display, and that can be saved as GIF, MP4 or HTML.
+
+    Attributes:
+        figure: Figure that is drawn on.
+        draw: Draws a frame.
+        frames: Number of frames.
+        frames_per_second: Speed.
+    """
+
+    figure: Figure
+    draw: Update
+    frames: int
+    frames_per_second: int
+
+    def save(self, file: str | Path) -> None:
+        """Write the animation in the format of the file's suffix; MP4 needs the program ffmpeg."""
+        file = Path(file)
+        check_suffix(file, tuple(WRITERS), "an animation")
+        writer = WRITERS[file.suffix.lower()]
+        if writer is None:
+            file.write_text(self._repr_html_(), "utf-8")
+        else:
+            self._matplotlib().save(file, writer=writer, fps=self.frames_per_second)
+
+    def _repr_html_(self) -> str:
+        page = self._matplotlib().to_jshtml(fps=self.frames_per_second)
+        return _ICON.sub(lambda icon: ICONS.get(icon[1], icon[1]), _STYLESHEET.sub("", page))
+
+    def _matplotlib(self) -> FuncAnimation:
+        # an empty list of artists makes matplotlib draw the whole figure
+        return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
+
+
+def animate(
+    trajectory: Trajectory,
+    game: Game | str | None = None,
+    *,
+    frames: int = 100,
+    seconds: float = 6.0,
+) -> Animation:
+    r"""Animate every player's policy $\pi_t$ and its average so far; three actions move in their simplex.
+
+    Args:
+        trajectory: Result of `play`.
+        game: Game or its spec, for the names of players and actions; by default they are numbered.
+        frames: Number of frames, spread evenly over the rounds.
+        seconds: Length of the animation.
+
+    >>> from regrax.games import play
+    >>> moving = animate(play("weighted-rps", "hedge(0.3)", 20), "weighted-rps", frames=5)
+    >>> moving.frames_per_second
+    1
+    """
+    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
+    checks.at_least("frames", frames, 1)
+    checks.positive("seconds", seconds)
+    game = None if game is None else as_game(game)
+    rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
+    players = [np.asarray(policies) for policies in trajectory.policies[:MAX_PANELS]]
+    figure = Figure(figsize=(4.4 * len(players), 4.2), layout="constrained")
+    updates = []
+    for n, policies in enumerate(players):
+        name = f"player {n + 1}"
+        labels = [str(action + 1) for action in range(policies.shape[1])]
+        if game is not None:
+            name = game.players[n]
+            labels = game.actions[n]
+        axes = figure.add_subplot(1, len(players), n + 1)
+        axes.set_title(plain(short(name, 30)), fontsize="medium")
+        panel = _simplex if policies.shape[1] == 3 else _bars
+        updates.append(panel(axes, policies, [short(label) for label in labels]))
+
+    def draw(frame: int) -> None:
+        for update in updates:
+            update(int(rounds[frame]))
+        figure.suptitle(f"round {rounds[frame]}")
+
+    draw(0)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # laying out a frame takes longer than drawing it
+    return Animation(figure, draw, len(rounds), max(round(len(rounds) / seconds), 1))
+
+
+def _simplex(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
+    draw_triangle(axes, labels)
+    points = policies @ CORNERS
+    averages = running_mean(policies) @ CORNERS
+    (path,) = axes.plot([], [], color=COLORS[0], lw=1.1, label="policy")
+    (mean,) = axes.plot([], [], color=COLORS[1], lw=1.6, label="average")
+    (head,) = axes.plot([], [], marker="o", color="#000000")
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
+
+    def update(played: int) -> None:
+        path.set_data(*thinned(points[:played]).T)
+        mean.set_data(*thinned(averages[:played]).T)
+        head.set_data(*points[played - 1 : played].T)
+
+    return update
+
+
+def _bars(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
+    average = running_mean(policies)
+    places = np.arange(policies.shape[1])
+    bars = axes.bar(places, policies[0], color=COLORS[0], label="policy")
+    look = {"ms": 18, "mew": 2.5, "color": COLORS[1], "label": "average"}
+    (marks,) = axes.plot(places, average[0], "_", **look)
+    axes.set(ylim=(0, 1), xticks=places, xticklabels=map(plain, labels), ylabel="probability")
+    axes.legend(frameon=False, fontsize="small")
+
+    def update(played: int) -> None:
+        for bar, height in zip(bars, policies[played - 1], strict=True):
+            bar.set_height(height)
+        marks.set_data(places, average[played - 1])
+
+    return update

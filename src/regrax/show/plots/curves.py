@@ -1,0 +1,90 @@
+"""Curves over rounds on log axes: equilibrium gaps, and regret with its theoretical bound."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as AnyFigure
+
+from regrax import _checks as checks
+from regrax.learners import Bound
+from regrax.show.plots.style import COLORS, LINES, axes_or_new, dress, plain, shown_rounds
+
+Values = Float[np.ndarray, "T"]
+Rounds = Int[np.ndarray, "T"]
+
+
+class Curve(NamedTuple):
+    """Values at some rounds, with a bound.
+
+    Attributes:
+        label: Name of the values.
+        values: Values after the rounds that are shown.
+        bound: Bound on the values, or None.
+        expected: True if the bound holds for the expectation of the values.
+    """
+
+    label: str
+    values: Values
+    bound: Bound = None
+    expected: bool = False
+
+
+def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
+    """Plot equilibrium gaps over rounds on log axes.
+
+    Args:
+        gaps: For each gap its value after every round, as `running_gaps` returns them.
+        title: Title of the axes.
+        ax: Axes to draw in; by default those of a new figure.
+
+    >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
+    'round'
+    """
+    checks.instance("gaps", gaps, Mapping, "a dictionary of gaps by name")
+    axes = axes_or_new(ax, (6.4, 4.0))
+    rounds = shown_rounds(max(map(len, gaps.values())))
+    draw_gaps(axes, rounds, {name: np.asarray(gap)[rounds - 1] for name, gap in gaps.items()})
+    axes.set_title(plain(title))
+    return axes.figure  # pyright: ignore[reportReturnType]
+
+
+def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
+    """Draw a line per gap."""
+    curves = []
+    for name, values in gaps.items():
+        kind = name.removesuffix("_gap")
+        label = kind.upper() if kind in ("ce", "cce") else kind.capitalize()
+        curves.append(Curve(label, values))
+    draw_curves(axes, rounds, curves, "gap of joint play", LINES)
+
+
+def draw_curves(
+    axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str, lines: Sequence[str]
+) -> None:
+    """Draw a line per curve, and its bound as a dotted line of the same colour.
+
+    Args:
+        axes: Axes to draw in.
+        rounds: Rounds that are shown.
+        curves: Values at these rounds.
+        what: Label of the vertical axis.
+        lines: Line styles, used in turn.
+    """
+    marker = "o" if len(rounds) == 1 else None
+    for index, (label, values, bound, expected) in enumerate(curves):
+        look: Any = {"color": COLORS[index % len(COLORS)], "ls": lines[index % len(lines)]}
+        positive = np.where(values > 0, values, np.nan)  # a log axis shows a gap elsewhere
+        axes.plot(rounds, positive, lw=1.8, marker=marker, ms=4, label=plain(label), **look)
+        if bound is not None:
+            name = "bound on its expectation" if expected else "its bound"
+            axes.plot(rounds, bound, lw=1.4, label=name, color=look["color"], ls=":")
+    axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
+    dress(axes)
+    if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
+        axes.set_yscale("linear")  # a log axis without a positive number warns
+        axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
+        return
+    axes.legend(frameon=False, fontsize="small")

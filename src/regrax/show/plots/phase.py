@@ -1,0 +1,152 @@
+r"""Phase portraits: the direction of one round from every start, some orbits with their averages, equilibria.
+
+A 2x2 game is drawn in the unit square, by the probability of each player's first action. A 3x3 game is drawn in the
+simplex of the first player, with both players starting from the same point.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as AnyFigure
+
+from regrax import _checks as checks
+from regrax.games import Game, nash_equilibria, play, seated_learners
+from regrax.learners import Learner
+from regrax.show.plots.panels import (
+    CORNERS,
+    draw_nash,
+    draw_triangle,
+    known_nash,
+    running_mean,
+    title_of,
+)
+from regrax.show.plots.style import COLORS, axes_or_new, dress, plain, short, thinned
+from regrax.specs import as_game
+
+Start = Sequence[Any]
+"""A policy per player."""
+STARTS = {
+    2: [([0.1, 0.9], [0.2, 0.8]), ([0.85, 0.15], [0.1, 0.9]), ([0.5, 0.5], [0.9, 0.1])],
+    3: [(policy, policy) for policy in ([0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4])],
+}
+"""Default starts of the orbits, by the number of actions."""
+MARGIN = 0.04  # between the arrows and the border, where policies cannot move
+ARROW = 0.75  # length of an arrow, as a fraction of the distance between two
+
+
+def plot_phase(
+    game: Game | str,
+    learners: Learner | str | Sequence[Learner | str],
+    *,
+    rounds: int = 300,
+    starts: Sequence[Start] | None = None,
+    arrows: int = 15,
+    ax: Axes | None = None,
+) -> AnyFigure:
+    r"""Plot the phase portrait of learners in a 2x2 or 3x3 game.
+
+    An arrow points from a start $(\pi_1, \pi_2)$ towards the policies of round 2; its colour is the length of the
+    move. Orbits are the policies of `rounds` rounds, dashed lines their time averages.
+
+    Args:
+        game: Game of two players with two or three actions each, or its spec.
+        learners: One learner per player, or one for both; or their specs.
+        rounds: Rounds of each orbit.
+        starts: For each orbit a policy per player; by default three orbits.
+        arrows: Number of arrows along a side.
+        ax: Axes to draw in; by default those of a new figure.
+
+    >>> figure = plot_phase("matching-pennies", "hedge(0.1)", rounds=50, arrows=5)
+    >>> figure.axes[0].get_xlabel()
+    'player 1: probability of heads'
+    """
+    game = as_game(game)
+    checks.at_least("arrows", arrows, 2, 100)
+    if game.sizes not in ((2, 2), (3, 3)):
+        raise ValueError(
+            f"a phase portrait needs two players with 2 or 3 actions each, got sizes {game.sizes}"
+        )
+    players = seated_learners(game, learners)
+    axes = axes_or_new(ax, (5.4, 5.0))
+    _draw_arrows(axes, game, players, arrows)
+    chosen = STARTS[game.sizes[0]] if starts is None else starts
+    sides = [np.stack(side) for side in zip(*chosen, strict=True)]
+    orbits = zip(*_play_from(game, players, sides, rounds), strict=True)
+    for index, policies in enumerate(orbits):
+        _draw_orbit(axes, policies, index)
+    nash = [profile.marginals for profile in known_nash(game) or nash_equilibria(game)]
+    draw_nash(axes, list(map(_points, nash)), color="#000000", clip_on=False, zorder=5)
+    _finish(axes, game)
+    axes.set_title(title_of(game, players, 60), fontsize="medium")
+    return axes.figure  # pyright: ignore[reportReturnType]
+
+
+def _points(policies: Sequence[Float[np.ndarray, "... d"]]) -> Float[np.ndarray, "... 2"]:
+    """Map the policies of both players to the plane."""
+    first, second = map(np.asarray, policies)
+    if first.shape[-1] == 2:
+        return np.stack([first[..., 0], second[..., 0]], -1)
+    return first @ CORNERS
+
+
+def _play_from(
+    game: Game,
+    players: Sequence[Learner],
+    starts: Sequence[Float[np.ndarray, "S d"]],
+    rounds: int,
+) -> list[Float[np.ndarray, "S T d"]]:
+    """Return the policies of both players from many starts, which are priors if every learner has one."""
+    has_priors = all(player.has_prior for player in players)
+
+    def policies(*start: Any) -> Any:
+        if has_priors:
+            return play(game, players, rounds, prior=start).policies
+        return play(game, players, rounds, start=start).policies
+
+    return [np.asarray(side) for side in jax.jit(jax.vmap(policies))(*map(np.asarray, starts))]
+
+
+def _draw_arrows(axes: Axes, game: Game, players: Sequence[Learner], arrows: int) -> None:
+    if game.sizes[0] == 2:
+        ticks = np.linspace(MARGIN, 1 - MARGIN, arrows)
+        grid = [np.stack([x.ravel(), 1 - x.ravel()], 1) for x in np.meshgrid(ticks, ticks)]
+    else:
+        counts = [(i, j, arrows - 1 - i - j) for i in range(arrows) for j in range(arrows - i)]
+        grid = 2 * [MARGIN / 3 + (1 - MARGIN) * np.array(counts) / (arrows - 1)]
+    second = [side[:, 1] for side in _play_from(game, players, grid, 2)]
+    tails = _points(grid)
+    moves = _points(second) - tails
+    lengths = np.linalg.norm(moves, axis=1, keepdims=True)
+    unit = ARROW / (arrows - 1) * moves / np.where(lengths > 0, lengths, 1)
+    axes.quiver(
+        *tails.T, *unit.T, lengths[:, 0], cmap="Greys", norm="linear", angles="xy",
+        scale_units="xy", scale=1, width=0.004, clim=(-lengths.max() / 2, lengths.max() or 1),
+    )  # fmt: skip
+
+
+def _draw_orbit(axes: Axes, policies: Sequence[np.ndarray], index: int) -> None:
+    color = COLORS[index % len(COLORS)]
+    points = _points(policies)
+    averages = _points([running_mean(side) for side in policies])
+    hidden = "_" * index  # keeps all orbits but the first out of the legend
+    axes.plot(*thinned(points).T, color=color, lw=1.3, label=f"{hidden}last iterate")
+    axes.plot(*thinned(averages).T, color=color, lw=1.2, ls="--", label=f"{hidden}time average")
+    axes.plot(*points[0], "s", color=color, ms=5, label=f"{hidden}start")
+
+
+def _finish(axes: Axes, game: Game) -> None:
+    look = {"frameon": False, "fontsize": "small", "columnspacing": 1.2, "handlelength": 1.4}
+    if game.sizes == (2, 2):
+        dress(axes)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        sides = zip(game.players, game.actions, strict=True)
+        x, y = (plain(f"{name}: probability of {short(labels[0])}") for name, labels in sides)
+        axes.set(xlabel=x, ylabel=y)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=4, **look)
+    else:
+        draw_triangle(axes, game.actions[0])
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=2, **look)

@@ -1,0 +1,241 @@
+"""Charts of reports, drawn by matplotlib as SVG in the colours of the page, light or dark."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+from matplotlib import figure as matplotlib_figure
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+from regrax.show.plots.panels import CORNERS, draw_triangle
+from regrax.show.plots.style import COLORS, plain
+
+WIDTH = 520
+HEIGHT = 340
+INK = "#1c2024"
+SOFT = "#5b6470"
+RULE = "#e3e5e8"
+PALETTE = (*COLORS[:6], "#444444")
+VARIABLES = {INK: "--ink", SOFT: "--soft", RULE: "--rule", "#888888": "--soft"} | {
+    color.lower(): f"--c{index}" for index, color in enumerate(PALETTE)
+}
+"""Variables of the page's style sheet that replace the colours of a chart."""
+LOOK: Any = {
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "axes.labelpad": 8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "font.size": 13,
+    "grid.color": RULE,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "regrax",  # the same chart is the same file
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+}
+
+Numbers = Sequence[float | int] | np.ndarray
+Style = Literal["line", "dashed", "points", "marked"]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A curve: `y` over `x`.
+
+    Args:
+        label: Name in the legend.
+        x: Horizontal coordinates.
+        y: Vertical coordinates.
+        band: Half-width of the band around the curve, or of the bars through points; None draws none.
+        style: A line, a dashed line, points, or a line with marked points.
+        color: Index of a colour; the palette of seven repeats.
+
+    >>> Series("gap", [1, 2], [0.5, 0.25]).style
+    'line'
+    """
+
+    label: str
+    x: Numbers
+    y: Numbers
+    band: Numbers | None = None
+    style: Style = "line"
+    color: int = 0
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves on linear or logarithmic axes.
+
+    Args:
+        name: Name of the figure in the page.
+        title: Title above it.
+        x_label: Label of the horizontal axis.
+        y_label: Label of the vertical axis.
+        series: Curves.
+        x_log: True for a logarithmic horizontal axis.
+        y_log: True for a logarithmic vertical axis.
+        caption: Text below it.
+
+    >>> Chart("gaps", "Gaps fall", "round", "gap", [Series("CCE", [1, 10], [0.1, 0.01])], y_log=True).name
+    'gaps'
+    """
+
+    name: str
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    x_log: bool = False
+    y_log: bool = False
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Ternary:
+    """Paths of distributions over three actions in their simplex.
+
+    Args:
+        name: Name of the figure in the page.
+        title: Title above it.
+        corners: Names of the three actions.
+        paths: For each label the distributions in order.
+        target: Distribution to mark with a cross.
+        caption: Text below it.
+
+    >>> Ternary("play", "Play", ("a", "b", "c"), {"row": [[1.0, 0.0, 0.0]]}).corners
+    ('a', 'b', 'c')
+    """
+
+    name: str
+    title: str
+    corners: tuple[str, str, str]
+    paths: Mapping[str, Sequence[Numbers] | np.ndarray]
+    target: Numbers | None = None
+    caption: str = ""
+
+
+Figure = Chart | Ternary
+
+
+def draw(figure: Figure) -> str:
+    """Draw a figure as an `<svg>` element.
+
+    >>> draw(Chart("c", "t", "x", "y", [Series("s", [0, 1], [0, 1])])).startswith("<svg")
+    True
+    """
+    file = io.StringIO()
+    with matplotlib.rc_context(LOOK):
+        size = (WIDTH / 72, HEIGHT / 72)
+        picture = matplotlib_figure.Figure(figsize=size, layout="constrained")
+        axes = picture.add_subplot()
+        if isinstance(figure, Ternary):
+            _draw_ternary(axes, figure)
+        else:
+            _draw_chart(axes, figure)
+        picture.savefig(file, format="svg", transparent=True)
+    text = file.getvalue()
+    body = text[text.index('<g id="figure') : text.rindex("</svg>")]
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(figure.title)}" '
+        f'data-figure="{escape(figure.name)}">{_for_page(body)}</svg>'
+    )
+
+
+def _for_page(svg: str) -> str:
+    """Drop comments, unused ids, spaces and decimals, and replace colours by variables of the style sheet."""
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.S)
+    svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
+    svg = re.sub(r">\s+<", "><", svg).replace("xlink:href", "href")
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d)\d+", r"\1", path[0]), svg)
+    for color, variable in VARIABLES.items():
+        svg = svg.replace(color, f"var({variable})")
+    return svg
+
+
+def legend(figure: Figure) -> str:
+    """Return the names of the curves as HTML, which wraps on a small screen."""
+    if isinstance(figure, Ternary):
+        items = [(label, index, "line") for index, label in enumerate(figure.paths)]
+    else:
+        items = [
+            (series.label, series.color % len(PALETTE), series.style) for series in figure.series
+        ]
+    keys = [
+        f'<span class="key c{color} {style}">{escape(label)}</span>'
+        for label, color, style in items
+    ]
+    return f'<div class="legend">{"".join(keys)}</div>'
+
+
+def _draw_chart(axes: Axes, chart: Chart) -> None:
+    axes.grid(lw=1)
+    axes.set_axisbelow(True)
+    for series in chart.series:
+        _draw_series(axes, series, chart.y_log)
+    axes.set(xlabel=plain(chart.x_label), ylabel=plain(chart.y_label))
+    values = [np.ravel(line.get_ydata()) for line in axes.lines]  # pyright: ignore
+    if chart.y_log and np.isfinite(np.concatenate(values)).any():
+        axes.set_yscale("log", nonpositive="clip")
+    if chart.x_log:
+        axes.set_xscale("log")
+    _label(axes.xaxis)
+    _label(axes.yaxis)
+
+
+def _draw_series(axes: Axes, series: Series, log: bool) -> None:
+    x = np.asarray(series.x, float)
+    y = np.asarray(series.y, float)
+    if log:
+        y = np.where(y > 0, y, np.nan)
+    color = PALETTE[series.color % len(PALETTE)]
+    if series.band is not None:
+        band = np.asarray(series.band, float)
+        low = y - band
+        if log:
+            low = np.where(low > 0, low, np.nanmin(y))  # a log axis has no zero
+        if series.style == "points":
+            axes.vlines(x, low, y + band, color=color, lw=1.6, alpha=0.7)
+        else:
+            axes.fill_between(x, low, y + band, color=color, alpha=0.18, lw=0)
+    line = {"line": "-", "marked": "-", "dashed": (0, (3.2, 2.2)), "points": "none"}[series.style]
+    marker = "o" if series.style in ("points", "marked") else None
+    axes.plot(x, y, color=color, lw=2.2, ls=line, marker=marker, ms=7)
+
+
+def _label(axis: Axis) -> None:
+    """Label an axis with about five round numbers."""
+    low, high = sorted(axis.get_view_interval())
+    locator = MaxNLocator(6, steps=[1, 2, 5, 10])
+    if axis.get_scale() == "log":
+        axis.set_minor_locator(NullLocator())
+        if high > 8 * low:
+            locator = LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0))
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(lambda value, _: number(value))
+
+
+def _draw_ternary(axes: Axes, figure: Ternary) -> None:
+    draw_triangle(axes, figure.corners)
+    for index, path in enumerate(figure.paths.values()):
+        axes.plot(*(np.asarray(path) @ CORNERS).T, color=PALETTE[index % len(PALETTE)], lw=2.2)
+    if figure.target is not None:
+        axes.plot(*np.asarray(figure.target) @ CORNERS, "+", color=INK, ms=12, mew=2)
+
+
+def number(value: float | int) -> str:
+    """Format a number with four significant digits.
+
+    >>> number(10000.0), number(0.25), number(1e-05)
+    ('10,000', '0.25', '1e-05')
+    """
+    if value and (abs(value) >= 1e7 or abs(value) < 1e-4):
+        return f"{value:.3g}"
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"

@@ -1,0 +1,238 @@
+"""Running a sweep: cells are saved one by one, run once, and failures do not stop the rest."""
+
+import csv
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import regrax
+from regrax import theory
+from regrax.checkpoints import load_model
+from regrax.cli import main
+from regrax.experiments import Store
+from regrax.experiments.runs import TrainConfig, train
+from regrax.experiments.sweep import (
+    completed,
+    listing_of,
+    name_of,
+    operations,
+    read_sweep,
+    run_sweep,
+    table,
+)
+
+TEXT = """
+model = "linear"
+actions = 2
+horizon = 5
+steps = 30
+batch = 64
+rate = [0.03, 0.1]
+seeds = 2
+sequences = 2000
+"""
+TINY = completed(
+    TrainConfig("linear", 2, 5, operator="ball", steps=60, batch=64, sequences=200, rate=0.03)
+)
+CELLS = [replace(TINY, first_seed=seed) for seed in range(5)]
+DIVERGES = replace(TINY, rate=1e30)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("grid") / "small.toml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Collect what jax logs of its compilations while `whole` is made."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def whole(file, compiled):
+    folder = file.parent / "whole"
+    listener = logging.Handler()
+    listener.emit = lambda record: compiled.append(record.getMessage())
+    logging.getLogger("jax").addHandler(listener)
+    jax.config.update("jax_log_compiles", True)  # in all threads
+    run_sweep(read_sweep(file), folder)
+    jax.config.update("jax_log_compiles", False)
+    logging.getLogger("jax").removeHandler(listener)
+    return folder
+
+
+def stamps(folder):
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").iterdir()}
+
+
+def test_the_numbers_are_those_of_train_and_theory(whole, tmp_path):
+    rows = table(whole)
+    cells = [(row["rate"], row["seed"]) for row in rows]
+    assert cells == [(0.03, 0), (0.03, 1), (0.1, 0), (0.1, 1)]
+    alone = TrainConfig("linear", 2, 5, steps=30, batch=64, rate=0.1, first_seed=1)
+    (model,) = train(alone, tmp_path / "alone")
+    mine = load_model(rows[3]["checkpoint"]).model
+    np.testing.assert_allclose(mine.values, model.model.values, rtol=1e-4)
+    for row in rows:
+        assert row["exact_step"] == theory.step_size(2, 5)
+        assert row["optimal_loss"] == theory.optimal_loss(2, 5)
+        assert row["exact_step_loss"] == pytest.approx(theory.loss(row["exact_step"], 2, 5))
+        assert row["loss"] > row["optimal_loss"]
+
+
+def test_cells_of_one_shape_share_one_compilation(compiled, whole):
+    assert sum("Finished XLA compilation of jit(_advance)" in line for line in compiled) == 1
+
+
+def test_a_repeated_command_runs_nothing(whole, file, capsys, as_users_run_it):
+    before = stamps(whole)
+    main(["sweep", str(file), "--out", str(whole), "--json"])
+    printed = json.loads(capsys.readouterr().out)
+    assert stamps(whole) == before
+    assert printed["rows"] == table(whole)
+    assert (printed["cells"], printed["finished"], printed["failed"]) == (4, 4, {})
+
+
+def test_results_are_a_csv_table(whole):
+    with (whole / "results.csv").open() as text:
+        rows = list(csv.DictReader(text))
+    assert [row["seed"] for row in rows] == ["0", "1", "0", "1"]
+    assert [float(row["loss"]) for row in rows] == [row["loss"] for row in table(whole)]
+    assert rows[0]["feedback"] == ""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    assert parquet.read_table(whole / "results.parquet").to_pylist() == table(whole)
+
+
+def test_a_folder_without_a_sweep_raises_an_error(tmp_path):
+    with pytest.raises(ValueError, match=r"must be the folder of a sweep, got one without sweep"):
+        table(tmp_path)
+
+
+def test_a_larger_grid_runs_only_new_cells(tmp_path):
+    run_sweep(CELLS[:2], tmp_path)
+    before = stamps(tmp_path)
+    finished = run_sweep(CELLS, tmp_path)
+    assert finished.done_before == 2
+    assert before.items() <= stamps(tmp_path).items()
+    assert [row["seed"] for row in table(tmp_path)] == [0, 1, 2, 3, 4]
+    run_sweep(CELLS[1:3], tmp_path)
+    assert [row["seed"] for row in table(tmp_path)] == [1, 2]
+
+
+def test_damaged_and_copied_cells_run_again(tmp_path):
+    run_sweep(CELLS[:4], tmp_path)
+    files = [tmp_path / "cells" / f"{name_of(cell)}.safetensors" for cell in CELLS]
+    before = stamps(tmp_path)
+    files[1].unlink()
+    files[2].write_bytes(files[2].read_bytes()[:-9])
+    shutil.copy(files[0], files[4])
+    finished = run_sweep(CELLS, tmp_path)
+    assert (len(finished.rows), finished.done_before) == (5, 2)
+    after = stamps(tmp_path)
+    assert [before[files[i].name] == after[files[i].name] for i in range(4)] == [1, 0, 0, 1]
+    assert load_model(files[4]).about["config"]["first_seed"] == 4
+
+
+def test_a_failing_cell_is_reported_and_the_rest_finish(tmp_path):
+    reports = []
+    cells = [*CELLS[:2], DIVERGES]
+    finished = run_sweep(cells, tmp_path, retries=0, on_progress=reports.append)
+    assert [row.config for row in finished.rows] == CELLS[:2]
+    assert list(finished.failed) == [name_of(DIVERGES)]
+    assert "TrainingDiverged: the loss must be finite" in finished.failed[name_of(DIVERGES)]
+    assert listing_of(tmp_path).failed == finished.failed
+    assert reports[-1].note == "2 of 3 cells, 1 failed"
+    assert run_sweep(CELLS[:2], tmp_path).failed == listing_of(tmp_path).failed == {}
+
+
+def test_the_command_exits_with_1_if_a_cell_failed(tmp_path, capsys, as_users_run_it):
+    file = tmp_path / "wild.toml"
+    wild = TEXT.replace("0.1]", "1e30]").replace("steps = 30", 'steps = 60\noperator = "ball"')
+    file.write_text(wild)
+    with pytest.raises(SystemExit) as leaving:
+        main(["sweep", str(file), "--out", str(tmp_path / "out"), "--report", "--retries", "0"])
+    assert leaving.value.code == 1
+    printed = capsys.readouterr().out
+    assert "2 of 4 cells are finished" in printed
+    assert "TrainingDiverged" in printed
+    assert "TrainingDiverged" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_an_interruption_keeps_finished_cells(tmp_path):
+    def stop(progress):
+        if int(progress.note.split()[0]) >= 8:
+            raise KeyboardInterrupt
+
+    many = [replace(TINY, first_seed=seed) for seed in range(24)]
+    with pytest.raises(KeyboardInterrupt):
+        run_sweep(many, tmp_path, on_progress=stop)
+    before = stamps(tmp_path)
+    assert len(before) >= 8
+    assert len(run_sweep(many, tmp_path).rows) == 24
+    assert before.items() <= stamps(tmp_path).items()
+
+
+def test_progress_rises_to_all_cells(tmp_path):
+    reports = []
+    run_sweep(CELLS, tmp_path, on_progress=reports.append)
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert reports[-1] == ("sweep", 1.0, 1.0, "5 of 5 cells")
+
+
+def test_two_sweeps_in_one_folder_raise_an_error(tmp_path):
+    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
+        run_sweep(CELLS, tmp_path)
+
+
+@pytest.mark.slow
+def test_operations_are_counted_as_by_hand_and_by_xla():
+    def loop(x):
+        return jax.lax.scan(lambda c, _: (c @ c, None), x, None, 7)[0]
+
+    def unbounded(x):
+        return jax.lax.while_loop(lambda y: y < 1, lambda y: y + 1, x)
+
+    def network(x):
+        return jax.numpy.tanh(x @ x).sum()
+
+    square = jax.ShapeDtypeStruct((64, 64), "float32")
+    assert operations(loop, square) == 7 * 2 * 64**3
+    assert operations(unbounded, 0.0) is None
+    gradient = jax.value_and_grad(network)
+    theirs = jax.jit(gradient).lower(square).compile().cost_analysis()["flops"]
+    assert operations(gradient, square) == pytest.approx(theirs, rel=0.1)
+
+
+@pytest.mark.slow
+def test_kill_9_then_the_same_command_finishes(tmp_path):
+    out = tmp_path / "killed"
+    many = tmp_path / "many.toml"
+    many.write_text(TEXT.replace("seeds = 2", "seeds = 40").replace("steps = 30", "steps = 400"))
+    command = [sys.executable, "-m", "regrax", "sweep", str(many), "--out", str(out), "--json"]
+    here = {**os.environ, "PYTHONPATH": str(Path(regrax.__file__).parents[1])}
+    process = subprocess.Popen(command, env=here, stdout=subprocess.DEVNULL)
+    while len(list(out.glob("cells/*.safetensors"))) < 3:
+        assert process.poll() is None
+        time.sleep(0.005)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    before = {name: at for name, at in stamps(out).items() if not name.startswith(".")}
+    finished = subprocess.run(command, env=here, capture_output=True, timeout=300, check=True)
+    assert json.loads(finished.stdout)["finished"] == 80
+    assert before.items() <= stamps(out).items()
+    # temporary files of the killed process below the folder are not removed
+    assert all(left.match(f".*.{process.pid}.regrax.tmp") for left in out.glob("cells/.*"))

@@ -1,0 +1,236 @@
+"""Training in a folder: the files, the errors, and that an interruption changes no bit."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from regrax.attention import LinearAttention
+from regrax.checkpoints import load_model, save_model
+from regrax.cli import main
+from regrax.experiments import Store
+from regrax.experiments.runs import TrainConfig, measure, train
+
+QUICK = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
+COMMAND = ["train", "--model", "linear", "--actions", "2", "--horizon", "5"]
+
+
+def parameters(folder, seeds=2):
+    """Return a hash of the parameters of every model."""
+    return [load_model(folder / f"seed-{i}").about["sha256"] for i in range(seeds)]
+
+
+def metrics(folder):
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def interrupt_at(config, folder, step, save_every=0.0):
+    def stop(progress):
+        if progress.done == step:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(config, folder, on_progress=stop, save_every=save_every)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    train(QUICK, folder)
+    return folder
+
+
+def test_a_run_writes_models_settings_and_metrics(whole):
+    names = {".regrax.lock", "training.json", "metrics.jsonl"}
+    models = {"seed-0.safetensors", "seed-1.safetensors"}
+    assert {path.name for path in whole.iterdir()} == names | models
+    assert [line["step"] for line in metrics(whole)] == list(range(1, 41))
+    assert len(metrics(whole)[0]["loss"]) == 2
+    about = load_model(whole / "seed-1").about
+    assert about["config"]["horizon"] == 5
+    assert about["seconds"] > 0
+
+
+@pytest.mark.parametrize("step", [1, 17, 40])
+@pytest.mark.parametrize("save_every", [0.0, 1e9], ids=["often", "never"])
+def test_an_interruption_changes_no_bit(whole, tmp_path, step, save_every):
+    interrupt_at(QUICK, tmp_path, step, save_every)
+    (tmp_path / ".state.safetensors.1.regrax.tmp").write_bytes(b"left by a killed process")
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 4')
+    train(QUICK, tmp_path)
+    assert parameters(tmp_path) == parameters(whole)
+    assert [line["step"] for line in metrics(tmp_path)] == list(range(1, 41))
+    assert not [*tmp_path.glob("state*"), *tmp_path.glob(".*.tmp")]
+
+
+def test_a_single_seed_resumes_to_the_same_bits(tmp_path):
+    config = replace(QUICK, seeds=1)
+    train(config, tmp_path / "whole")
+    interrupt_at(config, tmp_path / "cut", 17)
+    train(config, tmp_path / "cut")
+    assert parameters(tmp_path / "cut", 1) == parameters(tmp_path / "whole", 1)
+
+
+def test_seeds_do_not_depend_on_each_other(whole, tmp_path):
+    (alone,) = train(replace(QUICK, seeds=1, first_seed=1), tmp_path)
+    together = load_model(whole / "seed-1").model
+    np.testing.assert_allclose(alone.model.values, together.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "sequences"), [(2, 64, 128), (1, 1, 2), (157, 64, 10_000)]
+)
+def test_a_model_is_measured_on_as_many_losses_as_it_saw(steps, batch, sequences):
+    config = TrainConfig("linear", 2, 5, steps=steps, batch=batch)
+    model = LinearAttention(2, key=jax.random.key(0))
+    assert measure(model, config) == measure(model, replace(config, sequences=sequences))
+
+
+def test_a_finished_run_is_read_not_repeated(whole):
+    before = (whole / "seed-0.safetensors").stat().st_mtime_ns
+    reports = []
+    models = train(QUICK, whole, on_progress=reports.append)
+    assert not reports
+    assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
+    assert len(models) == 2
+
+
+def test_other_settings_raise_an_error(whole):
+    with pytest.raises(ValueError, match="holds a run with horizon = 5, got 6: choose another"):
+        train(replace(QUICK, horizon=6), whole)
+
+
+def test_a_model_of_another_run_raises_an_error(whole, tmp_path):
+    shutil.copytree(whole, tmp_path / "run")
+    shutil.copy(whole / "seed-0.safetensors", tmp_path / "run" / "seed-1.safetensors")
+    with pytest.raises(ValueError, match=r"seed-1.* must hold a model with first_seed = 1, got 0"):
+        train(QUICK, tmp_path / "run")
+    save_model(tmp_path / "run" / "seed-1", LinearAttention.hedge(2, 0.5))
+    with pytest.raises(ValueError, match=r"seed-1.* must be a checkpoint of a training run"):
+        train(QUICK, tmp_path / "run")
+
+
+def test_a_second_process_in_the_folder_raises_an_error(whole):
+    with Store(whole).locked(), pytest.raises(ValueError, match="another process is using"):
+        train(QUICK, whole)
+    assert len(train(QUICK, whole)) == 2
+
+
+def test_a_damaged_state_raises_an_error(tmp_path):
+    interrupt_at(QUICK, tmp_path, 1)
+    state = tmp_path / "state.safetensors"
+    state.write_bytes(state.read_bytes()[:-1] + b"!")
+    with pytest.raises(ValueError, match=r"state\.safetensors is damaged"):
+        train(QUICK, tmp_path)
+
+
+def test_a_state_of_an_earlier_version_raises_an_error(tmp_path):
+    interrupt_at(QUICK, tmp_path, 1)
+    file = tmp_path / "state.safetensors"
+    file.write_bytes(file.read_bytes().replace(b'layout\\": 2', b'layout\\": 1'))
+    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0, and later versions"):
+        train(QUICK, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"actions": 0}, "actions must be an integer >= 2, got 0"),
+        ({"seeds": 0}, "seeds must be an integer >= 1, got 0"),
+        ({"rate": -1.0}, "rate must be above 0, got -1"),
+        ({"objective": "swap"}, "objective of the linear model must be regret, .* got swap"),
+        ({"model": "swap", "objective": "regret"}, "objective of the swap model must be swap, swap-closed"),
+        ({"model": "swap", "operator": "ball"}, "operator must be softmax for the swap model"),
+        ({"distribution": "gausian"}, "unknown distribution 'gausian'; did you mean gaussian"),
+        ({"distribution": "cauchy(1)"}, "unknown distribution 'cauchy'"),
+        ({"model": "swap", "distribution": "laplace"}, "distribution must be gaussian for the objective swap"),
+        ({"feedback": "never"}, "unknown feedback 'never'"),
+        ({"objective": "hindsight", "feedback": "bandit"}, "feedback needs the objective regret"),
+        ({"surrogate": "cube"}, "surrogate must be one of square, .* got 'cube'"),
+    ],
+)  # fmt: skip
+def test_bad_settings_raise_an_error(changes, message, as_users_run_it):
+    with pytest.raises(ValueError, match=message):
+        replace(QUICK, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"objective": "hindsight", "distribution": "laplace"}, "Gaussian"),
+        ({"model": "transformer", "width": 30}, "width must be a multiple of heads = 4"),
+        ({"actions": 10_000, "horizon": 1_000_000}, "this training takes .* GB of memory"),
+    ],
+)
+def test_settings_that_cannot_be_trained_leave_no_folder(changes, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        train(replace(QUICK, **changes), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_command_prints_the_measures_of_each_seed(tmp_path, capsys, as_users_run_it):
+    out = tmp_path / "run"
+    small = [*COMMAND, "--steps", "60", "--batch", "256", "--sequences", "2000"]
+    small += ["--out", str(out), "--json"]
+    main(small)
+    (row,) = json.loads(capsys.readouterr().out)["seeds"]
+    measured = {"loss", "loss_error", "optimal_loss", "step_size", "total_variation"}
+    assert set(row) == {"seed", *measured, "seconds"}
+    assert row["loss"] > row["optimal_loss"] > row["loss_error"] > 0
+    with pytest.raises(SystemExit, match="2"):
+        main(small)
+    assert "already holds a run: add --resume to continue it" in capsys.readouterr().err
+    main([*small, "--resume"])
+    assert json.loads(capsys.readouterr().out)["seeds"] == [row]
+    game = ["play", "coordination", "--rounds", "5", "--json"]
+    main([*game, "--learners", f'checkpoint("{out}/seed-0")'])
+    assert json.loads(capsys.readouterr().out)["learners"] == [f'checkpoint("{out}/seed-0")'] * 2
+
+
+def test_a_divergence_saves_the_last_good_state(tmp_path, capsys, as_users_run_it):
+    many = [*COMMAND, "--operator", "ball", "--steps", "400", "--batch", "64", "--rate", "1e30"]
+    with pytest.raises(SystemExit, match="2"):
+        main([*many, "--out", str(tmp_path / "run")])
+    assert "the loss must be finite, got nan or inf at step" in capsys.readouterr().err
+    assert (tmp_path / "run" / "state.safetensors").exists()
+
+
+def start_command(out):
+    """Start the command in a process that saves its state at every report."""
+    more = ["--steps", "1000", "--batch", "1024", "--save-every", "0", "--json", "--out", str(out)]
+    resume = ["--resume"] if out.exists() else []
+    return subprocess.Popen(
+        [sys.executable, "-m", "regrax", *COMMAND, *more, *resume],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.slow
+def test_kill_9_then_resume_gives_the_same_bits(tmp_path):
+    out = tmp_path / "killed"
+    process = start_command(out)
+    while not (out / "state.safetensors").exists():
+        assert process.poll() is None, "the process ended before it could be killed"
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with safe_open(out / "state.safetensors", "np") as file:
+        step = json.loads(file.metadata()["regrax"])["step"]
+    assert 0 < step < 1000
+    for folder in (out, tmp_path / "whole"):
+        finished = start_command(folder)
+        _, errors = finished.communicate(timeout=300)
+        assert finished.returncode == 0, errors.decode()
+    assert parameters(out, 1) == parameters(tmp_path / "whole", 1)

@@ -1,0 +1,116 @@
+"""Pages of reports: self-contained, escaped, and drawn by a browser without complaints."""
+
+import re
+import xml.etree.ElementTree as tree
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from regrax.show.report import ARCHITECTURE, Chart, Section, Series, Table, Ternary, draw, render
+
+CHART = Chart(
+    "gaps",
+    "Gaps <fall> for $5",
+    "round, $",
+    "gap",
+    [
+        Series("CCE", [1, 10, 100], [0.3, 0.1, -0.01], [0.1, 0.15, 0.05]),
+        Series("measured", [1, 100], [0.2, 0.02], [0.01, 0.01], style="points", color=1),
+        Series("dashed <i>", [1, 100], [0.2, 0.02], style="dashed", color=6),
+    ],
+    x_log=True,
+    y_log=True,
+    caption="x < y",
+)
+TRIANGLE = Ternary(
+    "play", "Play", ("a", "b", "c"), {"row": [[1, 0, 0], [0, 0.5, 0.5]]}, (1 / 3,) * 3
+)
+
+
+@pytest.mark.parametrize("figure", [CHART, TRIANGLE], ids=["chart", "ternary"])
+def test_figures_are_small_svg_in_the_colours_of_the_page(figure):
+    text = draw(figure)
+    root = tree.fromstring(text)
+    assert root.attrib["data-figure"] == figure.name
+    assert root.attrib["aria-label"] == figure.title
+    assert "var(--c0)" in text
+    assert "var(--ink)" in text
+    assert not re.search(r"#[0-9a-f]{6}", text), "a fixed colour is not legible in dark mode"
+    assert len(text) < 40_000
+    assert draw(figure) == text
+
+
+def test_axis_labels_are_text():
+    words = {node.text for node in tree.fromstring(draw(CHART)).iter("text")}
+    assert {"round, $", "gap", "1", "10", "100", "0.1"} <= words
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "logs"),
+    [
+        ([1, 2], [0.5, 0.5], (False, False)),
+        ([1], [0.5], (True, True)),
+        ([1, 2], [-1.0, 0.0], (True, True)),
+        ([1, 2], [np.nan, np.inf], (False, False)),
+        ([1, 2], [1.2, 1.3], (False, True)),
+    ],
+    ids=["constant", "one point", "nothing positive", "nothing finite", "within a decade"],
+)
+def test_hard_data_is_drawn_without_a_warning(x, y, logs):
+    assert "<svg" in draw(Chart("c", "t", "x", "y", [Series("s", x, y)], *logs))
+
+
+def test_a_long_curve_stays_small():
+    many = np.arange(1, 10_001)
+    assert len(draw(Chart("c", "t", "x", "y", [Series("s", many, np.sqrt(many))]))) < 40_000
+
+
+class Balance(HTMLParser):
+    """Checks that every tag is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in {"meta", "link"}:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_self_contained_balanced_and_escaped():
+    table = Table(("q", "ours"), [("<i>", "0.1")])
+    section = Section("a", "A <b>", ["x < y"], [CHART, TRIANGLE], [table], [ARCHITECTURE])
+    page = render("Title & more", ["lead"], [section], "footer")
+    reader = Balance()
+    reader.feed(page)
+    assert reader.open == []
+    assert not re.search(r'(?:src|href)="(?!#|data:)', page)
+    assert "<i>" not in page
+    assert "<script" not in page
+    assert "x &lt; y" in page
+
+
+@pytest.mark.parametrize("size", [(1200, 1600), (500, 2400)], ids=["desk", "phone"])
+def test_a_browser_draws_every_figure(browse, size):
+    table = Table(("what", "a long name of a column", "ours"), [("gap", "words " * 9, "0.09")] * 3)
+    section = Section("a", "First", ["Text."], [CHART, TRIANGLE], [table], [ARCHITECTURE])
+    shown = browse(render("Report", ["Short."], [section]), f"page-{size[0]}", size=size)
+    assert len(shown.figures) == 3
+    for name, width, height, marks in shown.figures:
+        assert width > 200, name
+        assert height > 150, name
+        assert marks >= 3, name
+    assert shown.overflow <= 0
+    assert shown.console == []
+
+
+def test_a_browser_reports_errors_of_a_page(browse):
+    page = render("Report", [], []).replace("</body>", "<script>nothing.here()</script></body>")
+    assert any("nothing is not defined" in line for line in browse(page, "broken").console)

@@ -1,0 +1,120 @@
+"""Report of a sweep: groups of cells, every chart in a browser, and cells without a known optimum."""
+
+import itertools
+import random
+from functools import cache
+
+import pytest
+
+from regrax import theory
+from regrax.experiments.runs import Measured, TrainConfig
+from regrax.experiments.sweep import Row, groups, summary
+from regrax.show.report import sweep_page
+
+KINDS = {
+    ("linear", 2, 32): 1.0,
+    ("swap", 2, 32): 1.1,
+    ("transformer", 1, 16): 0.7,
+    ("transformer", 2, 8): 0.5,
+    ("transformer", 2, 16): 0.4,
+    ("transformer", 4, 16): 0.3,
+}
+
+
+@cache
+def exact(d, T):
+    """Return the lower bound on the loss, the step of Hedge, and its loss."""
+    step = theory.step_size(d, T)
+    return theory.optimal_loss(d, T), step, theory.loss(step, d, T)
+
+
+def made(actions=(2, 3), horizons=(10, 20, 40), known=True, **more):
+    """Return rows like those of a sweep, with known gaps."""
+    drawn = random.Random(0)
+    rows = []
+    for d, T, ((model, layers, width), gap), seed in itertools.product(
+        actions, horizons, KINDS.items(), range(2)
+    ):
+        least, step, level = exact(d, T)
+        heads = d if model == "swap" else 1
+        loss = least + gap * heads * (level - least)
+        near = step * drawn.uniform(0.97, 1.03)
+        settings = {"layers": layers, "width": width, "first_seed": seed, **more}
+        config = TrainConfig(model, d, T, **settings)
+        measured = Measured(loss, 0.0, least if known else None, near, 0.0, 0.0)
+        count = 10**6 * T * d * layers * width if known else None
+        rows.append(Row(config, measured, 1.0, count, ""))
+    return rows
+
+
+def test_groups_have_gaps_and_distinct_labels():
+    rows = made()
+    for group in groups(rows):
+        key = (group.row.config.model, group.row.config.layers, group.row.config.width)
+        assert group.mean["gap"] == pytest.approx(KINDS[key])
+        assert group.seeds == 2
+    labels = {group.label for group in groups(rows)}
+    assert labels == {
+        "linear",
+        "swap",
+        "transformer 1x16",
+        "transformer 2x8",
+        "transformer 2x16",
+        "transformer 4x16",
+    }
+    both = groups([*made((2,), (10,), rate=0.1), *made((2,), (10,), rate=0.2)])
+    assert {"linear, rate 0.1", "linear, rate 0.2"} <= {group.label for group in both}
+
+
+@pytest.mark.parametrize(
+    ("size", "dark"),
+    [((1200, 4400), False), ((1200, 4400), True), ((500, 8000), False)],
+    ids=["light", "dark", "phone"],
+)  # fmt: skip
+def test_a_browser_draws_every_figure(browse, size, dark):
+    failed = {
+        "linear-d2-T10-s0-0123456789ab": "TrainingDiverged: the loss must be a finite number, " * 3
+    }
+    page = sweep_page(made(), failed, "architectures")
+    shown = browse(page, f"sweep-{size[0]}-{'dark' if dark else 'light'}", size=size, dark=dark)
+    names = {name for name, *_ in shown.figures}
+    steps = {f"step-{place}" for place in range(len(KINDS))}
+    assert names == steps | {
+        "limit-actions-2",
+        "limit-actions-3",
+        "gap-width",
+        "gap-layers",
+        "gap-compute",
+    }
+    for name, width, height, marks in shown.figures:
+        assert width > 200 and height > 150 and marks >= 3, name  # noqa: PT018
+    assert shown.overflow <= 0
+    assert shown.console == []
+
+
+def test_a_single_size_has_charts():
+    page = sweep_page(made(actions=(2,), horizons=(10,)), {}, "one")
+    assert "limit-actions-2" in page
+    page = sweep_page(made(actions=(2, 3, 5), horizons=(10,)), {}, "over actions")
+    assert "limit-horizon-10" in page
+
+
+def test_cells_without_a_known_optimum_are_in_the_table():
+    rows = made(known=False)
+    page = sweep_page(rows, {}, "laplace")
+    assert "<svg" not in page
+    assert "other cells are in the table only" in page
+    assert "transformer 4x16" in page
+
+
+def test_a_sweep_without_results_has_a_page():
+    page = sweep_page([], {"cell": "ValueError: no"}, "nothing")
+    assert "No cell is finished yet" in page
+    assert "ValueError: no" in page
+
+
+def test_unknown_numbers_are_blank_in_the_table():
+    rows = made(known=False)
+    columns, lines = summary(rows, str)
+    assert all(len(line) == len(columns) for line in lines)
+    assert lines[0][columns.index("gap")] == lines[0][columns.index("operations")] == ""
