@@ -18,7 +18,7 @@ import pytest
 import regrax as rx
 from regrax import _files as files
 from regrax.agents.audit import Layout, read_layout
-from regrax.agents.audit._log import read_log
+from regrax.agents.audit.log import read_log
 from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
@@ -196,7 +196,7 @@ def _trained(folder):
 def _read_strictly(file, layout=None):
     """A log; a bad row is a ValueError here."""
     log = read_log(file, layout=layout)
-    if log.bad.count:
+    if log.bad_rows:
         raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
     return log
 
