@@ -19,6 +19,8 @@ from jaxtyping import Float, Int
 
 from regrax import _checks as checks
 
+Array = np.ndarray
+
 
 class Exploration(NamedTuple):
     """Means over episodes."""
@@ -29,7 +31,7 @@ class Exploration(NamedTuple):
 
 
 def exploration(
-    actions: Int[np.ndarray, "n T"], losses: Float[np.ndarray, "n T d"], *, bandit: bool = False
+    actions: Int[Array, "n T"], losses: Float[Array, "n T d"], *, bandit: bool = False
 ) -> Exploration:
     r"""Compute the three measures of `n` episodes.
 
@@ -52,12 +54,12 @@ def exploration(
 
 
 def measure_episodes(
-    actions: Int[np.ndarray, "n T"],
-    losses: Float[np.ndarray, "n T d"],
-    best: Int[np.ndarray, "n"],
+    actions: Int[Array, "n T"],
+    losses: Float[Array, "n T d"],
+    best: Int[Array, "n"],
     *,
     bandit: bool,
-) -> Float[np.ndarray, "n 3"]:
+) -> Float[Array, "n 3"]:
     """Compute the measures of every episode, given its best action; see `exploration`."""
     n, rounds, d = losses.shape
     drawn = np.eye(d)[actions]
@@ -73,7 +75,7 @@ def measure_episodes(
     return np.stack([failed, minimum, greedy.mean(1)], 1)
 
 
-def _sums_before(values: Float[np.ndarray, "n T d"]) -> Float[np.ndarray, "n T d"]:
+def _sums_before(values: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
     sums = np.zeros_like(values)
     np.cumsum(values[:, :-1], 1, out=sums[:, 1:])
     return sums

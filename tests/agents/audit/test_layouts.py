@@ -10,7 +10,6 @@ from regrax.agents.audit.formats import MAX_RECORD_BYTES
 from regrax.agents.audit.log import read_log
 from regrax.cli import main
 from regrax.games import matching_pennies, rock_paper_scissors
-from regrax.learners import Exp3
 from regrax.regret import external_regret
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -98,14 +97,8 @@ def test_a_row_may_give_the_others_actions(tmp_path, capsys):
     rows = [
         {"model": "m", "mine": "I say heads", "theirs": t} for t in ("tails", "heads", 1, ["tails"])
     ]
-    fields = [
-        "--fields",
-        "agent=model",
-        "action=mine",
-        "others=theirs",
-        "--game",
-        "matching-pennies",
-    ]
+    fields = ["--fields", "agent=model", "action=mine", "others=theirs"]
+    fields += ["--game", "matching-pennies"]
     main(["audit", str(write(tmp_path / "log.jsonl", rows)), *fields, "--json"])
     (agent,) = json.loads(capsys.readouterr().out)["agents"]
     assert (agent["agent"], agent["loss"]["total"]) == ("m", -1 + 3)
@@ -145,13 +138,8 @@ def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
     for e in range(20):
         for t in range(10):
             action = "good" if t == 0 else "bad"  # found and left
-            rows.append(
-                {
-                    "episode": e,
-                    "action": action,
-                    "payoff": float(action == "good") + 0.1 * rng.random(),
-                }
-            )
+            payoff = float(action == "good") + 0.1 * rng.random()
+            rows.append({"episode": e, "action": action, "payoff": payoff})
     path = write(tmp_path / "log.jsonl", rows)
     (agent,) = audit_log(path).agents
     assert (agent.feedback, agent.regret) == ("received", {})
@@ -163,17 +151,6 @@ def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
     main(["audit", str(path), "--html", str(tmp_path / "page.html")])
     assert "played: bad 90.0%, good 10.0%" in capsys.readouterr().out
     assert "Played: good 10.0%, bad 90.0%." in (tmp_path / "page.html").read_text()
-
-
-def test_a_log_of_play_needs_no_game(tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    learners = ["--learners", "exp3(0.2)", "--rounds", "30", "--seed", "3", "--log", str(path)]
-    main(["play", "rock-paper-scissors", *learners])
-    one, other = audit_log(path), audit_log(path, game=rock_paper_scissors())
-    for mine, theirs in zip(one.agents, other.agents, strict=True):
-        assert mine.regret["swap"].total == pytest.approx(theirs.regret["swap"].total)
-    assert str(Exp3(0.2)) == "exp3(0.2)"
-    capsys.readouterr()
 
 
 GAME = [
@@ -214,14 +191,14 @@ def test_a_bad_record_has_a_reason(tmp_path, record, reason):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fields = 3", "fields of .* must be a table of texts, got 3"),
-        ("[fields]\nepisode = 3", "fields of .* must be a table of texts"),
+        ("fields = 3", "map.toml: fields must be object, got int"),
+        ("[fields]\nepisode = 3", r"fields\[...\] must be str, got int"),
         ("[fields]\ncolour = 'x'", "fields must be some of episode, .*, got 'colour'"),
         ("colour = 'x'", "may set fields, rows, messages, .*, got 'colour'"),
         ("format = 'x'", "format must be one of textarena, verifiers, got 'x'"),
         ("= 3", "must be TOML"),
         ("a = " + "[" * 5000, "must be TOML"),
-        ("actions = ['a', 3]", "actions of .* must be a list of texts"),
+        ("actions = ['a', 3]", r"actions\[1\] must be str, got int"),
         ("#" * (1 << 21), "must have at most 1,048,576 bytes"),
     ],
 )
@@ -259,13 +236,10 @@ def test_hostile_records_never_crash(tmp_path):
     layouts = [Layout(format="textarena", actions=("heads", "tails")), Layout(format="verifiers"), Layout(),
                Layout(rows="turns"), Layout(messages="chat", actions=("heads", "tails"))]  # fmt: skip
     for _ in range(600):
-        rows = [
-            {
-                names[rng.integers(len(names))]: values[rng.integers(len(values))]
-                for _ in range(rng.integers(1, 7))
-            }
-            for _ in range(4)
-        ]
+        rows = []
+        for _ in range(4):
+            fields = rng.choice(len(names), rng.integers(1, 7))
+            rows.append({names[name]: values[rng.integers(len(values))] for name in fields})
         layout = layouts[rng.integers(len(layouts))]
         read_log(write(path, rows), layout=layout, game=[None, matching_pennies()][rng.integers(2)])
 

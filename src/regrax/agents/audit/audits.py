@@ -22,7 +22,7 @@ from regrax.agents.audit.intervals import (
     interval,
 )
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.log import AgentLog, Callback, Log, read_usable
+from regrax.agents.audit.log import AgentLog, Callback, Log, read_log
 from regrax.agents.audit.rows import Schema
 from regrax.agents.audit.sums import (
     BASELINES,
@@ -37,6 +37,8 @@ from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
 from regrax.games import Game
 from regrax.regret import internal_of, swap_of
+
+Array = np.ndarray
 
 Curves = dict[str, list[float]]
 UNKNOWN_LOSSES = (
@@ -226,7 +228,8 @@ def audit_log(
     [1.0]
     """
     checks.instance("layout", layout, Layout | None, "a Layout")
-    log = read_usable(Path(path), callback, layout, game)
+    log = read_log(Path(path), callback, layout, game)
+    log.check_usable(Path(path))
     agents = []
     for name, agent in log.agents.items():
         agents.append(audit_agent(name, agent, sum_agent(log, name)))
@@ -285,13 +288,13 @@ def audit_agent(name: str, log: AgentLog, sums: AgentSums) -> AgentAudit:
     )
 
 
-def mean_measure(values: Float[np.ndarray, "E"], rounds: Float[np.ndarray, "E"]) -> Measure:
+def mean_measure(values: Float[Array, "E"], rounds: Float[Array, "E"]) -> Measure:
     """Return the mean over episodes with its interval."""
     return _measures(values[:, None], rounds, interval(values[:, None]))[0]
 
 
 def _measures(
-    values: Float[np.ndarray, "E k"], rounds: Float[np.ndarray, "E"], ends: Ends | None
+    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None
 ) -> list[Measure]:
     """Return the mean over episodes of every column, with the ends of its interval."""
     length = float(rounds.mean())
@@ -406,7 +409,7 @@ def _bandit_regrets(episodes: Episodes, schema: Schema) -> dict[str, Measure]:
     }
 
 
-def _worst_swap(gains: Float[np.ndarray, "d d"], schema: Schema) -> Swap | None:
+def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
     i, j = np.unravel_index(np.argmax(gains), gains.shape)
     saving = float(gains[i, j])
     if saving <= 0:

@@ -34,9 +34,11 @@ from regrax.agents.audit.audits import (
 )
 from regrax.agents.audit.intervals import MIN_EPISODES, TAIL
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.log import Callback, Log, read_usable
+from regrax.agents.audit.log import Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
 from regrax.games import Game
+
+Array = np.ndarray
 
 MEASURES = (*KINDS, "loss")
 MAX_CONTESTANTS = 50
@@ -47,7 +49,7 @@ WHY_LOSSES = {
     "bandit": "received losses do not tell which action was best in each episode",
     "received": UNKNOWN_LOSSES,
 }
-Values = Float[np.ndarray, "E"]
+Values = Float[Array, "E"]
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ def compare_logs(
         raise ValueError("at least one log must be given, got none")
     agents: list[_Agent] = []
     for path in map(Path, paths):
-        log = read_usable(path, callback, layout, game)
+        log = read_log(path, callback, layout, game)
+        log.check_usable(path)
         for name in _chosen(log, path, agent, len(paths) == 1):
             sums = sum_agent(log, name)
             audit = audit_agent(name, log.agents[name], sums)
@@ -374,14 +377,14 @@ def _permutation_test(samples: list[Values], seed: int) -> float:
     return float((1 + np.sum(np.abs(null) >= observed * (1 - 1e-9))) / (1 + PERMUTATIONS))
 
 
-def _student(values: Values, signs: np.ndarray) -> Float[np.ndarray, "b"]:
+def _student(values: Values, signs: Array) -> Float[Array, "b"]:
     """Compute Student's t of the values with every row of signs."""
     rows = signs * values
     error = rows.std(1, ddof=1) / rows.shape[1] ** 0.5
     return rows.mean(1) / np.maximum(error, 1e-300)
 
 
-def _welch(pooled: Values, masks: np.ndarray) -> Float[np.ndarray, "b"]:
+def _welch(pooled: Values, masks: Array) -> Float[Array, "b"]:
     """Compute Welch's t for every assignment of the episodes to two samples."""
     centred = pooled - pooled.mean()
     means = []

@@ -33,6 +33,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import bdtrc, ndtr, stdtr
 
+Array = np.ndarray
+
 
 class Bins(NamedTuple):
     """`n` episodes of `m` bins over `d` actions, a bin being a sum over `length` rounds.
@@ -45,9 +47,9 @@ class Bins(NamedTuple):
         estimated: True if losses are estimates from bandit feedback.
     """
 
-    suffered: Float[np.ndarray, "n m"]
-    played: Float[np.ndarray, "n m d"]
-    losses: Float[np.ndarray, "n m d"]
+    suffered: Float[Array, "n m"]
+    played: Float[Array, "n m d"]
+    losses: Float[Array, "n m d"]
     length: int
     estimated: bool = False
 
@@ -57,7 +59,7 @@ class Bins(NamedTuple):
             self.suffered[at], self.played[at], self.losses[at], self.length, self.estimated
         )
 
-    def average(self) -> Float[np.ndarray, "n m d"]:
+    def average(self) -> Float[Array, "n m d"]:
         """Return the average losses by which each bin is judged."""
         m = self.losses.shape[1]
         if not self.estimated or m < 2:
@@ -67,16 +69,16 @@ class Bins(NamedTuple):
         second = self.losses[:, ~half].mean(1)[:, None]
         return np.where(half[None, :, None], second, first)
 
-    def regrets(self) -> Float[np.ndarray, "n m"]:
+    def regrets(self) -> Float[Array, "n m"]:
         """Return the regret `r` of every bin."""
         best = self.average().argmin(2)[..., None]
         return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
 
-    def qualities(self) -> Float[np.ndarray, "n m"]:
+    def qualities(self) -> Float[Array, "n m"]:
         """Return the loss per round of every bin's play on the average losses."""
         return np.einsum("nmd,nmd->nm", self.played, self.average()) / self.length
 
-    def contrasts(self, power: float = 0.0) -> Float[np.ndarray, "n m d"]:
+    def contrasts(self, power: float = 0.0) -> Float[Array, "n m d"]:
         """Return vectors `g` with `Y = sum_t <g_t, pi_t>`, the first half weighted by `t**power`."""
         m = self.losses.shape[1]
         half = m // 2
@@ -89,7 +91,7 @@ class Bins(NamedTuple):
         late = np.repeat(-early.sum(1, keepdims=True) / (m - half), m - half, 1)
         return np.concatenate([early, late], 1)
 
-    def savings(self) -> Float[np.ndarray, "n k 2"]:
+    def savings(self) -> Float[Array, "n k 2"]:
         """Return what following the leader, and random play, save per round in the second half."""
         half = self.losses.shape[1] // 2
         leaders = (self.losses.cumsum(1) - self.losses)[:, half:].argmin(2)
@@ -98,7 +100,7 @@ class Bins(NamedTuple):
         others = np.stack([led, late.mean(2)], 2)
         return (self.suffered[:, half:, None] - others) / self.length
 
-    def curve(self, order: np.ndarray | None = None) -> Float[np.ndarray, "m"]:
+    def curve(self, order: Array | None = None) -> Float[Array, "m"]:
         """Return the mean external regret after every bin, with the bins in the given order."""
         suffered = self.suffered
         losses = self.losses
@@ -121,13 +123,13 @@ class Scores(NamedTuple):
         savings: what following the leader, and random play, save in the second half.
     """
 
-    falls: Float[np.ndarray, "n"]
-    improves: Float[np.ndarray, "n"]
-    early: Float[np.ndarray, "n"]
-    late: Float[np.ndarray, "n"]
-    early_against: Float[np.ndarray, "n d"]
-    late_against: Float[np.ndarray, "n d"]
-    savings: Float[np.ndarray, "n 2"]
+    falls: Float[Array, "n"]
+    improves: Float[Array, "n"]
+    early: Float[Array, "n"]
+    late: Float[Array, "n"]
+    early_against: Float[Array, "n d"]
+    late_against: Float[Array, "n d"]
+    savings: Float[Array, "n 2"]
 
 
 def score(bins: Bins) -> Scores:
@@ -148,7 +150,7 @@ def score(bins: Bins) -> Scores:
     )
 
 
-def weights(m: int) -> Float[np.ndarray, "m"]:
+def weights(m: int) -> Float[Array, "m"]:
     r"""Compute $w_t = t^{-1/2}$ less its mean, scaled to unit length."""
     w = np.arange(1, m + 1) ** -0.5
     w -= w.mean()
@@ -156,8 +158,8 @@ def weights(m: int) -> Float[np.ndarray, "m"]:
 
 
 def published_tests(
-    curves: Float[np.ndarray, "k m"], rounds: Float[np.ndarray, "m"]
-) -> dict[str, Float[np.ndarray, "k"]]:
+    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
+) -> dict[str, Float[Array, "k"]]:
     """Compute the published p-values of every curve; a curve that a test cannot judge gets 1.
 
     >>> t = np.arange(1.0, 101.0)
@@ -174,8 +176,8 @@ def published_tests(
 
 
 def regression(
-    curves: Float[np.ndarray, "k m"], rounds: Float[np.ndarray, "m"]
-) -> tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"], Int[np.ndarray, "k"]]:
+    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
+) -> tuple[Float[Array, "k"], Float[Array, "k"], Int[Array, "k"]]:
     """Compute the exponent `b0`, its p-value against 1, and the number of rounds without positive regret.
 
     >>> t = np.arange(1.0, 101.0)
@@ -200,7 +202,7 @@ def regression(
     return slope, p, curves.shape[1] - count
 
 
-def _mann_kendall(average: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k"]:
+def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
     k, m = average.shape
     signs = np.zeros(k)
     for lag in range(1, m):
@@ -215,13 +217,13 @@ def _mann_kendall(average: Float[np.ndarray, "k m"]) -> Float[np.ndarray, "k"]:
     return ndtr(z)
 
 
-def _without_rounding(sums: Float[np.ndarray, "n"], terms: np.ndarray) -> Float[np.ndarray, "n"]:
+def _without_rounding(sums: Float[Array, "n"], terms: Array) -> Float[Array, "n"]:
     """Replace sums that are only the rounding error of their terms by 0."""
     scale = np.abs(terms).reshape(len(terms), -1).max(1, initial=0.0)
     return np.where(np.abs(sums) > 1e-9 * scale, sums, 0.0)
 
 
 @cache
-def _random_half(m: int) -> Bool[np.ndarray, "m"]:
+def _random_half(m: int) -> Bool[Array, "m"]:
     """Draw half of the bins, so that anything periodic falls into both halves."""
     return np.random.default_rng(m).permutation(m) < m // 2

@@ -36,6 +36,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import ndtri, stdtrit
 
+Array = np.ndarray
+
 MIN_EPISODES = 5  # with fewer, too many resamples consist of a single episode
 RESAMPLES = 1000
 TAIL = 0.025  # on each side of a 95 % interval
@@ -44,10 +46,10 @@ MIN_PLAYS = 30  # with fewer plays of an action its interval is unreliable
 NEAR = 3.0  # standard errors from the best within which a comparator may be the best
 TIED_TAIL = 1.5 * TAIL  # below, if several may be the best: the upper end hardly ever misses then
 
-Ends = tuple[Float[np.ndarray, "k"], Float[np.ndarray, "k"]]
+Ends = tuple[Float[Array, "k"], Float[Array, "k"]]
 
 
-def interval(values: Float[np.ndarray, "E k"]) -> Ends | None:
+def interval(values: Float[Array, "E k"]) -> Ends | None:
     """Compute the ends of the 95 % interval of each column's mean, or None for fewer than five episodes.
 
     >>> low, high = interval(np.arange(20.0)[:, None])
@@ -68,8 +70,8 @@ def interval(values: Float[np.ndarray, "E k"]) -> Ends | None:
 
 
 def starting_guesses(
-    paid: Float[np.ndarray, "E d"], plays: Float[np.ndarray, "E d"], first: Float[np.ndarray, "E"]
-) -> Float[np.ndarray, "E d"]:
+    paid: Float[Array, "E d"], plays: Float[Array, "E d"], first: Float[Array, "E"]
+) -> Float[Array, "E d"]:
     """Guess the losses before each episode: the mean of what each action received in the other episodes.
 
     For an action that the others never played it is the mean of all they received. A single episode starts from the
@@ -92,11 +94,11 @@ def starting_guesses(
 
 
 def estimate_losses(
-    actions: Int[np.ndarray, "n T"],
-    losses: Float[np.ndarray, "n T"],
-    propensities: Float[np.ndarray, "n T"],
-    guesses: Float[np.ndarray, "n d"],
-) -> tuple[Float[np.ndarray, "n T d"], Float[np.ndarray, "n d"]]:
+    actions: Int[Array, "n T"],
+    losses: Float[Array, "n T"],
+    propensities: Float[Array, "n T"],
+    guesses: Float[Array, "n d"],
+) -> tuple[Float[Array, "n T d"], Float[Array, "n d"]]:
     r"""Estimate the losses of every action from bandit feedback: $\hat\ell$, and $\hat V$ of every episode.
 
     >>> actions, losses, propensities = np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]])
@@ -114,7 +116,7 @@ def estimate_losses(
     return guess + error, ((1 - chance) * error**2).sum(1)
 
 
-def against_interval(against: Float[np.ndarray, "E d"], variance: Float[np.ndarray, "E d"]) -> Ends:
+def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]) -> Ends:
     """Compute the interval of mean regret against each fixed action, from episodes' estimates and variances."""
     if len(against) >= MIN_EPISODES:
         return over_episodes(against)
@@ -123,7 +125,7 @@ def against_interval(against: Float[np.ndarray, "E d"], variance: Float[np.ndarr
     return mean - reach, mean + reach
 
 
-def over_episodes(values: Float[np.ndarray, "E k"]) -> Ends:
+def over_episodes(values: Float[Array, "E k"]) -> Ends:
     """Compute the interval of each column's mean: on each side the wider of the bootstrap's and Student's t."""
     episodes = len(values)
     error = values.std(0, ddof=1) / episodes**0.5
@@ -135,9 +137,9 @@ def over_episodes(values: Float[np.ndarray, "E k"]) -> Ends:
 
 
 def external_interval(
-    against: Float[np.ndarray, "E d"],
-    variance: Float[np.ndarray, "E d"],
-    known: Bool[np.ndarray, "d"],
+    against: Float[Array, "E d"],
+    variance: Float[Array, "E d"],
+    known: Bool[Array, "d"],
 ) -> tuple[float, float, float]:
     """Estimate regret against the action that is best for all episodes, with the ends of its 95 % interval.
 
@@ -155,7 +157,7 @@ def external_interval(
     return float(mean.max()), float(low), float(high)
 
 
-def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, float]:
+def best_of_means(values: Float[Array, "E rows k"]) -> tuple[float, float, float]:
     r"""Estimate $\sum_i \max_j E[x_{ij}]$ at the means of `E` episodes, with the ends of its 95 % interval.
 
     The largest mean exceeds the mean at the truly best $j$, by an amount that depends on how many come close. With
@@ -201,15 +203,15 @@ def best_of_means(values: Float[np.ndarray, "E rows k"]) -> tuple[float, float, 
 
 
 @lru_cache(1)  # several measures of the same episodes follow each other
-def _resamples(episodes: int) -> Float[np.ndarray, "b E"]:
+def _resamples(episodes: int) -> Float[Array, "b E"]:
     """Return the weight of every episode in each resample."""
     even = np.full(episodes, 1 / episodes)
     return np.random.default_rng(0).multinomial(episodes, even, RESAMPLES) / episodes
 
 
 def _studentised(
-    values: Float[np.ndarray, "E k"],
-) -> tuple[Float[np.ndarray, "b k"], Float[np.ndarray, "b k"]]:
+    values: Float[Array, "E k"],
+) -> tuple[Float[Array, "b k"], Float[Array, "b k"]]:
     """Compute `t*` and `s*` of every resample; a resample without spread counts as 0."""
     centred = values - values.mean(0)
     moments = _resamples(len(values)) @ np.hstack([centred, centred**2])
@@ -218,5 +220,5 @@ def _studentised(
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0), error
 
 
-def _standard_error(mean: np.ndarray, square: np.ndarray, episodes: int) -> np.ndarray:
+def _standard_error(mean: Array, square: Array, episodes: int) -> Array:
     return np.sqrt(np.maximum(square - mean**2, 0) / (episodes - 1))

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from regrax._files import read_limited
 from regrax.agents.answers import PARSERS
-from regrax.agents.audit.rows import MAX_ACTIONS, VECTORS, Row
+from regrax.agents.audit.rows import MAX_ACTIONS, VECTORS, Row, type_error
 from regrax.agents.audit.text import short
 
 MAX_FILE_BYTES = 1 << 20
@@ -148,27 +150,14 @@ def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layo
 def layout_of(settings: Mapping[str, Any], where: str = "a layout") -> Layout:
     """Build a layout from settings of unknown types; `where` names their source in errors."""
     known = [setting.name for setting in dataclasses.fields(Layout)]
-    checked: dict[str, Any] = {}
-    for name, value in settings.items():
+    for name in settings:
         if name not in known:
             raise ValueError(f"{where} may set {', '.join(known)}, got {short(name)}")
-        if name == "fields":
-            fits = isinstance(value, dict) and _all_text(value.values())
-            expected = "a table of texts"
-        elif name in ("actions", "parsers"):
-            fits = isinstance(value, list | tuple) and _all_text(value)
-            expected = "a list of texts"
-        else:
-            fits = isinstance(value, str)
-            expected = "a text"
-        if not fits:
-            raise ValueError(f"{name} of {where} must be {expected}, got {short(value)}")
-        checked[name] = tuple(value) if isinstance(value, list) else value
-    return Layout(**checked)
-
-
-def _all_text(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str) for value in values)
+    try:
+        return msgspec.convert(settings, Layout)
+    except msgspec.ValidationError as error:
+        reason = error.__cause__ or type_error(error)  # a ValueError of Layout itself
+        raise ValueError(f"{where}: {reason}") from None
 
 
 def _is_large(value: Any) -> bool:

@@ -71,6 +71,14 @@ class Log:
     bad: list[tuple[str, str]]
     numbers: Float[np.ndarray, "size"]
 
+    def check_usable(self, path: Path) -> None:
+        """Raise if the log has no good row."""
+        if not self.rows:
+            first = "the file has no rows"
+            if self.bad:
+                first = f"line {self.bad[0][0]}: {self.bad[0][1]}"
+            raise ValueError(f"{path} has no usable row ({self.bad_rows:,} bad); {first}")
+
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
         """Return the rounds of an episode, with the columns of `read_block`."""
         schema = self.agents[agent].schema
@@ -116,20 +124,6 @@ def read_log(
         numbers = np.asarray(np.memmap(file, float, "r")) if reader.rows else np.zeros(0)
     bad = [(lines, reason) for reason, lines in reader.bad_lines()]
     return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers)
-
-
-def read_usable(
-    path: Path,
-    callback: Callback | None = None,
-    layout: Layout | None = None,
-    game: Game | str | None = None,
-) -> Log:
-    """Read a log as `read_log` does; raise if it has no good row."""
-    log = read_log(path, callback, layout, game)
-    if not log.rows:
-        first = f"line {log.bad[0][0]}: {log.bad[0][1]}" if log.bad else "the file has no rows"
-        raise ValueError(f"{path} has no usable row ({log.bad_rows:,} bad); {first}")
-    return log
 
 
 class _Reader:

@@ -316,6 +316,7 @@ def _play_baselines(
     return np.stack(totals, 1), np.stack(curves, 1)
 
 
+@cache
 def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
     """Build the baselines, tuned to losses of unit range (of unit variance for the best possible policy).
 

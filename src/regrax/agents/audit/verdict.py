@@ -43,6 +43,8 @@ from scipy.special import stdtr, stdtrit
 from regrax.agents.audit.evidence import Bins, Scores, published_tests, regression, weights
 from regrax.agents.audit.intervals import MIN_EPISODES
 
+Array = np.ndarray
+
 BINS = 512  # a longer episode is summed into this many
 MIN_ROUNDS = 8
 ORDERS = 1000  # random orders for the verdict
@@ -100,7 +102,7 @@ def judge(
     scores: tuple[Scores, ...],
     span: float,
     explored: bool = True,
-    known: Bool[np.ndarray, "d"] | None = None,
+    known: Bool[Array, "d"] | None = None,
     seed: int = 0,
     curves: int = CURVES,
 ) -> Learning:
@@ -190,7 +192,7 @@ def judge(
     )
 
 
-def _is_constant(values: Float[np.ndarray, "n"]) -> bool:
+def _is_constant(values: Float[Array, "n"]) -> bool:
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
@@ -200,7 +202,7 @@ def _student_tests(scores: Scores) -> tuple[float, float]:
     return _student(scores.falls), max(_student(scores.improves), _student(enough))
 
 
-def _student(values: Float[np.ndarray, "n"]) -> float:
+def _student(values: Float[Array, "n"]) -> float:
     """Compute the one-sided p-value of Student's t test that the mean is above 0."""
     mean = values.mean()
     error = values.std(ddof=1) / len(values) ** 0.5
@@ -220,7 +222,7 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     )
 
 
-def _permuted(terms: Float[np.ndarray, "n m m"], block: int, seed: int) -> float:
+def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
     """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches that in the true order."""
     n, m, _ = terms.shape
     drawn = orders(ORDERS * n, m, block, np.random.default_rng(seed)).reshape(ORDERS, n, m)
@@ -230,7 +232,7 @@ def _permuted(terms: Float[np.ndarray, "n m m"], block: int, seed: int) -> float
     return float(1 + np.sum(sums >= played - tie)) / (1 + ORDERS)
 
 
-def orders(n: int, m: int, block: int, generator: np.random.Generator) -> np.ndarray:
+def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
     """Draw an order of `m` bins for each of `n` episodes that leaves blocks of neighbours together.
 
     >>> sorted(orders(1, 5, 2, np.random.default_rng(0))[0].tolist())
@@ -240,7 +242,7 @@ def orders(n: int, m: int, block: int, generator: np.random.Generator) -> np.nda
     return np.argsort(np.repeat(keys, block, 1)[:, :m], axis=1, kind="stable")
 
 
-def block_length(series: Float[np.ndarray, "n m"]) -> int:
+def block_length(series: Float[Array, "n m"]) -> int:
     r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up, for the correlation of neighbours around $c + \theta t^{-1/2}$.
 
     >>> block_length(np.random.default_rng(0).normal(size=(1, 200)))
@@ -275,21 +277,19 @@ def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, 
     return float(low), float(np.mean([_bound(episode, 1).max() for episode in batches]))
 
 
-def _batch_means(
-    rates: Float[np.ndarray, "n t c"], m: int, size: int
-) -> Float[np.ndarray, "n b c"]:
+def _batch_means(rates: Float[Array, "n t c"], m: int, size: int) -> Float[Array, "n b c"]:
     n, _, columns = rates.shape
     return rates[:, -(m // size * size) :].reshape(n, -1, size, columns).mean(2)
 
 
-def _bound(samples: Float[np.ndarray, "k c"], sign: int) -> Float[np.ndarray, "c"]:
+def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
     """Compute one-sided bounds of the means, simultaneous in the columns."""
     count, columns = samples.shape
     error = samples.std(0, ddof=1) / count**0.5
     return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
-def _halves(scores: Scores, bins: Bins, known: Bool[np.ndarray, "d"] | None) -> tuple[float, float]:
+def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple[float, float]:
     """Compute regret per round in the two halves, against the comparator of external regret in the table.
 
     That is each episode's own best action, or for estimated losses the action that is best for all episodes.
@@ -307,7 +307,7 @@ def _halves(scores: Scores, bins: Bins, known: Bool[np.ndarray, "d"] | None) -> 
 
 
 def _published(
-    bins: Bins, rounds: Float[np.ndarray, "m"], seed: int, count: int
+    bins: Bins, rounds: Float[Array, "m"], seed: int, count: int
 ) -> dict[str, Published]:
     """Apply the published tests to the mean curve, and count their false alarms on rounds in random order."""
     n, m = bins.suffered.shape
