@@ -86,17 +86,9 @@ class _RoundWriter:
 
     def __call__(self, played: Any) -> None:
         self.done += 1
-        policies, losses, actions = played
-        for n, learner in enumerate(self.learners):
-            row = {
-                "episode": self.episode,
-                "agent": self.game.players[n],
-                "round": self.done,
-                "policy": policies[n].tolist(),
-            }
-            if actions is not None:
-                row["action"] = actions[n].tolist()
-            row["losses"] = losses[n].tolist()
+        policies, losses, actions = _as_lists(played)
+        rows = _rows(self.game, self.episode, self.done, policies, losses, actions)
+        for row, learner in zip(rows, self.learners, strict=True):
             if isinstance(learner, ChatAgent) and learner.exchanges:
                 exchange = learner.exchanges[-1]
                 row["answered"] = exchange["answered"]
@@ -107,15 +99,27 @@ class _RoundWriter:
 
 
 def _write_trajectory(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> None:
-    policies = [policy.tolist() for policy in trajectory.policies]
-    losses = [loss.tolist() for loss in trajectory.losses]
-    actions = None
-    if trajectory.actions is not None:
-        actions = [action.tolist() for action in trajectory.actions]
+    parts = _as_lists((trajectory.policies, trajectory.losses, trajectory.actions))
     for t in range(trajectory.rounds):
-        for n, name in enumerate(game.players):
-            row = {"episode": episode, "agent": name, "round": t + 1, "policy": policies[n][t]}
-            if actions is not None:
-                row["action"] = actions[n][t]
-            row["losses"] = losses[n][t]
+        played = [part and [values[t] for values in part] for part in parts]
+        for row in _rows(game, episode, t + 1, *played):
             lines.write(json.dumps(row) + "\n")
+
+
+def _as_lists(parts: Any) -> list[Any]:
+    """Convert each player's policies, losses and actions (or None) to lists."""
+    return [part and [values.tolist() for values in part] for part in parts]
+
+
+def _rows(
+    game: Game, episode: int, number: int, policies: Any, losses: Any, actions: Any
+) -> list[dict[str, Any]]:
+    """Return the rows of a round, one per player."""
+    rows = []
+    for n, name in enumerate(game.players):
+        row = {"episode": episode, "agent": name, "round": number, "policy": policies[n]}
+        if actions is not None:
+            row["action"] = actions[n]
+        row["losses"] = losses[n]
+        rows.append(row)
+    return rows

@@ -14,6 +14,9 @@ from .audits import (
     Measure as Measure,
     Swap as Swap,
     audit_log as audit_log,
+    counted as counted,
+    explored as explored,
+    shown as shown,
     verdicts as verdicts,
 )
 from .compare import (
@@ -23,5 +26,4 @@ from .compare import (
     compare_logs as compare_logs,
 )
 from .layouts import Layout as Layout, layout_of as layout_of, read_layout as read_layout
-from .text import counted as counted, explored as explored, shown as shown
 from .verdict import Learning as Learning, Published as Published

@@ -32,7 +32,6 @@ from regrax.agents.audit.sums import (
     Episodes,
     sum_agent,
 )
-from regrax.agents.audit.text import counted, shown
 from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
 from regrax.games import Game
@@ -243,6 +242,41 @@ def verdicts(audit: Audit) -> str:
     """Count the agents with each verdict, the most frequent first."""
     counts = Counter(agent.learning.verdict for agent in audit.agents)
     return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
+
+
+def shown(text: str) -> str:
+    r"""Make text from a log safe to print: one line, no control characters, at most 300 characters.
+
+    >>> shown("rock\x1b[31m\ud800")
+    'rock\\x1b[31m\\ud800'
+    """
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable if len(printable) <= 300 else printable[:297] + "..."
+
+
+def counted(count: int, thing: str) -> str:
+    """Write a number with its noun.
+
+    >>> counted(1, "round"), counted(1200, "episode")
+    ('1 round', '1,200 episodes')
+    """
+    plural = "" if count == 1 else "s"
+    return f"{count:,} {thing}{plural}"
+
+
+def explored(measures: dict[str, float]) -> str:
+    """Write the measures of `rx.exploration` as a sentence.
+
+    >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
+    'never played the best action in the second half of 25 % of episodes; its least-played action got 10 % of an even
+    share; 50 % of its actions were greedy'
+    """
+    failed, least, greedy = (100 * value for value in measures.values())
+    return (
+        f"never played the best action in the second half of {failed:.3g} % of episodes; "
+        f"its least-played action got {least:.3g} % of an even share; "
+        f"{greedy:.3g} % of its actions were greedy"
+    )
 
 
 def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:

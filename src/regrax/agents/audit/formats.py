@@ -16,8 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.rows import VECTORS, Row, as_row, type_error
-from regrax.agents.audit.text import short
+from regrax.agents.audit.rows import VECTORS, Row, as_row, short, type_error
 
 ROWS_PER_CHUNK = 4096
 MAX_LINE_BYTES = 1 << 20

@@ -16,8 +16,7 @@ import msgspec
 
 from regrax._files import read_limited
 from regrax.agents.answers import PARSERS
-from regrax.agents.audit.rows import MAX_ACTIONS, VECTORS, Row, type_error
-from regrax.agents.audit.text import short
+from regrax.agents.audit.rows import MAX_ACTIONS, VECTORS, Row, short, type_error
 
 MAX_FILE_BYTES = 1 << 20
 FORMATS = ("textarena", "verifiers")

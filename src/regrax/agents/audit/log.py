@@ -17,8 +17,7 @@ from jaxtyping import Float
 from regrax.agents.audit.formats import Numbered, read_rows
 from regrax.agents.audit.layouts import Layout
 from regrax.agents.audit.resolve import Resolver
-from regrax.agents.audit.rows import Name, Row, Schema, label, read_block, read_round
-from regrax.agents.audit.text import short
+from regrax.agents.audit.rows import Name, Row, Schema, label, read_block, read_round, short
 from regrax.games import Game
 
 Callback = Callable[[str, float, float], None]  # what is being done, how much is done, of how much

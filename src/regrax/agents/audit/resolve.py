@@ -14,8 +14,7 @@ import numpy as np
 from regrax.agents.answers import AnswerReader
 from regrax.agents.audit.formats import Numbered
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.rows import VECTORS, Row, round_number
-from regrax.agents.audit.text import short
+from regrax.agents.audit.rows import VECTORS, Row, round_number, short
 from regrax.games import Game
 from regrax.specs import as_game
 

@@ -24,7 +24,6 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.agents.audit.text import short
 
 MAX_ACTIONS = 1000
 MAX_LOSS = 1e50  # sums and squares of many losses stay finite
@@ -148,6 +147,13 @@ def label(kind: str, value: Name) -> str:
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"{kind} must be a name or an integer, got {short(value)}")
     return str(int(value))
+
+
+def short(value: Any) -> str:
+    """Write a value for an error message: ASCII, one line, at most 60 characters."""
+    text = value if isinstance(value, Exception) else repr(value)[:200]
+    line = " ".join(str(text).encode("ascii", "backslashreplace").decode().split())
+    return line if len(line) <= 60 else line[:57] + "..."
 
 
 def _full(rows: list[Row], name: str, schema: Schema | None) -> tuple[Schema, np.ndarray]:
