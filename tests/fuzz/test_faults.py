@@ -30,7 +30,7 @@ ELSEWHERE = {
     "game_to_nfg", "symmetric", "bimatrix", "_matrix", "as_learner", "as_game", "_calibrated", "Checkpoint.__init__",
     "file_of", "Row.exact_step_loss", "_write_table",
     "Store.held", "Store.check_folder", "_has_keys", "_check_text", "TrainConfig._check_choices",
-    "_parquet_rows", "read_rows", "RunFolder._claim", "RunFolder.check_unused", "row_of", "_parsed",
+    "_parquet_rows", "read_rows", "Log.check_usable", "RunFolder._claim", "RunFolder.check_unused", "row_of", "_parsed",
 }  # fmt: skip
 """Functions of these modules that are no part of a reader's work on a file, or are tried by other tests."""
 
