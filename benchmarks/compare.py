@@ -11,7 +11,7 @@ import argparse
 
 import numpy as np
 
-from regrax.agents.audit._two_samples import difference
+from regrax.agents.audit.compare import difference
 
 MATCHES = (("hedge", "hedge"), ("stuck", "stuck"), ("hedge", "uniform"), ("hedge", "stuck"))
 POOL = 100_000  # episodes that comparisons are drawn from
@@ -44,16 +44,18 @@ def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarr
     return suffered - given.sum(1).min(1)
 
 
-def rates(first: str, second: str, paired: bool, episodes: int, count: int) -> tuple[float, float]:
+def rates(
+    first: str, second: str, paired: bool, episodes: int, count: int, pool: int = POOL
+) -> tuple[float, float]:
     """Shares of comparisons whose interval holds the true difference, and whose test says that there is one."""
     rng = np.random.default_rng(episodes)
-    given = losses(rng, POOL)
-    other = given if paired else losses(rng, POOL)
+    given = losses(rng, pool)
+    other = given if paired else losses(rng, pool)
     x, y = regrets(rng, first, given), regrets(rng, second, other)
     truth, covered, found = y.mean() - x.mean() if first != second else 0.0, 0, 0
     for seed in range(count):
-        one = rng.integers(POOL, size=episodes)
-        two = one if paired else rng.integers(POOL, size=episodes)
+        one = rng.integers(pool, size=episodes)
+        two = one if paired else rng.integers(pool, size=episodes)
         told = difference(x[one], y[two], paired, seed)
         covered += told.low <= truth <= told.high
         found += told.p_value <= 0.05

@@ -1,19 +1,19 @@
-"""How often the intervals of regret from bandit feedback hold the truth, and how wide they are.
+"""Measure how often the intervals of regret from bandit feedback cover the truth, and how wide they are.
 
     python -m benchmarks.coverage [--logs 2000] [--rounds 10 40 200] [--episodes 50 200 1000]
 
-Prints the table of `docs/audit.md`: the share of logs whose nominal 95 % interval holds the regret per episode against
-the comparator that is best for all episodes, and, in brackets, the mean width of the intervals divided by an oracle's.
-The oracle sees the losses of every action and knows the best comparator: its interval is Student's t over the episodes'
-true regrets. Three actions; players are
+Prints the table of `docs/audit.md`: the fraction of logs whose nominal 95 % interval covers the regret per episode
+against the comparator that is best for all episodes, and, in brackets, the mean width of the intervals divided by an
+oracle's. The oracle sees the losses of every action and knows the best comparator: its interval is Student's t over the
+episodes' true regrets. There are three actions, and the players are
 
 - `zero-one`: losses (0, 1, 1) in every round, played (.2, .4, .4);
 - `arms`: Bernoulli arms of mean loss .2, .5 and .8, played (.2, .3, .5);
-- `turning`: the same in an order drawn per episode: all actions are equally good for all episodes together;
-- `exp3`: Bernoulli arms of mean loss .3, .5 and .6, played by Exp3, a tenth of it at random.
+- `turning`: the same in an order drawn per episode, so all actions are equally good over all episodes;
+- `exp3`: Bernoulli arms of mean loss .3, .5 and .6, played by Exp3 mixed with a tenth of random play.
 
-The episodes of a log are drawn from a pool of 200,000, whose mean regrets are the truth. Seeds are the rounds and the
-episodes of a cell.
+The episodes of a log are drawn from a pool of 200,000, whose mean regrets are the truth. The rounds and episodes of a
+cell are its seeds.
 """
 
 import argparse
@@ -22,7 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from regrax.agents.audit._bandit import Weighted, best_of_means, over_episodes, starting_guesses
+from regrax.agents.audit.intervals import (
+    best_of_means,
+    estimate_losses,
+    over_episodes,
+    starting_guesses,
+)
 
 PLAYERS = ("zero-one", "arms", "turning", "exp3")
 KINDS = ("against", "external", "internal", "swap")
@@ -39,7 +44,7 @@ class Log(NamedTuple):
 
 
 def play(rng: np.random.Generator, player: str, episodes: int, rounds: int) -> Log:
-    """Episodes of a player."""
+    """Play episodes."""
     shape = (episodes, rounds, 3)
     if player == "zero-one":
         losses = np.broadcast_to([0.0, 1.0, 1.0], shape)
@@ -56,13 +61,13 @@ def play(rng: np.random.Generator, player: str, episodes: int, rounds: int) -> L
 
 
 def draw(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
-    """Actions drawn from policies, as indicators."""
+    """Draw actions from policies, as indicators."""
     above = rng.random((*policies.shape[:-1], 1)) > policies.cumsum(-1)
     return np.eye(3)[above.sum(-1).clip(0, 2)]
 
 
 def exp3(rng: np.random.Generator, losses: np.ndarray) -> Log:
-    """Exponential weights on importance-weighted losses."""
+    """Play exponential weights on importance-weighted losses."""
     episodes, rounds, _ = losses.shape
     step = (2 * np.log(3) / (3 * rounds)) ** 0.5
     sums, policies, drawn = np.zeros((episodes, 3)), np.empty_like(losses), np.empty_like(losses)
@@ -75,7 +80,7 @@ def exp3(rng: np.random.Generator, losses: np.ndarray) -> Log:
 
 
 def regrets(log: Log, losses: np.ndarray) -> np.ndarray:
-    """Regret against every action and the gains of every swap on known or estimated losses: `(E, 1 + 3, 3)`."""
+    """Compute regret against every action and the gains of every swap on known or estimated losses, `(E, 1 + 3, 3)`."""
     received = (log.drawn * log.losses).sum((1, 2))
     matrix = np.einsum("eti,etj->eij", log.policies, losses)
     against = received[:, None] - losses.sum(1)
@@ -83,7 +88,7 @@ def regrets(log: Log, losses: np.ndarray) -> np.ndarray:
 
 
 class Pool(NamedTuple):
-    """Episodes that logs are drawn from.
+    """The episodes that logs are drawn from.
 
     Estimated regrets are linear in the first guesses `b` of the losses: `intercept + sum_k slope_k b_k`.
     """
@@ -96,7 +101,7 @@ class Pool(NamedTuple):
 
 
 def pool(player: str, rounds: int) -> Pool:
-    """Episodes of a player with their regrets."""
+    """Play the episodes of a pool and compute their regrets."""
     rng = np.random.default_rng(rounds)
     size = 100_000 // rounds
     parts = [_pool(play(rng, player, size, rounds)) for _ in range(POOL // size)]
@@ -109,15 +114,15 @@ def _pool(log: Log) -> Pool:
     seen = log.drawn.argmax(2), received, chances
     estimates = []
     for guess in np.vstack([np.zeros(3), np.eye(3)]):
-        weighted = Weighted(np.tile(guess, (len(received), 1)))
-        estimates.append(regrets(log, weighted.add(*seen)))
+        losses, _ = estimate_losses(*seen, np.tile(guess, (len(received), 1)))
+        estimates.append(regrets(log, losses))
     slope = np.stack(estimates[1:], 3) - estimates[0][..., None]
     paid = (log.drawn * received[..., None]).sum(1)
     return Pool(regrets(log, log.losses), estimates[0], slope, paid, log.drawn.sum(1))
 
 
 def chosen(kind: str, values: np.ndarray) -> np.ndarray:
-    """What a kind of regret is the best of: `(E, rows, k)`."""
+    """Return the values that a kind of regret is the maximum of, `(E, rows, k)`."""
     if kind == "swap":
         return values[:, 1:]
     if kind == "internal":
@@ -126,7 +131,7 @@ def chosen(kind: str, values: np.ndarray) -> np.ndarray:
 
 
 def intervals(values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The ends of the interval of every kind of regret, as `regrax audit` computes them."""
+    """Compute the ends of the interval of every kind of regret, as `regrax audit` does."""
     found = {"against": over_episodes(values[:, 0])}
     for kind in KINDS[1:]:
         _, low, high = best_of_means(chosen(kind, values))
@@ -135,7 +140,7 @@ def intervals(values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def cell(episodes: Pool, count: int, logs: int, seed: int) -> dict[str, tuple[float, float]]:
-    """By kind the coverage, and the mean width over the oracle's; of regret against one action the worst of three."""
+    """Compute coverage, and mean width relative to the oracle's, by kind; against one action the worst of three."""
     rng = np.random.default_rng([seed, count])
     held: dict[str, Any] = dict.fromkeys(KINDS, 0.0)
     widths = dict.fromkeys(KINDS, 0.0)
@@ -149,7 +154,7 @@ def cell(episodes: Pool, count: int, logs: int, seed: int) -> dict[str, tuple[fl
         for kind, (low, high) in intervals(values).items():
             mean = means[kind]
             target = mean[0] if kind == "against" else mean.max(1).sum()
-            slack = 1e-9  # of what is not random
+            slack = 1e-9  # for values that are not random
             held[kind] += (low - slack <= target) & (target <= high + slack)
             widths[kind] += np.mean(high - low)
             exact = chosen(kind, own.exact)

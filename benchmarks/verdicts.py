@@ -1,4 +1,4 @@
-"""How often the audit is right about agents whose learning is known.
+"""Measure how often the audit is right about agents whose learning is known.
 
     python -m benchmarks.verdicts [--logs 400] [--episodes 6 12 30]
 
@@ -6,10 +6,10 @@ Prints the table of `docs/audit.md`. Episodes have 60 rounds. Losses are those o
 
 - `arms`: three Bernoulli arms of mean loss .2, .5 and .8, in an order that is fixed, rotates, or is drawn per episode;
 - rock-paper-scissors against an opponent that reacts to what was played: Hedge with step 0.3, regret matching, a best
-  response to all rounds so far, or to the last one.
+  response to all rounds so far, or to the last round.
 
-`feedback` is what the log gives: `policy`, the losses of every action and the player's distributions; `drawn`, the same
-with the actions that were drawn; `bandit`, what was received, with distributions of which three tenths are uniform.
+`feedback` is what the log contains: `policy`, the losses of every action and the player's distributions; `drawn`, the
+same with the drawn actions; `bandit`, the received losses, with distributions of which three tenths are uniform.
 """
 
 import argparse
@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regrax.agents.audit._bandit import MIN_PLAYS, Weighted, starting_guesses
-from regrax.agents.audit._bins import Bins, score
-from regrax.agents.audit._verdict import LEVEL, Learning, judge
+from regrax.agents.audit.evidence import Bins, Scores, score
+from regrax.agents.audit.intervals import MIN_PLAYS, estimate_losses, starting_guesses
+from regrax.agents.audit.verdict import LEVEL, Learning, judge
 
 ROUNDS = 60
 MEANS = np.array([0.2, 0.5, 0.8])
@@ -31,7 +31,7 @@ VERDICTS = ("learning", "not learning", "no regret", "cannot tell")
 
 
 class Past(NamedTuple):
-    """What a player knows before round `t` in each of `n` episodes."""
+    """The knowledge of a player before round `t` in each of `n` episodes."""
 
     t: int
     sums: np.ndarray  # of the losses of every action
@@ -79,13 +79,13 @@ def sticky(past: Past) -> np.ndarray:
 
 
 def last_best(past: Past) -> np.ndarray:
-    """Play what was best in the last round."""
+    """Play the best action of the last round."""
     best = past.losses == past.losses.min(1, keepdims=True)
     return best / best.sum(1, keepdims=True)
 
 
 def best_response(past: Past) -> np.ndarray:
-    """Play what was best over all rounds so far."""
+    """Play the best action of all rounds so far."""
     best = past.sums <= past.sums.min(1, keepdims=True) + 1e-9
     return best / best.sum(1, keepdims=True)
 
@@ -108,7 +108,7 @@ OPPONENTS = (hedge, regret_matching, best_response, last_best)
 
 
 def arms(rng: np.random.Generator, episodes: int, order: str) -> np.ndarray:
-    """The mean losses of every episode."""
+    """Draw the mean losses of every episode."""
     if order == "fixed":
         return np.tile(MEANS, (episodes, 1))
     if order == "rotating":
@@ -117,7 +117,7 @@ def arms(rng: np.random.Generator, episodes: int, order: str) -> np.ndarray:
 
 
 def draw(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
-    """Actions drawn from policies, as indicators."""
+    """Draw actions from policies, as indicators."""
     above = rng.random((len(policies), 1)) > policies.cumsum(1)
     return np.eye(3)[above.sum(1).clip(0, 2)]
 
@@ -151,9 +151,8 @@ def simulate(
 
 
 def judged(played: Episodes, feedback: str, logs: int) -> list[Learning]:
-    """The verdict on each of several logs, whose episodes follow each other."""
+    """Judge several logs, whose episodes follow each other."""
     n = len(played.losses) // logs
-    suffered = (played.drawn * played.losses).sum(2)
     if feedback == "bandit":
         found = []
         for log in range(logs):
@@ -167,39 +166,41 @@ def judged(played: Episodes, feedback: str, logs: int) -> list[Learning]:
     for log in range(logs):
         at = slice(log * n, log * n + n)
         bins = every.part(at)
+        own = Scores(*(part[at] for part in scores))
         span = float(np.ptp(bins.losses, axis=2).mean())
-        found.append(judge([bins], [scores.part(at)], span, seed=log, curves=0))
+        found.append(judge((bins,), (own,), span, seed=log, curves=0))
     return found
 
 
 def bandit(played: Episodes) -> Learning:
-    """The verdict on a log of received losses with policies."""
+    """Judge a log of received losses with policies."""
     actions = played.drawn.argmax(2)
     received, chance = ((played.drawn * part).sum(2) for part in (played.losses, played.policies))
     totals = (played.drawn * received[..., None]).sum(1), played.drawn.sum(1)
-    weighted = Weighted(starting_guesses(*totals, received[:, 0]))
-    estimated = weighted.add(actions, received, chance)
-    plays = weighted.plays.sum(0)
+    guesses = starting_guesses(*totals, received[:, 0])
+    estimated, _ = estimate_losses(actions, received, chance, guesses)
+    plays = totals[1].sum(0)
     estimated = np.where(plays > 0, estimated, received[..., None])
     bins = Bins(received, played.policies, estimated, 1, estimated=True)
     explored = bool(np.all(plays >= MIN_PLAYS) and np.all(played.policies > 0))
     span = float(np.ptp(received, axis=1).mean())
-    return judge([bins], [score(bins)], span, explored, plays > 0, curves=0)
+    return judge((bins,), (score(bins),), span, explored, plays > 0, curves=0)
 
 
 def verdicts(
     player: Player, world: str | Player, feedback: str, episodes: int, logs: int
 ) -> list[Learning]:
-    """The verdicts on logs of a player."""
+    """Simulate logs of a player and judge them."""
     exploring = 0.3 if feedback == "bandit" else 0.0
     played = simulate(np.random.default_rng(episodes), player, world, logs * episodes, exploring)
     return judged(played, feedback, logs)
 
 
 def shares(found: list[Learning]) -> dict[str, float]:
-    """The share of logs with each verdict, and with a p-value of at most 5 % that play moves to better actions."""
-    counts = {word: np.mean([one.verdict == word for one in found]) for word in VERDICTS}
-    moves = np.mean([one.play_moves is not None and one.play_moves <= LEVEL for one in found])
+    """Compute the fraction of logs with each verdict, and with p <= 5 % that play moves to better actions."""
+    counts = {word: np.mean([learning.verdict == word for learning in found]) for word in VERDICTS}
+    p_values = [1.0 if learning.play_moves is None else learning.play_moves for learning in found]
+    moves = np.mean(np.array(p_values) <= LEVEL)
     return {**counts, "moves": moves}
 
 

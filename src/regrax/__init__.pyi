@@ -17,9 +17,6 @@ from . import (
     theory as theory,
     training as training,
 )
-from ._exploration import (
-    exploration as exploration,
-)
 from .agents import (
     ChatAgent as ChatAgent,
     audit as audit,
@@ -29,6 +26,9 @@ from .agents import (
 from .agents.audit import (
     audit_log as audit_log,
     compare_logs as compare_logs,
+)
+from .agents.exploration import (
+    exploration as exploration,
 )
 from .attention import (
     FullLinearAttention as FullLinearAttention,

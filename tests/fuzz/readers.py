@@ -18,7 +18,7 @@ import pytest
 import regrax as rx
 from regrax import _files as files
 from regrax.agents.audit import Layout, read_layout
-from regrax.agents.audit._log import read_log
+from regrax.agents.audit.log import read_log
 from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
@@ -196,7 +196,7 @@ def _trained(folder):
 def _read_strictly(file, layout=None):
     """A log; a bad row is a ValueError here."""
     log = read_log(file, layout=layout)
-    if log.bad.count:
+    if log.bad_rows:
         raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
     return log
 
@@ -226,7 +226,19 @@ def _log_bad():
     )
     made = ["\n".join(map(json.dumps, some)).encode() for some in rows]
     long = b'{"action": 0, "losses": [0, 1], "x": "' + b"a" * 2**20 + b'"}'
-    return (b"\xff\n", long, *(line.encode(errors="surrogatepass") for line in lines), *made)
+    row = json.dumps(full).encode()
+    documents = (
+        row + b'\n{"a": ' + b"[" * 100_000,
+        b'{"rows": [\n' + row + b",\n" + row + b",\n",
+        b"[" + b" " * 2**24 + b"]",
+    )
+    return (
+        b"\xff\n",
+        long,
+        *documents,
+        *(line.encode(errors="surrogatepass") for line in lines),
+        *made,
+    )
 
 
 def _log(folder):
@@ -280,7 +292,7 @@ CSV = b"round,action,losses.a,losses.b\n" + b"".join(b"%d,a,0.5,1\n" % t for t i
 def _csv(folder):
     top = b"action,losses\n"
     bad = (b'"', b"action,action\n", top + b'0,"[0, 1]",3\n', top + b'0,"[0, x]"\n', top + b'0,"[0, 1"x\n', top + b"\xff,1\n",
-           top + b"\x00,1\n", top + b'0,"' + b"[" * 100_000 + b'"\n', top + b"0," + b"1" * 2**21 + b"\n", top + b"0,[" + LONG + b"]\n")  # fmt: skip
+           top + b"\x00,1\n", top + b'0,"' + b"[" * 100_000 + b'"\n', top + b"0," + b"1" * 2**21 + b"\n", top + b"0,[" + LONG + b"]\n", top + b'0,"[0, 1]\n')  # fmt: skip
     return Reader(CSV, _read_strictly, lambda data: b"\n" in data and data.decode(), bad, ".csv")
 
 

@@ -154,7 +154,7 @@ def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch
 
 SERVER = """
 import json, os, signal, sys, time
-import jax, regrax.cli, regrax.games, regrax.training, regrax.agents.audit._compare, regrax.agents.audit._replay
+import jax, regrax.cli, regrax.games, regrax.training, regrax.agents.audit, regrax.theory
 for line in sys.stdin:
     folder, arguments = json.loads(line)
     began, errors = time.monotonic(), os.memfd_create("errors")

@@ -12,7 +12,7 @@ import pytest
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, SPECS, archive, header, passes, refusal, repacked
 
-from regrax.agents.audit._log import read_log
+from regrax.agents.audit.log import read_log
 from regrax.checkpoints import load_model, read_contents
 from regrax.games import FORMATS
 
@@ -89,7 +89,7 @@ def test_members_that_are_not_needed_are_not_read(tmp_path):
 def test_a_wide_csv_header_is_read_in_linear_time(tmp_path):
     names = ",".join(f"c{n}" for n in range(100_000))
     (tmp_path / "wide.csv").write_text(f"{names}\n{names}\n")
-    assert read_log(tmp_path / "wide.csv").bad.count == 1
+    assert read_log(tmp_path / "wide.csv").bad_rows == 1
 
 
 @pytest.mark.parametrize("what", ["players", "actions"])

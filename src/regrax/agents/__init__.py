@@ -1,13 +1,11 @@
-"""Outside agents: chat models and Python functions, each in the seat of a learner, and episodes played and logged.
+"""Agents from outside: chat models and Python functions as players, their episodes, and audits of any agent's log.
 
-They run on the host and do input and output.
+They run in Python, not in jax, and do input and output.
 """
 
 from . import audit as audit, llm as llm
-from ._chat import ChatAgent as ChatAgent
-from ._episodes import play_episodes as play_episodes
-from ._expression import Expression as Expression
-from ._functions import FunctionAgent as FunctionAgent
-from ._outside_agent import outside_agent as outside_agent
-from ._parsers import PARSERS as PARSERS, AnswerReader as AnswerReader
-from ._prompts import PROMPT as PROMPT
+from .answers import PARSERS as PARSERS, AnswerReader as AnswerReader, Expression as Expression
+from .chat import ChatAgent as ChatAgent
+from .episodes import play_episodes as play_episodes
+from .outside import FunctionAgent as FunctionAgent, outside_agent as outside_agent
+from .prompts import PROMPT as PROMPT

@@ -1,4 +1,4 @@
-"""Comparisons: numbers against scipy, pairing by shared losses, calibration, Holm, the page and the gate."""
+"""Comparisons: scipy's numbers, pairing by shared losses, calibration, Holm, the page and the exit codes."""
 
 import json
 
@@ -8,7 +8,7 @@ from benchmarks.compare import rates
 from scipy import stats
 
 from regrax.agents.audit import compare_logs
-from regrax.agents.audit._two_samples import difference, holm
+from regrax.agents.audit.compare import difference, holm
 from regrax.cli import main
 from regrax.show.report import compare_page
 
@@ -16,20 +16,12 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 GOOD, BAD = 0.2, 0.8  # chances to play the worse action
 
 
-def write(path, losses, rng, wrong=GOOD, agent="model", **more):
+def write(path, losses, rng, wrong=GOOD, agent="model"):
     """Episodes of two actions, of which the second is better by one."""
     rows = []
     for e, t in np.ndindex(losses.shape[:2]):
-        action = int(rng.random() >= wrong)
-        rows.append(
-            {
-                "episode": int(e),
-                "agent": agent,
-                "action": action,
-                "losses": losses[e, t].tolist(),
-                **more,
-            }
-        )
+        row = {"episode": e, "agent": agent, "action": int(rng.random() >= wrong)}
+        rows.append({**row, "losses": losses[e, t].tolist()})
     path.write_text("\n".join(map(json.dumps, rows)))
     return path
 
@@ -38,7 +30,7 @@ def drawn(rng, episodes=12, rounds=10):
     return rng.random((episodes, rounds, 2)).round(3) + np.array([1.0, 0.0])
 
 
-def test_the_numbers_are_those_of_scipy():
+def test_intervals_and_p_values_are_those_of_scipy():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=20), 2 * rng.normal(size=25) + 1
     told, exact = difference(x, y, paired=False), stats.ttest_ind(y, x, equal_var=False)
@@ -56,7 +48,7 @@ def test_the_numbers_are_those_of_scipy():
     assert 0 < many.p_value <= 1
 
 
-def test_the_sign_test_of_a_few_episodes_is_that_of_all_signs():
+def test_few_episodes_are_tested_by_flipping_signs():
     d = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     assert difference(np.zeros(6), d, paired=True).p_value == pytest.approx(2 / 64, abs=0.02)
     assert difference(np.zeros(6), np.zeros(6), paired=True)[:4] == (0, 0, 0, 1)
@@ -73,14 +65,13 @@ def test_holm_is_the_published_procedure():
 
 
 @pytest.mark.parametrize("paired", [True, False])
-def test_intervals_and_tests_are_calibrated(paired, monkeypatch):
-    monkeypatch.setattr("benchmarks.compare.POOL", 20_000)
-    held, found = rates("hedge", "hedge", paired, 12, 400)
+def test_intervals_and_tests_are_calibrated(paired):
+    held, found = rates("hedge", "hedge", paired, 12, 400, pool=20_000)
     assert 0.95 - 3 * 0.011 <= held <= 0.95 + 3 * 0.011
     assert found <= 0.05 + 3 * 0.011
 
 
-def test_shared_losses_are_paired_and_others_are_not(tmp_path):
+def test_episodes_with_the_same_losses_are_paired(tmp_path):
     rng = np.random.default_rng(1)
     losses = drawn(rng)
     paths = [
@@ -88,7 +79,7 @@ def test_shared_losses_are_paired_and_others_are_not(tmp_path):
     ]
     found = compare_logs(paths)
     (pair,) = found.pairs
-    a, b = (one.audit for one in found.contestants)
+    a, b = (contestant.audit for contestant in found.contestants)
     assert pair.paired
     assert pair.difference == pytest.approx(b.regret["external"].total - a.regret["external"].total)
     assert pair.words.startswith("b.jsonl is worse than a.jsonl (p = ")
@@ -102,7 +93,7 @@ def test_shared_losses_are_paired_and_others_are_not(tmp_path):
     assert compare_logs(paths, measure="loss").measure == "loss"
 
 
-def test_several_agents_of_one_log_and_the_same_agent_of_several(tmp_path):
+def test_agents_of_one_log_or_of_several(tmp_path):
     rng = np.random.default_rng(2)
     losses = drawn(rng)
     one = tmp_path / "all.jsonl"
@@ -128,7 +119,7 @@ def test_several_agents_of_one_log_and_the_same_agent_of_several(tmp_path):
 
 
 @pytest.mark.parametrize("propensity", [0.5, None])
-def test_where_regret_is_not_known_losses_are_compared(tmp_path, propensity):
+def test_losses_are_compared_if_regret_is_unknown(tmp_path, propensity):
     rng, paths = np.random.default_rng(3), []
     for name, wrong in (("a", GOOD), ("b", BAD)):
         rows = []
@@ -147,7 +138,7 @@ def test_where_regret_is_not_known_losses_are_compared(tmp_path, propensity):
     assert "cannot tell" in compare_page(found) or propensity
 
 
-def test_the_gate_and_its_exit_codes(tmp_path, capsys):
+def test_exit_codes_of_the_command(tmp_path, capsys):
     rng = np.random.default_rng(4)
     losses = drawn(rng)
     good, bad = (

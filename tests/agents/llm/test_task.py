@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from regrax._exploration import exploration
+from regrax import exploration
 from regrax.agents.llm import (
     SCENARIOS,
     Episode,

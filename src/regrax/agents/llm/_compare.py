@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from regrax import _checks as checks
-from regrax._exploration import Exploration, exploration
+from regrax.agents.exploration import Exploration, exploration
 from regrax.agents.llm._language import Language, language_of, valid_rate
 from regrax.agents.llm._learner import LanguageLearner
 from regrax.agents.llm._losses import draw_losses, is_reactive, is_standard_gaussian

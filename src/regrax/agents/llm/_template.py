@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from regrax import _checks as checks
-from regrax.agents._expression import Expression
+from regrax.agents.answers import Expression
 
 MAX_ACTIONS = 1_000
 PARSER_SECONDS = 10.0

@@ -1,4 +1,4 @@
-"""Regret from received losses alone: unbiased, and intervals that cover as often as they say."""
+"""Regret from received losses: unbiased estimates, and intervals that cover as often as they claim."""
 
 import json
 
@@ -7,55 +7,52 @@ import pytest
 from benchmarks import coverage
 
 from regrax.agents.audit import audit_log
-from regrax.agents.audit._bandit import (
-    Weighted,
+from regrax.agents.audit.intervals import (
     against_interval,
+    estimate_losses,
     external_interval,
     starting_guesses,
 )
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
-TRIALS, ROUNDS = 1000, 1000
+TRIALS = 1000
+ROUNDS = 1000
+EVERY = np.ones(3, bool)
 
 
 def simulate(rng, adaptive):
-    """Fixed losses, and an agent that draws; gives rounds, and true regret against every action."""
+    """Draw actions on fixed losses; return the rounds, and the true regret against every action."""
     t = np.arange(ROUNDS)
-    losses = (
-        0.5
-        + 0.3 * np.stack([np.sin(t / 40), np.cos(t / 25), np.sin(t / 60 + 1)], 1)
-        + [0, 0.1, -0.05]
-    )
+    waves = np.stack([np.sin(t / 40), np.cos(t / 25), np.sin(t / 60 + 1)], 1)
+    losses = 0.5 + 0.3 * waves + [0, 0.1, -0.05]
     policy = np.tile([0.5, 0.3, 0.2], (ROUNDS, 1))
     if adaptive:  # drifts between two mixtures, never below a tenth
         share = (t / ROUNDS)[:, None]
         policy = (1 - share) * [0.6, 0.3, 0.1] + share * [0.2, 0.2, 0.6]
     action = (rng.random((ROUNDS, 1)) > policy.cumsum(1)).sum(1).clip(0, 2)
-    loss, chance = losses[t, action], policy[t, action]
+    loss = losses[t, action]
+    chance = policy[t, action]
     return (action[None], loss[None], chance[None]), loss.sum() - losses.sum(0)
 
 
-def weighted_of(received):
-    actions, losses, _ = received
-    drawn = np.eye(3)[actions]
-    totals = (drawn * losses[..., None]).sum(1), drawn.sum(1)
-    weighted = Weighted(starting_guesses(*totals, losses[:, 0]))
-    weighted.add(*received)
-    return weighted
-
-
 @pytest.mark.parametrize("adaptive", [False, True])
-def test_one_long_episode_has_intervals_that_cover(adaptive):
+def test_intervals_of_one_long_episode_cover(adaptive):
     rng = np.random.default_rng(0)
-    fixed, regret, errors = np.zeros(3), 0, []
+    fixed = np.zeros(3)
+    regret = 0
+    errors = []
     for _ in range(TRIALS):
-        received, truth = simulate(rng, adaptive)
-        weighted = weighted_of(received)
-        low, high = against_interval(weighted)
+        (actions, losses, chances), truth = simulate(rng, adaptive)
+        drawn = np.eye(3)[actions]
+        paid = (drawn * losses[..., None]).sum(1)
+        guesses = starting_guesses(paid, drawn.sum(1), losses[:, 0])
+        estimates, variance = estimate_losses(actions, losses, chances, guesses)
+        against = losses.sum(1)[:, None] - estimates.sum(1)
+        low, high = against_interval(against, variance)
         fixed += (low <= truth) & (truth <= high)
-        _, low, high = external_interval(weighted)
+        _, low, high = external_interval(against, variance, EVERY)
         regret += low <= truth.max() <= high
-        errors.append(weighted.against[0] - truth)
+        errors.append(against[0] - truth)
     assert np.all(fixed >= 0.93 * TRIALS), fixed
     assert np.all(fixed <= 0.97 * TRIALS), fixed
     assert regret >= 0.93 * TRIALS
@@ -64,8 +61,19 @@ def test_one_long_episode_has_intervals_that_cover(adaptive):
     assert np.all(np.abs(errors.mean(0)) < first_round + 4 * errors.std(0) / TRIALS**0.5)
 
 
+@pytest.mark.parametrize("player", coverage.PLAYERS)
+def test_intervals_of_every_kind_cover(player):
+    episodes = coverage.pool(player, 10)
+    for kind, (covered, width) in coverage.cell(episodes, 50, 300, 0).items():
+        if np.isnan(width):  # nothing is random
+            assert covered == 1, kind
+        else:
+            assert 0.91 <= covered <= 0.995, (kind, covered)  # 95 % and room for 300 logs
+            assert width >= 0.95, (kind, width)
+
+
 def write_log(path, rng, episodes, rounds, losses, policy):
-    """Episodes of constant losses, played by a constant policy."""
+    """Write episodes of constant losses, played by a constant policy."""
     names = list(policy)
     rows = []
     for episode in range(episodes):
@@ -75,8 +83,8 @@ def write_log(path, rng, episodes, rounds, losses, policy):
     path.write_text("\n".join(rows))
 
 
-def test_regret_of_short_episodes_is_not_biased(tmp_path):
-    """Losses (0, 1, 1) in 10 rounds, best played in two of ten: 8 per episode."""
+def test_regret_of_short_episodes_is_unbiased(tmp_path):
+    """Losses (0, 1, 1) in 10 rounds, the best played in two of ten: 8 per episode."""
     path = tmp_path / "log.jsonl"
     policy = {"a": 0.2, "b": 0.4, "c": 0.4}
     write_log(path, np.random.default_rng(0), 1000, 10, (0.0, 1.0, 1.0), policy)
@@ -97,49 +105,27 @@ def test_halves_and_curve_agree_with_the_table(tmp_path, rounds):
     early, late = rounds // 2, rounds - rounds // 2
     assert agent.learning.early * early + agent.learning.late * late == pytest.approx(total)
     assert agent.curve["external"][-1] == pytest.approx(total)
-    assert total == pytest.approx(max(one.total for one in agent.against.values()))
-
-
-@pytest.mark.parametrize("player", coverage.PLAYERS)
-def test_intervals_of_every_kind_cover(player):
-    episodes = coverage.pool(player, 10)
-    for kind, (held, width) in coverage.cell(episodes, 50, 300, 0).items():
-        if np.isnan(width):  # nothing is random
-            assert held == 1, kind
-        else:
-            assert 0.91 <= held <= 0.995, (kind, held)  # 95 % and room for 300 logs
-            assert width >= 0.95, (kind, width)
-
-
-def test_pieces_give_what_the_whole_gives():
-    received, _ = simulate(np.random.default_rng(2), True)
-    whole, pieces = (Weighted(np.full((1, 3), 0.5)) for _ in range(2))
-    losses = whole.add(*received)
-    parts = [pieces.add(*(x[:, i : i + 300] for x in received)) for i in range(0, ROUNDS, 300)]
-    np.testing.assert_allclose(np.concatenate(parts, 1), losses, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(pieces.against, whole.against, rtol=1e-10)
-    np.testing.assert_allclose(pieces.variance, whole.variance, rtol=1e-10)
+    assert total == pytest.approx(max(measure.total for measure in agent.against.values()))
 
 
 @pytest.mark.parametrize("mixed", [False, True])
 def test_a_bandit_log_is_audited(tmp_path, mixed):
     rng = np.random.default_rng(3)
     policy = {"a": 0.5, "b": 0.3, "c": 0.2}
-    path, paid = tmp_path / "log.jsonl", {"a": 0.0, "b": 0.0, "c": 0.0}
+    path = tmp_path / "log.jsonl"
+    paid = 0.0
     with path.open("w") as file:
         for _ in range(600):
             name = rng.choice(list(policy), p=list(policy.values()))
             row = {"action": name, "payoff": float(name == "c") + rng.normal() / 10}
             row |= {"policy": policy} if mixed else {"propensity": policy[name]}
-            paid[name] += row["payoff"]
+            paid += row["payoff"]
             file.write(json.dumps(row) + "\n")
     agent = audit_log(path).agents[0]
-    truth = 600 - sum(
-        paid.values()
-    )  # c pays 1 per round, up to noise far below the interval's width
-    found = agent.regret["external"]
-    assert found.low < truth < found.high
-    assert found.total == pytest.approx(truth, rel=0.1)
+    truth = 600 - paid  # c pays 1 per round, up to noise far below the interval's width
+    measure = agent.regret["external"]
+    assert measure.low < truth < measure.high
+    assert measure.total == pytest.approx(truth, rel=0.1)
     assert set(agent.against) == {"a", "b", "c"}
     assert agent.against["a"].low < truth - 600 < agent.against["a"].high
     assert set(agent.regret) == ({"external", "internal", "swap"} if mixed else {"external"})
@@ -149,11 +135,12 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
         assert agent.worst_swap.words.startswith("when it played a it should have played c: 0.")
 
 
-def test_what_cannot_be_known_is_said(tmp_path):
+def test_notes_say_what_cannot_be_known(tmp_path):
     path = tmp_path / "log.jsonl"
     row = {"action": "a", "loss": 1.0, "policy": {"a": 1.0, "b": 0.0}}
     path.write_text("\n".join([json.dumps(row)] * 40))
     agent = audit_log(path).agents[0]
-    assert "never played, so nothing is known of them: b" in agent.notes
-    assert "could not be played in some rounds, where their losses are guessed: b" in agent.notes
+    assert "never played, so nothing is known about them: b" in agent.notes
+    blind = "could not be played in some rounds, for which their losses are guessed: b"
+    assert blind in agent.notes
     assert set(agent.against) == {"a"}

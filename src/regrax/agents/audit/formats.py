@@ -1,8 +1,7 @@
-r"""Files to rows: JSON lines, CSV and Parquet, read a few thousand rows at a time.
+r"""File formats of logs: JSON lines, one JSON document, CSV and Parquet, read a few thousand rows at a time.
 
-msgspec decodes each row into a `Row`; a row that cannot be read is replaced by the reason why. In CSV the losses of the
-actions are columns `losses.rock`, `losses.paper`, ..., or one column `losses` of JSON lists; an empty cell is a missing
-field.
+A row that cannot be read is replaced by the reason. In CSV the losses of the actions are columns `losses.rock`,
+`losses.paper`, ..., or one column `losses` of JSON lists; an empty cell is a missing field.
 """
 
 import csv
@@ -11,33 +10,29 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
-from regrax.agents.audit._layout import Layout
-from regrax.agents.audit._rows import VECTORS, Row, reason, typed
-from regrax.agents.audit._text import short
+from regrax.agents.audit.layouts import Layout
+from regrax.agents.audit.rows import VECTORS, Row, as_row, short, type_error
 
-ROWS_PER_CHUNK = 4096  # held as Python objects at once
+ROWS_PER_CHUNK = 4096
 MAX_LINE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 1 << 26
-MAX_RECORD_BYTES = (
-    1 << 24
-)  # of a line that holds a whole episode, and of a file that is one JSON document
+MAX_RECORD_BYTES = 1 << 24  # a line that holds a whole episode, or a file that is one JSON document
 
-ROW, RECORD = msgspec.json.Decoder(Row), msgspec.json.Decoder()
-Numbered = tuple[int, Row | str]
-Record = tuple[int, Any]
-"""A line's number, and its row, its parsed value, or why it has none."""
+Numbered = tuple[int, Row | str]  # line number, and the row or why it cannot be read
+Record = tuple[int, Any]  # line number, and a row, a parsed value or the reason
 
 
 def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[Numbered], float]]:
-    """The rows of a log with their line numbers, in chunks, and the share of the file that is read.
+    """Yield the rows of a log in chunks with their line numbers, and the fraction of the file read so far.
 
-    The file's ending says how it is read, and a layout what its records are.
+    Args:
+        path: the log, whose suffix tells its format.
+        layout: how records become rows; by default every record is a row.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -45,37 +40,36 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     >>> [(line, row if isinstance(row, str) else row.round) for line, row in next(read_rows(log))[0]]
     [(1, 1), (2, 'not JSON: Expecting value at character 1')]
     """
-    kind = path.suffix.lower()
-    if kind not in READERS:
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
         raise ValueError(f"a log must end in {', '.join(READERS)}, got {path.name}")
+    size = path.stat().st_size or 1
     with path.open("rb") as file:
-        size, records = path.stat().st_size or 1, READERS[kind](file, layout)
-        rows = _rows(records, layout)
-        while chunk := _chunk(rows, file):
-            yield chunk, min(file.tell() / size, 1.0)
-
-
-def _chunk(rows: Iterator[Numbered], file: IO[bytes]) -> list[Numbered]:
-    """The next rows: as many as are held at once, fewer if their lines are long."""
-    chunk, start = [], file.tell()
-    for some in iter(lambda: list(islice(rows, 16)), []):
-        chunk += some
-        if len(chunk) >= ROWS_PER_CHUNK or file.tell() - start > MAX_CHUNK_BYTES:
-            break
-    return chunk
+        chunk: list[Numbered] = []
+        start = 0
+        for numbered in _rows(READERS[suffix](file, layout), layout):
+            chunk.append(numbered)
+            if len(chunk) == ROWS_PER_CHUNK or file.tell() - start > MAX_CHUNK_BYTES:
+                yield chunk, min(file.tell() / size, 1.0)
+                chunk = []
+                start = file.tell()
+        yield chunk, 1.0
 
 
 def _rows(records: Iterator[Record], layout: Layout | None) -> Iterator[Numbered]:
-    """The rows of every record; JSON lines without a layout are rows already."""
-    seen: Counter[str] = Counter()
+    names: Counter[str] = Counter()
     for number, value in records:
-        rows = [value] if layout is None or isinstance(value, str) else layout.unfold(value, seen)
-        for row in rows:
-            yield number, row if isinstance(row, (Row, str)) else typed(row)
+        if isinstance(value, Row | str):
+            yield number, value
+        elif layout is None:
+            yield number, as_row(value)
+        else:
+            for fields in layout.unfold(value, names):
+                yield number, fields if isinstance(fields, str) else as_row(fields)
 
 
 def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers; of one that is too long only as much as shows that it is."""
+    """Yield numbered lines; a line that is too long is cut after `longest + 1` bytes."""
     for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), 1):
         rest = line
         while len(rest) >= longest and not rest.endswith(b"\n"):
@@ -84,20 +78,22 @@ def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int
 
 
 def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
-    """The records of JSON lines, or of one JSON document: an array of records, or a record over several lines."""
-    decoder, longest = (ROW, MAX_LINE_BYTES) if layout is None else (RECORD, MAX_RECORD_BYTES)
+    """Yield the records of JSON lines, or of one JSON document: an array, or a record over several lines."""
+    longest = MAX_LINE_BYTES if layout is None else MAX_RECORD_BYTES
+    decoder = msgspec.json.Decoder(Row) if layout is None else msgspec.json.Decoder()
     first = next((line.strip() for _, line in _lines(file, longest) if line.strip()), b"")
-    starts_with_record = _is_json(first) and not first.startswith(b"[")
     file.seek(0)
-    if (
-        not starts_with_record
-        and (document := _document(file, _is_json(first), longest)) is not None
-    ):
-        yield from enumerate(document, 1)
-        return
+    is_json = _is_json(first)
+    is_lines = is_json and not first.startswith(b"[")
+    if not is_lines:
+        document = _document(file, is_json, longest)
+        file.seek(0)
+        if document is not None:
+            yield from enumerate(document, 1)
+            return
     for number, line in _lines(file, longest):
         text = line.strip()
-        if not starts_with_record and text.endswith(b"},") and _is_json(text[:-1]):
+        if not is_lines and text.endswith(b"},") and _is_json(text[:-1]):
             raise ValueError(
                 f"{Path(file.name).name} must be JSON lines or one whole JSON document, "
                 f"got an element of an array in line {number}"
@@ -106,11 +102,10 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
             yield number, _decoded(text, decoder, longest)
 
 
-def _document(file: IO[bytes], lines: bool, longest: int) -> list[Any] | None:
-    """The records of a file that is one JSON document; None if it may be JSON lines, of which the first may be bad."""
+def _document(file: IO[bytes], first_is_json: bool, longest: int) -> list[Any] | None:
+    """Return the records of a file that is one JSON document, or None if it may be JSON lines."""
     data = file.read(MAX_RECORD_BYTES + 1).removeprefix(BOM_UTF8)
-    file.seek(0)
-    is_array = data.lstrip().startswith(b"[") and not lines
+    is_array = data.lstrip().startswith(b"[") and not first_is_json
     name = Path(file.name).name
     if len(data) > MAX_RECORD_BYTES:
         if is_array:
@@ -125,10 +120,9 @@ def _document(file: IO[bytes], lines: bool, longest: int) -> list[Any] | None:
         if is_array:
             raise ValueError(f"{name} must be a whole JSON array: {short(error)}") from None
         return None
-    if not isinstance(value, list) and len(data) > longest:
-        return None
-    records = value if isinstance(value, list) else [value]
-    return [_not_text(record) for record in records]
+    if isinstance(value, list):
+        return [_not_text(record) for record in value]
+    return [_not_text(value)] if len(data) <= longest else None
 
 
 def _is_json(line: bytes) -> bool:
@@ -140,74 +134,67 @@ def _is_json(line: bytes) -> bool:
 
 
 def _not_text(value: Any) -> Any:
-    """The value; a text is the reason why it is not a record."""
+    """Return a parsed value; a text would be taken for the reason why there is no row."""
     return "a row must be object, got str" if isinstance(value, str) else value
 
 
 def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> Any:
-    """The row or the value that a line of JSON holds, or why it holds none."""
     if len(line) > longest:
         return f"longer than {longest:,} bytes"
     try:
-        value = decoder.decode(line)
-        return [value] if isinstance(value, str) else value  # a text would be a reason
+        return _not_text(decoder.decode(line))
     except msgspec.ValidationError as error:
-        return reason(error)
+        return type_error(error)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _lenient(line)
-
-
-def _lenient(line: bytes) -> Any:
-    """As the standard library reads it, which takes NaN and halves of characters and says where a line is broken."""
+        pass
+    # the standard library accepts NaN and unpaired surrogates, and reports where a line is broken
     try:
         return _not_text(json.loads(line.decode()))
     except UnicodeDecodeError as error:
         return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
     except json.JSONDecodeError as error:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
-    except (ValueError, RecursionError) as error:  # numbers of thousands of digits, or brackets
+    except (ValueError, RecursionError) as error:  # thousands of digits or brackets
         return f"not JSON that can be read: {short(error)}"
 
 
 def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
-    reader = csv.reader(_text(file), strict=True)
-    header, cells = _csv_header(reader), []
-    while cells is not None:
+    reader = csv.reader(_csv_lines(file), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+    except csv.Error as error:
+        raise ValueError(f"the first line must name the columns in CSV: {error}") from None
+    for name, count in Counter(header).items():
+        if count > 1:
+            raise ValueError(f"every column must have its own name, got {name[:60]} twice")
+    while True:
         try:
-            cells = next(reader, None)
-            if cells:
-                yield reader.line_num, _csv_row(header, cells)
+            cells = next(reader)
+        except StopIteration:
+            return
         except csv.Error as error:
-            if str(error) == "unexpected end of data":  # everything since has been one cell
+            if str(error) == "unexpected end of data":  # all lines since the quote are one cell
                 name = Path(file.name).name
                 raise ValueError(
                     f"{name} must close every quote, got one open at its end"
                 ) from None
             yield reader.line_num, f"not CSV: {error}"
+            continue
+        if cells:
+            yield reader.line_num, _csv_row(header, cells)
 
 
-def _text(file: IO[bytes]) -> Iterator[str]:
-    """Lines as text; what is not UTF-8 is kept in a form that `_csv_row` refuses."""
+def _csv_lines(file: IO[bytes]) -> Iterator[str]:
+    """Yield lines as text; a lone surrogate marks what is too long, not UTF-8 or a null character."""
     for _, line in _lines(file):
         text = "\udcff" if len(line) > MAX_LINE_BYTES else line.decode(errors="surrogateescape")
         yield text.replace("\0", "\udcff")
 
 
-def _csv_header(reader: Iterator[list[str]]) -> list[str]:
-    try:
-        header = [name.strip() for name in next(reader, [])]
-    except csv.Error as error:
-        raise ValueError(f"the first line must name the columns in CSV: {error}") from None
-    twice = sorted(name for name, times in Counter(header).items() if times > 1)
-    if twice:
-        raise ValueError(f"every column must have its own name, got {twice[0][:60]} twice")
-    return header
-
-
 def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     if len(cells) != len(header):
         return f"a row must have {len(header)} cells, one per column, got {len(cells)}"
-    if any("\udc80" <= letter <= "\udcff" for cell in cells for letter in cell):
+    if any("\udc80" <= letter <= "\udcff" for letter in "".join(cells)):
         return "not UTF-8 text"
     row: dict[str, Any] = {}
     for name, cell in zip(header, map(str.strip, cells), strict=True):
@@ -220,8 +207,9 @@ def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
 
 
 def _csv_value(cell: str) -> Any:
-    """What a cell says: a number, a JSON list or object, or text."""
-    for read in (json.loads,) if cell[0] in "[{" else (int, float):
+    """Read a cell as a number or as a JSON list or object, else as text."""
+    readers = (json.loads,) if cell[0] in "[{" else (int, float)
+    for read in readers:
         try:
             return read(cell)
         except (ValueError, RecursionError):
@@ -239,17 +227,21 @@ def _parquet_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
         ) from None
     number = 0
     try:
-        batches = ParquetFile(file).iter_batches(batch_size=ROWS_PER_CHUNK)
-        for number, row in enumerate((row for b in batches for row in b.to_pylist()), 1):
-            yield number, row
+        for batch in ParquetFile(file).iter_batches(batch_size=ROWS_PER_CHUNK):
+            for row in batch.to_pylist():
+                number += 1
+                yield number, row
     except (ArrowException, OSError, ValueError, UnicodeDecodeError) as error:
         where = f" after row {number}" if number else ""
-        what = f"{Path(file.name).name} is not a readable Parquet file{where}"
-        raise ValueError(f"{what}: {short(error)}") from None
+        raise ValueError(
+            f"{Path(file.name).name} is not a readable Parquet file{where}: {short(error)}"
+        ) from None
 
 
 READERS: dict[str, Callable[[IO[bytes], Layout | None], Iterator[Record]]] = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _json_records),
+    ".jsonl": _json_records,
+    ".ndjson": _json_records,
+    ".json": _json_records,
     ".csv": _csv_rows,
     ".parquet": _parquet_rows,
 }

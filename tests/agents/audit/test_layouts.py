@@ -1,4 +1,4 @@
-"""Logs as other harnesses write them: field maps, chat messages, rows per episode, and games that tell the losses."""
+"""Logs of other harnesses: field maps, chat messages, rows per episode, and games that give the losses."""
 
 import json
 
@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from regrax.agents.audit import Layout, audit_log, layout_of, read_layout
-from regrax.agents.audit._formats import MAX_RECORD_BYTES
-from regrax.agents.audit._log import read_log
+from regrax.agents.audit.formats import MAX_RECORD_BYTES
+from regrax.agents.audit.log import read_log
 from regrax.cli import main
 from regrax.games import matching_pennies, rock_paper_scissors
-from regrax.learners import Exp3
 from regrax.regret import external_regret
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -28,7 +27,7 @@ def chat(*answers):
     return [message for pair in said for message in pair]
 
 
-def test_a_field_map_from_toml_or_options_is_the_same_as_renamed_fields(tmp_path, capsys):
+def test_a_field_map_equals_renamed_fields(tmp_path, capsys):
     rng = np.random.default_rng(0)
     plain = [
         {"episode": e, "round": t, "action": int(rng.integers(2)), "losses": rng.random(2).tolist()}
@@ -49,38 +48,34 @@ def test_a_field_map_from_toml_or_options_is_the_same_as_renamed_fields(tmp_path
     assert one["agents"] == other["agents"]
 
 
-def test_answers_in_chat_messages_are_read_by_the_chain(tmp_path):
+def test_answers_in_chat_messages_are_read(tmp_path):
     rows = [
         {"id": 1, "chat": chat("Rock!", "<think>paper?</think> scissors"), "cost": [[0, 1, 2], [1, 0, 2]]},
         {"id": 2, "chat": chat("I will not.", '{"action": 2}'), "cost": [[0, 1, 2], [1, 0, 2]]},
     ]  # fmt: skip
     layout = Layout({"episode": "id", "losses": "cost"}, messages="chat", actions=RPS)
     log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
-    assert list(log.bad) == [
-        ("2", "the answer is read by none of think, regex, json, name, number")
-    ]
-    assert log.answers["agent"] == {"name": 1, "think+name": 1, "json": 1}
-    played = np.concatenate(
-        [*log.buffer.pieces(("agent", "1"), 9), *log.buffer.pieces(("agent", "2"), 9)]
-    )
-    assert played[:, :4].tolist() == [[1, 1, 0, 0], [2, 0, 0, 1], [2, 0, 0, 1]]
+    assert log.bad == [("2", "the answer is read by none of think, regex, json, name, number")]
+    assert log.agents["agent"].answers == {"name": 1, "think+name": 1, "json": 1}
+    played = np.concatenate([log.read("agent", "1"), log.read("agent", "2")])
+    assert played[:, :3].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
     audit = audit_log(tmp_path / "log.jsonl", layout=layout)
     assert audit.agents[0].answers == {"name": 1, "think+name": 1, "json": 1}
 
 
-def test_a_row_per_episode_by_columns_or_by_a_list_of_rounds(tmp_path):
+def test_a_record_may_be_an_episode(tmp_path):
     columns = [{"episode": "e", "action": [0, 1, 1], "losses": [[0, 1], [1, 0], [2, 0]]}] * 2
     rounds = [
         {"episode": "e", "turns": [{"a": 0, "losses": [0, 1]}, {"a": 1, "losses": [1, 0]}, {"a": 1, "losses": [2, 0]}]}
     ] * 2  # fmt: skip
     for rows, layout in ((columns, Layout()), (rounds, Layout({"action": "a"}, rows="turns"))):
         log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
-        assert (log.rows, log.bad.count) == (6, 0)
-        assert log.episodes["agent"] == [("agent", "e"), ("agent", "e#2")]  # the same name again
+        assert (log.rows, log.bad_rows) == (6, 0)
+        assert list(log.agents["agent"].episodes) == ["e", "e#2"]  # the same name again
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_game_tells_every_actions_loss_from_what_the_players_did(tmp_path, together):
+def test_a_game_gives_the_losses_of_every_action(tmp_path, together):
     game, rng = rock_paper_scissors(), np.random.default_rng(1)
     plays = rng.integers(3, size=(5, 20, 2))
     rows = [
@@ -98,25 +93,19 @@ def test_a_game_tells_every_actions_loss_from_what_the_players_did(tmp_path, tog
     assert audit.gaps is not None
 
 
-def test_a_row_may_tell_the_others_actions_itself(tmp_path, capsys):
+def test_a_row_may_give_the_others_actions(tmp_path, capsys):
     rows = [
         {"model": "m", "mine": "I say heads", "theirs": t} for t in ("tails", "heads", 1, ["tails"])
     ]
-    fields = [
-        "--fields",
-        "agent=model",
-        "action=mine",
-        "others=theirs",
-        "--game",
-        "matching-pennies",
-    ]
+    fields = ["--fields", "agent=model", "action=mine", "others=theirs"]
+    fields += ["--game", "matching-pennies"]
     main(["audit", str(write(tmp_path / "log.jsonl", rows)), *fields, "--json"])
     (agent,) = json.loads(capsys.readouterr().out)["agents"]
     assert (agent["agent"], agent["loss"]["total"]) == ("m", -1 + 3)
     assert agent["regret"]["external"]["total"] == 4
 
 
-def test_textarenas_records(tmp_path):
+def test_textarena_records(tmp_path):
     logs = [[-1, "Welcome"], [0, "[rock]"], [1, "[banana]"], [-1, "invalid"], [1, "I play [paper]"], [0, "r"],
             [0, "[rock]"], [1, "[scissors]"]]  # fmt: skip
     record = {"logs": logs, "rewards": {"0": -1, "1": 1}}
@@ -143,19 +132,14 @@ def test_verifiers_records(tmp_path):
     assert "losses are the same in every round of an episode" in agent.notes
 
 
-def test_without_propensities_what_can_be_said_is_said(tmp_path, capsys):
+def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
     rng = np.random.default_rng(2)
     rows = []
     for e in range(20):
         for t in range(10):
             action = "good" if t == 0 else "bad"  # found and left
-            rows.append(
-                {
-                    "episode": e,
-                    "action": action,
-                    "payoff": float(action == "good") + 0.1 * rng.random(),
-                }
-            )
+            payoff = float(action == "good") + 0.1 * rng.random()
+            rows.append({"episode": e, "action": action, "payoff": payoff})
     path = write(tmp_path / "log.jsonl", rows)
     (agent,) = audit_log(path).agents
     assert (agent.feedback, agent.regret) == ("received", {})
@@ -163,21 +147,10 @@ def test_without_propensities_what_can_be_said_is_said(tmp_path, capsys):
     assert agent.exploration["suffix_failure"] == 1
     assert agent.exploration["minimum_fraction"] == pytest.approx(0.2)
     assert agent.loss.low < agent.loss.total < agent.loss.high
-    assert "give the losses of every action, the propensity" in agent.learning.words
+    assert "log the losses of every action, the propensity" in agent.learning.words
     main(["audit", str(path), "--html", str(tmp_path / "page.html")])
     assert "played: bad 90.0%, good 10.0%" in capsys.readouterr().out
     assert "Played: good 10.0%, bad 90.0%." in (tmp_path / "page.html").read_text()
-
-
-def test_a_log_of_play_audited_with_its_game_is_the_same(tmp_path, capsys):
-    path = tmp_path / "log.jsonl"
-    learners = ["--learners", "exp3(0.2)", "--rounds", "30", "--seed", "3", "--log", str(path)]
-    main(["play", "rock-paper-scissors", *learners])
-    one, other = audit_log(path), audit_log(path, game=rock_paper_scissors())
-    for mine, theirs in zip(one.agents, other.agents, strict=True):
-        assert mine.regret["swap"].total == pytest.approx(theirs.regret["swap"].total)
-    assert str(Exp3(0.2)) == "exp3(0.2)"
-    capsys.readouterr()
 
 
 GAME = [
@@ -193,7 +166,7 @@ GAME = [
 
 
 @pytest.mark.parametrize(("row", "reason"), GAME)
-def test_rows_that_a_game_cannot_use_have_their_reason(tmp_path, row, reason):
+def test_a_row_that_a_game_cannot_use_has_a_reason(tmp_path, row, reason):
     log = read_log(write(tmp_path / "log.jsonl", [row]), game=matching_pennies())
     ((_, why),) = log.bad
     assert reason in why
@@ -209,7 +182,7 @@ def test_rows_that_a_game_cannot_use_have_their_reason(tmp_path, row, reason):
         ('{"turns": "' + "x" * MAX_RECORD_BYTES + '"}', f"longer than {MAX_RECORD_BYTES:,} bytes"),
     ],
 )
-def test_records_that_are_none_have_their_reason(tmp_path, record, reason):
+def test_a_bad_record_has_a_reason(tmp_path, record, reason):
     log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout(rows="turns"))
     ((_, why),) = log.bad
     assert reason in why or "a row must be object" in why
@@ -218,14 +191,14 @@ def test_records_that_are_none_have_their_reason(tmp_path, record, reason):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fields = 3", "fields of .* must be a table of texts, got 3"),
-        ("[fields]\nepisode = 3", "fields of .* must be a table of texts"),
+        ("fields = 3", "map.toml: fields must be object, got int"),
+        ("[fields]\nepisode = 3", r"fields\[...\] must be str, got int"),
         ("[fields]\ncolour = 'x'", "fields must be some of episode, .*, got 'colour'"),
         ("colour = 'x'", "may set fields, rows, messages, .*, got 'colour'"),
         ("format = 'x'", "format must be one of textarena, verifiers, got 'x'"),
         ("= 3", "must be TOML"),
         ("a = " + "[" * 5000, "must be TOML"),
-        ("actions = ['a', 3]", "actions of .* must be a list of texts"),
+        ("actions = ['a', 3]", r"actions\[1\] must be str, got int"),
         ("#" * (1 << 21), "must have at most 1,048,576 bytes"),
     ],
 )
@@ -263,40 +236,19 @@ def test_hostile_records_never_crash(tmp_path):
     layouts = [Layout(format="textarena", actions=("heads", "tails")), Layout(format="verifiers"), Layout(),
                Layout(rows="turns"), Layout(messages="chat", actions=("heads", "tails"))]  # fmt: skip
     for _ in range(600):
-        rows = [
-            {
-                names[rng.integers(len(names))]: values[rng.integers(len(values))]
-                for _ in range(rng.integers(1, 7))
-            }
-            for _ in range(4)
-        ]
+        rows = []
+        for _ in range(4):
+            fields = rng.choice(len(names), rng.integers(1, 7))
+            rows.append({names[name]: values[rng.integers(len(values))] for name in fields})
         layout = layouts[rng.integers(len(layouts))]
         read_log(write(path, rows), layout=layout, game=[None, matching_pennies()][rng.integers(2)])
 
 
-def test_what_is_too_large_to_hold_for_every_round_is_no_vector_of_actions(tmp_path):
+def test_large_fields_are_not_copied_into_every_round(tmp_path):
     many = 20_000
     record = {"action": [0] * many, "loss": [1.0] * many, "losses": [0.0] * (many - 1)}
     log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout())
-    assert (log.rows, log.bad.count) == (many, 0)
+    assert (log.rows, log.bad_rows) == (many, 0)
     square = {"action": [0, 1], "losses": [0.0, 1.0]}  # as many rounds as actions
     log = read_log(write(tmp_path / "log.jsonl", [square]), layout=Layout())
-    assert (log.rows, log.bad.count) == (2, 0)
-
-
-def test_long_lines_are_held_a_few_at_a_time(tmp_path, monkeypatch):
-    from regrax.agents.audit._formats import read_rows
-
-    monkeypatch.setattr("regrax.agents.audit._formats.MAX_CHUNK_BYTES", 1 << 16)
-    path = write(tmp_path / "log.jsonl", [{"action": "x" * 10_000}] * 100)
-    assert [len(rows) for rows, _ in read_rows(path, Layout())] == [16] * 6 + [4]
-
-
-def test_rounds_that_wait_for_other_players_are_limited(tmp_path, monkeypatch):
-    monkeypatch.setattr("regrax.agents.audit._resolve.MAX_WAITING_ROUNDS", 3)
-    rows = [{"agent": n, "round": t, "action": 0} for n in (0, 1) for t in range(1, 6)]
-    log = read_log(write(tmp_path / "log.jsonl", rows), game=matching_pennies())
-    assert log.rows == 6
-    assert "at most 3 rounds may wait" in next(
-        why for lines, why in log.bad if lines.startswith("4")
-    )
+    assert (log.rows, log.bad_rows) == (2, 0)

@@ -1,0 +1,504 @@
+"""Audits: what a log says about each of its agents, and about their joint play."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from jaxtyping import Float
+
+from regrax import _checks as checks
+from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax.agents.audit.intervals import (
+    MIN_EPISODES,
+    MIN_PLAYS,
+    Ends,
+    against_interval,
+    best_of_means,
+    external_interval,
+    interval,
+)
+from regrax.agents.audit.layouts import Layout
+from regrax.agents.audit.log import AgentLog, Callback, Log, read_log
+from regrax.agents.audit.rows import Schema
+from regrax.agents.audit.sums import (
+    BASELINES,
+    KINDS,
+    MAX_BINNED_EPISODES,
+    AgentSums,
+    Episodes,
+    sum_agent,
+)
+from regrax.agents.audit.verdict import Learning, judge
+from regrax.agents.exploration import Exploration
+from regrax.games import Game
+from regrax.regret import internal_of, swap_of
+
+Array = np.ndarray
+
+Curves = dict[str, list[float]]
+UNKNOWN_LOSSES = (
+    "regret needs the losses of other actions, which this log does not give: log the losses of every action, the "
+    "propensity of the action played, or name the game"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A loss or regret with its 95 % interval.
+
+    Attributes:
+        total: mean over episodes.
+        per_round: mean per round.
+        low: lower end of the 95 % interval of `total`; None if there are too few episodes.
+        high: upper end.
+    """
+
+    total: float
+    per_round: float
+    low: float | None = None
+    high: float | None = None
+
+    def cells(
+        self,
+        number: Callable[[float], str],
+        interval: Callable[[float | None, float | None], str],
+    ) -> list[str]:
+        """Format the value per round, the value per episode and its interval."""
+        return [number(self.per_round), number(self.total), interval(self.low, self.high)]
+
+
+@dataclass(frozen=True, slots=True)
+class Swap:
+    """The replacement of one action by another that would have saved the most.
+
+    Attributes:
+        played: name of the action to replace.
+        instead: name of its replacement.
+        per_round: saving per round.
+        words: the swap as a sentence.
+    """
+
+    played: str
+    instead: str
+    per_round: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentAudit:
+    """The audit of one agent; regrets are means over its episodes.
+
+    Attributes:
+        agent: its name.
+        feedback: `"full"`, `"bandit"`, or `"received"` if only its own losses are logged.
+        actions: names of its actions.
+        episodes: number of episodes.
+        rounds: number of rounds in all episodes.
+        unanswered: rounds without a usable answer.
+        answers: how many answers each parser read.
+        loss: the loss suffered.
+        loss_per_round: mean over all rounds.
+        regret: by kind: external, internal, swap, dynamic.
+        curve: `round`, and each regret with `_low` and `_high` if known.
+        against: estimated regret against every fixed action, for bandit feedback.
+        worst_swap: the replacement that would have saved the most.
+        baselines: loss and regrets of classical learners on the same losses, by name.
+        baseline_curves: their external regret over the rounds.
+        learning: the verdict.
+        exploration: see `rx.exploration`; None if policies were logged, not actions.
+        notes: what to know when reading these numbers.
+        fractions: how often each action was played, if nothing else is known.
+    """
+
+    agent: str
+    feedback: str
+    actions: tuple[str, ...]
+    episodes: int
+    rounds: int
+    unanswered: int
+    answers: dict[str, int]
+    loss: Measure
+    loss_per_round: float
+    regret: dict[str, Measure] = field(default_factory=dict)
+    curve: Curves = field(default_factory=dict)
+    against: dict[str, Measure] = field(default_factory=dict)
+    worst_swap: Swap | None = None
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    baseline_curves: Curves = field(default_factory=dict)
+    learning: Learning
+    exploration: dict[str, float] | None
+    notes: list[str]
+    fractions: dict[str, float] = field(default_factory=dict)
+
+    def measures(self) -> list[tuple[str, Measure]]:
+        """List the regrets, those against every action, and the loss, with their names in tables."""
+        regrets = [(f"{kind} regret", measure) for kind, measure in self.regret.items()]
+        against = [(f"regret against {shown(a)}", measure) for a, measure in self.against.items()]
+        return [*regrets, *against, ("loss", self.loss)]
+
+    def regret_per_round(self, kind: str) -> tuple[float | None, float | None, float | None]:
+        """Return a regret per round and the ends of its interval, None if unknown."""
+        if kind not in self.regret:
+            return None, None, None
+        measure = self.regret[kind]
+        if measure.low is None or measure.high is None:
+            return measure.per_round, None, None
+        length = self.rounds / self.episodes
+        return measure.per_round, measure.low / length, measure.high / length
+
+    def beside(self) -> dict[str, dict[str, float]]:
+        """Return loss and regrets of this agent and of the baselines, by name."""
+        own = {kind: measure.total for kind, measure in self.regret.items()}
+        return {"this agent": {"loss_per_round": self.loss_per_round, **own}, **self.baselines}
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The gain per round of the best deviation from joint play: the largest regret of any player."""
+
+    cce_gap: float
+    ce_gap: float
+    swap_gap: float
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of a log.
+
+    Attributes:
+        rows: number of good rows.
+        bad_rows: number of rows left out.
+        bad: their lines, by reason.
+        agents: an `AgentAudit` for each agent.
+        gaps: equilibrium gaps of joint play, if the agents share their rounds.
+    """
+
+    rows: int
+    bad_rows: int
+    bad: list[dict[str, str]]
+    agents: list[AgentAudit]
+    gaps: Gaps | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text and lists for JSON."""
+        return msgspec.to_builtins(self)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Tabulate rounds, loss and regrets per round with their 95 % intervals, and the verdict of each agent."""
+        facts = ("agent", "feedback", "episodes", "rounds", "loss_per_round")
+        table = {name: [getattr(agent, name) for agent in self.agents] for name in facts}
+        kinds = [kind for kind in KINDS if any(kind in agent.regret for agent in self.agents)]
+        for kind in kinds:
+            values = [agent.regret_per_round(kind) for agent in self.agents]
+            for place, suffix in enumerate(("", "_low", "_high")):
+                table[f"{kind}_regret_per_round{suffix}"] = [value[place] for value in values]
+        table["verdict"] = [agent.learning.verdict for agent in self.agents]
+        return table
+
+    to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
+
+
+def audit_log(
+    path: str | Path,
+    callback: Callback | None = None,
+    *,
+    layout: Layout | None = None,
+    game: Game | str | None = None,
+) -> Audit:
+    r"""Audit every agent in a log of JSON lines, CSV or Parquet: regret, mistakes and verdict, in float64.
+
+    Args:
+        path: the log.
+        callback: receives what is being done, how much of it is done, and of how much.
+        layout: how the records of another harness become rows; see `Layout` and `read_layout`.
+        game: whose payoffs give the losses of every action, from the players' actions.
+
+    >>> import json, tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> _ = path.write_text("\n".join(json.dumps({"action": 0, "losses": [1, 0]}) for _ in range(30)))
+    >>> audit = audit_log(path)
+    >>> audit.agents[0].regret["external"].total, audit.agents[0].learning.verdict
+    (30.0, 'not learning')
+    >>> audit.columns()["external_regret_per_round"]
+    [1.0]
+    """
+    checks.instance("layout", layout, Layout | None, "a Layout")
+    log = read_log(Path(path), callback, layout, game)
+    log.check_usable(Path(path))
+    agents = []
+    for name, agent in log.agents.items():
+        agents.append(audit_agent(name, agent, sum_agent(log, name)))
+        if callback is not None:
+            callback("agents audited", len(agents), len(log.agents))
+    bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
+    return Audit(log.rows, log.bad_rows, bad, agents, _gaps(log, agents))
+
+
+def verdicts(audit: Audit) -> str:
+    """Count the agents with each verdict, the most frequent first."""
+    counts = Counter(agent.learning.verdict for agent in audit.agents)
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
+
+
+def shown(text: str) -> str:
+    r"""Make text from a log safe to print: one line, no control characters, at most 300 characters.
+
+    >>> shown("rock\x1b[31m\ud800")
+    'rock\\x1b[31m\\ud800'
+    """
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return printable if len(printable) <= 300 else printable[:297] + "..."
+
+
+def counted(count: int, thing: str) -> str:
+    """Write a number with its noun.
+
+    >>> counted(1, "round"), counted(1200, "episode")
+    ('1 round', '1,200 episodes')
+    """
+    plural = "" if count == 1 else "s"
+    return f"{count:,} {thing}{plural}"
+
+
+def explored(measures: dict[str, float]) -> str:
+    """Write the measures of `rx.exploration` as a sentence.
+
+    >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
+    'never played the best action in the second half of 25 % of episodes; its least-played action got 10 % of an even
+    share; 50 % of its actions were greedy'
+    """
+    failed, least, greedy = (100 * value for value in measures.values())
+    return (
+        f"never played the best action in the second half of {failed:.3g} % of episodes; "
+        f"its least-played action got {least:.3g} % of an even share; "
+        f"{greedy:.3g} % of its actions were greedy"
+    )
+
+
+def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:
+    """Compute the gaps of agents that log the losses of every action in the same rounds of the same episodes."""
+    if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
+        return None
+    first, *others = log.agents.values()
+    lengths = {name: episode.rounds for name, episode in first.episodes.items()}
+    for other in others:
+        if {name: episode.rounds for name, episode in other.episodes.items()} != lengths:
+            return None
+    largest = []
+    for kind in ("external", "internal", "swap"):
+        largest.append(max(agent.regret[kind].per_round for agent in agents))
+    return Gaps(*largest)
+
+
+def audit_agent(name: str, log: AgentLog, sums: AgentSums) -> AgentAudit:
+    """Audit one agent from the sums over its episodes."""
+    episodes = sums.episodes
+    rounds = float(episodes.rounds.sum())
+    exploration = None
+    if not np.isnan(episodes.exploration).any():
+        exploration = Exploration(*episodes.exploration.mean(0).tolist())._asdict()
+    if log.schema.feedback == "full":
+        findings = _audit_full(log, sums)
+    elif log.schema.feedback == "bandit":
+        findings = _audit_bandit(log, sums)
+    else:
+        findings = _audit_received(log.schema, episodes)
+    return AgentAudit(
+        agent=name,
+        feedback=log.schema.feedback,
+        actions=log.schema.actions,
+        episodes=len(episodes.rounds),
+        rounds=int(rounds),
+        unanswered=log.unanswered,
+        answers=dict(log.answers),
+        loss=mean_measure(episodes.suffered, episodes.rounds),
+        loss_per_round=float(episodes.suffered.sum()) / rounds,
+        exploration=exploration,
+        **findings,
+    )
+
+
+def mean_measure(values: Float[Array, "E"], rounds: Float[Array, "E"]) -> Measure:
+    """Return the mean over episodes with its interval."""
+    return _measures(values[:, None], rounds, interval(values[:, None]))[0]
+
+
+def _measures(
+    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None
+) -> list[Measure]:
+    """Return the mean over episodes of every column, with the ends of its interval."""
+    length = float(rounds.mean())
+    means = values.mean(0).tolist()
+    if ends is None:
+        return [Measure(mean, mean / length) for mean in means]
+    low, high = ends
+    return [
+        Measure(mean, mean / length, below, above)
+        for mean, below, above in zip(means, low.tolist(), high.tolist(), strict=True)
+    ]
+
+
+def _audit_received(schema: Schema, episodes: Episodes) -> dict[str, Any]:
+    plays = episodes.plays.sum(0)
+    notes = [UNKNOWN_LOSSES]
+    if np.isnan(episodes.exploration).any():
+        notes.append("losses are the same in every round of an episode")
+    return {
+        "learning": Learning("cannot tell", f"cannot tell: {UNKNOWN_LOSSES}"),
+        "notes": notes,
+        "fractions": dict(zip(schema.actions, (plays / plays.sum()).tolist(), strict=True)),
+    }
+
+
+def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
+    episodes, reached = sums.episodes, sums.reached
+    rounds = float(episodes.rounds.sum())
+    measures = _measures(episodes.regrets, episodes.rounds, interval(episodes.regrets))
+    curve = {"round": list(map(float, sums.stops))}
+    lines = {"": reached.curves.mean(0)}
+    ends = interval(reached.curves.reshape(len(reached.curves), -1))
+    if ends is not None:
+        lines |= {"_low": ends[0].reshape(-1, 4), "_high": ends[1].reshape(-1, 4)}
+    for place, kind in enumerate(KINDS):
+        for suffix, line in lines.items():
+            curve[kind + suffix] = line[:, place].tolist()
+    baselines = {}
+    for name, means in zip(BASELINES, episodes.baselines.mean(0).tolist(), strict=True):
+        length, suffered, *regrets = means
+        own = dict(zip(KINDS, regrets, strict=True))
+        baselines[name] = {"loss_per_round": suffered / length, **own}
+    stops = [float(min(stop * sums.grain, sums.horizon)) for stop in sums.coarse_stops]
+    external = reached.baseline_curves.mean(0).tolist()
+    count = len(episodes.rounds)
+    simulated = len(episodes.baselines)
+    notes = _common_notes(log, sums)
+    if count < MIN_EPISODES:
+        notes.append(f"no intervals: they need {MIN_EPISODES} episodes, and there are {count}")
+    if sums.grain > 1:
+        notes.append(f"baselines change their play every {sums.grain} rounds only")
+    if simulated < count:
+        notes.append(f"baselines play {simulated:,} of the episodes")
+    return {
+        "regret": dict(zip(KINDS, measures, strict=True)),
+        "curve": curve,
+        "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, log.schema),
+        "baselines": baselines,
+        "baseline_curves": {"round": stops, **dict(zip(BASELINES, external, strict=True))},
+        "learning": judge(reached.windows, reached.scores, float(episodes.span.sum()) / rounds),
+        "notes": notes,
+    }
+
+
+def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
+    episodes, reached = sums.episodes, sums.reached
+    schema = log.schema
+    rounds = float(episodes.rounds.sum())
+    plays = episodes.plays.sum(0)
+    known = plays > 0
+    ends = against_interval(episodes.against, episodes.variance)
+    against = _measures(episodes.against, episodes.rounds, ends)
+    curve = reached.curves.sum(0) / len(reached.scores[0].falls)
+    explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
+    span = float(episodes.span.sum()) / rounds
+    return {
+        "regret": _bandit_regrets(episodes, schema),
+        "curve": {
+            "round": list(map(float, sums.stops)),
+            "external": curve[:, known].max(1).tolist(),
+        },
+        "against": {
+            action: measure
+            for action, measure, is_known in zip(schema.actions, against, known, strict=True)
+            if is_known
+        },
+        "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, schema) if schema.mixed else None,
+        "learning": judge(reached.windows, reached.scores, span, explored, known),
+        "notes": _common_notes(log, sums) + _bandit_notes(episodes, schema),
+    }
+
+
+def _bandit_regrets(episodes: Episodes, schema: Schema) -> dict[str, Measure]:
+    """Estimate regrets against comparators that all episodes share."""
+    count = len(episodes.rounds)
+    known = episodes.plays.sum(0) > 0
+    values: dict[str, tuple[float, float | None, float | None]] = {}
+    values["external"] = external_interval(episodes.against, episodes.variance, known)
+    if schema.mixed:
+        gains = episodes.gains * known  # no swaps to actions that were never played
+        if len(gains) == count >= MIN_EPISODES:
+            values["internal"] = best_of_means(gains.reshape(count, 1, -1))
+            values["swap"] = best_of_means(gains)
+        else:
+            total = gains.sum(0) / count
+            values["internal"] = float(internal_of(total)), None, None
+            values["swap"] = float(swap_of(total)), None, None
+    length = float(episodes.rounds.mean())
+    return {
+        kind: Measure(value, value / length, low, high)
+        for kind, (value, low, high) in values.items()
+    }
+
+
+def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
+    i, j = np.unravel_index(np.argmax(gains), gains.shape)
+    saving = float(gains[i, j])
+    if saving <= 0:
+        return None
+    played = schema.actions[i]
+    instead = schema.actions[j]
+    prefix = "" if schema.named else "action "
+    words = (
+        f"when it played {prefix}{played} it should have played {prefix}{instead}: "
+        f"{saving:.3g} per round"
+    )
+    return Swap(played, instead, saving, words)
+
+
+def _common_notes(log: AgentLog, sums: AgentSums) -> list[str]:
+    notes = []
+    if log.unanswered:
+        rounds = counted(log.unanswered, "round")
+        notes.append(f"no usable answer in {rounds}, played uniformly")
+    if log.skipped:
+        notes.append(f"{counted(log.skipped, 'round')} missing between others")
+    shorter = int((sums.episodes.rounds < sums.horizon).sum())
+    if shorter:
+        verb = "has" if shorter == 1 else "have"
+        notes.append(
+            f"{counted(shorter, 'episode')} {verb} fewer than {sums.horizon} rounds: "
+            "they count in totals, not in curves and tests"
+        )
+    if len(sums.episodes.rounds) > MAX_BINNED_EPISODES:
+        notes.append(f"the published tests use {MAX_BINNED_EPISODES} of the episodes")
+    return notes
+
+
+def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
+    notes = [
+        "dynamic regret and baselines need the losses of every action, which this log does not give"
+    ]
+    if not schema.mixed:
+        notes.append("internal and swap regret need whole policies, which this log does not give")
+    if len(episodes.rounds) > 1:
+        notes.append(
+            "regret compares with the action that is best for all episodes together: received losses do not tell which "
+            "action was best in each"
+        )
+    plays = episodes.plays.sum(0)
+    cases = {
+        "never played, so nothing is known about them": plays == 0,
+        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": (plays > 0)
+        & (plays < MIN_PLAYS),
+        "could not be played in some rounds, for which their losses are guessed": episodes.blind.any(
+            0
+        ),
+    }
+    for note, applies in cases.items():
+        names = [name for name, is_case in zip(schema.actions, applies, strict=True) if is_case]
+        if names:
+            notes.append(f"{note}: {', '.join(names)}")
+    return notes

@@ -1,0 +1,398 @@
+r"""Compare agents: which has more regret, by how much, and how certain is it?
+
+Two agents' episodes are paired, with $d_e = y_e - x_e$ for the same episode, or independent, $x$ and $y$:
+
+    difference   dbar,  s^2 = var(d) / E                 ybar - xbar,  s^2 = var(x) / E_x + var(y) / E_y
+    interval     difference -+ t_{0.975, nu} s, nu = E - 1 or Welch's degrees of freedom
+    test         signs of d_e flipped at random          episodes assigned to the two at random
+    statistic    t = difference / s, two-sided, valid even if the two have different variances
+    effect size  dbar / sd(d)                            (ybar - xbar) / sd, with the pooled variance
+
+both effect sizes times Hedges' $1 - 3 / (4 \nu - 1)$ for small samples. References: Welch (1947), The generalization of
+Student's problem; Janssen (1997), Studentized permutation tests for non-i.i.d. hypotheses; Holm (1979), A simple
+sequentially rejective multiple test procedure.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtr, stdtrit
+
+from regrax.agents.audit.audits import (
+    UNKNOWN_LOSSES,
+    AgentAudit,
+    Measure,
+    audit_agent,
+    mean_measure,
+)
+from regrax.agents.audit.intervals import MIN_EPISODES, TAIL
+from regrax.agents.audit.layouts import Layout
+from regrax.agents.audit.log import Callback, Log, read_log
+from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
+from regrax.games import Game
+
+Array = np.ndarray
+
+MEASURES = (*KINDS, "loss")
+MAX_CONTESTANTS = 50
+LEVEL = 0.05  # of significance, for all pairs together
+PERMUTATIONS = 1999
+MAX_PERMUTED_EPISODES = 2000  # with more, the statistic is taken as normal
+WHY_LOSSES = {
+    "bandit": "received losses do not tell which action was best in each episode",
+    "received": UNKNOWN_LOSSES,
+}
+Values = Float[Array, "E"]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An agent that takes part in a comparison.
+
+    Attributes:
+        name: unique among the contestants.
+        log: the file.
+        agent: its name in the log.
+        episodes: number of episodes.
+        rounds: number of rounds in all episodes.
+        value: the measure that is compared, with its interval.
+        audit: its whole audit.
+    """
+
+    name: str
+    log: str
+    agent: str
+    episodes: int
+    rounds: int
+    value: Measure
+    audit: AgentAudit
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The difference of two agents, second minus first: above 0 the second is worse.
+
+    Attributes:
+        first: name of a contestant.
+        second: name of the other.
+        paired: True if both met the same losses in every episode.
+        difference: mean over episodes of the second minus that of the first.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        p_value: two-sided, by permutation.
+        adjusted: Holm's p-value for all pairs together.
+        effect_size: the difference in standard deviations; None below five episodes, as are interval and test.
+        words: the result as a sentence.
+    """
+
+    first: str
+    second: str
+    paired: bool
+    difference: float
+    low: float | None
+    high: float | None
+    p_value: float | None
+    adjusted: float | None
+    effect_size: float | None
+    words: str
+
+    def cells(
+        self,
+        number: Callable[[float], str],
+        interval: Callable[[float | None, float | None], str],
+    ) -> list[str]:
+        """Format difference, interval, p-values, effect size, and how episodes are compared."""
+        tests = (self.p_value, self.adjusted, self.effect_size)
+        small = ["" if value is None else f"{value:.3g}" for value in tests]
+        how = "paired" if self.paired else "independent"
+        return [number(self.difference), interval(self.low, self.high), *small, how]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison of agents, each with each.
+
+    Attributes:
+        measure: the measure that is compared.
+        contestants: the agents, in the order of the logs.
+        pairs: the differences of all pairs.
+        notes: what to know when reading these numbers.
+    """
+
+    measure: str
+    contestants: list[Contestant]
+    pairs: list[Pair]
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, text and lists for JSON, without the audits."""
+        values = msgspec.to_builtins(self)
+        for contestant in values["contestants"]:
+            del contestant["audit"]
+        return values
+
+    def above(self, limit: float) -> list[str]:
+        """List the agents whose measure per round is above a limit."""
+        return [agent.name for agent in self.contestants if agent.value.per_round > limit]
+
+    def worse(self) -> list[str]:
+        """List the agents that are significantly worse than the first, at 5 % for all pairs together."""
+        first = self.contestants[0].name
+        worse = []
+        for pair in self.pairs:
+            if pair.first == first:
+                if pair.adjusted is None:
+                    raise ValueError(
+                        "to say which agent is worse needs five episodes of each, got fewer"
+                    )
+                if pair.adjusted <= LEVEL and pair.difference > 0:
+                    worse.append(pair.second)
+        return worse
+
+
+class Difference(NamedTuple):
+    """The mean of the second sample minus that of the first; only the value for fewer than five episodes."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    effect_size: float | None = None
+
+
+@dataclass(frozen=True)
+class _Agent:
+    """An agent with digests of every episode's losses, if those of every action are known."""
+
+    log: Path
+    audit: AgentAudit
+    sums: AgentSums
+    digests: dict[str, bytes]
+
+    def values(self, measure: str) -> Values:
+        if measure == "loss":
+            return self.sums.episodes.suffered
+        return self.sums.episodes.regrets[:, KINDS.index(measure)]
+
+
+def compare_logs(
+    paths: Sequence[str | Path],
+    *,
+    agent: str | None = None,
+    measure: str = "external",
+    layout: Layout | None = None,
+    game: Game | str | None = None,
+    callback: Callback | None = None,
+) -> Comparison:
+    r"""Compare the regret of agents: intervals, permutation tests and effect sizes of every pair.
+
+    Episodes are paired by name if both agents met the same losses in each, and independent otherwise.
+
+    Args:
+        paths: one log per agent, or one log of several agents.
+        agent: which agent of each log; needed if several logs hold several agents.
+        measure: "external", "internal", "swap" or "dynamic" regret, or "loss". If only received losses are known,
+            losses are compared: for agents that meet the same losses they differ as external regret does.
+        layout: how the records of another harness become rows.
+        game: whose payoffs give the losses of every action.
+        callback: receives what is being done, how much of it is done, and of how much.
+
+    >>> import json, tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name, action in (("good", 1), ("bad", 0)):
+    ...     rows = [{"episode": e, "action": action, "losses": [e % 3 + 1, 0]} for e in range(8) for _ in range(9)]
+    ...     _ = (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    >>> comparison = compare_logs([folder / "good.jsonl", folder / "bad.jsonl"])
+    >>> comparison.pairs[0].paired, comparison.pairs[0].difference, comparison.worse()
+    (True, 16.875, ['bad.jsonl'])
+    """
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    if not paths:
+        raise ValueError("at least one log must be given, got none")
+    agents: list[_Agent] = []
+    for path in map(Path, paths):
+        log = read_log(path, callback, layout, game)
+        log.check_usable(path)
+        for name in _chosen(log, path, agent, len(paths) == 1):
+            sums = sum_agent(log, name)
+            audit = audit_agent(name, log.agents[name], sums)
+            agents.append(_Agent(path, audit, sums, _digests(log, name)))
+    if len(agents) > MAX_CONTESTANTS:
+        raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(agents)}")
+    notes = []
+    if measure != "loss":
+        without_regret = sorted({own.audit.feedback for own in agents} - {"full"})
+        notes = [f"losses are compared, not regrets: {WHY_LOSSES[kind]}" for kind in without_regret]
+    if notes:
+        measure = "loss"
+    labels = _labels(agents)
+    contestants = []
+    for name, own in zip(labels, agents, strict=True):
+        audit = own.audit
+        value = mean_measure(own.values(measure), own.sums.episodes.rounds)
+        contestants.append(
+            Contestant(name, str(own.log), audit.agent, audit.episodes, audit.rounds, value, audit)
+        )
+    return Comparison(measure, contestants, _pairs(labels, agents, measure), notes)
+
+
+def difference(first: Values, second: Values, paired: bool, seed: int = 0) -> Difference:
+    """Compare two agents' episodes.
+
+    >>> difference(np.arange(10.0), np.arange(10.0) + [0, 1] * 5, paired=True).value
+    0.5
+    """
+    samples = [second - first] if paired else [second, first]
+    value = float(samples[0].mean()) if paired else float(second.mean() - first.mean())
+    if min(map(len, samples)) < MIN_EPISODES:
+        return Difference(value)
+    variances = np.array([sample.var(ddof=1) for sample in samples])
+    freedoms = np.array([len(sample) - 1 for sample in samples])
+    shares = variances / (freedoms + 1)
+    error = float(np.sqrt(shares.sum()))
+    if error <= 1e-12 * max(np.abs(first).max(), np.abs(second).max()):
+        p_value = 1.0 if value == 0 else _permutation_test(samples, seed)
+        return Difference(value, value, value, p_value)
+    reach = error * float(stdtrit(error**4 / (shares**2 / freedoms).sum(), 1 - TAIL))
+    freedom = freedoms.sum()
+    deviation = (variances @ freedoms / freedom) ** 0.5
+    effect = float(value / deviation * (1 - 3 / (4 * freedom - 1)))
+    p_value = _permutation_test(samples, seed)
+    return Difference(value, value - reach, value + reach, p_value, effect)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """Adjust p-values for multiple tests by Holm's procedure.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values)
+    scaled = np.asarray(p_values)[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return adjusted.round(12).tolist()
+
+
+def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[str]:
+    """Return the names of the agents of a log to compare."""
+    names = list(log.agents)
+    some = ", ".join(names[:10])
+    if agent is not None:
+        if agent not in names:
+            raise ValueError(f"{path} has no agent {agent!r} (there are {some})")
+        return [agent]
+    if len(names) > 1 and not alone:
+        raise ValueError(f"{path} has {len(names)} agents ({some}): say which one to compare")
+    return names[: MAX_CONTESTANTS + 1]
+
+
+def _digests(log: Log, name: str) -> dict[str, bytes]:
+    agent = log.agents[name]
+    if agent.schema.feedback != "full":
+        return {}
+    d = len(agent.schema.actions)
+    digests = {}
+    for episode in agent.episodes:
+        losses = np.ascontiguousarray(log.read(name, episode)[:, d:])
+        digests[episode] = hashlib.blake2b(losses.data, digest_size=16).digest()
+    return digests
+
+
+def _labels(agents: list[_Agent]) -> list[str]:
+    """Choose the shortest labels that differ: the file's name, the agent's, or both."""
+    choices = [
+        [agent.log.name for agent in agents],
+        [agent.audit.agent for agent in agents],
+        [f"{agent.log.name}: {agent.audit.agent}" for agent in agents],
+        [f"{agent.log}: {agent.audit.agent}" for agent in agents],
+        [f"{place}: {agent.log.name}" for place, agent in enumerate(agents)],
+    ]
+    return next(labels for labels in choices if len(set(labels)) == len(labels))
+
+
+def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
+    results = []
+    for i, j in combinations(range(len(agents)), 2):
+        first, second = agents[i], agents[j]
+        paired = bool(first.digests) and first.digests == second.digests
+        x = first.values(measure)
+        y = second.values(measure)
+        if paired:
+            places = {name: place for place, name in enumerate(second.sums.names)}
+            y = y[[places[name] for name in first.sums.names]]
+        results.append((labels[i], labels[j], paired, difference(x, y, paired)))
+    p_values = [result.p_value for *_, result in results if result.p_value is not None]
+    adjusted = iter(holm(p_values))
+    pairs = []
+    for first, second, paired, result in results:
+        p = None if result.p_value is None else next(adjusted)
+        if p is None:
+            words = f"{first} and {second}: cannot tell: that needs at least five episodes of each"
+        elif p > LEVEL or result.value == 0:
+            words = f"{first} and {second}: no clear difference (p = {p:.2g})"
+        else:
+            word = "worse" if result.value > 0 else "better"
+            words = f"{second} is {word} than {first} (p = {p:.2g})"
+        pairs.append(
+            Pair(
+                first,
+                second,
+                paired,
+                result.value,
+                result.low,
+                result.high,
+                result.p_value,
+                p,
+                result.effect_size,
+                words,
+            )
+        )
+    return pairs
+
+
+def _permutation_test(samples: list[Values], seed: int) -> float:
+    """Compute the two-sided p-value of one sample of differences, or of two samples."""
+    generator = np.random.default_rng(seed)
+    pooled = np.concatenate(samples)
+    statistic = _student if len(samples) == 1 else _welch
+    own = np.arange(len(pooled)) < len(samples[0])  # as signs, all of a single sample
+    observed = abs(statistic(pooled, own[None])[0])
+    if len(pooled) > MAX_PERMUTED_EPISODES:
+        return float(2 * ndtr(-observed))
+    shape = (PERMUTATIONS, len(pooled))
+    if len(samples) == 1:
+        drawn = generator.choice([-1.0, 1.0], shape)
+    else:
+        drawn = generator.permuted(np.broadcast_to(own, shape), axis=1)
+    null = statistic(pooled, drawn)
+    return float((1 + np.sum(np.abs(null) >= observed * (1 - 1e-9))) / (1 + PERMUTATIONS))
+
+
+def _student(values: Values, signs: Array) -> Float[Array, "b"]:
+    """Compute Student's t of the values with every row of signs."""
+    rows = signs * values
+    error = rows.std(1, ddof=1) / rows.shape[1] ** 0.5
+    return rows.mean(1) / np.maximum(error, 1e-300)
+
+
+def _welch(pooled: Values, masks: Array) -> Float[Array, "b"]:
+    """Compute Welch's t for every assignment of the episodes to two samples."""
+    centred = pooled - pooled.mean()
+    means = []
+    variances = []
+    for mask in (masks.astype(float), 1.0 - masks):
+        n = mask.sum(1)
+        mean = mask @ centred / n
+        square = mask @ centred**2 / n
+        means.append(mean)
+        variances.append(np.maximum(square - mean**2, 0) / (n - 1))
+    return (means[0] - means[1]) / np.maximum(np.sqrt(sum(variances)), 1e-300)

@@ -1,0 +1,224 @@
+"""Read a log once: good rows become numbers by agent and episode, bad rows are listed with line and reason.
+
+The numbers are written to a temporary file that is mapped into memory, so a log may be larger than the memory.
+"""
+
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from jaxtyping import Float
+
+from regrax.agents.audit.formats import Numbered, read_rows
+from regrax.agents.audit.layouts import Layout
+from regrax.agents.audit.resolve import Resolver
+from regrax.agents.audit.rows import Name, Row, Schema, label, read_block, read_round, short
+from regrax.games import Game
+
+Callback = Callable[[str, float, float], None]  # what is being done, how much is done, of how much
+Placed = tuple[int, str, Row]  # line, episode, row
+
+
+@dataclass
+class Episode:
+    """Where the rounds of an episode are stored."""
+
+    rounds: int = 0
+    last: int = -1  # number of the last round
+    blocks: list[tuple[int, int]] = field(default_factory=list)  # position in the file, rounds
+
+
+@dataclass
+class AgentLog:
+    """The rows of one agent.
+
+    Attributes:
+        schema: the form of its rows.
+        episodes: its episodes by name.
+        unanswered: rounds without a usable answer.
+        skipped: rounds missing between others.
+        answers: how many answers each parser read.
+    """
+
+    schema: Schema
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    unanswered: int = 0
+    skipped: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Log:
+    """The contents of a log.
+
+    Attributes:
+        agents: the rows of every agent by name.
+        rows: how many rows are good.
+        bad_rows: how many are not.
+        bad: lines and reason of the bad rows, by reason.
+        numbers: the numbers of all good rows.
+    """
+
+    agents: dict[str, AgentLog]
+    rows: int
+    bad_rows: int
+    bad: list[tuple[str, str]]
+    numbers: Float[np.ndarray, "size"]
+
+    def check_usable(self, path: Path) -> None:
+        """Raise if the log has no good row."""
+        if not self.rows:
+            first = "the file has no rows"
+            if self.bad:
+                first = f"line {self.bad[0][0]}: {self.bad[0][1]}"
+            raise ValueError(f"{path} has no usable row ({self.bad_rows:,} bad); {first}")
+
+    def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
+        """Return the rounds of an episode, with the columns of `read_block`."""
+        schema = self.agents[agent].schema
+        d = len(schema.actions)
+        width = {"full": 2 * d, "bandit": 3 + d * schema.mixed, "received": 2}[schema.feedback]
+        parts = []
+        for start, rounds in self.agents[agent].episodes[episode].blocks:
+            parts.append(self.numbers[start : start + rounds * width])
+        return np.concatenate(parts).reshape(-1, width)
+
+
+def read_log(
+    path: Path,
+    callback: Callback | None = None,
+    layout: Layout | None = None,
+    game: Game | str | None = None,
+) -> Log:
+    """Read a log; a row that breaks a rule is left out and listed with its line and reason.
+
+    Args:
+        path: the log.
+        callback: receives the fraction of the file read so far.
+        layout: how records become rows; by default every record is a row.
+        game: whose payoffs give the losses of every action, from the players' actions.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
+    >>> _ = path.write_text('{"policy": [0.5, 0.5], "losses": [0, 1]}\\n{"policy": [0.5, 0.7], "losses": [0, 1]}\\n')
+    >>> log = read_log(path)
+    >>> log.rows, log.bad
+    (1, [('2', 'policy must sum to 1 along its last axis, got 1.2')])
+    """
+    resolver = Resolver(layout or Layout(), game) if layout or game else None
+    with tempfile.TemporaryFile() as file:
+        reader = _Reader(file)
+        for chunk, fraction in read_rows(path, layout):
+            if callback is not None:
+                callback("log read", fraction, 1.0)
+            reader.add(resolver.resolve(chunk) if resolver else chunk)
+        if resolver:
+            reader.add(resolver.incomplete())
+        file.flush()
+        numbers = np.asarray(np.memmap(file, float, "r")) if reader.rows else np.zeros(0)
+    bad = [(lines, reason) for reason, lines in reader.bad_lines()]
+    return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers)
+
+
+class _Reader:
+    """Collects rows: numbers go to a file, everything else stays in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.size = 0  # numbers written
+        self.rows = 0
+        self.bad_rows = 0
+        self.bad: dict[str, list[list[int]]] = {}  # ranges of lines by reason
+        self.agents: dict[str, AgentLog] = {}
+
+    def add(self, rows: Iterable[Numbered]) -> None:
+        agents: dict[str, list[Placed]] = defaultdict(list)
+        for line, row in rows:
+            names = row if isinstance(row, str) else _names(row.agent, row.episode)
+            if isinstance(names, str):
+                self._reject(line, names)
+            else:
+                agent, episode = names
+                agents[agent].append((line, episode, row))  # pyright: ignore[reportArgumentType]
+        for agent, placed in agents.items():
+            self._add_agent(agent, placed)
+
+    def bad_lines(self) -> list[tuple[str, str]]:
+        """Return each reason with its lines, adjacent lines as ranges, in the order of the file."""
+        lines = []
+        for reason, ranges in sorted(self.bad.items(), key=lambda item: item[1]):
+            spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
+            lines.append((reason, ", ".join(spans)))
+        return lines
+
+    def _reject(self, line: int, reason: str) -> None:
+        self.bad_rows += 1
+        ranges = self.bad.setdefault(reason, [])
+        if ranges and ranges[-1][1] + 1 == line:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+
+    def _add_agent(self, name: str, placed: list[Placed]) -> None:
+        """Store rows of one agent; bisect rows that raise until the bad one is alone."""
+        agent = self.agents.get(name)
+        rows = [row for _, _, row in placed]
+        try:
+            schema, numbers = read_block(rows, agent.schema if agent else None)
+            last, skipped = _last_rounds(placed, agent)
+        except ValueError as error:
+            if len(placed) == 1:
+                return self._reject(placed[0][0], str(error))
+            middle = len(placed) // 2
+            self._add_agent(name, placed[:middle])
+            return self._add_agent(name, placed[middle:])
+        agent = self.agents.setdefault(name, AgentLog(schema))
+        agent.schema = schema
+        agent.skipped += skipped
+        agent.unanswered += sum(row.answered is False for row in rows)
+        agent.answers.update(row.parser for row in rows if row.parser)
+        self.rows += len(rows)
+        places = {episode: place for place, episode in enumerate(last)}
+        which = np.array([places[episode] for _, episode, _ in placed])
+        self.file.write(numbers[np.argsort(which, kind="stable")].tobytes())
+        for (episode, number), rounds in zip(last.items(), np.bincount(which), strict=True):
+            stored = agent.episodes.setdefault(episode, Episode())
+            stored.blocks.append((self.size, int(rounds)))
+            stored.rounds += int(rounds)
+            stored.last = number
+            self.size += int(rounds) * numbers.shape[1]
+
+
+def _last_rounds(placed: list[Placed], agent: AgentLog | None) -> tuple[dict[str, int], int]:
+    """Return the last round of every episode among rows of an agent, and how many rounds are missing."""
+    last: dict[str, int] = {}
+    skipped = 0
+    for _, episode, row in placed:
+        if episode not in last:
+            stored = agent.episodes.get(episode) if agent else None
+            last[episode] = stored.last if stored else -1
+        number = read_round(row, last[episode])
+        if last[episode] >= 0:
+            skipped += number - last[episode] - 1
+        last[episode] = number
+    return last, skipped
+
+
+@lru_cache(1 << 13)
+def _names(agent: Name | None, episode: Name | None) -> tuple[str, str] | str:
+    """Return the names of agent and episode as text, or the reason why one of them is invalid."""
+    names = []
+    for kind, value, default in (("agent", agent, "agent"), ("episode", episode, "0")):
+        try:
+            text = default if value is None else label(kind, value)
+        except ValueError as error:
+            return str(error)
+        if not 1 <= len(text) <= 200:
+            return f"{kind} must be a name or an integer, got {short(value)}"
+        names.append(text)
+    return names[0], names[1]

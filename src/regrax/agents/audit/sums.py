@@ -1,0 +1,381 @@
+r"""Sums over the rounds of each episode: everything that an audit needs to know about an agent.
+
+External, internal and swap regret follow from $M = \sum_t \pi_t \ell_t^\top$ (`regrax.regret`); dynamic regret
+$\sum_t \langle \ell_t, \pi_t \rangle - \sum_t \min_j \ell_{t,j}$ compares with the best action of every round.
+
+For comparison, classical learners play on the same losses, tuned as a designer would who knows the rounds $T$ of an
+episode and the range $[a, a + w]$ of its losses: Hedge on $(\ell - a)/w$ with step $\sqrt{8 \ln d / T}$, Blum-Mansour
+with copies of step $d \sqrt{2 \ln d / T}$, and the best possible policy (`regrax.theory.Optimal`) on $\ell / \sigma$,
+$\sigma^2$ the mean variance within a round.
+
+Episodes of equal length are processed in batches, arrays of shape `(n, T, d)` of bounded size. A single long episode
+may exceed it, so the memory needed grows with the longest episode, not with the log.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from regrax.agents.audit.evidence import Bins, Scores, score
+from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_guesses
+from regrax.agents.audit.log import AgentLog, Log
+from regrax.agents.audit.verdict import BINS
+from regrax.agents.exploration import measure_episodes
+from regrax.regret import external_of, gains_of, internal_of, swap_of
+
+if TYPE_CHECKING:
+    from regrax.learners import Learner
+
+KINDS = ("external", "internal", "swap", "dynamic")
+BASELINES = ("hedge", "blum_mansour", "best possible", "uniform")
+BATCH_NUMBERS = 1 << 18  # size of an array of several episodes
+BASELINE_ROUNDS = (
+    1 << 17
+)  # longer episodes are summed for the baselines; beyond, no more episodes are played
+MAX_BINNED_EPISODES = 64  # whose bins are kept for random orders
+CURVE_NUMBERS = 1_000_000  # in the curves of an agent
+MAX_GAINS = 1 << 24  # numbers for the intervals of internal and swap regret from bandit feedback
+
+Array = np.ndarray
+
+
+class Episodes(NamedTuple):
+    """Numbers of `n` episodes; `against`, `variance` and `blind` matter for bandit feedback only."""
+
+    rounds: Float[Array, "n"]
+    suffered: Float[Array, "n"]
+    span: Float[
+        Array, "n"
+    ]  # sum over rounds of the spread of losses, in a round or of all received
+    regrets: Float[Array, "n 4"]
+    plays: Float[Array, "n d"]
+    against: Float[Array, "n d"]  # regret against every action
+    variance: Float[Array, "n d"]
+    blind: Float[Array, "n d"]  # rounds in which an action could not be played
+    exploration: Float[Array, "n 3"]  # NaN if no actions were drawn
+    baselines: Float[Array, "k R 6"]  # rounds, suffered, and the regrets; k is n or 0
+    gains: Float[Array, "k d d"]  # of every episode, or their sum
+
+
+class Reached(NamedTuple):
+    """Curves, statistics and bins of the episodes that reach the horizon."""
+
+    curves: Float[Array, "n stops 4"]  # bandit feedback: regret against every action, summed
+    baseline_curves: Float[Array, "k R coarse"]
+    scores: tuple[Scores, ...]
+    windows: tuple[Bins, ...]
+
+
+class AgentSums(NamedTuple):
+    """The sums of one agent.
+
+    Attributes:
+        names: names of the episodes.
+        horizon: the median length of the episodes.
+        stops: rounds at which curves are drawn.
+        grain: rounds that baselines play as one.
+        coarse_stops: the stops, in rounds of the baselines.
+        episodes: numbers of all episodes.
+        reached: numbers of the episodes that reach the horizon.
+    """
+
+    names: list[str]
+    horizon: int
+    stops: list[int]
+    grain: int
+    coarse_stops: list[int]
+    episodes: Episodes
+    reached: Reached
+
+
+class _Play(NamedTuple):
+    """The rounds of `n` episodes of equal length; losses are known or estimated."""
+
+    suffered: Float[Array, "n T"]
+    played: Float[Array, "n T d"]
+    losses: Float[Array, "n T d"]
+    plays: Float[Array, "n d"]
+    exploration: Float[Array, "n 3"]
+    variance: Any = 0.0
+    blind: Any = 0.0
+
+
+def sum_agent(log: Log, name: str) -> AgentSums:
+    """Sum over the rounds of all episodes of an agent."""
+    agent = log.agents[name]
+    feedback = agent.schema.feedback
+    d = len(agent.schema.actions)
+    lengths = sorted(episode.rounds for episode in agent.episodes.values())
+    horizon = lengths[(len(lengths) - 1) // 2]
+    stops = checkpoints(horizon, max(2, min(48, CURVE_NUMBERS // len(lengths))))
+    grain = -(-horizon // BASELINE_ROUNDS)
+    coarse_stops = sorted({-(-stop // grain) for stop in stops})
+    sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * d**2 > MAX_GAINS
+    guesses = _guess_losses(log, name) if feedback == "bandit" else {}
+    names: list[str] = []
+    parts: list[Episodes] = []
+    reached: list[Reached] = []
+    simulated = 0
+    for batch in _batches(agent):
+        numbers = np.stack([log.read(name, episode) for episode in batch])
+        n, rounds, _ = numbers.shape
+        if feedback == "full":
+            play = _full_play(numbers)
+            span = np.ptp(play.losses, axis=2).sum(1)
+        else:  # estimated losses spread more than losses do
+            if feedback == "bandit":
+                play = _bandit_play(numbers, np.stack([guesses[episode] for episode in batch]))
+            else:
+                play = _received_play(numbers, d)
+            span = rounds * np.ptp(play.suffered, axis=1)
+        curves, matrix = _regret_curves(play.played, play.losses, stops)
+        baselines = np.zeros((0, len(BASELINES), 6))
+        baseline_curves = np.zeros((0, len(BASELINES), len(coarse_stops)))
+        if feedback == "full" and simulated < BASELINE_ROUNDS:
+            baselines, baseline_curves = _play_baselines(play.losses, grain, coarse_stops)
+            simulated += n * rounds
+        gains = gains_of(matrix)
+        names += batch
+        parts.append(
+            Episodes(
+                rounds=np.full(n, float(rounds)),
+                suffered=play.suffered.sum(1),
+                span=span,
+                regrets=curves[:, -1],
+                plays=play.plays,
+                against=play.suffered.sum(1)[:, None] - play.losses.sum(1),
+                variance=play.variance + np.zeros_like(play.plays),
+                blind=play.blind + np.zeros_like(play.plays),
+                exploration=play.exploration,
+                baselines=baselines,
+                gains=gains.sum(0, keepdims=True) if sum_gains else gains,
+            )
+        )
+        if rounds < horizon:
+            continue
+        curves = curves[:, : len(stops)]
+        if feedback == "bandit":
+            against = (play.suffered[..., None] - play.losses).cumsum(1)
+            curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
+        length = -(-horizon // BINS)
+        windows = [_bins(play, length, horizon // length, feedback != "full")]
+        if length > 1:
+            windows.append(_bins(play, 1, BINS, feedback != "full"))
+        scores = tuple(score(window) for window in windows)
+        room = MAX_BINNED_EPISODES - sum(len(part.windows[0].suffered) for part in reached)
+        kept = tuple(window.part(slice(max(0, room))) for window in windows)
+        reached.append(Reached(curves, baseline_curves, scores, kept))
+    return AgentSums(names, horizon, stops, grain, coarse_stops, _join(parts), _join(reached))
+
+
+@cache
+def checkpoints(rounds: int, count: int = 48) -> list[int]:
+    """Choose the rounds at which curves are drawn: all of a short episode, denser at the start of a long one.
+
+    >>> checkpoints(3), len(checkpoints(10**6)), checkpoints(10**6)[-1]
+    ([1, 2, 3], 46, 1000000)
+    """
+    if rounds <= count:
+        return list(range(1, rounds + 1))
+    return sorted({round(x) for x in np.geomspace(1, rounds, count)})
+
+
+def _batches(agent: AgentLog) -> Iterator[list[str]]:
+    """Group the names of episodes of equal length, the longest first, as many as fit into `BATCH_NUMBERS`."""
+    d = len(agent.schema.actions)
+
+    def rounds_of(name: str) -> int:
+        return agent.episodes[name].rounds
+
+    by_length = sorted(agent.episodes, key=rounds_of, reverse=True)
+    for rounds, names in groupby(by_length, key=rounds_of):
+        episodes = list(names)
+        size = max(1, BATCH_NUMBERS // (d * max(rounds, d)))
+        for start in range(0, len(episodes), size):
+            yield episodes[start : start + size]
+
+
+def _guess_losses(log: Log, name: str) -> dict[str, Float[Array, "d"]]:
+    """Guess the losses before each episode; NaN for actions that were never played."""
+    agent = log.agents[name]
+    d = len(agent.schema.actions)
+    paid = []
+    plays = []
+    first = []
+    for episode in agent.episodes:
+        numbers = log.read(name, episode)
+        actions = numbers[:, 0].astype(int)
+        paid.append(np.bincount(actions, numbers[:, 1], d))
+        plays.append(np.bincount(actions, minlength=d))
+        first.append(numbers[0, 1])
+    guesses = starting_guesses(np.stack(paid), np.stack(plays), np.array(first))
+    guesses[:, np.sum(plays, 0) == 0] = np.nan
+    return dict(zip(agent.episodes, guesses, strict=True))
+
+
+def _full_play(numbers: Float[Array, "n T k"]) -> _Play:
+    played, losses = np.split(numbers, 2, axis=2)
+    exploration = np.full((len(numbers), 3), np.nan)
+    is_drawn = (played.max(2) == 1).all(1)
+    if is_drawn.any():
+        best = losses.sum(1).argmin(1)
+        exploration = measure_episodes(played.argmax(2), losses, best, bandit=False)
+        exploration[~is_drawn] = np.nan
+    suffered = np.einsum("ntd,ntd->nt", played, losses)
+    return _Play(suffered, played, losses, played.sum(1), exploration)
+
+
+def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -> _Play:
+    actions = numbers[..., 0].astype(int)
+    suffered = numbers[..., 1]
+    policies = numbers[..., 3:]
+    drawn = np.eye(guesses.shape[1])[actions]
+    losses, variance = estimate_losses(actions, suffered, numbers[..., 2], guesses)
+    losses = np.where(
+        np.isnan(losses), suffered[..., None], losses
+    )  # no regret against the unknown
+    best = losses.sum(1).argmin(1)
+    exploration = measure_episodes(actions, drawn * suffered[..., None], best, bandit=True)
+    if not policies.shape[2]:
+        return _Play(suffered, drawn, losses, drawn.sum(1), exploration, np.nan_to_num(variance))
+    blind = (policies <= 0).sum(1)
+    return _Play(
+        suffered, policies, losses, drawn.sum(1), exploration, np.nan_to_num(variance), blind
+    )
+
+
+def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
+    """Treat the action played as the only one, since nothing is known about the others."""
+    actions = numbers[..., 0].astype(int)
+    suffered = numbers[..., 1]
+    drawn = np.eye(d)[actions]
+    received = drawn * suffered[..., None]
+    plays = drawn.sum(1)
+    means = np.where(plays > 0, received.sum(1) / np.maximum(plays, 1), np.inf)
+    exploration = measure_episodes(actions, received, means.argmin(1), bandit=True)
+    exploration[(suffered == suffered[:, :1]).all(1)] = np.nan
+    return _Play(suffered, np.ones_like(numbers[..., :1]), numbers[..., 1:], plays, exploration)
+
+
+def _regret_curves(
+    played: Float[Array, "n T d"], losses: Float[Array, "n T d"], stops: list[int]
+) -> tuple[Float[Array, "n s 4"], Float[Array, "n d d"]]:
+    """Compute the four regrets at the stops and after the last round, and the matrix `M` of all rounds."""
+    n, rounds, d = losses.shape
+    matrix = np.zeros((n, d, d))
+    smallest = np.zeros(n)
+    curves = []
+    start = 0
+    for stop in [*(stop for stop in stops if stop < rounds), rounds]:
+        matrix += played[:, start:stop].swapaxes(1, 2) @ losses[:, start:stop]
+        smallest += losses[:, start:stop].min(2).sum(1)
+        gains = gains_of(matrix)
+        dynamic = np.trace(matrix, axis1=1, axis2=2) - smallest
+        regrets = [external_of(gains), internal_of(gains), swap_of(gains), dynamic]
+        curves.append(np.stack(regrets, 1))
+        start = stop
+    return np.stack(curves, 1), matrix
+
+
+def _bins(play: _Play, length: int, count: int, estimated: bool) -> Bins:
+    series = (play.suffered, play.played, play.losses)
+    sums = [_sums_over(part[:, : count * length], length) for part in series]
+    return Bins(*sums, length=length, estimated=estimated)
+
+
+def _sums_over(series: Float[Array, "n t ..."], length: int) -> Float[Array, "n u ..."]:
+    """Sum over `length` rounds each, the last sum over the rest."""
+    return np.add.reduceat(series, np.arange(0, series.shape[1], length), axis=1)
+
+
+def _play_baselines(
+    losses: Float[Array, "n T d"], grain: int, stops: list[int]
+) -> tuple[Float[Array, "n R 6"], Float[Array, "n R s"]]:
+    """Play the baselines; return rounds, loss and regrets of each, and external regret at the coarse stops."""
+    n, rounds, d = losses.shape
+    smallest = losses.min(2).sum(1)
+    losses = _sums_over(losses, grain)
+    low = losses.min((1, 2))
+    width = losses.max((1, 2)) - low
+    deviation = losses.var(2, ddof=min(1, d - 1)).mean(1) ** 0.5
+    totals = []
+    curves = []
+    for name, learner in baseline_learners(d, losses.shape[1]).items():
+        scale = deviation if name == "best possible" else width
+        factor = np.where(scale > 0, scale, 1.0)[:, None, None]
+        policies = _replay(learner, (losses - low[:, None, None]) / factor)
+        curve, matrix = _regret_curves(policies, losses, stops)
+        suffered = np.trace(matrix, axis1=1, axis2=2)
+        regrets = [*curve[:, -1, :3].T, suffered - smallest]
+        totals.append(np.column_stack([np.full(n, rounds), suffered, *regrets]))
+        curves.append(curve[:, : len(stops), 0])
+    return np.stack(totals, 1), np.stack(curves, 1)
+
+
+@cache
+def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
+    """Build the baselines, tuned to losses of unit range (of unit variance for the best possible policy).
+
+    >>> str(baseline_learners(3, 20)["hedge"])
+    'hedge(0.6629...)'
+    """
+    from regrax.learners import BlumMansour, Hedge, Uniform
+    from regrax.theory import Optimal
+
+    root = max(np.log(actions), 1e-9) / rounds
+    copies = Hedge(float(actions * (2 * root) ** 0.5))
+    learners = (
+        Hedge(float((8 * root) ** 0.5)),
+        BlumMansour(copies, tolerance=1e-6),
+        Optimal(float(rounds)),
+        Uniform(),
+    )
+    return dict(zip(BASELINES, learners, strict=True))
+
+
+def _replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
+    """Play a learner on many episodes in float64, padded to one of few shapes so that few are compiled."""
+    import jax
+
+    n, rounds, d = losses.shape
+    shape = _padded(n), _padded(rounds)
+    if n <= 64 and rounds <= 1024:
+        shape = _padded(max(n, 8)), _padded(max(rounds, 64))
+    padded = np.zeros((*shape, d))
+    padded[:n, :rounds] = losses
+    with jax.enable_x64(True):
+        return np.asarray(_rollouts()(learner, padded))[:n, :rounds]
+
+
+@cache
+def _rollouts() -> Any:
+    import jax
+
+    from regrax.learners import rollout
+
+    return jax.jit(jax.vmap(rollout, in_axes=(None, 0)))
+
+
+def _padded(count: int) -> int:
+    """Round up by at most an eighth.
+
+    >>> _padded(64), _padded(100)
+    (64, 104)
+    """
+    unit = 1 << max(0, count.bit_length() - 4)
+    return -(-count // unit) * unit
+
+
+def _join(trees: Sequence[Any]) -> Any:
+    """Concatenate the arrays of nested tuples of the same form."""
+    first = trees[0]
+    if isinstance(first, np.ndarray):
+        return np.concatenate(trees)
+    if len(trees) == 1 or not isinstance(first, tuple):
+        return first
+    parts = [_join(column) for column in zip(*trees, strict=True)]
+    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)

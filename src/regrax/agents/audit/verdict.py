@@ -1,0 +1,322 @@
+r"""The verdict: is the agent learning? False alarms are controlled at 5 %.
+
+Everything is measured within an episode against that episode's own best action, and then averaged, since best actions
+may differ between episodes. With $r_t$ the regret of round $t$, $Y$ the improvement of play, and $r_1, r_2$ the regret
+per round of the two halves (`regrax.agents.audit.evidence`), "learning" requires
+
+- regret to fall: if regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of
+  $\theta > 0$ in white noise is $W = \sum_t w_t r_t$; and $r_2 \le 3/4 r_1$;
+- play to improve: $E[Y] > 0$ and $E[Y] > r_1 / 4$. The first has its level for every player that never moves, whatever
+  its opponent does, and ignores the first round; the second excludes players that cycle through their actions, a bad
+  one first, or are bad in a few rounds only.
+
+All tests are at 5 %, and the largest p-value counts, which has its level if any of them does. From five episodes on
+they are Student's t tests over episodes, whatever the dependence within them. With fewer episodes, or if all are
+identical, the null distribution is the rounds of each episode in random order, in blocks of $(1 + \rho)/(1 - \rho)$,
+$\rho$ the correlation of neighbours around the fit; for $Y$ plays are permuted and losses stay, and early rounds have
+weight $t^{-1/2}$.
+
+An episode of more than `BINS` rounds is tested twice: whole, in `BINS` sums of equal length, and its first `BINS`
+rounds alone. Twice the smaller p-value counts.
+
+Otherwise, let $\rho_{e,j}$ be the regret per round against $j$ in the second half of episode $e$, $x_e$ what following
+the leader (or random play) saves there, $R$ the mean regret of an episode of $T$ rounds, and $w$ the spread of a
+round's losses:
+
+    no regret      mean_e max_j rho_ej + q s < w / 50
+    not learning   mean_e x_e - q s > 0, mean_e max_j rho_ej - q s > 0, R > w sqrt(T ln(d) / 2), play does not improve
+
+A mean of maxima is never below the lasting regret, so the first cannot overlook any (for estimated losses only if every
+action was played often enough). For the second, the leader is known before each round, so what it saves is unbiased,
+and a player without foresight could have saved it; $w \sqrt{T \ln(d) / 2}$ bounds the regret of Hedge, and
+$w \sqrt{d T \ln(d) / 2}$ replaces it for received losses, one of $d$. All other cases are "cannot tell". On losses that
+favour no action every player has the same expected regret, so no test can tell.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import stdtr, stdtrit
+
+from regrax.agents.audit.evidence import Bins, Scores, published_tests, regression, weights
+from regrax.agents.audit.intervals import MIN_EPISODES
+
+Array = np.ndarray
+
+BINS = 512  # a longer episode is summed into this many
+MIN_ROUNDS = 8
+ORDERS = 1000  # random orders for the verdict
+CURVES = 200  # random orders for the false alarms of the published tests
+MIN_BLOCKS = 12  # in a random order
+LEVEL = 0.05  # of every test
+CLEAR = 0.01  # p-value at which play improves so clearly that regret may yet fall
+NEGLIGIBLE = 0.02  # regret, as a fraction of the spread of a round's losses
+FALL = 0.25  # smallest fall of regret that counts as learning, as a fraction of the first half's
+
+Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
+
+    p_value: float
+    false_alarms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """The verdict and its evidence.
+
+    Attributes:
+        verdict: "learning", "not learning", "no regret" or "cannot tell".
+        words: the verdict as a sentence.
+        p_value: of the verdict "learning".
+        regret_falls: p-value that regret per round falls.
+        play_moves: p-value that play moves to better actions.
+        early: regret per round in the first half of the episodes.
+        late: regret per round in the second half.
+        exponent: $b_0$ of the regression of Park et al.
+        left_out: rounds without positive regret, which the regression cannot use.
+        tests: the published tests by name.
+        null: the null distribution: episodes, or rounds in random order.
+    """
+
+    verdict: Verdict
+    words: str
+    p_value: float | None = None
+    regret_falls: float | None = None
+    play_moves: float | None = None
+    early: float | None = None
+    late: float | None = None
+    exponent: float | None = None
+    left_out: int = 0
+    tests: dict[str, Published] = field(default_factory=dict)
+    null: str = "none"
+
+
+def judge(
+    windows: tuple[Bins, ...],
+    scores: tuple[Scores, ...],
+    span: float,
+    explored: bool = True,
+    known: Bool[Array, "d"] | None = None,
+    seed: int = 0,
+    curves: int = CURVES,
+) -> Learning:
+    """Reach a verdict.
+
+    Args:
+        windows: bins of some episodes: whole episodes, and their first rounds if they are long.
+        scores: the statistics of all episodes in these windows.
+        span: mean spread of a round's losses.
+        explored: True if every action was played often enough to be compared with.
+        known: actions about which anything is known; by default all.
+        seed: for the random orders.
+        curves: random orders for the false alarms of the published tests; 0 skips these tests.
+    """
+    whole = windows[0]
+    m = whole.suffered.shape[1]
+    if m < MIN_ROUNDS:
+        few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
+        return Learning("cannot tell", few)
+    is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].late)
+    if is_single:  # identical episodes are worth no more than one
+        windows = tuple(window.part(slice(1)) for window in windows)
+        whole = windows[0]
+    independent = len(scores[0].falls) >= MIN_EPISODES and not is_single
+    pairs = []
+    for window, statistics in zip(windows, scores, strict=True):
+        if independent:
+            pairs.append(_student_tests(statistics))
+        else:
+            pairs.append(_permutation_tests(window, seed))
+    falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
+    halves = _halves(scores[0], whole, known)
+    low, high = _late_bounds(whole, scores[0], independent)
+    d = whole.losses.shape[2]
+    seen = 1 / d if whole.estimated else 1.0  # fraction of the losses that a learner sees
+    bound = span * (np.log(d) / (2 * seen * m * whole.length)) ** 0.5  # Hedge's regret per round
+
+    # the rules of the module's docstring
+    early = scores[0].early.mean()
+    late = scores[0].late.mean()
+    p_value = max(falls, moves)
+    rates = f"{halves[0]:.3g} per round in the first half, {halves[1]:.3g} in the second"
+    falls_enough = early - late >= FALL * abs(early)
+    improves_enough = scores[0].improves.mean() >= FALL * early
+    verdict: Verdict = "cannot tell"
+    lasts = ""
+    if low > NEGLIGIBLE * span:
+        lasts = f"; regret is large and lasts, at least {low:.3g} per round in the second half"
+    if p_value <= LEVEL and falls_enough and improves_enough:
+        verdict = "learning"
+        why = f"regret falls, {rates} (p = {p_value:.2g}){lasts}"
+    elif high <= NEGLIGIBLE * span and explored:
+        verdict = "no regret"
+        why = f"next to nothing is left to learn, {rates}"
+    elif low > 1e-12 * span and (early + late) / 2 > bound and moves > CLEAR:
+        verdict = "not learning"
+        why = (
+            f"regret does not fall, {rates} (p = {falls:.2g}), "
+            f"and play does not improve (p = {moves:.2g}){lasts}"
+        )
+    elif moves <= CLEAR:
+        why = (
+            f"play moves to better actions (p = {moves:.2g}), "
+            f"but regret does not clearly fall, {rates} (p = {falls:.2g}){lasts}"
+        )
+    elif not explored:
+        why = f"some actions were played too rarely to be compared with, {rates}{lasts}"
+    else:
+        why = (
+            f"neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, "
+            f"{rates}{lasts}"
+        )
+    ticks = whole.length * np.arange(1.0, m + 1)
+    exponents, _, left_out = regression(whole.curve()[None], ticks)
+    return Learning(
+        verdict,
+        f"{verdict}: {why}",
+        p_value=p_value,
+        regret_falls=falls,
+        play_moves=moves,
+        early=halves[0],
+        late=halves[1],
+        exponent=float(exponents[0]),
+        left_out=int(left_out[0]),
+        tests=_published(whole, ticks, seed, curves) if curves else {},
+        null="Student's t over episodes" if independent else "rounds in random order",
+    )
+
+
+def _is_constant(values: Float[Array, "n"]) -> bool:
+    return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
+
+
+def _student_tests(scores: Scores) -> tuple[float, float]:
+    """Compute the p-values that regret falls and that play improves, over independent episodes."""
+    enough = scores.improves - FALL * np.sign(scores.early.mean()) * scores.early
+    return _student(scores.falls), max(_student(scores.improves), _student(enough))
+
+
+def _student(values: Float[Array, "n"]) -> float:
+    """Compute the one-sided p-value of Student's t test that the mean is above 0."""
+    mean = values.mean()
+    error = values.std(ddof=1) / len(values) ** 0.5
+    if error <= 1e-12 * np.abs(values).max():
+        return float(mean <= 0)
+    return float(stdtr(len(values) - 1, -mean / error))
+
+
+def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
+    """Compute the p-values that regret falls and that play improves, from rounds in random order."""
+    regrets = bins.regrets()
+    falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
+    moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
+    return (
+        _permuted(falls, block_length(regrets), seed),
+        _permuted(moves, block_length(bins.qualities()), seed),
+    )
+
+
+def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
+    """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches that in the true order."""
+    n, m, _ = terms.shape
+    drawn = orders(ORDERS * n, m, block, np.random.default_rng(seed)).reshape(ORDERS, n, m)
+    sums = terms[np.arange(n)[:, None], np.arange(m), drawn].sum((1, 2))
+    tie = 1e-9 * np.abs(terms).max(initial=0.0)  # equal up to rounding counts as equal
+    played = np.trace(terms, axis1=1, axis2=2).sum()
+    return float(1 + np.sum(sums >= played - tie)) / (1 + ORDERS)
+
+
+def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
+    """Draw an order of `m` bins for each of `n` episodes that leaves blocks of neighbours together.
+
+    >>> sorted(orders(1, 5, 2, np.random.default_rng(0))[0].tolist())
+    [0, 1, 2, 3, 4]
+    """
+    keys = generator.random((n, -(-m // block)))
+    return np.argsort(np.repeat(keys, block, 1)[:, :m], axis=1, kind="stable")
+
+
+def block_length(series: Float[Array, "n m"]) -> int:
+    r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up, for the correlation of neighbours around $c + \theta t^{-1/2}$.
+
+    >>> block_length(np.random.default_rng(0).normal(size=(1, 200)))
+    1
+    """
+    n, m = series.shape
+    w = weights(m)
+    rest = series - series.mean(1, keepdims=True)
+    rest = rest - (rest @ w)[:, None] * w
+    power = float((rest**2).sum())
+    if power <= 1e-18 * float((series**2).sum()):
+        return 1
+    rho = float((rest[:, 1:] * rest[:, :-1]).sum()) / power
+    if rho < 1.64 / (n * m) ** 0.5:  # no more than chance
+        return 1
+    return int(max(1, min(np.ceil((1 + rho) / max(1 - rho, 1e-3)), m // MIN_BLOCKS)))
+
+
+def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
+    """Bound the regret per round of the second half from below and above, each at 95 %."""
+    if independent:
+        best = scores.late_against.max(1, keepdims=True)
+        low = min(_bound(scores.savings, -1).max(), _bound(best, -1).item())
+        return float(low), float(_bound(best, 1).item())
+    # batches of a few bins take the place of episodes
+    against = (bins.suffered[..., None] - bins.losses) / bins.length
+    m = against.shape[1] - against.shape[1] // 2
+    size = m // 16 * 2 or 1  # eight batches of even size, in which alternating losses cancel
+    batches = _batch_means(against, m, size)
+    saved = _batch_means(bins.savings(), m, size)
+    low = min(_bound(saved.reshape(-1, 2), -1).max(), batches.mean(1).max(1).mean())
+    return float(low), float(np.mean([_bound(episode, 1).max() for episode in batches]))
+
+
+def _batch_means(rates: Float[Array, "n t c"], m: int, size: int) -> Float[Array, "n b c"]:
+    n, _, columns = rates.shape
+    return rates[:, -(m // size * size) :].reshape(n, -1, size, columns).mean(2)
+
+
+def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
+    """Compute one-sided bounds of the means, simultaneous in the columns."""
+    count, columns = samples.shape
+    error = samples.std(0, ddof=1) / count**0.5
+    return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
+
+
+def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple[float, float]:
+    """Compute regret per round in the two halves, against the comparator of external regret in the table.
+
+    That is each episode's own best action, or for estimated losses the action that is best for all episodes.
+    """
+    if not bins.estimated:
+        return float(scores.early.mean()), float(scores.late.mean())
+    m = bins.suffered.shape[1]
+    early = scores.early_against.mean(0)
+    late = scores.late_against.mean(0)
+    total = (m // 2) * early + (m - m // 2) * late
+    if known is not None:
+        total = np.where(known, total, -np.inf)
+    best = np.argmax(total)
+    return float(early[best]), float(late[best])
+
+
+def _published(
+    bins: Bins, rounds: Float[Array, "m"], seed: int, count: int
+) -> dict[str, Published]:
+    """Apply the published tests to the mean curve, and count their false alarms on rounds in random order."""
+    n, m = bins.suffered.shape
+    generator = np.random.default_rng(seed)
+    block = block_length(bins.regrets())
+    curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(count)])
+    p_values = published_tests(bins.curve()[None], rounds)
+    null = published_tests(curves, rounds)
+    return {
+        name: Published(float(p[0]), float(np.mean(null[name] <= LEVEL)))
+        for name, p in p_values.items()
+    }

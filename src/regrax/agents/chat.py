@@ -1,0 +1,239 @@
+"""A chat model as a learner: it is asked once per round, and every exchange is recorded."""
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from time import monotonic, sleep
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from regrax import _checks as checks
+from regrax.agents.answers import PARSERS, AnswerReader, Policy
+from regrax.agents.endpoint import STORED_CHARACTERS, Endpoint, NoAnswer
+from regrax.agents.prompts import FEEDBACK, PROMPT, Past, Scene, check_prompt, fill
+from regrax.games import Game
+from regrax.learners import HostLearner, Key, runs_in_python
+
+MAX_SILENT_ROUNDS = 5  # in a row without a usable answer, then play stops
+MAX_SECONDS = 86_400.0
+Messages = list[dict[str, str]]
+_static = partial(eqx.field, static=True)
+_option = partial(_static, metadata={"option": True})  # a field that a spec can set
+
+
+@dataclasses.dataclass
+class Record:
+    """The exchanges of an agent, one per round."""
+
+    exchanges: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    silent: int = 0  # rounds in a row without a usable answer
+
+
+class ChatAgent(HostLearner):
+    r"""$\pi_t$ is a chat model's answer to a question that lists the losses of rounds $1, \dots, t-1$.
+
+    Every round is one question in words, and a chain of parsers (`AnswerReader`) reads the answer. A failed request or
+    an answer that no parser understands is repeated up to `retries` times. If there is still no usable answer, the
+    round is played uniformly, which favours no action, and counted in `unanswered`. After five such rounds in a row
+    play stops with the reason.
+
+    Args:
+        target: the url of a server of the OpenAI completions form, or a function from messages to an answer.
+        model: the model's name, for the server.
+        api_key_env: the environment variable that holds the key; see `Endpoint`.
+        timeout: time limit for an answer in seconds.
+        retries: how often a question is repeated.
+        system: a system message before each question.
+        prompt: the template of a question: `$game`, `$player`, `$actions`, `$count`, `$kind`, `$feedback`, `$history`,
+            `$round`, `$rounds` are filled in.
+        history: "full", or "bandit" to show the loss of the drawn action only (play needs a key then).
+        shown: past rounds that are listed one by one; sums are over all.
+        temperature, max_tokens: passed to the server if given.
+        parsers: the parsers that read an answer, in order.
+        regex: an expression whose last match is the answer, for the parser `regex`.
+        game, player, names: names in the questions; `seated` fills them in.
+        record, reader, endpoint: made from the above; `seated` passes them on.
+        prior: the policy of round 1; see `starting_at`.
+
+    >>> import regrax as rx
+    >>> agent = ChatAgent(lambda messages: "I think I will play heads.")
+    >>> game = rx.games.matching_pennies()
+    >>> rx.play(game, [agent.seated(game, 0), rx.Uniform()], 2).policies[0].tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    >>> agent.unanswered, dict(agent.counts)
+    (0, {'name': 2})
+    """
+
+    target: str | Callable[[Messages], str] = eqx.field(static=True, repr=False)
+    model: str = _option(default="default")
+    api_key_env: str | None = _option(default=None)
+    timeout: float = _option(default=30.0)
+    retries: int = _option(default=2)
+    system: str = _option(default="")
+    prompt: str = _option(default=PROMPT)
+    history: str = _option(default="full")
+    shown: int = _option(default=50)
+    temperature: float | None = _option(default=None)
+    max_tokens: int | None = _option(default=None)
+    parsers: tuple[str, ...] = _option(default=PARSERS, converter=tuple)
+    regex: str | None = _option(default=None)
+    game: str = _static(default="a repeated game")
+    player: str = _static(default="a player")
+    names: tuple[str, ...] = _static(default=(), converter=tuple)
+    record: Record = _static(default_factory=Record, repr=False)
+    reader: AnswerReader = _static(default=None, repr=False)  # pyright: ignore
+    endpoint: Endpoint | None = _static(default=None, repr=False)
+    prior: Any = eqx.field(default=None)
+
+    def __post_init__(self) -> None:
+        if not callable(self.target):
+            self.endpoint = Endpoint(self.target, self.api_key_env)
+        self.reader = self.reader or AnswerReader(self.parsers, self.regex)
+        checks.positive("timeout", self.timeout)
+        if self.timeout > MAX_SECONDS:
+            raise ValueError(f"timeout must be at most {MAX_SECONDS:g} s, got {self.timeout:g}")
+        checks.at_least("retries", self.retries, 0)
+        checks.at_least("shown", self.shown, 1)
+        if self.max_tokens is not None:
+            checks.at_least("max_tokens", self.max_tokens, 1)
+        if self.temperature is not None:
+            checks.finite("temperature", self.temperature)
+        if self.history not in FEEDBACK:
+            raise ValueError(f'history must be "full" or "bandit", got {self.history!r}')
+        check_prompt(self.prompt)
+
+    @property
+    def exchanges(self) -> list[dict[str, Any]]:
+        """Questions and answers, one entry per round."""
+        return self.record.exchanges
+
+    @property
+    def unanswered(self) -> int:
+        """Number of rounds without a usable answer, which were played uniformly."""
+        return sum(not exchange["answered"] for exchange in self.exchanges)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Number of answers that each parser understood, and of `unread` ones."""
+        return self.reader.counts
+
+    def seated(self, game: Game, player: int) -> "ChatAgent":
+        """Return this agent as a player of a game, asked with the game's names; the record is shared."""
+        return dataclasses.replace(
+            self,
+            game=game.name or "a repeated game",
+            player=game.players[player],
+            names=game.actions[player],
+        )
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Past:
+        if self.names and len(self.names) != actions:
+            raise ValueError(f"names must name {actions} actions, got {len(self.names)}")
+        self.record.silent = 0
+        return Past(rounds, np.zeros((0, actions)), ())
+
+    def policy(self, state: Past) -> Float[Array, "d"]:
+        if self.prior is not None and not len(state.losses):
+            return jnp.asarray(self.prior, float)
+        return jnp.asarray(self._ask(state), float)
+
+    def observe(self, loss: Any, action: Any) -> Any:
+        if self.history == "bandit" and action is None:
+            raise ValueError(f"{self} needs its own actions, so they must be drawn: give a seed")
+        return loss if action is None else (int(action), loss)
+
+    def update(self, state: Past, feedback: Any) -> Past:
+        actions = state.actions
+        loss = feedback
+        if isinstance(feedback, tuple):
+            action, loss = feedback
+            actions = (*actions, action)
+        runs_in_python([self], loss)
+        return Past(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
+
+    def _ask(self, past: Past) -> Policy:
+        """Ask for the policy of a round, repeatedly if need be, and record the exchange."""
+        d = past.losses.shape[1]
+        names = self.names or tuple(map(str, range(d)))
+        scene = Scene(self.game, self.player, names, self.history, self.shown)
+        question = fill(self.prompt, scene, past)
+        policy = None
+        again = True
+        tries: list[dict[str, str]] = []
+        while policy is None and again and len(tries) <= self.retries:
+            policy, again, attempt = self._try(question, names, len(tries))
+            tries.append(attempt)
+        answered = policy is not None
+        self.exchanges.append({"question": question, "tries": tries, "answered": answered})
+        self.record.silent = 0 if answered else self.record.silent + 1
+        if not again or self.record.silent >= MAX_SILENT_ROUNDS:
+            raise ValueError(
+                f"{self._label()} gave no usable answer in {self.record.silent} rounds in a row; "
+                f"the last reason: {tries[-1]['problem']}"
+            )
+        return np.full(d, 1 / d) if policy is None else policy
+
+    def _try(
+        self, question: str, names: tuple[str, ...], earlier: int
+    ) -> tuple[Policy | None, bool, dict[str, str]]:
+        """Ask once: return the policy if the answer is usable, whether to ask again, and what was said."""
+        attempt: dict[str, str] = {}
+        end = monotonic() + self.timeout
+        try:
+            text = self._answer(question)
+            attempt["answer"] = self._clean(text)
+            policy = self.reader.read(text, names, max(0.1, end - monotonic()))
+            attempt["parser"] = self.reader.last
+            return policy, True, attempt
+        except NoAnswer as error:
+            attempt["problem"] = self._clean(str(error))
+            if error.again and earlier < self.retries:
+                sleep(0.25 * 2**earlier)
+            return None, error.again, attempt
+        except ValueError as error:
+            attempt["problem"] = str(error)
+            return None, True, attempt
+
+    def _answer(self, question: str) -> str:
+        messages = [{"role": "user", "content": question}]
+        if self.system:
+            messages.insert(0, {"role": "system", "content": self.system})
+        if self.endpoint is not None:
+            body: dict[str, Any] = {"model": self.model, "messages": messages}
+            if self.temperature is not None:
+                body["temperature"] = self.temperature
+            if self.max_tokens is not None:
+                body["max_tokens"] = self.max_tokens
+            return self.endpoint.ask(body, self.timeout)
+        assert callable(self.target)
+        try:
+            text = self.target(messages)
+        except (Exception, SystemExit) as error:
+            reason = f"{self._label()} failed: {type(error).__name__}: {error}"
+            raise NoAnswer(reason, again=False) from error
+        if not isinstance(text, str):
+            raise NoAnswer(f"{self._label()} must answer with text, got {type(text).__name__}")
+        return text
+
+    def _label(self) -> str:
+        if self.endpoint is not None:
+            return self.endpoint.shown
+        return getattr(self.target, "__name__", type(self.target).__name__)
+
+    def _clean(self, text: str) -> str:
+        return self.endpoint.clean(text) if self.endpoint else text[:STORED_CHARACTERS]
+
+    def __str__(self) -> str:
+        arguments = [json.dumps(self._label())]
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if "option" in field.metadata and value != field.default:
+                text = ",".join(value) if isinstance(value, tuple) else value
+                arguments.append(f"{field.name}={json.dumps(text)}")
+        return f"agent({', '.join(arguments)})"

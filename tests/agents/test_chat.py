@@ -1,0 +1,324 @@
+"""Chat agents against a server on this machine: honest, slow, broken and hostile."""
+
+import itertools
+import json
+import threading
+import time
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import jax
+import numpy as np
+import pytest
+
+from regrax.agents import ChatAgent, outside_agent, play_episodes
+from regrax.agents.audit import audit_log
+from regrax.agents.endpoint import MAX_ANSWER_BYTES
+from regrax.cli import main
+from regrax.games import matching_pennies, play
+from regrax.learners import Hedge
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+SECRET = "sk-do-not-print-me-1234"
+
+
+@contextmanager
+def server(respond, host="127.0.0.1"):
+    """A chat endpoint on a free port; `respond(handler, question)` writes the answer."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            requests.append((self.path, dict(self.headers), body))
+            with suppress(OSError):  # the client hangs up, as it should
+                respond(self, body["messages"][-1]["content"])
+
+        def log_message(self, *_):
+            pass
+
+    httpd = ThreadingHTTPServer((host, 0), Handler)
+    httpd.daemon_threads = True
+    thread = threading.Thread(target=httpd.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://{host}:{httpd.server_port}", requests
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+        thread.join()
+
+
+def send(handler, data, status=200, kind="application/json", headers=()):
+    handler.send_response(status)
+    handler.send_header("Content-Type", kind)
+    for name, value in headers:
+        handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def say(handler, text):
+    send(handler, json.dumps({"choices": [{"message": {"content": text}}]}).encode())
+
+
+def ask(agent, losses=((0.5, 1.0),), actions=()):
+    state = agent.init(2, 20)._replace(losses=np.array(losses), actions=actions)
+    return np.asarray(agent.policy(state))
+
+
+def ask_once(respond, retries=0, timeout=5.0, **more):
+    with server(respond) as (url, requests):
+        agent = ChatAgent(url, timeout=timeout, retries=retries, **more)
+        return agent, ask(agent), requests
+
+
+def play_logged(log, *learners, rounds, more=()):
+    arguments = ["--learners", *learners, "--rounds", str(rounds), "--log", str(log), *more]
+    main(["play", "matching-pennies", *arguments])
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_an_honest_agent_sees_the_history_and_is_believed():
+    agent, policy, requests = ask_once(
+        lambda h, q: say(h, "1"), temperature=0.5, max_tokens=16, system="Hi."
+    )
+    assert policy.tolist() == [0, 1]
+    path, _, body = requests[0]
+    assert path == "/v1/chat/completions"
+    assert (body["model"], body["temperature"], body["max_tokens"]) == ("default", 0.5, 16)
+    assert body["messages"][0] == {"role": "system", "content": "Hi."}
+    assert "1: 0.5, 1" in body["messages"][1]["content"]
+    assert agent.unanswered == 0
+    assert agent.exchanges[0]["tries"] == [{"answer": "1", "parser": "json"}]
+
+
+def drip(handler, _):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    for _ in range(100):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+        time.sleep(0.02)
+
+
+def drip_headers(handler, _):
+    for letter in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 100:
+        handler.wfile.write(bytes([letter]))
+        handler.wfile.flush()
+        time.sleep(0.02)
+
+
+def endless(handler, _):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b" " * 65536)
+
+
+def cut_short(handler, _):
+    handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
+    )
+    handler.close_connection = True
+
+
+HOSTILE = [
+    (lambda h, q: say(h, "I cannot choose."), "read by none of think, regex, json, name, number"),
+    (lambda h, q: send(h, b"{"), "the answer is not JSON"),
+    (lambda h, q: send(h, b"\xff\xfe"), "the answer is not UTF-8 text"),
+    (lambda h, q: send(h, b"[" * 100_000), "the answer is not JSON"),
+    (lambda h, q: send(h, b"[]"), "no text at choices"),
+    (lambda h, q: send(h, b'{"choices": [{"message": {"content": 1}}]}'), "no text at choices"),
+    (lambda h, q: send(h, b'{"choices": []}'), "no text at choices"),
+    (lambda h, q: send(h, b"1", kind="text/html"), "not JSON by its content type"),
+    (lambda h, q: send(h, b"", status=500), "status 500"),
+    (lambda h, q: h.wfile.write(b"nonsense\r\n\r\n"), "the connection failed"),
+    (lambda h, q: None, "the connection failed"),
+    (cut_short, "the connection failed"),
+    (lambda h, q: send(h, b" " * (MAX_ANSWER_BYTES + 10)), "longer than 1,048,576 bytes"),
+    (endless, "longer than 1,048,576 bytes"),
+]
+
+
+@pytest.mark.parametrize(("respond", "problem"), HOSTILE)
+def test_a_hostile_answer_is_a_round_played_uniformly(respond, problem):
+    agent, policy, _ = ask_once(respond)
+    assert policy.tolist() == [0.5, 0.5]
+    assert agent.unanswered == 1
+    (exchange,) = agent.exchanges
+    assert exchange["answered"] is False
+    assert problem in exchange["tries"][0]["problem"]
+
+
+@pytest.mark.parametrize("respond", [drip, drip_headers, lambda h, q: time.sleep(1.0)])
+def test_a_slow_answer_ends_at_the_time_limit(respond):
+    agent, _, _ = ask_once(respond, timeout=0.3)
+    assert agent.exchanges[0]["tries"][0]["problem"] == "no answer within 0.3 s"
+
+
+def test_after_retries_the_good_answer_counts():
+    answers = iter(["no idea", None, "0"])
+
+    def respond(handler, _):
+        answer = next(answers)
+        send(handler, b"", status=429) if answer is None else say(handler, answer)
+
+    agent, policy, requests = ask_once(respond, retries=2)
+    assert (len(requests), agent.unanswered) == (3, 0)
+    assert policy.tolist() == [1, 0]
+    assert [set(tried) for tried in agent.exchanges[0]["tries"]] == [
+        {"answer", "problem"},
+        {"problem"},
+        {"answer", "parser"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(302, "redirects"), (401, "status 401"), (404, "status 404")]
+)
+def test_an_error_that_no_retry_can_fix_stops_play(status, reason):
+    questions = []
+
+    def respond(handler, question):
+        questions.append(question)
+        send(handler, b"", status=status, headers=[("Location", "http://127.0.0.1:9/")])
+
+    with pytest.raises(ValueError, match=reason):
+        ask_once(respond, retries=3)
+    assert len(questions) == 1
+
+
+def test_an_agent_that_never_answers_stops_play():
+    silent = "no usable answer in 5 rounds in a row; the last reason: the"
+    with server(lambda h, q: say(h, "no")) as (url, requests):
+        agent = outside_agent(url, retries=0)
+        with pytest.raises(ValueError, match=silent):
+            play(matching_pennies(), [agent, Hedge(0.1)], 20)
+    assert len(requests) == 5
+    with pytest.raises(ValueError, match=silent):
+        play(matching_pennies(), outside_agent("http://127.0.0.1:9", retries=0), 20)
+
+
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "MY_KEY"])
+def test_a_key_is_sent_and_never_stored(monkeypatch, variable):
+    monkeypatch.setenv(variable, SECRET)
+    key = None if variable == "OPENAI_API_KEY" else variable
+    agent, _, requests = ask_once(
+        lambda h, q: say(h, f"your key is {h.headers['Authorization']}"), api_key_env=key
+    )
+    assert requests[0][1]["Authorization"] == f"Bearer {SECRET}"
+    assert "***" in agent.exchanges[0]["tries"][0]["answer"]
+    assert SECRET not in repr(agent) + repr(vars(agent)) + str(agent)
+
+
+def test_a_key_is_never_sent_over_plain_http_to_others(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    # 127.0.0.2 reaches this machine, but is not one of the names that are known to
+    with server(lambda h, q: say(h, "1"), host="127.0.0.2") as (url, requests):
+        assert ask(ChatAgent(url, retries=0)).tolist() == [0, 1]
+    assert "Authorization" not in requests[0][1]
+    with pytest.raises(ValueError, match="only over https or to this machine"):
+        ChatAgent("http://example.org", api_key_env="OPENAI_API_KEY")
+    ChatAgent("https://example.org", api_key_env="OPENAI_API_KEY")
+
+
+def test_a_key_in_the_wrong_place_is_never_printed(capsys, tmp_path):
+    log = tmp_path / "log"
+    with pytest.raises(SystemExit):
+        play_logged(log, f'agent("https://127.0.0.1", api_key_env="{SECRET}")', rounds=6)
+    assert "api_key_env must name an environment variable that is set" in capsys.readouterr().err
+    with server(lambda h, q: say(h, f"heads {h.path}")) as (url, requests):
+        play_logged(log, f'agent("{url}?key={SECRET}")', rounds=6)
+    assert SECRET in requests[0][0]
+    for url in ("http://127.0.0.1:9", "ftp://127.0.0.1:9"):
+        with pytest.raises(SystemExit):
+            play_logged(tmp_path / "other", f'agent("{url}?key={SECRET}", retries=0)', rounds=6)
+    out = capsys.readouterr()
+    assert SECRET not in out.out + out.err + log.read_text()
+
+
+def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    answers = iter(["0", f"no, {SECRET}", "[0.5, 0.5]"] + ["1"] * 9)
+    log = tmp_path / "log.jsonl"
+    with server(lambda h, q: say(h, next(answers))) as (url, _):
+        rows = play_logged(log, f'agent("{url}", retries=0)', "hedge(0.1)", rounds=12)
+    assert SECRET not in log.read_text() + capsys.readouterr().out
+    own = [row for row in rows if "exchange" in row]
+    assert len(own) == 12
+    assert own[1]["answered"] is False
+    assert own[1]["exchange"]["tries"][0]["answer"] == "no, ***"
+    assert "This is round 2." in own[1]["exchange"]["question"]
+    agents = audit_log(log).agents
+    assert [agent.unanswered for agent in agents] == [1, 0]
+    assert "no usable answer in 1 round, played uniformly" in agents[0].notes
+
+
+def test_the_log_has_the_rounds_before_an_agent_fell_silent(capsys, tmp_path):
+    answers = iter(["0", "[0.5, 0.5]"] + ["no comment"] * 5)
+    log = tmp_path / "log.jsonl"
+    with server(lambda h, q: say(h, next(answers))) as (url, _), pytest.raises(SystemExit):
+        play_logged(log, f'agent("{url}", retries=0)', "hedge(0.1)", rounds=12)
+    assert "log.jsonl has the 6 rounds before" in capsys.readouterr().err
+    agent, _ = audit_log(log).agents
+    assert (agent.rounds, agent.unanswered) == (6, 4)
+
+
+def test_each_player_has_its_own_exchanges(capsys, tmp_path):
+    with server(lambda h, q: say(h, "0")) as (url, _):
+        rows = play_logged(tmp_path / "log.jsonl", f'agent("{url}")', rounds=2)
+    capsys.readouterr()
+    assert [row["exchange"]["question"].count("This is round 2") for row in rows] == [0, 0, 1, 1]
+
+
+def test_templates_names_and_system_prompt_reach_the_model():
+    game = matching_pennies()
+    conversations = []
+    prompt = "$player of $game, round $round of $rounds: $actions ($count). $feedback. $history $$"
+
+    def model(messages):
+        conversations.append(messages)
+        return "tails"
+
+    (played,) = play_episodes(game, [ChatAgent(model, prompt=prompt), Hedge(0.1)], 2)
+    assert played.policies[0].tolist() == [[0, 1]] * 2
+    first, second = (messages[0]["content"] for messages in conversations)
+    name = f"{game.players[0]} of {game.name}"
+    about = "round 1 of 2 rounds: heads, tails (2). the loss of every action."
+    assert first == f"{name}, {about} none yet $"
+    assert "(round: heads, tails)\n1: 0, 0\nSums over all 1 rounds: 0, 0 $" in second
+
+
+def test_a_bandit_history_shows_the_drawn_actions_loss_only():
+    agent = ChatAgent(lambda messages: "0", history="bandit", names=("up", "down"), shown=2)
+    ask(agent, np.array([[0.25, 9], [9, 0.5], [9, 0.75]]), (0, 1, 1))
+    question = agent.exchanges[0]["question"]
+    assert "9" not in question
+    assert "(the last 2 rounds, round: action, its loss)\n2: down, 0.5\n3: down, 0.75" in question
+    assert "Means over all 3 rounds: up 0.25 in 1, down 0.625 in 2" in question
+    with pytest.raises(ValueError, match="so they must be drawn: give a seed"):
+        play(matching_pennies(), agent, 2)
+    play(matching_pennies(), agent, 2, key=jax.random.key(0))
+
+
+def test_each_episode_starts_from_the_beginning(capsys, tmp_path):
+    log = tmp_path / "log.jsonl"
+    answers = itertools.cycle(["heads", "Final answer: 1", "<think>hm</think>0", '{"action": 1}'])
+    options = ["--episodes", "3", "--seed", "1", "--json"]
+    with server(lambda h, q: say(h, next(answers))) as (url, requests):
+        rows = play_logged(log, f'agent("{url}")', "exp3(0.1)", rounds=4, more=options)
+    result = json.loads(capsys.readouterr().out)
+    assert result["episodes"] == 3
+    assert result["players"][0]["answers"] == {"name": 3, "number": 3, "think": 3, "json": 6}
+    questions = [body["messages"][0]["content"] for _, _, body in requests]
+    assert [text.count("none yet") for text in questions] == [1, 0, 0, 0] * 3
+    audit = audit_log(log)
+    assert [agent.episodes for agent in audit.agents] == [3, 3]
+    assert audit.agents[0].regret["external"].total == pytest.approx(result["players"][0]["regret"])
+    draws = [row["action"] for row in rows if row["agent"] == "player 2"]
+    assert len({tuple(draws[i : i + 4]) for i in (0, 4, 8)}) > 1
