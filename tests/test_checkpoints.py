@@ -12,7 +12,7 @@ from safetensors.numpy import load, save
 
 from regrax.attention import LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import Checkpoint, load_model, save_model
-from regrax.cli._text import read_learner
+from regrax.cli.inputs import read_learner
 from regrax.games import play, weighted_rps
 
 KEY = jax.random.key(0)

@@ -270,7 +270,7 @@ def test_a_process_id_that_is_taken_is_told(tmp_path):
 @pytest.fixture
 def here(monkeypatch, as_users_run_it):
     """The command in this process, not in a child of it."""
-    monkeypatch.setattr("regrax.cli._distributed_options.Cluster.wants_a_child", False)
+    monkeypatch.setenv("REGRAX_PARENT", "")
 
 
 @pytest.mark.parametrize(

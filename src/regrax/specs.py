@@ -113,7 +113,7 @@ def _number(node: ast.expr) -> int | float:
     raise ValueError(f"{_short(ast.unparse(node))} is no number, text or spec")
 
 
-def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -> "Learner":
+def parse_learner(text: str, more: Mapping[str, Any] | None = None) -> "Learner":
     """The learner that a spec names; `more` are names that are known besides the learners that are data.
 
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
@@ -122,9 +122,7 @@ def parse_learner(text: str, more: Mapping[str, registry.Entry] | None = None) -
     return learner_maker(text, more)()
 
 
-def learner_maker(
-    text: str, more: Mapping[str, registry.Entry] | None = None
-) -> "Callable[[], Learner]":
+def learner_maker(text: str, more: Mapping[str, Any] | None = None) -> "Callable[[], Learner]":
     """What makes the learner that a spec names: bad names are refused here, and nothing is imported until it is called.
 
     >>> learner_maker("blum-mansour(hegde(0.9944))")

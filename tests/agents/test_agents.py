@@ -16,7 +16,7 @@ from regrax.agents._expression import Expression
 from regrax.agents._http import MAX_ANSWER_BYTES
 from regrax.agents.audit import audit_log
 from regrax.cli import main
-from regrax.cli._text import read_learner
+from regrax.cli.inputs import read_learner
 from regrax.games import matching_pennies, play
 from regrax.learners import Hedge
 

@@ -44,7 +44,7 @@ def test_exponents_are_those_of_a_power_law():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--only", "dept"), "--only: invalid choice: 'dept'"),
+        (("--only", "dept"), 'Invalid value "dept" for --only.'),
         (("--actions", "1"), "actions must be an integer >= 2, got 1"),
         (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
     ],
