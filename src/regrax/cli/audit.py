@@ -33,7 +33,7 @@ def audit(
     from regrax.agents.audit import audit_log
 
     with Bar(hidden=json) as bar:
-        found = audit_log(log, bar.reader(), **form.read())
+        found = audit_log(log, bar.move, **form.read())
     if html is not None:
         from regrax._files import write_output
         from regrax.show.report import audit_page

@@ -38,7 +38,7 @@ def compare(
         raise ValueError("compare needs at least one log")
     with Bar(hidden=json) as bar:
         settings = {"agent": agent, "measure": measure, **form.read()}
-        found = compare_logs(logs, **settings, callback=bar.reader())
+        found = compare_logs(logs, **settings, callback=bar.move)
     failed = []
     if fail_above is not None:
         failed += [

@@ -1,6 +1,7 @@
 """Types of command-line options, and learners, games and log layouts from text."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,19 +42,23 @@ Folder = Annotated[Path, Parameter(group=OUTPUT)]
 Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object.")]
 
 
+OUTSIDE = {
+    "agent": "regrax.agents:outside_agent",
+    "checkpoint": "regrax.checkpoints:Checkpoint",
+    "llm": "regrax.agents.llm:llm",
+}
+"""Learners that run code or read files: only the command line accepts their names in a spec."""
+
+
 def read_learner(spec: str) -> "Learner":
     """Build a learner, a checkpoint, an outside agent or a language model from its spec."""
-    from regrax.agents import outside_agent
-    from regrax.checkpoints import Checkpoint
     from regrax.specs import parse_learner
 
-    def language_model(*arguments: Any, **keywords: Any) -> "Learner":
-        from regrax.agents.llm import llm
-
-        return llm(*arguments, **keywords)
-
-    # these run code or read files, so only the command line accepts their names in a spec
-    outside = {"agent": outside_agent, "checkpoint": Checkpoint, "llm": language_model}
+    outside = {}
+    for name, path in OUTSIDE.items():
+        if name in spec:
+            module, _, function = path.partition(":")
+            outside[name] = getattr(import_module(module), function)
     return parse_learner(spec, outside)
 
 

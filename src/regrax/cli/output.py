@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -194,12 +194,16 @@ class Bar:
             self.bar.stop()
 
     def show(self, at: "Progress") -> None:
+        """Report how far a task is."""
+        self.move(*at)
+
+    def move(self, task: str, done: float, total: float, note: str = "") -> None:
         """Report how far a task is; safe to call from several threads."""
         if self.hidden:
             return
         with self.lock:
-            self.shares[at.task] = at.done / at.total
-            running = [task for task, share in self.shares.items() if share < 1]
+            self.shares[task] = done / total
+            running = [name for name, share in self.shares.items() if share < 1]
             if self.bar is None:
                 self.bar = _start_bar()
                 self.bar.add_task("", note="")
@@ -207,23 +211,9 @@ class Bar:
                 self.bar.task_ids[0],
                 completed=sum(self.shares.values()),
                 total=len(self.shares),
-                description=", ".join(running) or at.task,
-                note=at.note,
+                description=", ".join(running) or task,
+                note=note,
             )
-
-    def counter(self, task: str) -> "Callable[[float, float], None] | None":
-        """Return a callback `(done, total)` for one task, or None if the bar is hidden."""
-        from regrax.experiments import Progress
-
-        if self.hidden:
-            return None
-        return lambda done, total: self.show(Progress(task, done, total))
-
-    def reader(self) -> "Callable[[str, float, float], None]":
-        """Return a callback `(task, done, total)` for the tasks of reading a log."""
-        from regrax.experiments import Progress
-
-        return lambda task, done, total: self.show(Progress(task, done, total))
 
 
 def _start_bar() -> Any:

@@ -1,5 +1,6 @@
 """`regrax play`: learners in a repeated game."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from regrax.cli.inputs import Figure, Json, NewOutput, read_game, read_learner
@@ -46,7 +47,6 @@ def play(
     import jax
 
     from regrax import _checks as checks
-    from regrax.agents import play_episodes
     from regrax.games import check_rounds, check_seats, play as play_game, start_policies
 
     table = read_game(game)
@@ -68,6 +68,8 @@ def play(
         settings: dict[str, Any] = {"key": key, "start": starts}
         summaries: list[Summary] = []
         if keep_rows or any(hasattr(player, "counts") for player in players):
+            from regrax.agents import play_episodes
+
             for trajectory in play_episodes(table, players, rounds, episodes, log=log, **settings):
                 summaries.append(trajectory.summary())
                 if plot is not None and len(summaries) == 1:
@@ -75,7 +77,7 @@ def play(
 
                     save_figure(plot_play(table, players, trajectory), plot)
         else:
-            settings |= {"keep": "summary", "on_progress": bar.counter("play")}
+            settings |= {"keep": "summary", "on_progress": partial(bar.move, "play")}
             summaries.append(play_game(table, players, rounds, **settings))
         result = {"game": str(table), "learners": [str(player) for player in players]}
         result |= {"rounds": rounds, "seed": seed, **_measured(table, summaries)}
