@@ -16,7 +16,7 @@ def audit(
     *,
     html: Output = None,
     json: Json = False,
-    form: LogOptions = LogOptions(),  # noqa: B008
+    form: LogOptions = LogOptions(),
 ) -> None:
     """Measure the regret of the agents in a log.
 

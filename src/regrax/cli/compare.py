@@ -16,7 +16,7 @@ def compare(
     fail_if_worse: bool = False,
     html: Output = None,
     json: Json = False,
-    form: LogOptions = LogOptions(),  # noqa: B008
+    form: LogOptions = LogOptions(),
 ) -> None:
     """Compare agents by regret; a gate for continuous integration.
 

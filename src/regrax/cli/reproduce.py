@@ -14,7 +14,7 @@ CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
 
 def reproduce(
     *,
-    config: Annotated[ReproduceConfig, CONFIG] = ReproduceConfig(),  # noqa: B008
+    config: Annotated[ReproduceConfig, CONFIG] = ReproduceConfig(),
     out: Folder = Path("out/reproduction"),
     json: Json = False,
 ) -> None:

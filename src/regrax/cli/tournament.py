@@ -42,7 +42,7 @@ def tournament(
     rank: Literal["regret", "swap_regret", "payoff", "cce_gap", "ce_gap"] = "regret",
     plot: Figure = None,
     json: Json = False,
-    hosts: Hosts = Hosts(),  # noqa: B008
+    hosts: Hosts = Hosts(),
 ) -> None:
     """Play every learner against every learner and rank them.
 

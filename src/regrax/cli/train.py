@@ -29,7 +29,7 @@ def train(
     resume: Annotated[bool, Parameter(group=OUTPUT)] = False,
     save_every: Annotated[float, Parameter(group=OUTPUT)] = 10.0,
     json: Json = False,
-    hosts: Hosts = Hosts(),  # noqa: B008
+    hosts: Hosts = Hosts(),
 ) -> None:
     """Train attention models with a regret objective.
 
