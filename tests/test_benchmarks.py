@@ -12,8 +12,7 @@ from benchmarks.page import line, page, time
 from benchmarks.rows import Row, rows
 from benchmarks.side import OURS
 
-from regrax._settings import parse
-from regrax.cli._entry import _command
+from regrax.cli.app import build_app
 
 SIZES = {"actions": 3, "rounds": 60, "step": 0.1}
 
@@ -40,8 +39,8 @@ def test_a_row_reports_sides_that_fail() -> None:
 
 @pytest.mark.parametrize("row", felt.ROWS, ids=lambda row: row.command)
 def test_what_a_person_types_is_understood(row, tmp_path) -> None:
-    name, *given = shlex.split(row.command.format(out=tmp_path))
-    parse(_command(name), name, given)
+    tokens = shlex.split(row.command.format(out=tmp_path))
+    build_app(tokens).parse_args(tokens)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from regrax import games
-from regrax.cli._text import read_game, read_games, read_learner
+from regrax.cli.inputs import read_game, read_games, read_learner
 from regrax.learners import Learner
 from regrax.specs import parse_distribution, parse_game, parse_learner, registered
 

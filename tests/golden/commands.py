@@ -1,9 +1,9 @@
-"""The commands whose `--json` output is kept beside this file, and how it is compared.
+"""Commands whose `--json` output is stored next to this file, and how it is compared.
 
-    python -m tests.golden.rewrite             # write all of them anew, from the project's root
+    python -m tests.golden.rewrite             # write all of them again, from the project's root
     python -m tests.golden.rewrite play-hedge  # write these
 
-Rewrite only where a number or a name changes on purpose, and say in the commit which and why.
+Rewrite only where a number or a name changes on purpose, and say in the commit message which and why.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class Command(NamedTuple):
     arguments: tuple[str, ...]
     before: tuple[tuple[str, ...], ...] = ()  # commands that write what this one reads
     relative: float = 1e-9
-    absolute: float = 1e-12  # of what would be zero if computed exactly
+    absolute: float = 1e-12  # for numbers that are zero in exact arithmetic
     without: tuple[str, ...] = ()  # keys that are not compared
     slow: bool = False
 
@@ -115,21 +115,24 @@ COMMANDS = {
 
 
 def output(command: Command, folder: Path) -> Any:
-    """What the command prints, with `FOLDER` for the folder."""
+    """Run the command and return what it prints, with `FOLDER` for the folder."""
     for arguments in (*command.before, (*command.arguments, "--json")):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             main([argument.replace(FOLDER, str(folder)) for argument in arguments])
-    return _kept(json.loads(printed.getvalue().replace(str(folder), FOLDER)), command.without)
+    return _compared(json.loads(printed.getvalue().replace(str(folder), FOLDER)), command.without)
 
 
-def _kept(value: Any, without: tuple[str, ...]) -> Any:
-    """The value without keys that are not compared."""
+def _compared(value: Any, without: tuple[str, ...]) -> Any:
+    """Leave out the keys that are not compared."""
     if isinstance(value, dict):
-        return {key: _kept(one, without) for key, one in value.items() if key not in without}
-    return [_kept(one, without) for one in value] if isinstance(value, list) else value
+        items = value.items()
+        return {key: _compared(inner, without) for key, inner in items if key not in without}
+    if isinstance(value, list):
+        return [_compared(inner, without) for inner in value]
+    return value
 
 
 def file_of(name: str) -> Path:
-    """Where the output of a command is kept."""
+    """Return the file with the output of a command."""
     return HERE / f"{name}.json"

@@ -1,4 +1,4 @@
-"""Write the kept outputs anew: `python -m tests.golden.rewrite [NAME ...]`, from the project's root."""
+"""Write the golden outputs again: `python -m tests.golden.rewrite [NAME ...]`, from the project's root."""
 
 import json
 import sys
@@ -11,8 +11,8 @@ from tests.golden.commands import COMMANDS, file_of, output
 def main(names: list[str]) -> None:
     for name in names or COMMANDS:
         with tempfile.TemporaryDirectory() as folder:
-            kept = output(COMMANDS[name], Path(folder))
-        file_of(name).write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+            printed = output(COMMANDS[name], Path(folder))
+        file_of(name).write_text(json.dumps(printed, indent=1, ensure_ascii=False) + "\n")
         print(file_of(name).name, flush=True)
 
 

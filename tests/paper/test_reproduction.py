@@ -17,7 +17,7 @@ from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reprodu
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--only", "dept"), "--only: invalid choice: 'dept'"),
+        (("--only", "dept"), 'Invalid value "dept" for --only.'),
         (("--actions", "1"), "actions must be an integer >= 2, got 1"),
         (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
     ],

@@ -1,5 +1,39 @@
-"""The command line: parse, call the library, print. Nothing here imports jax before it is needed."""
+"""The command line: each command parses its options, calls public functions and prints the result."""
 
-from regrax.cli._entry import main
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
-__all__ = ["main"]
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; the entry point of the console script `regrax`."""
+    with _ctrl_c():
+        from .app import run
+
+        run(list(sys.argv[1:] if arguments is None else arguments))
+
+
+@contextlib.contextmanager
+def _ctrl_c() -> Iterator[None]:
+    """End the process on Ctrl-C, unless the caller or the shell (for a background job) handles it already."""
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    else:
+        yield
+
+
+def _interrupt(*_: object) -> NoReturn:
+    """Exit at once: C extensions lose a KeyboardInterrupt while they are imported, and files are written atomically."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
+        print(f"{cursor}regrax: interrupted", file=sys.stderr, flush=True)
+    os._exit(130)

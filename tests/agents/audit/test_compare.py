@@ -169,7 +169,7 @@ def test_exit_codes_of_the_command(tmp_path, capsys):
     for options, why in (
         ([good, str(tmp_path / "few.jsonl"), "--fail-if-worse"], "needs five episodes of each"),
         ([str(tmp_path / "none.jsonl")], "none.jsonl: No such file"),
-        ([], "the following arguments are required: LOGS"),
+        ([], "compare needs at least one log"),
     ):
         with pytest.raises(SystemExit) as stopped:
             main(["compare", *options])

@@ -1,0 +1,183 @@
+"""One command from its tokens: set up jax, parse, run, and turn a failure into one line.
+
+Exit codes: 0 success, 1 a requested check failed, 2 bad input, 3 lost peers, 70 a bug in regrax, 130 Ctrl-C.
+"""
+
+import hashlib
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+
+from regrax import __version__
+from regrax.cli.output import printable
+
+COMMANDS = {
+    "Play and solve": {
+        "play": "Play learners in a game; measure regret and equilibrium gaps.",
+        "solve": "Compute an equilibrium and the largest gain from deviating.",
+        "tournament": "Play every learner against every learner and rank them.",
+        "games": "List the games, or show one with its payoffs and equilibria.",
+        "learners": "List the learners and how to write them.",
+    },
+    "Train and theory": {
+        "train": "Train attention models with a regret objective.",
+        "sweep": "Train every combination of settings in a TOML file.",
+        "posttrain": "Post-train a language model to reduce its regret.",
+        "step-size": "Compute the exact stationary step size and its loss.",
+        "certify": "Check the paper's theorems at one size.",
+        "reproduce": "Reproduce the paper and compare with its numbers.",
+    },
+    "Audit and compare": {
+        "audit": "Measure the regret of the agents in a log.",
+        "compare": "Compare agents by regret; a gate for continuous integration.",
+    },
+    "Show": {"explore": "Open the interactive explorer in a browser."},
+}
+"""Commands by group with their one-line help; a command's module is imported only when it runs."""
+
+XLA_FLAGS = (
+    "--xla_backend_optimization_level=1",
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+)
+"""Flags that shorten compilation, which takes more time than the programs of a command: 9 s of CPU time instead of 11
+for a first tournament, 5 s instead of 8 for a first training."""
+
+
+def run(tokens: list[str]) -> None:
+    """Run the command that the tokens name, and turn a failure into one line and an exit code."""
+    try:
+        if sys.stdout is None:
+            raise ValueError("standard output is closed")
+        with warnings.catch_warnings():
+            prepare_jax()
+            build_app(tokens)(tokens)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader left, as in `regrax games | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except Exception as error:
+        _fail(error)
+
+
+def build_app(tokens: Sequence[str] = ()) -> App:
+    """Build the parser: every command by name, and from its docstring the one that is named first."""
+    app = App(
+        name="regrax",
+        help="Regret in games and online learning. Every command has --help with examples.",
+        version=f"regrax {__version__}",
+        help_format="plaintext",
+        default_parameter=Parameter(
+            converter=_exact,
+            negative=(),
+            consume_multiple=(1, None),
+            show_default=_default,
+            json_list=False,
+            json_dict=False,
+        ),
+        result_action="return_value",
+        print_error=False,
+        exit_on_error=False,
+        suppress_keyboard_interrupt=False,
+    )
+    for title, commands in COMMANDS.items():
+        group = Group.create_ordered(title)
+        for place, (name, line) in enumerate(commands.items()):
+            module = name.replace("-", "_")
+            summary = None if name in tokens[:1] else line
+            path = f"regrax.cli.{module}:{module}"
+            app.command(path, name=name, group=group, help=summary, sort_key=place)
+    options = Group.create_ordered("Options")
+    app["--help"].group = app["--version"].group = options
+    return app
+
+
+def _exact(kind: Any, tokens: Sequence[Token]) -> Any:
+    """Convert the text of an option; unlike cyclopts' own conversion, do not round 3.5 to an integer."""
+    text = tokens[0].value
+    if kind is int and not text.lstrip("+-").isdecimal():
+        raise ValueError(f"must be an integer, got {text[:40]!r}")
+    return convert(kind, tokens)
+
+
+def _default(value: Any) -> Any:
+    """Format a default for the help; no text for flags and for options that are off."""
+    if isinstance(value, bool) or value in ((), None, ""):
+        return None
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return value
+
+
+def prepare_jax() -> None:
+    """Set compiler flags and the compilation cache for jax; the user's own settings take precedence."""
+    from jaxlib.version import __version_info__
+
+    flags = os.environ.get("XLA_FLAGS", "")
+    # jaxlib 0.11 does not know the last two, and XLA aborts on a flag that it does not know
+    for flag in XLA_FLAGS if __version_info__ < (0, 11) else XLA_FLAGS[:1]:
+        if flag.partition("=")[0] not in flags:
+            flags = f"{flags} {flag}".strip()
+    os.environ["XLA_FLAGS"] = flags
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder()))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+    # jax recompiles an unreadable entry and warns about it
+    warnings.filterwarnings("ignore", message=".*persistent compilation cache")
+    warnings.showwarning = lambda message, *_, **__: print(
+        f"regrax: warning: {printable(str(message))}", file=sys.stderr
+    )
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder for this kind of processor.
+
+    Programs compiled for one processor may crash on another, and clusters share home folders.
+    """
+    features = {platform.processor()}
+    about = Path("/proc/cpuinfo")
+    if about.exists():
+        lines = about.read_text().splitlines()
+        features = {line for line in lines if line.startswith(("flags", "Features", "model name"))}
+    digest = hashlib.sha256("\n".join([platform.machine(), *sorted(features)]).encode())
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "regrax" / f"compiled-{digest.hexdigest()[:12]}"
+
+
+def _has_no_devices() -> bool:
+    """True if jax was imported but cannot start a backend; it may fail with an empty AssertionError."""
+    jax = sys.modules.get("jax")
+    try:
+        return jax is not None and not jax.devices()
+    except (AssertionError, RuntimeError):
+        return True
+
+
+def _fail(error: Exception) -> NoReturn:
+    """Print one line about a failure and exit."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    code = 2
+    if isinstance(error, CycloptsError):
+        command = " ".join(["regrax", *(error.command_chain or ())])
+        message = f"{error} (see {command} --help)"
+    elif isinstance(error, OSError) and error.strerror:
+        message = f"{error.filename or 'standard output'}: {error.strerror}"
+    elif isinstance(error, ValueError | ModuleNotFoundError):
+        message = str(error)
+    elif "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError):
+        message = f"not enough memory for these sizes ({text})"
+    elif "Unable to initialize backend" in text or _has_no_devices():
+        message = f"jax cannot use the devices that JAX_PLATFORMS names ({text})"
+    elif os.environ.get("REGRAX_DEBUG"):
+        raise error
+    else:
+        code = 70
+        message = f"a bug in regrax, {text} (REGRAX_DEBUG=1 shows the traceback)"
+    words = [word if len(word) < 300 else f"{word[:80]}..." for word in message.split()]
+    print(printable(f"regrax: error: {' '.join(words)}"), file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,246 @@
+"""Printing: tables that fit the terminal, one JSON object, and a progress bar."""
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from regrax.experiments import Progress
+
+GAP = 3  # spaces between columns
+TEXT_WIDTH = 24  # texts may be wrapped to this width before a column moves to a second table
+COLOURS = {
+    **dict.fromkeys(("learning", "holds", "proved", "same", "better"), "green"),
+    **dict.fromkeys(("not learning", "does not hold", "not proved", "refuted", "differs"), "red"),
+}
+
+
+def print_json(result: Any) -> None:
+    """Print one JSON object; NaN and infinity raise ValueError because JSON does not have them."""
+    print(json.dumps(result, allow_nan=False))
+
+
+def print_text(*lines: str, wrap: bool = True) -> None:
+    """Print lines of text.
+
+    Args:
+        lines: Lines; a verdict before a colon is coloured.
+        wrap: Wrap at words to the width of the terminal; False keeps paths whole.
+    """
+    for line in lines:
+        text = Text(printable(line))
+        head = line.partition(":")[0]
+        text.stylize(COLOURS.get(head, ""), 0, len(head))
+        Console(highlight=False).print(text, soft_wrap=not wrap)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
+    """Print a table with its numbers in full; columns that do not fit go into a second table.
+
+    Every part repeats the first column. Floats are shown with four significant digits, None as a blank.
+
+    Args:
+        columns: Headers; each says its unit.
+        rows: A list of cells per row: texts, numbers or None.
+        title: A line above the table.
+    """
+    console = Console(highlight=False)
+    cells = [[cell_text(cell) for cell in row] for row in rows]
+    table_columns = []
+    for index, header in enumerate(columns):
+        table_columns.append(_Column.of(header, [row[index] for row in cells], console.width))
+    if title:
+        console.print(Text(printable(title), "bold"))
+    for part in _parts(table_columns, console.width):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for column, width in zip(part, _widths(part, console.width), strict=True):
+            justify = "right" if column.numeric else "left"
+            table.add_column(column.header, justify=justify, overflow="fold", width=width)
+        for texts in zip(*(column.cells for column in part), strict=True):
+            table.add_row(*(Text(text, COLOURS.get(text, "")) for text in texts))
+        console.print(table)
+        console.print()
+
+
+class _Column(NamedTuple):
+    """A column of texts: `full` is its width on one line, `least` its width with all words and numbers whole."""
+
+    header: str
+    cells: list[str]
+    numeric: bool
+    least: int
+    full: int
+
+    @classmethod
+    def of(cls, header: str, cells: list[str], limit: int) -> "_Column":
+        numeric = all(_is_number(cell) for cell in cells)
+        longest = max((len(line) for cell in cells for line in cell.split("\n")), default=0)
+        words = [len(word) for text in (header, *cells) for word in text.split()]
+        least = min(max([min(longest, TEXT_WIDTH), *words]), (limit - GAP) // 2)
+        if numeric:
+            least = max([longest, *map(len, header.split())])
+        return cls(header, cells, numeric, least, max(longest, len(header)))
+
+
+def _parts(columns: list[_Column], limit: int) -> list[list[_Column]]:
+    """Split the columns into tables that are at most `limit` wide; each begins with the first column."""
+    parts = [columns[:1]]
+    for column in columns[1:]:
+        needed = sum(other.least + GAP for other in parts[-1]) + column.least
+        if needed > limit and len(parts[-1]) > 1:
+            parts.append(columns[:1])
+        parts[-1] = [*parts[-1], column]
+    return parts
+
+
+def _widths(columns: list[_Column], limit: int) -> list[int]:
+    """Give every column its least width, and share what is left among those that need more."""
+    widths = [column.least for column in columns]
+    spare = limit - sum(widths) - GAP * (len(columns) - 1)
+    order = sorted(range(len(columns)), key=lambda index: columns[index].full - widths[index])
+    for place, index in enumerate(order):
+        wanted = max(columns[index].full - widths[index], 0)
+        more = min(wanted, max(spare, 0) // (len(order) - place))
+        widths[index] += more
+        spare -= more
+    return widths
+
+
+def cell_text(value: Any) -> str:
+    """Format a cell: floats with `number`, None as a blank, anything else as text.
+
+    >>> cell_text(0.123456), cell_text(None), cell_text(20)
+    ('0.1235', '', '20')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return number(value)
+    return "\n".join(printable(line) for line in str(value).split("\n"))
+
+
+def number(value: float) -> str:
+    """Format a number with four significant digits.
+
+    >>> number(13.0), number(-0.119444), number(1e-17), number(2.5e-5), number(1234567.0)
+    ('13.00', '-0.1194', '0', '2.500e-05', '1,234,567')
+    """
+    if abs(value) < 1e-12:
+        return "0"
+    if abs(value) >= 1e4:
+        return f"{value:,.0f}"
+    return f"{value:#.4g}".removesuffix(".")
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Format an interval; blank if it is not known."""
+    if low is None or high is None:
+        return ""
+    return f"{number(low)} to {number(high)}"
+
+
+def printable(text: str) -> str:
+    r"""Escape control characters, so that text from a file cannot move the cursor.
+
+    >>> print(printable("\x1b[31mred"))
+    \x1b[31mred
+    """
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of the file's suffix."""
+    import io
+
+    from regrax._files import write_output
+
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], dpi=160)
+    write_output(path, drawn.getvalue())
+
+
+def _is_number(cell: str) -> bool:
+    return not set(cell) - set("0123456789.,+-e%± to") and not cell.isalpha()
+
+
+class Bar:
+    """One progress bar for all tasks of a command, on a terminal only, removed at the end.
+
+    Args:
+        hidden: Show nothing, for `--json` and for processes other than the first.
+    """
+
+    def __init__(self, *, hidden: bool = False) -> None:
+        self.hidden = hidden or not sys.stderr.isatty()
+        self.lock = RLock()
+        self.shares: dict[str, float] = {}
+        self.bar: Any = None
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def show(self, at: "Progress") -> None:
+        """Report how far a task is."""
+        self.move(*at)
+
+    def move(self, task: str, done: float, total: float, note: str = "") -> None:
+        """Report how far a task is; safe to call from several threads."""
+        if self.hidden:
+            return
+        with self.lock:
+            self.shares[task] = done / total
+            running = [name for name, share in self.shares.items() if share < 1]
+            if self.bar is None:
+                self.bar = _start_bar()
+                self.bar.add_task("", note="")
+            self.bar.update(
+                self.bar.task_ids[0],
+                completed=sum(self.shares.values()),
+                total=len(self.shares),
+                description=", ".join(running) or task,
+                note=note,
+            )
+
+
+def _start_bar() -> Any:
+    from rich import progress
+
+    bar = progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(20),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar.start()
+    return bar
+
+
+def counted(count: int, noun: str) -> str:
+    """Format a count with its noun.
+
+    >>> counted(1, "round"), counted(1200, "episode")
+    ('1 round', '1,200 episodes')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Join values with commas."""
+    return ", ".join(str(value) for value in values)

@@ -1,0 +1,53 @@
+"""`regrax reproduce`: the experiments of the paper."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Group, Parameter
+
+from regrax.cli.inputs import Folder, Json
+from regrax.cli.output import Bar, print_json, print_table, print_text
+from regrax.paper import ReproduceConfig
+
+CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
+
+
+def reproduce(
+    *,
+    config: Annotated[ReproduceConfig, CONFIG] = ReproduceConfig(),
+    out: Folder = Path("out/reproduction"),
+    table: bool = False,
+    json: Json = False,
+) -> None:
+    """Reproduce the paper and compare with its numbers.
+
+    Trains, measures, and writes a report. Run the same command again to
+    continue an interrupted run.
+
+    Example uses:
+        regrax reproduce --quick
+        regrax reproduce --only depth cce --out out/depth
+
+    Args:
+        out: Folder for results.json, report.html and the finished parts.
+        table: Print every number instead of the summary.
+    """
+    import msgspec
+
+    from regrax._files import write_whole
+    from regrax.paper import compare, paper_page, reproduce as reproduce_paper, summary_text
+
+    with Bar(hidden=json) as bar:
+        result = reproduce_paper(config, out, on_progress=bar.show)
+    lines = compare(result)
+    numbers = out / "results.json"
+    page = out / "report.html"
+    write_whole(numbers, msgspec.json.format(msgspec.json.encode(result), indent=1))
+    write_whole(page, paper_page(result).encode())
+    if json:
+        rows = [line._asdict() for line in lines]
+        return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
+    if not table:
+        return print_text(summary_text(result, str(page)), wrap=False)
+    print_table(("quantity", "paper", "here", "exact", "verdict"), [list(line) for line in lines])
+    return print_text(f"report: {page}; every number: {numbers}", wrap=False)

@@ -1,0 +1,73 @@
+"""`regrax sweep`: trainings of a grid of settings."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from regrax.cli.inputs import OUTPUT, Json
+from regrax.cli.output import Bar, number, print_json, print_table, print_text
+
+MAX_PRINTED_ROWS = 40
+
+
+def sweep(
+    file: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    dask: str | None = None,
+    retries: int = 2,
+    report: Annotated[bool, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
+) -> None:
+    """Train every combination of settings in a TOML file.
+
+    Run the same command again to do what is missing. The exit code is 1 if a
+    cell failed.
+
+    Example uses:
+        regrax sweep examples/architectures.toml --report
+        regrax sweep grid.toml --dask tcp://127.0.0.1:8786 --out runs/grid
+
+    Args:
+        file: TOML file with options of regrax train, each a value or a list, and optional [[cells]] tables.
+        out: Folder for cells, results.csv and report.html; by default out/ and the name of the file.
+        dask: Address of a Dask scheduler to run on, as in tcp://127.0.0.1:8786.
+        retries: Number of times a failed cell is tried again.
+        report: Write report.html: learned step sizes against exact ones, and losses above the lower bound.
+    """
+    from regrax._files import write_whole
+    from regrax.experiments.sweep import read_sweep, run_sweep, summary
+
+    cells = read_sweep(file)
+    out = out or Path("out") / file.stem
+    with Bar(hidden=json) as bar:
+        finished = run_sweep(cells, out, dask=dask, retries=retries, on_progress=bar.show)
+    if report:
+        from regrax.show.report import sweep_page
+
+        page = sweep_page(finished.rows, finished.failed, file.stem)
+        write_whole(out / "report.html", page.encode())
+    if json:
+        rows = [row.to_dict() for row in finished.rows]
+        result = {"cells": len(cells), "finished": len(rows), "failed": finished.failed}
+        print_json({**result, "out": str(out), "rows": rows})
+    else:
+        columns, lines = summary(finished.rows, number)
+        if lines:
+            print_table(columns, lines[:MAX_PRINTED_ROWS])
+        if len(lines) > MAX_PRINTED_ROWS:
+            print_text(f"{len(lines) - MAX_PRINTED_ROWS} more rows are in {out}/results.csv")
+        done = f"{len(finished.rows)} of {len(cells)} cells are finished"
+        print_text(
+            f"{done} ({finished.done_before} by earlier runs): {out}/results.csv", wrap=False
+        )
+        if report:
+            print_text(f"report: {out}/report.html", wrap=False)
+        for name, error in finished.failed.items():
+            print_text(f"failed: {name}: {error}")
+    if finished.failed:
+        sys.stdout.flush()
+        sys.exit(1)

@@ -1,0 +1,149 @@
+"""What commands print: tables that fit, and every number of the summary with its unit."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from regrax.cli import main
+from regrax.cli.output import number, print_table
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+PLAYED = ("play", "weighted-rps", "--learners", "hedge(0.4)", "uniform()", "--rounds", "30")
+DRAWN = (*PLAYED, "--seed", "1", "--episodes", "6")
+TRAINED = ("train", "--model", "linear", "--steps", "3", "--batch", "8", "--sequences", "50")
+THREE = ("--learners", "hedge(0.3)", "regret_matching()", "uniform()")
+CHECKED = ("certify", "--actions", "2", "--horizon", "3")
+DATA = {"curve", "baseline_curves", "profile", "losses", "by_game", "eigenvalues", "payoffs_of"}
+SETTINGS = {"seed", "bad", "unanswered", "left_out", "all", "deviation", "first_seed", "layers"}
+COMMANDS = {
+    "play": (PLAYED, "regret, total", {}),
+    "play --seed": (DRAWN, "payoff per round", {}),
+    "solve": (("solve", "chicken", "--objective", "entropy"), "payoff per round", {}),
+    "solve nash": (("solve", "chicken", "--concept", "nash"), "payoff per round", {}),
+    "games": (("games", "chicken"), "payoffs", {"equilibria"}),
+    "tournament": (
+        ("tournament", "--rounds", "16", "--seeds", "2", "--games", "chicken", "jordan", *THREE),
+        "regret per round",
+        {"pairings"},
+    ),
+    "step-size": (("step-size", "--actions", "3", "--horizon", "20"), "total", {}),
+    "audit": (
+        ("audit", "FOLDER/log.jsonl"),
+        "per episode",
+        {"internal", "dynamic", "p_value", "regret_falls", "play_moves", "exponent"},
+    ),
+    "compare": (("compare", "FOLDER/log.jsonl"), "per episode", {}),
+    "worst case": ((*CHECKED, "--worst-case"), "regret, total", {}),
+    "train": ((*TRAINED, "--out", "FOLDER/run"), "squared regret", {"seconds"}),
+    "certify": ((*CHECKED, "--sequences", "4000"), "claim", {}),
+}
+"""By name: the command, a unit that its text names, and the keys of its JSON that are data or say the same again."""
+SLOW = {"train", "certify", "compare"}
+
+
+def numbers(value, ignored, key=""):
+    """Every number below a value that is not among the ignored keys."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name not in ignored:
+                yield from numbers(inner, ignored, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from numbers(inner, ignored, key)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield key, value
+
+
+def is_printed(value, found):
+    """Is the value among the printed ones, to three significant digits, as a fraction or in percent?"""
+    forms = (value, 100 * value)
+    return any(abs(form - other) <= 5.1e-3 * abs(form) + 1e-9 for form in forms for other in found)
+
+
+MARKED = [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in COMMANDS]
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_every_quantity_is_printed_at_80_columns(name, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    arguments, unit, ignored = COMMANDS[name]
+    given = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
+    if "log.jsonl" in given[-1]:
+        main([*DRAWN, "--log", given[-1]])
+    capsys.readouterr()
+    main(given)
+    out = capsys.readouterr().out
+    lines = [line for line in out.splitlines() if str(tmp_path) not in line]  # paths stay whole
+    assert max(map(len, lines)) <= 80
+    resume = ["--resume"] if name == "train" else []
+    main([*given, *resume, "--json"])
+    result = json.loads(capsys.readouterr().out)
+    assert set(unit.split()) <= set(out.split())
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", out)
+    found = [float(text) for text in re.findall(r"-?\d+\.?\d*(?:e[-+]\d+)?", plain)]
+    missing = [
+        (key, value)
+        for key, value in numbers(result, {*DATA, *SETTINGS, *ignored})
+        if not is_printed(value, found)
+    ]
+    assert missing == []
+
+
+def test_no_table_cuts_a_number_or_drops_a_column(capsys, monkeypatch):
+    columns = ["agent", *(f"measure {index}, per round" for index in range(12))]
+    row = ["a learner with a long name " * 4, *(0.123456 * 10**-index for index in range(12))]
+    for width in (40, 60, 80, 120, 300):
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table(columns, [row, row])
+        out = capsys.readouterr().out
+        assert max(map(len, out.splitlines())) <= width
+        for value in row[1:]:
+            assert out.count(number(value)) >= 2
+        assert len(re.findall(r"\d+,", out)) == 12
+
+
+def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypatch):
+    code = "from regrax.cli.output import print_table; print_table(['v'], [['not learning'], ['holds']])"
+    environments = [
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({}, False),
+    ]
+    for settings, coloured in environments:
+        environment = {
+            "PATH": "/usr/bin",
+            "TERM": "xterm",
+            "PYTHONPATH": ":".join(sys.path),
+            **settings,
+        }
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert ("\x1b[31m" in done.stdout) == coloured
+
+
+def test_a_bar_shows_its_task_and_is_gone_at_the_end(tmp_path):
+    code = """
+import threading
+from regrax.cli.output import Bar
+from regrax.experiments import Progress
+with Bar() as bar:
+    tasks = [threading.Thread(target=lambda n=n: [bar.show(Progress(f"task {n}", i, 50)) for i in range(51)])
+             for n in range(4)]
+    [task.start() for task in tasks]
+    [task.join() for task in tasks]
+print("done")
+"""
+    (tmp_path / "bar.py").write_text(code)
+    command = ["script", "-qec", f"{sys.executable} {tmp_path / 'bar.py'}", "/dev/null"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "task" in out
+    assert out.rstrip().endswith("done")
+    assert "\x1b[2K" in out.split("task")[-1], "the line of the bar is erased"
+    piped = subprocess.run(
+        [sys.executable, tmp_path / "bar.py"], capture_output=True, text=True, check=True
+    )
+    assert (piped.stdout, piped.stderr) == ("done\n", "")
