@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from transformers import GenerationConfig
 
 from regrax import _checks as checks
 from regrax._exploration import Exploration, exploration
@@ -283,8 +284,8 @@ def _language(
         entropies -= [first.gather(-1, target).sum().item(), second.gather(-1, target).sum().item()]
         divergence += (second.exp() * (second - first)).sum().item()
         count += len(tokens) - 1
-    perplexities = np.exp(entropies / count).tolist()
-    return Language(description, count, *perplexities, divergence / count)
+    first_perplexity, second_perplexity = np.exp(entropies / count).tolist()
+    return Language(description, count, first_perplexity, second_perplexity, divergence / count)
 
 
 def _windows(
@@ -327,24 +328,20 @@ def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for transcript in found:
-            question = [*transcript.tokens, *pieces.suffix]
-            answer = _sample(model, question, longest, tokenizer.eos_token_id)
-            valid += task.parse(tokenizer.decode(answer)) is not None
+            question = torch.tensor([[*transcript.tokens, *pieces.suffix]], device=model.device)
+            room = min(longest, context_length(model) - question.shape[1])
+            if room > 0:
+                answer = model.generate(
+                    input_ids=question,
+                    attention_mask=torch.ones_like(question),
+                    generation_config=GenerationConfig(
+                        do_sample=True,
+                        top_k=0,
+                        max_new_tokens=room,
+                        eos_token_id=tokenizer.eos_token_id,
+                        pad_token_id=tokenizer.eos_token_id,
+                    ),
+                )
+                text = tokenizer.decode(answer[0, question.shape[1] :], skip_special_tokens=True)
+                valid += task.parse(text) is not None
     return valid / len(found)
-
-
-def _sample(model: Any, tokens: list[int], longest: int, end: int | None) -> list[int]:
-    """Sample tokens one by one, with the model's own distribution."""
-    cache = None
-    answer: list[int] = []
-    unread = tokens
-    while len(answer) < min(longest, context_length(model) - len(tokens)):
-        inputs = torch.tensor([unread], device=model.device)
-        output = model(input_ids=inputs, past_key_values=cache, use_cache=True)
-        cache = output.past_key_values
-        token = int(torch.multinomial(torch.softmax(output.logits[0, -1].double(), -1), 1))
-        if token == end:
-            break
-        answer.append(token)
-        unread = [token]
-    return answer

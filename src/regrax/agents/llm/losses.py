@@ -30,9 +30,8 @@ def task_distribution(task: Task) -> Distribution | None:
 
 def _in_game(game: str, *learners: str, seat: int = 0) -> Distribution:
     """Parse the losses of a seat in a game whose learners may be language models."""
-    return InGame(
-        game, tuple(parse_learner(text, {"llm": _language_model}) for text in learners), seat
-    )
+    models: Any = {"llm": _language_model}
+    return InGame(game, tuple(parse_learner(text, models) for text in learners), seat)
 
 
 def _language_model(path: str, chat: bool = False) -> Learner:

@@ -275,7 +275,7 @@ def _convert(gguf: Path, folder: Path) -> None:
             raise ValueError(
                 "a pretrained model needs gguf, which is not installed: pip install 'regrax[llm]'"
             ) from None
-        del read.config.quantization_config
+        delattr(read.config, "quantization_config")
         plain = AutoModelForCausalLM.from_config(read.config)
         plain.load_state_dict(read.state_dict())
     save_model(folder, plain, tokenizer)

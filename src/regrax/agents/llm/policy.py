@@ -161,11 +161,11 @@ def restricted_head(model: Any, rows: tuple[int, ...]) -> Iterator[Any]:
         bias = None if head.bias is None else head.bias[index]
         return torch.nn.functional.linear(hidden, head.weight[index], bias)
 
-    head.forward = forward
+    setattr(head, "forward", forward)  # noqa: B010
     try:
         yield slice(None)
     finally:
-        del head.forward
+        delattr(head, "forward")
 
 
 def decide(logits: Tensor, names: NameTree) -> Tensor:

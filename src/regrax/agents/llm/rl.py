@@ -34,13 +34,12 @@ from regrax.agents.llm.rollouts import (
     rows_of,
     turn_advantages,
 )
-from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
 from regrax.agents.llm.trainer import (
     is_complete,
     is_main_process,
     load_like,
     merge_lora,
-    nonnegative,
     process_count,
     require,
     run_in_folder,
@@ -85,11 +84,7 @@ class GRPOConfig:
     credit: Credit = "episode"
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "steps", "groups"):
-            checks.at_least(name, getattr(self, name), 1)
-        checks.at_least("group_size", self.group_size, 2)
-        checks.at_least("lora", self.lora, 0)
-        checks.at_least("seed", self.seed, 0)
+        at_least(self, iterations=1, steps=1, groups=1, group_size=2, lora=0, seed=0)
         checks.positive("rate", self.rate)
         nonnegative("beta", self.beta)
         one_of("reward", self.reward, get_args(Reward))
@@ -271,6 +266,8 @@ def _turn_trainer() -> type:
     import trl
 
     class TurnGRPOTrainer(trl.GRPOTrainer):
+        rolled: dict[str, Any]
+
         def __init__(self, *args: Any, rollout_func: Any, **options: Any) -> None:
             def remember(prompts: list[Any], trainer: Any) -> dict[str, Any]:
                 self.rolled = rollout_func(prompts, trainer)
@@ -286,8 +283,9 @@ def _turn_trainer() -> type:
                 turn = np.cumsum(np.diff(spoken, prepend=0) == 1) - 1
                 values = np.asarray(self.rolled["turn_advantages"][i])[turn] * spoken
                 advantages[i, : len(mask)] = torch.as_tensor(values)
-            everyone = self.accelerator.gather(advantages[advantages != 0].std().nan_to_num(1.0))
-            output["advantages"] = advantages / (everyone.mean() + 1e-4)
+            spread: Any = advantages[advantages != 0].std().nan_to_num(1.0)
+            spread = self.accelerator.reduce(spread, "mean")  # over processes
+            output["advantages"] = advantages / (spread + 1e-4)
             return output
 
     return TurnGRPOTrainer
@@ -325,10 +323,8 @@ class RMFTConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "scenarios", "rollouts", "keep", "epochs", "batch"):
-            checks.at_least(name, getattr(self, name), 1)
-        checks.at_least("lora", self.lora, 0)
-        checks.at_least("seed", self.seed, 0)
+        at_least(self, iterations=1, scenarios=1, rollouts=1, keep=1, epochs=1, batch=1)
+        at_least(self, lora=0, seed=0)
         checks.positive("rate", self.rate)
         nonnegative("leaning", self.leaning)
         one_of("by", self.by, get_args(By))

@@ -255,6 +255,19 @@ def one_of(name: str, value: Any, options: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
 
 
+def at_least(config: Any, **minimums: int) -> None:
+    """Raise ValueError unless these fields are integers of at least their minimum."""
+    for name, minimum in minimums.items():
+        checks.at_least(name, getattr(config, name), minimum)
+
+
+def nonnegative(name: str, value: Any) -> None:
+    """Raise ValueError unless the value is a finite number >= 0."""
+    checks.finite(name, value)
+    if value < 0:
+        raise ValueError(f"{name} must be at least 0, got {value}")
+
+
 def without_thoughts(text: str) -> str:
     """Text after the last `</think>`; nothing if a thought is not closed.
 

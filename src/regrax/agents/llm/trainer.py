@@ -35,7 +35,7 @@ from regrax import _checks as checks, torch as objectives
 from regrax.agents.llm.losses import draw_losses, favours_no_action, is_standard_gaussian
 from regrax.agents.llm.models import load_model, quiet, save_model
 from regrax.agents.llm.policy import policies
-from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
 from regrax.agents.llm.transcript import check_readable
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
 
@@ -76,24 +76,14 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         one_of("objective", self.objective, get_args(Objective))
-        for name in ("steps", "batch", "accumulate"):
-            checks.at_least(name, getattr(self, name), 1)
-        for name in ("warmup", "lora", "seed"):
-            checks.at_least(name, getattr(self, name), 0)
-        for name in ("rate", "clip"):
-            checks.positive(name, getattr(self, name))
+        at_least(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, seed=0)
+        checks.positive("rate", self.rate)
+        checks.positive("clip", self.clip)
         nonnegative("kl", self.kl)
         if self.batch % self.accumulate:
             raise ValueError(
                 f"batch must be a multiple of accumulate, got {self.batch} and {self.accumulate}"
             )
-
-
-def nonnegative(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a finite number >= 0."""
-    checks.finite(name, value)
-    if value < 0:
-        raise ValueError(f"{name} must be at least 0, got {value}")
 
 
 class LossSequences(torch.utils.data.Dataset):
@@ -155,7 +145,7 @@ class RegretTrainer(Trainer):
         self.tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
         _check_differentiable(self.tasks)
         self.tokenizer = tokenizer
-        self.objective = objective
+        self.objective: Objective = objective
         self.kl = kl
         self.base = None
         if kl and not hasattr(model, "disable_adapter"):
@@ -170,7 +160,8 @@ class RegretTrainer(Trainer):
         self.model_accepts_loss_kwargs = False  # our loss is a mean, to be divided by accumulation
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return torch.utils.data.SequentialSampler(train_dataset or self.train_dataset)
+        dataset: Any = train_dataset or self.train_dataset
+        return torch.utils.data.SequentialSampler(dataset)
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -375,7 +366,8 @@ class _Report(TrainerCallback):
             self.run.cut("step", state.global_step)
             self.on_progress(Progress(self.name, state.global_step, state.max_steps))
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any, **_: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, **options: Any) -> None:
+        logs = options["logs"]
         if is_main_process() and "loss" in logs:
             self.run.log({"step": state.global_step, **logs})
             note = f"loss {logs['loss']:.3f}"

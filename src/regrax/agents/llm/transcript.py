@@ -198,7 +198,7 @@ def transcripts(
         lengths: the number of rounds of each transcript, by default `T`.
     """
     n, rounds, _ = losses.shape
-    lengths = [rounds] * n if lengths is None else lengths
+    lengths = np.full(n, rounds) if lengths is None else np.asarray(lengths)
     played = [[None] * rounds] * n if actions is None else np.asarray(actions).tolist()
     pieces = tokenize_pieces(tokenizer, task, rounds)
     reports = []
