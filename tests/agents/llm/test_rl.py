@@ -1,6 +1,10 @@
 """RMFT and GRPO lower regret, resume, and play different rollouts in every process and call."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -33,6 +37,7 @@ from regrax.agents.llm import (
     turn_advantages,
 )
 
+ROOT = Path(__file__).parents[3]
 BIASED = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
 PENNIES = 'in-game("matching-pennies", "uniform()", "best_response()")'
 
@@ -134,6 +139,40 @@ def test_rollouts_differ_between_processes_and_calls(answers):
     assert len(set(texts)) == 4
     again = rolled(model, tokenizer, task, 0, 0)
     assert repr((again["prompt_ids"], again["completion_ids"])) == texts[0]
+
+
+PROGRAM = """
+import sys
+from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
+from regrax.agents.llm import GRPOConfig, RMFTConfig, grpo, rmft
+
+task = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
+tokenizer = scratch_tokenizer(task, largest=20.0)
+model = scratch_model(tokenizer, width=16, heads=2)
+if sys.argv[1] == "rmft":
+    config = RMFTConfig(2, scenarios=8, rollouts=2, epochs=1, batch=4)
+    trained = rmft(model, tokenizer, task, config, sys.argv[2])
+else:
+    config = GRPOConfig(2, steps=2, groups=4, group_size=2, credit=sys.argv[1])
+    trained = grpo(model, tokenizer, task, config, sys.argv[2])
+print(sum(parameter.double().sum().item() for parameter in trained.parameters()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["episode", "turn", "rmft"])
+def test_two_processes_train_one_model(method, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29633"]
+    command = [sys.executable, *launcher, "program.py", method, "run"]
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = {**os.environ, "PYTHONPATH": paths}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    first, second = done.stdout.split()
+    assert first == second
+    assert (tmp_path / "run" / "model" / "model.safetensors").exists()
 
 
 def test_turn_advantages_give_the_gradient_of_the_loss():

@@ -15,8 +15,10 @@ pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 
 from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 from safetensors.torch import load_file
+from transformers import TrainingArguments
 
 from regrax.agents.llm import (
+    RegretTrainer,
     TrainConfig,
     draw_losses,
     evaluate_rollouts,
@@ -126,6 +128,20 @@ def test_linear_regret_learns_biased_losses_in_mixed_precision(tmp_path):
     trained = train(model, tokenizer, task, config, tmp_path, bf16=True)
     assert next(trained.parameters()).dtype == torch.float32
     assert evaluate_rollouts(trained, tokenizer, task, 500).regrets().mean() < 0.85 * before
+
+
+def test_trainer_takes_arguments_of_the_user(tmp_path):
+    model, tokenizer, task = made()
+    arguments = TrainingArguments(
+        tmp_path, max_steps=2, gradient_accumulation_steps=2, report_to="none", use_cpu=True
+    )
+    trainer = RegretTrainer(model, arguments, tasks=task, tokenizer=tokenizer, kl=0.1)
+    trainer.train()
+    assert trainer.state.global_step == 2
+    with pytest.raises(ValueError, match="max_steps must be an integer >= 1, got -1"):
+        RegretTrainer(
+            model, TrainingArguments(tmp_path, use_cpu=True), tasks=task, tokenizer=tokenizer
+        )
 
 
 def test_tasks_with_other_actions_and_rounds_are_mixed(tmp_path):

@@ -149,8 +149,6 @@ def grpo(
             "scale_rewards": "batch",  # keeps how much a group's round mattered
             "max_completion_length": None,
             "seed": config.seed,
-            "bf16": False,
-            "gradient_checkpointing": False,
             **trainer_arguments(model, place / "checkpoints"),
             **arguments,
         }
@@ -386,8 +384,6 @@ def rmft(
                 "max_length": None,
                 "save_strategy": "no",
                 "seed": config.seed * 1_000_003 + number,
-                "bf16": False,
-                "gradient_checkpointing": False,
                 **trainer_arguments(current, temporary),
                 **arguments,
             }

@@ -144,6 +144,7 @@ class RegretTrainer(Trainer):
     ) -> None:
         self.tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
         _check_differentiable(self.tasks)
+        checks.at_least("max_steps", args.max_steps, 1)
         self.tokenizer = tokenizer
         self.objective: Objective = objective
         self.kl = kl
@@ -326,6 +327,8 @@ def trainer_arguments(model: Any, folder: str | Path) -> dict[str, Any]:
         "save_total_limit": 1,
         "report_to": "none",
         "disable_tqdm": True,
+        "bf16": False,  # TRL's default is True
+        "gradient_checkpointing": False,
         "ddp_find_unused_parameters": False,
     }
 
