@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -31,9 +32,10 @@ def work(pattern, text):
 """
 PROGRAM = """
 import contextlib, json, sys
-with contextlib.suppress(ImportError, ValueError, OSError):  # not every system can limit memory
+with contextlib.suppress(ImportError, ValueError, OSError):  # not every system can limit itself
     import resource
     resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
+    resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))
 arguments = json.load(sys.stdin)
 {work}
 try:
@@ -59,7 +61,8 @@ def run_sandboxed(work: str, *arguments: Any) -> Any:
         work: the source of a function called `work`: `TOKENIZE`, `RENDER` or `MATCH`.
         *arguments: JSON values. The result is a string or None.
     """
-    program = PROGRAM.format(work=work, bytes=GIBIBYTES << 30, characters=MAX_RESULT_CHARACTERS)
+    limits = {"bytes": GIBIBYTES << 30, "seconds": SECONDS, "characters": MAX_RESULT_CHARACTERS}
+    program = PROGRAM.format(work=work, **limits)
     try:
         child = subprocess.run(
             [sys.executable, "-I", "-c", program],
@@ -68,10 +71,13 @@ def run_sandboxed(work: str, *arguments: Any) -> Any:
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
             env=os.environ | SINGLE_THREADED,
-            timeout=SECONDS,
+            timeout=6
+            * SECONDS,  # a busy machine may be slow; the child also limits its processor time
         )
     except subprocess.TimeoutExpired:
         raise ValueError(f"it takes more than {SECONDS} s") from None
+    if child.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise ValueError(f"it takes more than {SECONDS} s")
     if child.returncode:
         raise ValueError(f"it takes more than {GIBIBYTES} GiB of memory")
     answer = json.loads(child.stdout)
