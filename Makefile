@@ -62,7 +62,7 @@ $(LOWEST)/.installed: $(EXTRAS)/.installed
 	touch $@
 
 test-lowest: $(LOWEST)/.installed ## run language models with the oldest transformers that is allowed
-	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/agents/llm/test_policies.py tests/agents/llm/test_seat.py tests/agents/llm/test_folders.py
+	OMP_NUM_THREADS=1 XLA_FLAGS="$$($(EXTRAS)/bin/python tests/xla_flags.py)" $(LOWEST)/bin/python -m pytest --quiet -m extras tests/agents/llm/test_policy.py tests/agents/llm/test_learner.py tests/agents/llm/test_trainer.py
 
 test-versions: $(INSTALLED) ## install the wheel with the oldest and the newest of everything, and try it
 	$(BIN)/python -m tools.versions

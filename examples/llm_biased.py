@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 import torch
+from llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 
 import regrax as rx
 
@@ -39,9 +40,9 @@ def main() -> None:
     torch.set_num_threads(options.threads)
 
     train, config, words, largest = METHODS[options.method]
-    task = rx.llm.scratch_task(3, options.rounds, losses=LOSSES, **words)
-    tokenizer = rx.llm.scratch_tokenizer(task, largest=largest)
-    model = rx.llm.scratch_model(tokenizer)
+    task = scratch_task(3, options.rounds, losses=LOSSES, **words)
+    tokenizer = scratch_tokenizer(task, largest=largest)
+    model = scratch_model(tokenizer)
     print(f"{len(tokenizer)} tokens, {sum(p.numel() for p in model.parameters()):,} parameters")
     show("before", model, tokenizer, task, options.sequences)
     began = time.process_time()

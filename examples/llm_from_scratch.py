@@ -13,6 +13,7 @@ import argparse
 import time
 
 import torch
+from llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 
 import regrax as rx
 from regrax.experiments import Progress
@@ -31,9 +32,9 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
 
-    task = rx.llm.scratch_task(3, rounds=20, losses="gaussian")
-    tokenizer = rx.llm.scratch_tokenizer(task, largest=6.0)
-    model = rx.llm.scratch_model(tokenizer)
+    task = scratch_task(3, rounds=20, losses="gaussian")
+    tokenizer = scratch_tokenizer(task, largest=6.0)
+    model = scratch_model(tokenizer)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters; a transcript begins")
     print(task.text(rx.llm.draw_losses(task, 1, seed=0)[0])[:76], "...")
 

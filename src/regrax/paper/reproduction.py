@@ -119,7 +119,7 @@ def reproduce(
         return store.result(f"measured-{name}", configs[name], list[Measured], run).result
 
     # threads take tasks in order and models come first, so whatever waits for a model waits for one in training
-    with Store(out).held(), ThreadPoolExecutor(WORKERS) as pool:
+    with Store(out).locked(), ThreadPoolExecutor(WORKERS) as pool:
         trained = {name: pool.submit(train_model, name) for name in reversed(configs)}
         results = {name: pool.submit(compute, name, trained) for name in wanted}
         measured = {name: pool.submit(measure, name, trained) for name in configs}

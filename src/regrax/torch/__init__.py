@@ -1,16 +1,16 @@
-"""The losses on PyTorch tensors: the way into a training pipeline that is not JAX. Needs the extra `torch`.
+"""Regret losses on PyTorch tensors, for training pipelines that do not use JAX. Needs the extra `torch`.
 
-Policies and losses have shape `(..., T, d)`, rounds before actions, any batch in front; gradients flow to both. In
-value and gradient they equal `regrax.regret` and `regrax.training` to rounding.
+Policies and losses have shape `(..., T, d)`, with any batch axes in front; gradients flow to both. Values and gradients
+equal those of `regrax.regret` and `regrax.training` up to rounding.
 
     external   R = sum_t <l_t, pi_t> - min_j sum_t l_tj                      regret_loss      mean of h(R)
     swap       sum_i (M_ii - min_j M_ij),  M = sum_t pi_t l_t^T              swap_loss        mean of h(swap)
     hindsight  sum_t |pi_t - e_J|^2 - T + (min_j S_j)^2, J = argmin_j S_j    hindsight_loss   mean; E = E[R^2]
 
-Every function takes the same four things: `policies`, which are distributions, or integers of shape `(..., T)`, the
-actions that were played; `losses`; `logits`, instead of policies, whose softmax they are; and `mask`, true of shape
-`(..., T)` where a round was played, so that sequences of unequal length share a tensor. What stands in a round that was
-not played counts nowhere, NaN included. Values are checked, except while a graph is compiled.
+Every function takes the same four arguments: `policies`, which are distributions or integer actions of shape
+`(..., T)`; `losses`; `logits`, whose softmax replaces policies; and `mask` of shape `(..., T)`, True where a round was
+played, so that sequences of different lengths can share a tensor. Values in masked rounds are ignored, even NaN. Values
+are checked, except while a graph is being compiled.
 
     from regrax.torch import regret_loss
 
@@ -20,10 +20,10 @@ not played counts nowhere, NaN included. Values are checked, except while a grap
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError:
-    text = "regrax.torch needs torch, but it is not installed: pip install 'regrax[torch]'"
+    text = "regrax.torch needs torch, which is not installed: pip install 'regrax[torch]'"
     raise ModuleNotFoundError(text, name="torch") from None
 
-from ._losses import (
+from .losses import (
     bandit_estimates as bandit_estimates,
     external_regret as external_regret,
     hindsight_loss as hindsight_loss,

@@ -1,15 +1,23 @@
-"""Tiny models and tokenizers made in the tests: four architectures, words and byte pairs."""
+"""Tiny models and tokenizers made in the tests."""
+
+from functools import cache
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
 transformers = pytest.importorskip("transformers", reason="the extra `llm` is not installed")
-from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers import (
+    SentencePieceBPETokenizer,
+    SentencePieceUnigramTokenizer,
+    Tokenizer,
+    decoders,
+    pre_tokenizers,
+)
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from regrax.agents.llm import Task, scenario
+from regrax.agents.llm import Task, load_model, pretrained, scenario
 
 TINY_SIZES = {
     "hidden_size": 16,
@@ -43,7 +51,7 @@ CHAT = (
 
 
 def byte_pairs(size=400):
-    """A BPE tokenizer trained on the scenarios' own words: numbers and most names have several tokens."""
+    """A byte-level BPE tokenizer in which numbers and most names have several tokens."""
     texts = [scenario(n).opening_text() for n in ("clinic", "ads", "routes")] + ["0.5 -1.2 3.4"] * 3
     inner = Tokenizer(BPE())
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -61,12 +69,40 @@ def byte_pairs(size=400):
     return tokenizer
 
 
-def tiny(kind, tokenizer, dtype=torch.float64, seed=0, **more):
-    """A model of this architecture with random parameters, large enough that its policies are not uniform."""
-    name, fields = CONFIGS[kind]
-    config = getattr(transformers, name)(
-        vocab_size=len(tokenizer), **{**fields, **more}, bos_token_id=None, eos_token_id=None
+def sentence_pieces(kind):
+    """A tokenizer of the sentencepiece family, which puts a space before every text."""
+    texts = [scenario(name, 3).text([[0.5, -1.2, 3.4]] * 3) for name in ("plain", "ads", "routes")]
+    texts += ["0.1 -0.2 4.5 6.7 8.9", "system user assistant"] * 3
+    special = ["<pad>", "<unk>", "<s>"]
+    if kind == "bpe":
+        inner = SentencePieceBPETokenizer()
+        inner.train_from_iterator(
+            texts, vocab_size=400, special_tokens=special, show_progress=False
+        )
+    else:
+        inner = SentencePieceUnigramTokenizer()
+        inner.train_from_iterator(
+            texts, vocab_size=150, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", bos_token="<s>"
     )
+
+
+@cache
+def smollm2():
+    """The tokenizer of SmolLM2, downloaded once."""
+    try:
+        return load_model(pretrained("smollm2")).tokenizer
+    except ValueError as error:
+        pytest.skip(str(error))
+
+
+def tiny(kind, tokenizer, dtype=torch.float64, seed=0, **more):
+    """A model with random parameters, large enough that its policies are not uniform."""
+    name, fields = CONFIGS[kind]
+    sizes = {"vocab_size": len(tokenizer), **fields, **more}
+    config = getattr(transformers, name)(**sizes, bos_token_id=None, eos_token_id=None)
     torch.manual_seed(seed)
     model = AutoModelForCausalLM.from_config(config).to(dtype).eval()
     with torch.no_grad():

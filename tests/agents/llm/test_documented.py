@@ -1,4 +1,4 @@
-"""What the page on language models and its example say is run here, on a smaller scale."""
+"""The page on language models and the examples run, on a smaller scale."""
 
 import importlib.util
 import re
@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the extra `
 pytest.importorskip("peft", reason="peft is not installed: the extra `llm-train`")
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 
-from tests.llm.models import byte_pairs, tiny
+from tests.agents.llm.models import byte_pairs, tiny
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "llm.md").read_text()
 
 
@@ -36,7 +36,8 @@ def test_the_page_trains_a_model_in_a_folder(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "runs" / "routes" / "model" / "model.safetensors").exists()
 
 
-def test_the_example_trains_from_nothing(tmp_path, monkeypatch, capsys):
+def test_the_example_trains_from_scratch(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "examples")
     options = f"--steps 2 --batch 4 --sequences 50 --threads 1 --out {tmp_path}"
     monkeypatch.setattr(sys, "argv", ["llm_from_scratch.py", *options.split()])
     runpy.run_path(str(ROOT / "examples" / "llm_from_scratch.py"), run_name="__main__")
@@ -58,10 +59,11 @@ SMALLER = {
 }
 
 
-@pytest.mark.filterwarnings("default")  # of TRL and what stands under it, not ours to mend
+@pytest.mark.filterwarnings("default")  # warnings of TRL and datasets are not ours
 @pytest.mark.parametrize("method", SMALLER)
 def test_the_other_example_trains_on_biased_losses(method, tmp_path, monkeypatch, capsys):
     pytest.importorskip("trl", reason="trl is not installed: the extra `llm-train`")
+    monkeypatch.syspath_prepend(ROOT / "examples")
     example = loaded(ROOT / "examples" / "llm_biased.py")
     train, config, *words = example.METHODS[method]
     assert f"`{type(config).__name__}({config.iterations}, " in PAGE

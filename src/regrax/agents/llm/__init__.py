@@ -1,6 +1,6 @@
-"""Language models that have no regret: transcripts, policies with gradient, training, and a seat among learners.
+"""Language models without regret: transcripts, differentiable policies, training, and play as a learner.
 
-Needs the extra `llm` (PyTorch and transformers); `rmft` and `grpo` need `llm-train`. `Task`, `scenario` and
+Needs the extra `llm` (PyTorch and transformers); `rmft`, `grpo` and LoRA need `llm-train`. `Task`, `scenario` and
 `draw_losses` need neither. `__init__.pyi` lists the names; each loads on first use.
 """
 

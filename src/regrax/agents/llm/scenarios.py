@@ -1,9 +1,8 @@
-"""Ready-made decision problems in words: the same mathematics told as clinic, shop and road."""
+"""Ready-made tasks: the same mathematics told as a clinic, a shop or a commute."""
 
 from typing import Any
 
-from regrax.agents.llm._config import one_of
-from regrax.agents.llm._task import Task
+from regrax.agents.llm.task import Task, one_of
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "plain": {"actions": ("A", "B", "C")},
@@ -53,11 +52,16 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "tell": "\nSeconds: {losses}\n",
     },
 }
-"""The fields in which each scenario differs from a plain task."""
+"""The fields that differ from a plain task."""
 
 
 def scenario(name: str, rounds: int = 20, **fields: Any) -> Task:
-    """The task of a ready-made scenario; `fields` are those of `Task`.
+    """Build the task of a ready-made scenario.
+
+    Args:
+        name: a key of `SCENARIOS`.
+        rounds: the number of rounds.
+        **fields: further fields of `Task`.
 
     >>> scenario("routes", rounds=5).actions
     ('highway', 'bridge', 'tunnel')
@@ -65,7 +69,7 @@ def scenario(name: str, rounds: int = 20, **fields: Any) -> Task:
     ['ads', 'clinic', 'irrigation', 'plain', 'routes', 'servers']
     """
     one_of("scenario", name, sorted(SCENARIOS))
-    told = SCENARIOS[name]
-    if fields.get("feedback") == "bandit" and "tell" in told:
-        told = {**told, "tell": told["tell"].replace("{losses}", "{action} {loss}")}
-    return Task(rounds=rounds, name=name, **{**told, **fields})
+    defaults = dict(SCENARIOS[name])
+    if fields.get("feedback") == "bandit" and "tell" in defaults:
+        defaults["tell"] = defaults["tell"].replace("{losses}", "{action} {loss}")
+    return Task(rounds=rounds, name=name, **{**defaults, **fields})

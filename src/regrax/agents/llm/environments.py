@@ -1,21 +1,21 @@
-"""A task as an environment for trainers of others: duck-typed, so that nothing here needs them."""
+"""Tasks as environments and rewards for other trainers, without importing them."""
 
 from typing import Any
 
-import numpy as np
-
-from regrax.agents.llm._config import one_of
-from regrax.agents.llm._losses import Episode
-from regrax.agents.llm._task import Task
-
-OVER = "All rounds are played."
+from regrax.agents.llm.losses import Episode
+from regrax.agents.llm.task import Task, one_of, without_thoughts
 
 
 def environment(task: Task, *, reward: str = "regret") -> type:
-    """A class for TRL's `GRPOTrainer(environment_factory=...)`: `reset(**row)`, the tool `choose`, `get_reward()`.
+    """Build a class for TRL's `GRPOTrainer(environment_factory=...)`: `reset(**row)`, a tool `choose`, `get_reward()`.
 
-    A row's `seed` says which losses are met: rows that share it share them, so a group does. Answers that name no
-    action are told so, cost nothing, and the round goes on; rounds that are never played count as the worst action.
+    A row's `seed` selects the losses, so rows with equal seeds form a group. An answer that names no action is not
+    played and can be repeated. Rounds that are never played count as the action with the largest loss of that round.
+    The class, and so the reward's column in the trainer's logs, is named after the task.
+
+    Args:
+        task: the task.
+        reward: minus `regret`, or minus its square (`squared`).
 
     >>> game = environment(Task(("A", "B"), 2, losses=[[0.0, 1.0], [1.0, 0.0]]))()
     >>> print(game.reset(seed=0).splitlines()[-1])
@@ -27,6 +27,7 @@ def environment(task: Task, *, reward: str = "regret") -> type:
     ('Losses: A 1.0, B 0.0\\nAll rounds are played.', 1.0)
     """
     one_of("reward", reward, ("regret", "squared"))
+    over = "All rounds are played."
 
     class Environment:
         def __init__(self) -> None:
@@ -34,8 +35,9 @@ def environment(task: Task, *, reward: str = "regret") -> type:
             self.invalid = 0
 
         def reset(self, seed: int = 0, **_: Any) -> str:
-            """Begin an episode; what is returned is said to the model."""
-            self._episode, self.invalid = Episode(task, seed=int(seed)), 0
+            """Begin an episode and return the first message to the model."""
+            self._episode = Episode(task, seed=int(seed))
+            self.invalid = 0
             return task.opening_text() + task.ask_text(0)
 
         def choose(self, action: str) -> str:
@@ -45,40 +47,42 @@ def environment(task: Task, *, reward: str = "regret") -> type:
                 action: the name of the option.
 
             Returns:
-                What the round cost, and the next question.
+                The losses of the round and the next question.
             """
             if self._episode is None:
                 raise ValueError("the environment must be reset before it is played")
-            t, index = len(self._episode.actions), task.parse(action)
+            t = len(self._episode.actions)
             if t >= task.rounds:
-                return OVER
+                return over
+            index = task.parse(action)
             if index is None:
                 self.invalid += 1
                 return f"{action!r} is none of {', '.join(task.actions)}. {task.ask_text(t)}"
-            told = task.tell_text(t, self._episode.step(index), index).strip()
-            return f"{told}\n{task.ask_text(t + 1) if t + 1 < task.rounds else OVER}"
+            report = task.tell_text(t, self._episode.step(index), index).strip()
+            following = task.ask_text(t + 1) if t + 1 < task.rounds else over
+            return f"{report}\n{following}"
 
         def get_reward(self) -> float:
             """Minus the regret of the episode, or minus its square."""
-            episode = self._episode
-            if episode is None:
+            if self._episode is None:
                 return 0.0
-            while len(episode.actions) < task.rounds:
-                episode.step(int(episode.losses.sum(0).argmax()))
-            return -episode.regret if reward == "regret" else -(episode.regret**2)
+            self._episode.forfeit()
+            regret = self._episode.regret
+            return -regret if reward == "regret" else -(regret**2)
 
+    Environment.__name__ = Environment.__qualname__ = task.name
     return Environment
 
 
 def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: Any) -> list[float]:
-    """Minus the regret of answers given all at once, one per line: a plain reward function.
+    """Reward answers given all at once, one per line, by minus their regret.
 
-    A line that names no action counts as the worst action.
+    A line that names no action counts as the action with the largest loss.
 
     Args:
         completions: texts, or messages whose last is the text.
         losses: a column of the data set, `(T, d)` per row.
-        task: that was asked.
+        task: the task.
 
     >>> regret_reward(["A\\nB", "?\\nA"], [[[0.0, 1.0], [1.0, 0.0]]] * 2, Task(2, 2))
     [1.0, -1.0]
@@ -86,10 +90,10 @@ def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: An
     rewards = []
     for completion, table in zip(completions, losses, strict=True):
         text = completion if isinstance(completion, str) else completion[-1]["content"]
-        lines = [line for line in text.splitlines() if line.strip()]
+        lines = [line for line in without_thoughts(text).splitlines() if line.strip()]
         episode = Episode(task, seed=0, losses=table)
-        for t, row in enumerate(table):
-            named = task.parse(lines[t]) if t < len(lines) else None
-            episode.step(int(np.argmax(row)) if named is None else named)
+        for line in lines[: len(table)]:
+            episode.step(task.parse(line))
+        episode.forfeit()
         rewards.append(-episode.regret)
     return rewards

@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: the extra `
 pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 
-from tests.llm.models import CONFIGS, LONG_NAMES, byte_pairs, tiny
+from tests.agents.llm.models import CONFIGS, LONG_NAMES, byte_pairs, tiny
 
 from regrax.agents.llm import (
     LanguageLearner,
@@ -15,9 +15,6 @@ from regrax.agents.llm import (
     draw_losses,
     policies,
     scenario,
-    scratch_model,
-    scratch_task,
-    scratch_tokenizer,
 )
 from regrax.learners import rollout
 from regrax.torch import hindsight_loss, regret_loss, swap_loss
@@ -165,13 +162,3 @@ def test_answers_are_read_where_the_transcript_holds_them(tokenizer):
     )
     other = policies(model, tokenizer, task, losses, actions=actions[::-1]).detach().numpy()
     assert np.abs(found[:, 0] - other[:, 0]).max() < ROUNDING < np.abs(found - other).max()
-
-
-def test_a_model_from_nothing_reads_pairs_as_one_token():
-    task = scratch_task(3, 20)
-    tokenizer = scratch_tokenizer(task)
-    model = scratch_model(tokenizer)
-    assert 100_000 <= sum(p.numel() for p in model.parameters()) <= 1_000_000
-    losses = draw_losses(task, 2, seed=0)
-    assert len(tokenizer(task.text(losses[0]))["input_ids"]) == 1 + 20 * 4
-    assert policies(model, tokenizer, task, losses).shape == (2, 20, 3)

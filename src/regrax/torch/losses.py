@@ -1,0 +1,281 @@
+"""Regret of PyTorch tensors and losses based on it. `regrax.torch` describes the arguments."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Surrogate = Callable[[Tensor], Tensor]
+Given = Tensor | None
+TOLERANCE = 1e-4
+"""Allowed deviation of a distribution's sum from 1, besides rounding, as in `regrax.regret`."""
+
+
+def external_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
+    r"""External regret $\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$ of every sequence, `(...)`.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> external_regret(torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
+    1.0
+    >>> external_regret(torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
+    1.0
+    """
+    policies, losses = _played(policies, losses, logits, mask)
+    return (policies * losses).sum((-2, -1)) - losses.sum(-2).amin(-1)
+
+
+def swap_matrix(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
+    r"""Swap matrix $M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$ of every sequence, `(..., d, d)`.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
+    [[3.0, 2.0], [0.0, 0.0]]
+    """
+    policies, losses = _played(policies, losses, logits, mask)
+    return policies.transpose(-2, -1) @ losses
+
+
+def internal_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
+    r"""Internal regret $\max_{i,j} (M_{ii} - M_{ij})$ of every sequence, `(...)`.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> internal_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
+    5.0
+    """
+    return _gains(swap_matrix(policies, losses, logits=logits, mask=mask)).amax((-2, -1))
+
+
+def swap_regret(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
+    r"""Swap regret $\sum_i (M_{ii} - \min_j M_{ij})$ of every sequence, `(...)`.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> swap_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
+    6.0
+    """
+    return _gains(swap_matrix(policies, losses, logits=logits, mask=mask)).amax(-1).sum(-1)
+
+
+def regret_loss(
+    policies: Given = None,
+    losses: Given = None,
+    surrogate: Surrogate = torch.square,
+    *,
+    logits: Given = None,
+    mask: Given = None,
+) -> Tensor:
+    r"""Regret loss: the mean of $h(R)$ over the batch.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        surrogate: $h$, applied to the regret of each sequence.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> regret_loss(torch.full((3, 2, 2), 0.5), torch.tensor([[2.0, 0.0], [2.0, 0.0]]).expand(3, 2, 2)).item()
+    4.0
+    """
+    return surrogate(external_regret(policies, losses, logits=logits, mask=mask)).mean()
+
+
+def swap_loss(
+    policies: Given = None,
+    losses: Given = None,
+    surrogate: Surrogate = torch.square,
+    *,
+    logits: Given = None,
+    mask: Given = None,
+) -> Tensor:
+    r"""Swap loss: the mean of $h$ of the swap regret over the batch.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        surrogate: $h$, applied to the swap regret of each sequence.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> swap_loss(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
+    36.0
+    """
+    return surrogate(swap_regret(policies, losses, logits=logits, mask=mask)).mean()
+
+
+def hindsight_loss(
+    policies: Given = None, losses: Given = None, *, logits: Given = None, mask: Given = None
+) -> Tensor:
+    r"""Hindsight loss: the mean of $\sum_t \|\pi_t - e_{J^*}\|^2 - T + (\min_j S_j)^2$, where $J^* = \arg\min_j S_j$.
+
+    Sums are over played rounds, and $T$ is their number. For i.i.d. standard Gaussian losses, and only for these, the
+    expected value and gradient are those of $E[R^2]$, with less noise.
+
+    Args:
+        policies: distributions `(..., T, d)`, or action indices `(..., T)`.
+        losses: the loss of every action in every round, `(..., T, d)`.
+        logits: used instead of policies, which are their softmax.
+        mask: True for the rounds that were played, `(..., T)`; by default all.
+
+    >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
+    -0.5
+    """
+    policies, losses = _played(policies, losses, logits, mask)
+    least, best = losses.sum(-2).min(-1)
+    target = torch.nn.functional.one_hot(best, losses.shape[-1]).to(policies.dtype)
+    errors = (policies - target.unsqueeze(-2)).square().sum(-1)
+    rounds: Any = losses.shape[-2]
+    if mask is not None:
+        rounds = mask.sum(-1)
+        errors = torch.where(mask, errors, 0)
+    return (errors.sum(-1) - rounds + least.square()).mean()
+
+
+def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
+    r"""Importance-weighted losses $\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$, `(..., T, d)`.
+
+    Their expectation is the losses themselves wherever the probability is positive, so the regret of `actions` on them
+    estimates the regret of play.
+
+    Args:
+        actions: the sampled actions, `(..., T)`.
+        received: their losses, `(..., T)`.
+        chances: the policies they were sampled from, `(..., T, d)`.
+
+    >>> bandit_estimates(torch.tensor([1]), torch.tensor([3.0]), torch.tensor([[0.5, 0.5]])).tolist()
+    [[0.0, 6.0]]
+    """
+    _check_distributions("chances", chances)
+    if received.shape != actions.shape:
+        raise ValueError(
+            f"received must have shape {tuple(actions.shape)}, that of actions, got {tuple(received.shape)}"
+        )
+    sampled = _one_hot(actions, chances)
+    chance = (sampled * chances).sum(-1)
+    if _any(chance <= 0):
+        raise ValueError("chances of the sampled actions must be above 0, got 0")
+    return sampled * (received / chance).unsqueeze(-1)
+
+
+def _gains(matrix: Tensor) -> Tensor:
+    return torch.diagonal(matrix, dim1=-2, dim2=-1).unsqueeze(-1) - matrix
+
+
+def _played(policies: Given, losses: Given, logits: Given, mask: Given) -> tuple[Tensor, Tensor]:
+    """Check the arguments and return policies and losses, with zero losses in masked rounds."""
+    if losses is None or (policies is None) == (logits is None):
+        raise ValueError("losses and one of policies or logits must be given")
+    shape = tuple(losses.shape)
+    if losses.ndim < 2:
+        raise ValueError(f"losses must have shape (..., T, d), got {shape}")
+    if mask is not None:
+        if mask.dtype != torch.bool or tuple(mask.shape) != shape[:-1]:
+            raise ValueError(
+                f"mask must be bool of shape {shape[:-1]}, (..., T), got {_describe(mask)}"
+            )
+        losses = torch.where(mask.unsqueeze(-1), losses, 0)
+    _check_finite("losses", losses)
+    if logits is not None:
+        played = _softmax(logits, shape, mask)
+    elif policies is not None and policies.is_floating_point():
+        _check_shape("policies", policies, "action indices (..., T) or distributions", shape, shape)
+        if mask is not None:
+            policies = torch.where(mask.unsqueeze(-1), policies, 1 / shape[-1])
+        _check_distributions("policies", policies)
+        played = policies
+    else:
+        assert policies is not None
+        wanted = "action indices (..., T) or distributions"
+        _check_shape("policies", policies, wanted, shape, shape[:-1])
+        actions = policies if mask is None else torch.where(mask, policies, 0)
+        played = _one_hot(actions, losses)
+    dtype = torch.promote_types(played.dtype, losses.dtype)
+    return played.to(dtype), losses.to(dtype)
+
+
+def _softmax(logits: Tensor, shape: tuple[int, ...], mask: Given) -> Tensor:
+    _check_shape("logits", logits, "numbers", shape, shape)
+    if mask is not None:
+        logits = torch.where(mask.unsqueeze(-1), logits, 0)
+    if _any(logits.isnan()):
+        raise ValueError("logits must be numbers, got nan")
+    return torch.softmax(logits, -1)
+
+
+def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
+    d = like.shape[-1]
+    if actions.dtype == torch.bool or actions.is_floating_point():
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got {actions.dtype}")
+    if _any((actions < 0) | (actions >= d)):
+        raise ValueError(
+            f"actions must be from 0 to {d - 1}, got {actions.min().item()} to {actions.max().item()}"
+        )
+    return torch.nn.functional.one_hot(actions.long(), d).to(like.dtype)
+
+
+def _any(problem: Tensor) -> bool:
+    """True if some value has a problem; False while a graph is compiled, when there are no values."""
+    return not torch.compiler.is_compiling() and bool(problem.any())
+
+
+def _describe(values: Tensor) -> str:
+    return f"{str(values.dtype).removeprefix('torch.')} of shape {tuple(values.shape)}"
+
+
+def _check_shape(
+    name: str, values: Tensor, wanted: str, losses: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
+    if tuple(values.shape) != shape:
+        raise ValueError(
+            f"{name} must be {wanted} (..., T, d) for losses of shape {losses}, got {_describe(values)}"
+        )
+
+
+def _check_finite(name: str, values: Tensor) -> None:
+    if not values.is_floating_point():
+        raise ValueError(f"{name} must be floating-point numbers, got {values.dtype}")
+    if _any(~values.isfinite()):
+        raise ValueError(f"{name} must be finite numbers, got nan or infinity")
+
+
+def _check_distributions(name: str, values: Tensor) -> None:
+    _check_finite(name, values)
+    if torch.compiler.is_compiling():
+        return
+    values = values.detach()
+    rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
+    if values.min() < -rounding:
+        raise ValueError(f"{name} must have no negative entry, got {values.min().item():.6g}")
+    sums = values.sum(-1, dtype=torch.promote_types(values.dtype, torch.float32))
+    worst = sums.flatten()[(sums - 1).abs().argmax()].item()
+    if abs(worst - 1) > rounding:
+        raise ValueError(
+            f"{name} must sum to 1 along their last axis, got {worst:.6g}; pass logits as logits="
+        )

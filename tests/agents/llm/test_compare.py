@@ -1,0 +1,122 @@
+"""Models before and after training, as numbers, as a page, and on the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
+pytest.importorskip("accelerate", reason="accelerate is not installed: the extra `llm`")
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
+
+from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
+from tests.agents.llm.models import byte_pairs, tiny
+
+from regrax.agents.llm import (
+    Task,
+    compare_models,
+    draw_losses,
+    evaluate_rollouts,
+    save_model,
+    transcript_lines,
+)
+from regrax.cli import main
+from regrax.show.report import posttrain_page
+
+TASK = scratch_task(2, 3, decimals=0)
+
+
+def made(seed=0):
+    tokenizer = scratch_tokenizer(TASK, largest=20.0)
+    return scratch_model(tokenizer, width=16, heads=2, seed=seed), tokenizer
+
+
+def compared():
+    before, tokenizer = made()
+    return compare_models(
+        before, made(seed=1)[0], tokenizer, TASK, sequences=50, elsewhere=("laplace",)
+    )
+
+
+def test_models_are_compared_with_baselines():
+    found = compared()
+    names = [player.name for player in found.trained_on.players]
+    assert names == ["before", "after", "uniform", "Hedge at k*", "best possible"]
+    assert found.language.kl > 0
+    assert any(setting.problem for setting in found.elsewhere)  # a third action has no tokens
+    page = posttrain_page(found, "tiny", "regret")
+    assert "Regret by round" in page
+    assert "http" not in page
+
+
+def test_the_page_fits_the_window(browse):
+    page = posttrain_page(compared(), "tiny", "regret")
+    for width in (1200, 390):
+        seen = browse(page, f"posttrain-{width}", size=(width, 2600))
+        assert [figure[0] for figure in seen.figures] == ["curve", "squared_curve"]
+        assert seen.overflow == 0
+        assert not seen.console
+
+
+def test_rollouts_are_exported_with_messages():
+    model, tokenizer = made()
+    task = TASK.replace(system="Be brief.")
+    played = evaluate_rollouts(model, tokenizer, task, 3)
+    rows = [json.loads(line) for line in transcript_lines(task, played)]
+    roles = [message["role"] for message in rows[0]["messages"]]
+    assert roles == ["system"] + ["user", "assistant"] * 3
+    assert rows[1]["regret"] == pytest.approx(played.regrets()[1])
+
+
+def test_models_with_a_full_context_are_compared():
+    """Positions are learnt here: a token too many would be an error."""
+    task, tokenizer = Task(2, 3, decimals=0), byte_pairs()
+    drawn = draw_losses(task, 500, seed=0)
+    longest = 1 + max(len(tokenizer(task.text(rows))["input_ids"]) for rows in drawn)
+    model = tiny("gpt2", tokenizer, torch.float32, n_positions=longest)
+    found = compare_models(model, model, tokenizer, task, sequences=4, elsewhere=())
+    assert found.language.kl == 0
+    assert "context is" in found.elsewhere[1].problem
+
+
+def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
+    save_model(tmp_path / "base", *made(), TASK)
+    command = ["posttrain", str(tmp_path / "base"), "--out", str(tmp_path / "run"), "--steps", "3"]
+    command += ["--batch", "4", "--sequences", "20", "--json"]
+    main([*command, "--export", str(tmp_path / "rows.jsonl")])
+    printed = json.loads(capsys.readouterr().out)
+    assert {p["name"] for p in printed["settings"][0]["players"]} >= {"before", "after"}
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 20
+    assert (tmp_path / "run" / "report.html").exists()
+    with pytest.raises(SystemExit):
+        main(command)
+    assert "--resume" in capsys.readouterr().err
+    main([*command, "--resume"])
+    assert json.loads(capsys.readouterr().out)["settings"][0] == printed["settings"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--text missing.txt", "missing.txt: No such file"),
+        ("--text words.txt", "the tokenizer does not know a word of 'no such words'"),
+        ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
+        ("--sequences 1", "sequences must be an integer >= 2"),
+        ("--export missing/rows.jsonl", "must be in a folder that exists"),
+        ("--method grpo --iterations 0", "iterations must be an integer >= 1"),
+        ("--method rmft --group 1", "group must be an integer >= 2"),
+        ("--rounds 500", "but the model's context is 512"),
+        ("--losses gausian", "did you mean gaussian"),
+        ("--task nothing", "scenario must be one of ads, clinic,"),
+        ("--pretrained smollm2", "give a model or --pretrained, not both"),
+    ],
+)
+def test_bad_options_stop_before_training(options, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("no such words")
+    Path("empty.txt").touch()
+    save_model(tmp_path / "base", *made(), TASK)
+    with pytest.raises(SystemExit, match="2"):
+        main(["posttrain", "base", "--out", "run", *options.split()])
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

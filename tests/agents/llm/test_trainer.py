@@ -1,0 +1,218 @@
+"""Training by gradient descent: objectives, mixed tasks, folders, resuming, two processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
+pytest.importorskip("accelerate", reason="accelerate is not installed: the extra `llm`")
+pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
+
+from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
+from safetensors.torch import load_file
+from transformers import TrainingArguments
+
+from regrax.agents.llm import (
+    RegretTrainer,
+    TrainConfig,
+    draw_losses,
+    evaluate_rollouts,
+    policies,
+    train,
+)
+from regrax.experiments import Store
+
+ROOT = Path(__file__).parents[3]
+TASK = scratch_task(2, 3, decimals=0)
+SHORT = TrainConfig(steps=2, batch=2, warmup=0)
+PROGRAM = """
+import sys
+import torch
+from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
+from regrax.agents.llm import TrainConfig, train
+
+torch.set_num_threads(1)
+task = scratch_task(3, 4)
+tokenizer = scratch_tokenizer(task)
+model = scratch_model(tokenizer, width=16, heads=2)
+model.config.attention_dropout = float(sys.argv[3])
+config = TrainConfig(sys.argv[4], steps=12, batch=8, rate=1e-2, warmup=2, kl=0.1, lora=int(sys.argv[1]))
+show = lambda progress: print(progress.done, flush=True)
+train(model, tokenizer, task, config, sys.argv[2], on_progress=show, save_every=0.0)
+"""
+
+
+def made(task=TASK, seed=0):
+    tokenizer = scratch_tokenizer(task)
+    return scratch_model(tokenizer, width=8, heads=2, layers=1, seed=seed), tokenizer, task
+
+
+def start(folder, lora=0, dropout=0.1, objective="regret", launcher=()):
+    program = folder.parent / "program.py"
+    program.write_text(PROGRAM)
+    paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    arguments = [program, lora, folder, dropout, objective]
+    return subprocess.Popen(
+        [sys.executable, *launcher, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+
+
+def trained_weights(folder):
+    return load_file(folder / "model" / "model.safetensors")
+
+
+def equal(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("lora", [0, 2])
+def test_killed_training_ends_with_the_same_bits(lora, tmp_path):
+    whole = start(tmp_path / "whole", lora)
+    killed = start(tmp_path / "killed", lora)
+    with killed:
+        for line in killed.stdout:
+            if int(line) == 5:
+                os.kill(killed.pid, signal.SIGKILL)
+                break
+    resumed = start(tmp_path / "killed", lora)
+    steps = [int(line) for line in resumed.communicate()[0].split()]
+    assert 3 <= steps[0] <= 7
+    assert whole.communicate()[0].split()[-1] == "12"
+    assert equal(trained_weights(tmp_path / "whole"), trained_weights(tmp_path / "killed"))
+    metrics = [(tmp_path / name / "metrics.jsonl").read_text() for name in ("whole", "killed")]
+    losses = [[json.loads(line)["loss"] for line in text.splitlines()] for text in metrics]
+    assert losses[0] == losses[1]
+    assert len(losses[0]) == 12
+    assert not (tmp_path / "killed" / "checkpoints").exists()
+    assert (tmp_path / "killed" / "adapter").exists() == bool(lora)
+
+
+def test_two_processes_train_like_one(tmp_path):
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29631"]
+    settings = {
+        "dropout": 0.0,
+        "objective": "hindsight",
+    }  # the baseline of `regret` sees one process's sequences
+    start(tmp_path / "two", **settings, launcher=launcher).communicate()
+    start(tmp_path / "one", **settings).communicate()
+    two = trained_weights(tmp_path / "two")
+    for name, weight in trained_weights(tmp_path / "one").items():
+        torch.testing.assert_close(two[name], weight, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("objective", "gain"), [("hindsight", 0.05), ("regret", -1), ("swap", -1)])
+def test_every_objective_trains(objective, gain, tmp_path):
+    tokenizer = scratch_tokenizer(TASK, largest=20.0)
+    model = scratch_model(tokenizer, width=32, heads=2)
+    before = evaluate_rollouts(model, tokenizer, TASK, 2000).regrets("squared").mean()
+    config = TrainConfig(objective, steps=25, batch=32, accumulate=2, rate=3e-3)
+    trained = train(model, tokenizer, TASK, config, tmp_path)
+    after = evaluate_rollouts(trained, tokenizer, TASK, 2000).regrets("squared").mean()
+    assert before - after > gain * before
+
+
+def test_linear_regret_learns_biased_losses_in_mixed_precision(tmp_path):
+    task = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
+    tokenizer = scratch_tokenizer(task, largest=20.0)
+    model = scratch_model(tokenizer, width=32, heads=2)
+    before = evaluate_rollouts(model, tokenizer, task, 500).regrets().mean()
+    config = TrainConfig("linear", steps=40, batch=32, rate=5e-3, warmup=2)
+    trained = train(model, tokenizer, task, config, tmp_path, bf16=True)
+    assert next(trained.parameters()).dtype == torch.float32
+    assert evaluate_rollouts(trained, tokenizer, task, 500).regrets().mean() < 0.85 * before
+
+
+def test_trainer_takes_arguments_of_the_user(tmp_path):
+    model, tokenizer, task = made()
+    arguments = TrainingArguments(
+        tmp_path, max_steps=2, gradient_accumulation_steps=2, report_to="none", use_cpu=True
+    )
+    trainer = RegretTrainer(model, arguments, tasks=task, tokenizer=tokenizer, kl=0.1)
+    trainer.train()
+    assert trainer.state.global_step == 2
+    with pytest.raises(ValueError, match="max_steps must be an integer >= 1, got -1"):
+        RegretTrainer(
+            model, TrainingArguments(tmp_path, use_cpu=True), tasks=task, tokenizer=tokenizer
+        )
+
+
+def test_tasks_with_other_actions_and_rounds_are_mixed(tmp_path):
+    task = scratch_task(3, 4, decimals=0)
+    other = scratch_task(("A", "B"), 2, decimals=0, losses="laplace")
+    model, tokenizer, _ = made(task)
+    trained = train(model, tokenizer, [task, other], SHORT, tmp_path)
+    for part in (task, other):
+        shape = policies(trained, tokenizer, part, draw_losses(part, 2, seed=0)).shape
+        assert shape == (2, part.rounds, part.d)
+    assert len(json.loads((tmp_path / "training.json").read_text())["tasks"]) == 2
+
+
+def test_folder_is_locked_by_one_run(tmp_path):
+    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process"):
+        train(*made(), SHORT, tmp_path)
+
+
+def test_folder_belongs_to_one_run_of_one_model(tmp_path):
+    model, tokenizer, task = made()
+    first = train(model, tokenizer, task, SHORT, tmp_path)
+    assert equal(first.state_dict(), train(*made(), SHORT, tmp_path).state_dict())
+    for other in (model, made(seed=1)[0]):  # the trained model, and another one
+        with pytest.raises(ValueError, match="base_model = 'qwen3 "):
+            train(other, tokenizer, task, SHORT, tmp_path)
+    with pytest.raises(ValueError, match="steps = 2, but 3"):
+        train(*made(), TrainConfig(steps=3, batch=2, warmup=0), tmp_path)
+    with pytest.raises(ValueError, match="already"):
+        train(*made(), SHORT, tmp_path, resume=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rounds": 200}, "has 599 tokens, but the model's context is 512"),
+        ({"feedback": "bandit"}, "need transcripts without answers"),
+        ({"actions": ("A", "left")}, "has no tokens for the action name 'left'"),
+        ({"losses": "gausian"}, "did you mean gaussian"),
+    ],
+)
+def test_bad_tasks_leave_no_folder(changes, message, tmp_path):
+    model, tokenizer, task = made()
+    with pytest.raises(ValueError, match=message):
+        train(model, tokenizer, task.replace(**changes), SHORT, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"objective": "regrets"}, "objective must be one of regret, linear, swap, hindsight"),
+        ({"steps": 0}, "steps must be an integer >= 1"),
+        ({"kl": -1.0}, "kl must be at least 0"),
+        ({"batch": 3, "accumulate": 2}, "batch must be a multiple of accumulate"),
+    ],
+)
+def test_bad_settings_raise(fields, message):
+    with pytest.raises(ValueError, match=message):
+        TrainConfig(**fields)
+
+
+def test_hindsight_loss_warns_unless_gaussian(tmp_path):
+    model, tokenizer, task = made()
+    config = TrainConfig("hindsight", 1, 2)
+    with pytest.warns(UserWarning, match="for standard Gaussian losses only"):
+        train(model, tokenizer, task.replace(losses="laplace"), config, tmp_path)
+
+
+def test_half_written_checkpoints_are_skipped(tmp_path):
+    with Store(tmp_path).held():
+        (tmp_path / "checkpoints" / "checkpoint-1").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "checkpoint-1" / "trainer_state.json").write_text('{"glob')
+    train(*made(), SHORT, tmp_path)
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
