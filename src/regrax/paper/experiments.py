@@ -66,7 +66,14 @@ def answers(learner: Learner, losses: Batch) -> Batch:
     return jnp.moveaxis(played, 0, 2).reshape(losses.shape)
 
 
-def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
+@dataclass(frozen=True)
+class Seeds:
+    """Measurements of a trained model, one per seed."""
+
+    measured: list[Measured]
+
+
+def measure_seeds(models: Sequence[Any], config: TrainConfig) -> Seeds:
     """Loss of each model, and its distance from the nearest Hedge, on test sequences of its own."""
     assert config.sequences is not None
     measured = []
@@ -76,7 +83,7 @@ def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
         few = min(STEP_SEQUENCES, config.sequences)
         near = fit_step_size(model, config.horizon, key=key, sequences=few)
         measured.append(Measured(*loss, near.step, near.mse, near.total_variation))
-    return measured
+    return Seeds(measured)
 
 
 # Figure 1: the stationary step by Monte Carlo

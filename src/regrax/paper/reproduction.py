@@ -18,6 +18,7 @@ from regrax.paper.experiments import (
     Depth,
     Equilibrium,
     Generalization,
+    Seeds,
     Steps,
     Systems,
     measure_seeds,
@@ -116,7 +117,7 @@ def reproduce(
     def measure(name: str, trained: dict[str, Future]) -> list[Measured]:
         models = [seed.model for seed in trained[name].result()]
         run = partial(measure_seeds, models, configs[name])
-        return store.result(f"measured-{name}", configs[name], list[Measured], run).result
+        return store.result(f"measured-{name}", configs[name], Seeds, run).result.measured
 
     # threads take tasks in order and models come first, so whatever waits for a model waits for one in training
     with Store(out).locked(), ThreadPoolExecutor(WORKERS) as pool:
