@@ -134,7 +134,7 @@ def test_long_tables_say_how_much_is_left_out(run):
 
 def test_a_game_is_shown_with_its_matrix_and_source(run, result):
     out = run("games", "chicken")
-    assert [line.split() for line in out.splitlines() if line.startswith(("swerve", "dare"))] == [
+    assert [line.split() for line in out.splitlines() if line.startswith(("swerve ", "dare "))] == [
         ["swerve", "6,", "6", "2,", "7"],
         ["dare", "7,", "2", "0,", "0"],
     ]
@@ -189,7 +189,10 @@ SOLVE = ("solve", "chicken")
         ((*SOLVE, "--by", "hedge(1)"), "--by and --rounds come together"),
         ((*SOLVE, "--rounds", "5"), "--by and --rounds come together"),
         ((*SOLVE, "--by", "u", "--rounds", "5", "--objective", "welfare"), "have no objective"),
-        ((*SOLVE, "--concept", "nash", "--objective", "entropy"), '"entropy" is for concepts "ce"'),
+        (
+            (*SOLVE, "--concept", "nash", "--objective", "entropy"),
+            'objective "entropy" requires concept "ce" or "cce"',
+        ),
         ((*SOLVE, "--by", "hedge(1)", "--rounds", "0"), "rounds must be an integer >= 1"),
         ((*SOLVE, "--seed", "1"), "--seed is for dynamics"),
         ((*SOLVE, "--all"), "--all needs --concept nash"),

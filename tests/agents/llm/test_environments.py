@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from regrax._exploration import exploration
 
+from regrax import exploration
 from regrax.agents.llm import Task, environment, regret_reward
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")

@@ -67,7 +67,7 @@ def zoo_games() -> list[Game]:
     """Return the games that the page lists by name.
 
     >>> [game.name for game in zoo_games()][:3]
-    ['battle-of-the-sexes', 'chicken', 'coordination']
+    ['all-pay-auction', 'asymmetric-pennies', 'battle-of-the-sexes']
     """
     defaults = []
     for name in registered("game"):
