@@ -32,7 +32,7 @@ class Scene(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What a chat agent has seen of an episode.
+    """The part of an episode that a chat agent has seen.
 
     Attributes:
         rounds: how many will be played, if known.

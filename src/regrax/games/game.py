@@ -154,7 +154,7 @@ class Game:
 
     @cached_property
     def actions(self) -> tuple[tuple[str, ...], ...]:
-        """For each player a label per action."""
+        """Action labels of each player."""
         return tuple(tuple(str(a + 1) for a in range(size)) for size in self.sizes)
 
     @cached_property

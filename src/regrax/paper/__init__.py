@@ -1,6 +1,5 @@
 """The evidence: every experiment of the paper next to the reported and the exact numbers, certificates, and proofs."""
 
-from ._report import paper_page as paper_page
 from .comparison import (
     MEASURES as MEASURES,
     REPORTED as REPORTED,
@@ -20,5 +19,6 @@ from .experiments import (
     Steps as Steps,
     exponent as exponent,
 )
+from .report import paper_page as paper_page
 from .reproduction import Reproduction as Reproduction, reproduce as reproduce
 from .summary import count_verdicts as count_verdicts, summary_text as summary_text

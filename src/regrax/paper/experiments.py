@@ -313,7 +313,7 @@ def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, l
 
 @dataclass(frozen=True)
 class Systems:
-    """For each system the step of theory, and the largest difference between the layer and its algorithm."""
+    """Theoretical step of each system, and the largest difference between the layer and its algorithm."""
 
     steps: dict[str, float]
     differences: dict[str, float]

@@ -30,7 +30,7 @@ class Lattice(NamedTuple):
     counts: Int[ndarray, "rounds"]  # how many of them can be reached before each round
 
     def successors(self) -> tuple[Int[ndarray, "k m"], Float[ndarray, "k m"]]:
-        """For each loss in each state before the last round: the next state, and minus the shift on the way."""
+        """Next state and minus the shift for each loss in each state before the last round."""
         before = self.states[: self.counts[-1]]
         indices = np.empty((len(before), len(self.losses)), np.int32)
         shifts = np.zeros(indices.shape)

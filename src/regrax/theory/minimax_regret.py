@@ -87,7 +87,7 @@ def _binary_lattice(actions: int, rounds: int) -> Lattice:
 
 
 def _values(lattice: Lattice) -> Iterator[tuple[ndarray, ndarray]]:
-    """From the last round to the first: the value of each state, and the caps of its policies."""
+    """Compute the value of each state and the caps of its policies, from the last round to the first."""
     after, shift = lattice.successors()
     probabilities, share = balanced_collections(lattice.losses.shape[1])
     value = np.zeros(len(lattice.states))

@@ -64,7 +64,7 @@ def minimum_nodes(d: int, fineness: float) -> tuple[Float[ndarray, "y"], float]:
 
 
 def lowest(d: int) -> float:
-    """How far below 0 the minimum of d standard normals can lie."""
+    """Bound on how far below 0 the minimum of d standard normals lies."""
     return math.sqrt(2 * (DIGITS + math.log(d)))
 
 

@@ -25,7 +25,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a record stores the fields of a row.
+    """Paths in a record to the fields of a row.
 
     A path is names and indices separated by dots, such as `meta.players.0`. A record is an episode of many rounds if
     `rows` or `messages` is given, or if its action is a list; then its other lists of that length are columns, too.

@@ -26,7 +26,7 @@ Placed = tuple[int, str, Row]  # line, episode, row
 
 @dataclass
 class Episode:
-    """Where the rounds of an episode are stored."""
+    """Path in a record to the rounds of an episode."""
 
     rounds: int = 0
     last: int = -1  # number of the last round

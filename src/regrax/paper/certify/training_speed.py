@@ -1,4 +1,4 @@
-r"""What the exact curvature predicts about training, measured: gradient descent, and preconditioned steps.
+r"""Measurements of what the exact curvature predicts about training, by gradient descent and preconditioned steps.
 
 Gradient descent on a loss with Hessian eigenvalues $\lambda_{\min} \dots \lambda_{\max}$ converges for rates below
 $2/\lambda_{\max}$, fastest at $2/(\lambda_{\min} + \lambda_{\max})$, by $(\kappa - 1)/(\kappa + 1)$ per step. A step

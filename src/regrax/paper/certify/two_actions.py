@@ -48,7 +48,7 @@ class Enclosure(NamedTuple):
 
 
 class Certificate(NamedTuple):
-    r"""What is proved for two actions and one horizon.
+    r"""Proofs for two actions and one horizon.
 
     Attributes:
         horizon: $T$.

@@ -153,7 +153,7 @@ def _regrets(result: Depth) -> Chart:
 
 
 def _means(found: dict[str, np.ndarray]) -> list[Series]:
-    """Of every label the mean of several curves with a band of its standard error; a single one is dashed."""
+    """Draw the mean of the curves of every label with a band of its standard error; a single curve is dashed."""
     series = []
     for color, (label, curves) in enumerate(found.items()):
         error = curves.std(0, ddof=1) / len(curves) ** 0.5 if len(curves) > 1 else None
