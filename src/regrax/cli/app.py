@@ -167,7 +167,7 @@ def _fail(error: Exception) -> NoReturn:
         message = f"{error} (see {command} --help)"
     elif isinstance(error, OSError) and error.strerror:
         message = f"{error.filename or 'standard output'}: {error.strerror}"
-    elif isinstance(error, ValueError | ModuleNotFoundError):
+    elif isinstance(error, ValueError | ModuleNotFoundError | OSError):
         message = str(error)
     elif "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError):
         message = f"not enough memory for these sizes ({text})"
