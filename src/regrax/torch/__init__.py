@@ -17,11 +17,13 @@ are checked, except while a graph is being compiled.
     regret_loss(losses=losses, logits=model(losses)).backward()      # row t of the logits from losses 1..t-1
 """
 
-try:
-    import torch as _torch  # noqa: F401
-except ModuleNotFoundError:
-    text = "regrax.torch needs torch, which is not installed: pip install 'regrax[torch]'"
-    raise ModuleNotFoundError(text, name="torch") from None
+from importlib.util import find_spec
+
+if find_spec("torch") is None:
+    raise ModuleNotFoundError(
+        "regrax.torch needs torch, but it is not installed: pip install 'regrax[torch]'",
+        name="torch",
+    )
 
 from .losses import (
     bandit_estimates as bandit_estimates,

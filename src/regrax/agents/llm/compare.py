@@ -12,7 +12,7 @@ import torch
 from transformers import GenerationConfig
 
 from regrax import _checks as checks
-from regrax._exploration import Exploration, exploration
+from regrax.agents.exploration import Exploration, exploration
 from regrax.agents.llm.learner import LanguageLearner
 from regrax.agents.llm.losses import draw_losses, is_reactive, is_standard_gaussian
 from regrax.agents.llm.rollouts import Rollouts, evaluate_rollouts, hedge_policies
