@@ -29,6 +29,7 @@ nb_execution_timeout = 240
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # tables
 os.environ["REGRAX_DOCS_FOLDER"] = str(HERE)
 os.environ["XDG_CACHE_HOME"] = str(HERE / "_build" / "cache")  # what cells and commands compile
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(HERE / "_build" / "cache" / "compiled")
