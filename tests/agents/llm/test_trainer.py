@@ -167,7 +167,7 @@ def test_folder_belongs_to_one_run_of_one_model(tmp_path):
     for other in (model, made(seed=1)[0]):  # the trained model, and another one
         with pytest.raises(ValueError, match="base_model = 'qwen3 "):
             train(other, tokenizer, task, SHORT, tmp_path)
-    with pytest.raises(ValueError, match="steps = 2, but 3"):
+    with pytest.raises(ValueError, match="steps = 2, got 3"):
         train(*made(), TrainConfig(steps=3, batch=2, warmup=0), tmp_path)
     with pytest.raises(ValueError, match="already"):
         train(*made(), SHORT, tmp_path, resume=False)
