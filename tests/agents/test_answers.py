@@ -63,7 +63,7 @@ def test_each_style_is_read_by_its_parser_and_counted(text, action, parser):
 )  # fmt: skip
 def test_refusals_and_nonsense_are_never_guessed_at(text):
     reader = AnswerReader()
-    with pytest.raises(ValueError, match=r"action|distribution|read by none"):
+    with pytest.raises(ValueError, match=r"action|distribution|can read the answer"):
         reader.read(text, THREE)
     assert reader.counts["unread"] == 1
 
@@ -108,5 +108,7 @@ def test_bad_expressions_are_rejected(pattern):
 )  # fmt: skip
 @pytest.mark.parametrize("fence", ["```", "```json\n", ""])
 def test_long_answers_do_not_make_a_parser_backtrack(fence, inner):
-    with pytest.raises(ValueError, match=r"neither an action nor a distribution|read by none"):
+    with pytest.raises(
+        ValueError, match=r"neither an action nor a distribution|can read the answer"
+    ):
         AnswerReader().read(fence + inner, THREE)

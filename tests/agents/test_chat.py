@@ -128,14 +128,14 @@ def cut_short(handler, _):
 
 
 HOSTILE = [
-    (lambda h, q: say(h, "I cannot choose."), "read by none of think, regex, json, name, number"),
+    (lambda h, q: say(h, "I cannot choose."), "none of think, regex, json, name, number can read"),
     (lambda h, q: send(h, b"{"), "the answer is not JSON"),
     (lambda h, q: send(h, b"\xff\xfe"), "the answer is not UTF-8 text"),
     (lambda h, q: send(h, b"[" * 100_000), "the answer is not JSON"),
     (lambda h, q: send(h, b"[]"), "no text at choices"),
     (lambda h, q: send(h, b'{"choices": [{"message": {"content": 1}}]}'), "no text at choices"),
     (lambda h, q: send(h, b'{"choices": []}'), "no text at choices"),
-    (lambda h, q: send(h, b"1", kind="text/html"), "not JSON by its content type"),
+    (lambda h, q: send(h, b"1", kind="text/html"), "content type of the answer is not JSON"),
     (lambda h, q: send(h, b"", status=500), "status 500"),
     (lambda h, q: h.wfile.write(b"nonsense\r\n\r\n"), "the connection failed"),
     (lambda h, q: None, "the connection failed"),
@@ -194,7 +194,7 @@ def test_an_error_that_no_retry_can_fix_stops_play(status, reason):
 
 
 def test_an_agent_that_never_answers_stops_play():
-    silent = "no usable answer in 5 rounds in a row; the last reason: the"
+    silent = "no usable answer for 5 rounds in a row; the last reason was: "
     with server(lambda h, q: say(h, "no")) as (url, requests):
         agent = outside_agent(url, retries=0)
         with pytest.raises(ValueError, match=silent):
@@ -256,7 +256,7 @@ def test_every_exchange_is_in_the_log_that_audit_reads(capsys, tmp_path, monkeyp
     assert "This is round 2." in own[1]["exchange"]["question"]
     agents = audit_log(log).agents
     assert [agent.unanswered for agent in agents] == [1, 0]
-    assert "no usable answer in 1 round, played uniformly" in agents[0].notes
+    assert "no usable answer in 1 round (played uniformly)" in agents[0].notes
 
 
 def test_the_log_has_the_rounds_before_an_agent_fell_silent(capsys, tmp_path):
@@ -264,7 +264,7 @@ def test_the_log_has_the_rounds_before_an_agent_fell_silent(capsys, tmp_path):
     log = tmp_path / "log.jsonl"
     with server(lambda h, q: say(h, next(answers))) as (url, _), pytest.raises(SystemExit):
         play_logged(log, f'agent("{url}", retries=0)', "hedge(0.1)", rounds=12)
-    assert "log.jsonl has the 6 rounds before" in capsys.readouterr().err
+    assert "log.jsonl has the first 6 rounds" in capsys.readouterr().err
     agent, _ = audit_log(log).agents
     assert (agent.rounds, agent.unanswered) == (6, 4)
 
@@ -301,7 +301,7 @@ def test_a_bandit_history_shows_the_drawn_actions_loss_only():
     assert "9" not in question
     assert "(the last 2 rounds, round: action, its loss)\n2: down, 0.5\n3: down, 0.75" in question
     assert "Means over all 3 rounds: up 0.25 in 1, down 0.625 in 2" in question
-    with pytest.raises(ValueError, match="so they must be drawn: give a seed"):
+    with pytest.raises(ValueError, match="so they must be sampled: pass a seed"):
         play(matching_pennies(), agent, 2)
     play(matching_pennies(), agent, 2, key=jax.random.key(0))
 

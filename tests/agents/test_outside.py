@@ -28,10 +28,10 @@ def as_learner(spec):
         (f'agent("{LOCAL}", retries=-1)', "retries must be an integer"),
         (f'agent("{LOCAL}", api_key_env="NO_SUCH_VARIABLE")', "variable that is set"),
         (f'agent("{LOCAL}", history="none")', 'must be "full" or "bandit"'),
-        (f'agent("{LOCAL}", prompt="$nonsense")', "prompt must be text with some of"),
-        (f'agent("{LOCAL}", prompt="5 $ each")', "prompt must be text with some of"),
+        (f'agent("{LOCAL}", prompt="$nonsense")', "prompt may contain only"),
+        (f'agent("{LOCAL}", prompt="5 $ each")', "prompt may contain only"),
         (f'agent("{LOCAL}", max_tokens=0)', "max_tokens must be an integer"),
-        (f'agent("{LOCAL}", parsers="json,tea")', "parsers must be some of .*, got 'tea'"),
+        (f'agent("{LOCAL}", parsers="json,tea")', "parsers must be among .*, got 'tea'"),
         (f'agent("{LOCAL}", regex="(")', "regex must be a regular expression"),
         ("agent(3)", "must be a url, python:module:function or chat:module:function, got 3"),
         ('agent("python:json")', "must be python:module:function"),
@@ -91,7 +91,7 @@ def test_a_chat_model_may_be_a_python_function(tmp_path, monkeypatch):
     assert agent.exchanges[1]["question"] == "Round 2: choose."
     for name, message in (
         ("bad", "failed: SystemExit: no"),
-        ("number", "answer with text, got int"),
+        ("number", "return a string, got int"),
     ):
         with pytest.raises(ValueError, match=message):
             play(matching_pennies(), as_learner(f'agent("chat:my_chat:{name}", retries=0)'), 9)

@@ -104,8 +104,8 @@ BAD = [
     ),
     ({"policies": HALVES, "losses": LOSSES * torch.nan}, "losses must be finite numbers"),
     ({"policies": HALVES, "losses": LOSSES.long()}, "losses must be floating-point numbers"),
-    ({"policies": HALVES}, "losses and one of policies or logits must be given"),
-    ({"policies": HALVES, "logits": HALVES, "losses": LOSSES}, "one of policies or logits"),
+    ({"policies": HALVES}, "losses and either policies or logits must be given"),
+    ({"policies": HALVES, "logits": HALVES, "losses": LOSSES}, "either policies or logits"),
     ({"logits": HALVES * torch.nan, "losses": LOSSES}, "logits must be numbers, got nan"),
     ({"policies": HALVES, "losses": LOSSES, "mask": torch.ones(2, 3)}, "mask must be bool"),
     (
@@ -181,7 +181,7 @@ def test_bandit_estimates_are_unbiased():
     assert rt.external_regret(actions, estimates).shape == (20_000,)
     with pytest.raises(ValueError, match="received must have shape"):
         rt.bandit_estimates(actions, received[0], many)
-    with pytest.raises(ValueError, match="chances of the sampled actions must be above 0"):
+    with pytest.raises(ValueError, match="chances must be above 0 for the sampled actions"):
         rt.bandit_estimates(torch.tensor([0]), torch.ones(1), torch.tensor([[0.0, 1.0]]))
 
 

@@ -1,6 +1,6 @@
-"""Agents from outside: chat models and Python functions as players, their episodes, and audits of any agent's log.
+"""External agents: chat models and Python functions as players, episodes played with them, and audits of agent logs.
 
-They run in Python, not in jax, and do input and output.
+They run in Python, outside JAX, and may perform I/O.
 """
 
 from . import audit as audit, llm as llm

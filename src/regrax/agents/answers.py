@@ -1,16 +1,16 @@
-r"""Read the answer of an outside agent with a chain of parsers: an action, a distribution, or an error.
+r"""Parse an external agent's answer with a chain of parsers; the result is an action, a distribution, or an error.
 
 | parser | reads |
 |---|---|
-| `think` | only what follows the last `</think>`; a thought that never ends is not an answer |
-| `regex` | the last match of a user's expression, or of its first group, in the last 4,096 characters |
-| `json` | `2`, `"heads"`, `[0.1, 0.9]`, `{"action": ...}`, `{"heads": 0.1, "tails": 0.9}`: alone, fenced, or last |
-| `name` | an action's name: the first after "answer", "choose", "play" or the like, or the only one in the text |
-| `number` | an action's index: the first after such a word, or the last number of the text |
+| `think` | only the text after the last `</think>`; an unclosed thought is not an answer |
+| `regex` | the last match of a user's regular expression (or its first group) in the last 4,096 characters |
+| `json` | `2`, `"heads"`, `[0.1, 0.9]`, `{"action": ...}`, `{"heads": 0.1, "tails": 0.9}` alone, fenced or at the end |
+| `name` | an action name: the first after "answer", "choose", "play" or similar, or the only name in the text |
+| `number` | an action index: the first number after such a word, or the last number in the text |
 
-The first parser that understands an answer counts. JSON that does not describe an action is an error, and is never
-searched for text that looks like one. Every parser is linear in the length of the answer, and a user's expression has a
-time limit.
+The first parser that understands an answer wins. JSON that does not describe an action is an error, and is never
+searched for text that looks like an action. Every parser runs in time linear in the length of the answer, and a user's
+regular expression has a time limit.
 """
 
 import json
@@ -24,17 +24,17 @@ import numpy as np
 from jaxtyping import Float
 
 PARSERS = ("think", "regex", "json", "name", "number")
-ROUNDING = 0.02  # by which the sum of rounded probabilities may differ from 1; they are rescaled
+ROUNDING = 0.02  # how far the sum of rounded probabilities may be from 1; they are rescaled
 KEYS = ("action", "policy", "probabilities", "answer", "choice", "move")
-LEAD = " \t\r\n:*_=#>`'\"!.-"  # between a marker and what it marks
+LEAD = " \t\r\n:*_=#>`'\"!.-"  # characters allowed between a marker and the choice after it
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?!\w)")
 MARKERS = (
     re.compile(r"\banswer\b", re.IGNORECASE),
     re.compile(r"\b(?:choice|choose|pick|select)\b", re.IGNORECASE),
     re.compile(r"\b(?:play|action|move)\b", re.IGNORECASE),
 )
-TAIL_CHARACTERS = 1 << 14  # in which names and numbers are searched
-SEARCHED_CHARACTERS = 4096  # in which a user's expression is searched
+TAIL_CHARACTERS = 1 << 14  # searched for names and numbers
+SEARCHED_CHARACTERS = 4096  # searched for matches of a user's expression
 MAX_PATTERN_CHARACTERS = 1000
 MAX_TIMEOUTS = 3
 
@@ -42,9 +42,9 @@ Policy = Float[np.ndarray, "d"]
 
 
 class Expression:
-    r"""A user's regular expression, searched in untrusted text with a time limit.
+    r"""A user's regular expression, matched against untrusted text with a time limit.
 
-    The result of a search is the match, or its first group. Only the first or last 4,096 characters are searched.
+    A search returns the match, or its first group if it has any. Only the first or last 4,096 characters are searched.
 
     >>> Expression(r"move=(\w+)").last("move=heads move=tails", seconds=5.0)
     'tails'
@@ -84,13 +84,13 @@ class Expression:
 
 
 class Names(NamedTuple):
-    """The names of actions, prepared for searching.
+    """Action names, prepared for searching.
 
     Attributes:
         labels: the names.
-        places: index of every case-folded name.
+        places: the index of each case-folded name.
         pattern: matches any of the names.
-        numbered: True if a number may be an index, False if other numbers are names.
+        numbered: True if a number may be an index, False if some names are numbers other than their index.
     """
 
     labels: tuple[str, ...]
@@ -99,14 +99,14 @@ class Names(NamedTuple):
     numbered: bool
 
     def policy(self, place: int) -> Policy:
-        """Return the policy that plays one action."""
+        """Return the policy that always plays one action."""
         count = len(self.labels)
         if not 0 <= place < count:
             raise ValueError(f"the action must be from 0 to {count - 1}, got {place:.6g}")
         return np.eye(count)[place]
 
     def find(self, text: str) -> Policy | None:
-        """Return the action of a text that consists of its name or index only."""
+        """Return the policy for a text that is only an action's name or index, or None."""
         bare = text.strip().strip(LEAD + "[](){}").casefold()
         if bare in self.places:
             return self.policy(self.places[bare])
@@ -117,7 +117,7 @@ class Names(NamedTuple):
 
 @cache
 def prepare_names(names: tuple[str, ...]) -> Names:
-    """Prepare actions' names for searching."""
+    """Prepare action names for searching."""
     places = {name.strip().casefold(): place for place, name in enumerate(names)}
     longest_first = sorted(places, key=len, reverse=True)
     either = "|".join(map(re.escape, longest_first))
@@ -132,11 +132,11 @@ class AnswerReader:
 
     Args:
         parsers: the parsers to try, in order.
-        regex: a user's expression for the parser `regex`, which is added if it is missing.
+        regex: a user's regular expression for the parser `regex`, which is added if missing.
 
     Attributes:
-        counts: answers read by each parser, and `unread` ones.
-        last: the parsers that read the last answer, such as "think+name".
+        counts: number of answers read by each parser, and of `unread` answers.
+        last: the parsers that read the most recent answer, such as "think+name".
 
     >>> reader = AnswerReader()
     >>> reader.read("Let me think ... Final answer: 1", ("heads", "tails")).tolist()
@@ -149,7 +149,7 @@ class AnswerReader:
         unknown = [name for name in parsers if name not in PARSERS]
         if unknown or not parsers:
             got = repr(unknown[0]) if unknown else "none"
-            raise ValueError(f"parsers must be some of {', '.join(PARSERS)}, got {got}")
+            raise ValueError(f"parsers must be among {', '.join(PARSERS)}, got {got}")
         self.parsers = tuple(parsers)
         if regex is not None and "regex" not in parsers:
             self.parsers = ("regex", *parsers)
@@ -162,8 +162,8 @@ class AnswerReader:
 
         Args:
             text: the answer.
-            names: the actions' names, in order.
-            seconds: time limit for a user's expression.
+            names: the action names, in order.
+            seconds: the time limit for a user's regular expression.
         """
         by = []
         if "think" in self.parsers:
@@ -181,7 +181,7 @@ class AnswerReader:
                     by.append(parser)
                     break
             else:
-                raise ValueError(f"the answer is read by none of {', '.join(self.parsers)}")
+                raise ValueError(f"none of {', '.join(self.parsers)} can read the answer")
         except ValueError:
             self.counts["unread"] += 1
             raise
@@ -223,13 +223,13 @@ def policy_of(value: Any, names: Names) -> Policy:
         raise ValueError(f"a distribution must have {len(names.labels)} entries, got {len(value)}")
     in_range = all(0 <= entry <= 1 + ROUNDING for entry in value)
     if not in_range or abs(sum(value) - 1) > ROUNDING:
-        raise ValueError("a distribution must have entries of at least 0 that sum to 1")
+        raise ValueError("a distribution must have nonnegative entries that sum to 1")
     policy = np.array(value, float)
     return policy / policy.sum()
 
 
 def _entry(value: dict[Any, Any], names: Names) -> Any:
-    """Return probabilities given by name in order, the only entry that tells the action, or None."""
+    """Return named probabilities in order, or the only entry that gives the action, or None."""
     folded = {str(key).strip().casefold(): entry for key, entry in value.items()}
     if len(folded) == len(value) and set(folded) == set(names.places):
         return [folded[name] for name in names.places]
@@ -289,7 +289,7 @@ def _last_json(text: str, opening: str) -> Any:
 
 
 def _conclusion(text: str, names: Names) -> tuple[str, bool]:
-    """Return the line after the last word that announces a choice, and True; or the end of the text, and False."""
+    """Return the line after the last word that announces a choice and True, or the end of the text and False."""
     text = text[-TAIL_CHARACTERS:]
     for marker in MARKERS:
         ends = [match.end() for match in marker.finditer(text)]

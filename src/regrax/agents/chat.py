@@ -1,4 +1,4 @@
-"""A chat model as a learner: it is asked once per round, and every exchange is recorded."""
+"""Chat models as learners, asked one question per round, with every exchange recorded."""
 
 import dataclasses
 import json
@@ -20,7 +20,7 @@ from regrax.agents.prompts import FEEDBACK, PROMPT, Past, Scene, check_prompt, f
 from regrax.games import Game
 from regrax.learners import HostLearner, Key, runs_in_python
 
-MAX_SILENT_ROUNDS = 5  # in a row without a usable answer, then play stops
+MAX_SILENT_ROUNDS = 5  # play stops after this many in a row
 MAX_SECONDS = 86_400.0
 Messages = list[dict[str, str]]
 _static = partial(eqx.field, static=True)
@@ -29,37 +29,38 @@ _option = partial(_static, metadata={"option": True})  # a field that a spec can
 
 @dataclasses.dataclass
 class Record:
-    """The exchanges of an agent, one per round."""
+    """An agent's exchanges, one per round."""
 
     exchanges: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    silent: int = 0  # rounds in a row without a usable answer
+    silent: int = 0  # consecutive rounds without a usable answer
 
 
 class ChatAgent(HostLearner):
-    r"""$\pi_t$ is a chat model's answer to a question that lists the losses of rounds $1, \dots, t-1$.
+    r"""Play $\pi_t$, a chat model's answer to a question that lists the losses of rounds $1, \dots, t-1$.
 
-    Every round is one question in words, and a chain of parsers (`AnswerReader`) reads the answer. A failed request or
-    an answer that no parser understands is repeated up to `retries` times. If there is still no usable answer, the
-    round is played uniformly, which favours no action, and counted in `unanswered`. After five such rounds in a row
-    play stops with the reason.
+    Each round asks one question in words, and a chain of parsers (`AnswerReader`) reads the answer. If the request
+    fails or no parser understands the answer, the question is asked again, up to `retries` times. If there is still no
+    usable answer, the agent plays uniformly in that round, which favours no action, and the round is counted in
+    `unanswered`. After five such rounds in a row, play stops with an error that gives the reason.
 
     Args:
-        target: the url of a server of the OpenAI completions form, or a function from messages to an answer.
-        model: the model's name, for the server.
+        target: the url of a server with an OpenAI-compatible chat completions API, or a function that maps messages to
+            an answer.
+        model: the model name sent to the server.
         api_key_env: the environment variable that holds the key; see `Endpoint`.
-        timeout: time limit for an answer in seconds.
-        retries: how often a question is repeated.
-        system: a system message before each question.
-        prompt: the template of a question: `$game`, `$player`, `$actions`, `$count`, `$kind`, `$feedback`, `$history`,
-            `$round`, `$rounds` are filled in.
-        history: "full", or "bandit" to show the loss of the drawn action only (play needs a key then).
-        shown: past rounds that are listed one by one; sums are over all.
-        temperature, max_tokens: passed to the server if given.
+        timeout: the time limit for an answer, in seconds.
+        retries: how many times a question may be repeated.
+        system: a system message sent before each question.
+        prompt: the question template, in which `$game`, `$player`, `$actions`, `$count`, `$kind`, `$feedback`,
+            `$history`, `$round` and `$rounds` are filled in.
+        history: "full", or "bandit" to show only the loss of the sampled action (which requires a key for `play`).
+        shown: how many past rounds to list one by one; sums cover all rounds.
+        temperature, max_tokens: passed to the server if set.
         parsers: the parsers that read an answer, in order.
-        regex: an expression whose last match is the answer, for the parser `regex`.
-        game, player, names: names in the questions; `seated` fills them in.
-        record, reader, endpoint: made from the above; `seated` passes them on.
-        prior: the policy of round 1; see `starting_at`.
+        regex: a regular expression whose last match is the answer, used by the parser `regex`.
+        game, player, names: names used in the questions; `seated` sets them.
+        record, reader, endpoint: built from the arguments above; `seated` passes them on.
+        prior: the policy for round 1; see `starting_at`.
 
     >>> import regrax as rx
     >>> agent = ChatAgent(lambda messages: "I think I will play heads.")
@@ -120,11 +121,11 @@ class ChatAgent(HostLearner):
 
     @property
     def counts(self) -> Counter[str]:
-        """Number of answers that each parser understood, and of `unread` ones."""
+        """Number of answers understood by each parser, and the number that went `unread`."""
         return self.reader.counts
 
     def seated(self, game: Game, player: int) -> "ChatAgent":
-        """Return this agent as a player of a game, asked with the game's names; the record is shared."""
+        """Return a copy of this agent that asks with a game's names as one of its players; the record is shared."""
         return dataclasses.replace(
             self,
             game=game.name or "a repeated game",
@@ -134,7 +135,9 @@ class ChatAgent(HostLearner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Past:
         if self.names and len(self.names) != actions:
-            raise ValueError(f"names must name {actions} actions, got {len(self.names)}")
+            raise ValueError(
+                f"names must have {actions} entries, one per action, got {len(self.names)}"
+            )
         self.record.silent = 0
         return Past(rounds, np.zeros((0, actions)), ())
 
@@ -145,7 +148,7 @@ class ChatAgent(HostLearner):
 
     def observe(self, loss: Any, action: Any) -> Any:
         if self.history == "bandit" and action is None:
-            raise ValueError(f"{self} needs its own actions, so they must be drawn: give a seed")
+            raise ValueError(f"{self} needs its own actions, so they must be sampled: pass a seed")
         return loss if action is None else (int(action), loss)
 
     def update(self, state: Past, feedback: Any) -> Past:
@@ -158,7 +161,7 @@ class ChatAgent(HostLearner):
         return Past(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 
     def _ask(self, past: Past) -> Policy:
-        """Ask for the policy of a round, repeatedly if need be, and record the exchange."""
+        """Ask for the policy of a round, retrying if necessary, and record the exchange."""
         d = past.losses.shape[1]
         names = self.names or tuple(map(str, range(d)))
         scene = Scene(self.game, self.player, names, self.history, self.shown)
@@ -174,15 +177,15 @@ class ChatAgent(HostLearner):
         self.record.silent = 0 if answered else self.record.silent + 1
         if not again or self.record.silent >= MAX_SILENT_ROUNDS:
             raise ValueError(
-                f"{self._label()} gave no usable answer in {self.record.silent} rounds in a row; "
-                f"the last reason: {tries[-1]['problem']}"
+                f"{self._label()} gave no usable answer for {self.record.silent} rounds in a row; "
+                f"the last reason was: {tries[-1]['problem']}"
             )
         return np.full(d, 1 / d) if policy is None else policy
 
     def _try(
         self, question: str, names: tuple[str, ...], earlier: int
     ) -> tuple[Policy | None, bool, dict[str, str]]:
-        """Ask once: return the policy if the answer is usable, whether to ask again, and what was said."""
+        """Ask once; return the policy or None, whether to ask again, and a record of the attempt."""
         attempt: dict[str, str] = {}
         end = monotonic() + self.timeout
         try:
@@ -218,7 +221,7 @@ class ChatAgent(HostLearner):
             reason = f"{self._label()} failed: {type(error).__name__}: {error}"
             raise NoAnswer(reason, again=False) from error
         if not isinstance(text, str):
-            raise NoAnswer(f"{self._label()} must answer with text, got {type(text).__name__}")
+            raise NoAnswer(f"{self._label()} must return a string, got {type(text).__name__}")
         return text
 
     def _label(self) -> str:

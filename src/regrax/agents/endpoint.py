@@ -1,4 +1,4 @@
-"""A chat server of the OpenAI completions form: its address, its key and its answers, none of which are trusted."""
+"""Client for OpenAI-compatible chat servers. Addresses, keys and answers are all untrusted."""
 
 import json
 import os
@@ -11,14 +11,14 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 from regrax import _checks as checks
 
 DEFAULT_KEY = "OPENAI_API_KEY"
-STORED_CHARACTERS = 2000  # of an answer
+STORED_CHARACTERS = 2000  # per answer
 MIN_SECRET_CHARACTERS = 6  # a shorter value in a query, as in `v=1`, is not a secret
 MAX_ANSWER_BYTES = 1 << 20
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class NoAnswer(Exception):
-    """A request without a usable answer; `again` is True if another request may succeed."""
+    """Raised if a request gets no usable answer; `again` is True if another request may succeed."""
 
     def __init__(self, reason: str, again: bool = True) -> None:
         super().__init__(reason)
@@ -28,9 +28,9 @@ class NoAnswer(Exception):
 class Endpoint:
     """The address of a chat server.
 
-    The key is read from the environment variable `api_key_env` (by default `OPENAI_API_KEY`, if it is set) for every
-    request, and sent only over https or to this machine. It is removed from all text that is stored, as are the values
-    of the url's query.
+    For every request, the key is read from the environment variable `api_key_env` (by default `OPENAI_API_KEY`, if it
+    is set). It is sent only over https or to this machine, and it is removed from all stored text, as are the values in
+    the url's query string.
 
     >>> Endpoint("http://127.0.0.1:8000?token=secret").shown
     'http://127.0.0.1:8000?***'
@@ -43,15 +43,15 @@ class Endpoint:
         self.api_key_env = api_key_env
         if api_key_env is None:
             return
-        if not os.environ.get(api_key_env):  # not shown: it may be the key itself
+        if not os.environ.get(api_key_env):  # not printed, since it may be the key itself
             raise ValueError("api_key_env must name an environment variable that is set")
         if not self._is_private():
             raise ValueError(
-                "a key is sent only over https or to this machine, got a url of neither"
+                "a key is sent only over https or to this machine, but the url is neither https nor local"
             )
 
     def ask(self, body: dict[str, Any], timeout: float) -> str:
-        """Post a request and return the text of the answer; raise `NoAnswer` in every other case."""
+        """Post a request and return the text of the answer; raise `NoAnswer` if there is none."""
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         secret = self._secret()
         if secret.isascii() and secret.isprintable() and secret and self._is_private():
@@ -65,7 +65,7 @@ class Endpoint:
             raise NoAnswer("the answer has no text at choices[0].message.content") from None
 
     def clean(self, text: str) -> str:
-        """Make text fit to store: without secrets, valid UTF-8, at most 2,000 characters."""
+        """Prepare text for storage: remove secrets, make it valid UTF-8, and truncate it to 2,000 characters."""
         secrets = [value for _, value in parse_qsl(self.target.query)]
         secrets = [value for value in secrets if len(value) >= MIN_SECRET_CHARACTERS]
         if self._secret():
@@ -82,7 +82,7 @@ class Endpoint:
 
 
 def _completions_url(url: str, shown: str) -> SplitResult:
-    """Check a url and append the path of completions unless it has it."""
+    """Check a url and append the chat completions path if it is missing."""
     wrong = ValueError(f"an agent's url must be http(s)://host[:port][/path], got {shown[:200]!r}")
     try:
         parts = urlsplit(url)
@@ -91,7 +91,7 @@ def _completions_url(url: str, shown: str) -> SplitResult:
         raise wrong from None
     if parts.username is not None or parts.password is not None:
         raise ValueError(
-            "an agent's url must not contain a password; name a variable as api_key_env"
+            "an agent's url must not contain a password; use an environment variable and api_key_env"
         )
     is_plain = url.isprintable() and url.isascii() and " " not in url
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
@@ -103,20 +103,20 @@ def _completions_url(url: str, shown: str) -> SplitResult:
 
 
 def _post(url: str, body: dict[str, Any], headers: dict[str, str], timeout: float) -> Any:
-    """Return the JSON answer of a server; raise `NoAnswer` in every other case, within `timeout` seconds."""
+    """Return a server's JSON answer, or raise `NoAnswer`, within `timeout` seconds."""
     import httpx
 
     end = monotonic() + timeout
-    # as urllib, not as httpx by default: the system's certificates, and no proxy that the key would pass through
+    # unlike httpx's defaults, use the system's certificates, and no proxy, which would see the key
     client = httpx.Client(timeout=timeout, trust_env=False, verify=ssl.create_default_context())
-    # httpx limits the time between bytes: a server that drips bytes is cut off from outside
+    # httpx only limits the time between bytes, so a timer cuts off servers that trickle them
     timer = threading.Timer(timeout, client.close)
     timer.daemon = True
     timer.start()
     try:
         with client, client.stream("POST", url, json=body, headers=headers) as response:
             return _read(response)
-    except Exception as error:  # closing the client fails in many ways
+    except Exception as error:  # closing the client can raise many kinds of errors
         if monotonic() >= end or isinstance(error, httpx.TimeoutException):
             raise NoAnswer(f"no answer within {timeout:g} s") from None
         if isinstance(error, NoAnswer):
@@ -130,13 +130,15 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], timeout: floa
 def _read(response: Any) -> Any:
     status = response.status_code
     if 300 <= status < 400:
-        raise NoAnswer(f"it redirects (status {status}), which is not followed", again=False)
+        raise NoAnswer(
+            f"the server redirects (status {status}), and redirects are not followed", again=False
+        )
     if status != 200:
         again = status in (408, 425, 429) or status >= 500
         raise NoAnswer(f"status {status}", again)
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
-        raise NoAnswer("the answer is not JSON by its content type")
+        raise NoAnswer("the content type of the answer is not JSON")
     data = b""
     for chunk in response.iter_raw():
         data += chunk

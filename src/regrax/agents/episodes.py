@@ -1,4 +1,4 @@
-"""Play episodes of a game one after another, and write them to a log that the audit reads."""
+"""Play episodes of a game one after another, and write them to a log for the audit."""
 
 import contextlib
 import json
@@ -26,20 +26,19 @@ def play_episodes(
     log: Path | str | None = None,
     first: int = 0,
 ) -> Iterator[Trajectory]:
-    """Play `episodes` times, each from the beginning; questions to chat agents use the game's names.
+    """Play several episodes of a game, each from the beginning; questions to chat agents use the game's names.
 
-    With a key the actions of episode `e` are drawn with `fold_in(key, e)`, those of a single episode with the key
-    itself.
+    Given a key, actions in episode `e` are sampled with `fold_in(key, e)`; a single episode uses the key itself.
 
     Args:
         game: the game, or its spec.
         learners: a learner, or its spec, for each player.
-        rounds: rounds of each episode.
-        episodes: number of episodes.
-        key: to draw actions with; by default everyone sees expected losses.
-        start: the policies of round 1, as in `play`.
-        log: a new file for a JSON line per round and player, written before the next round begins.
-        first: number of the first episode.
+        rounds: the number of rounds per episode.
+        episodes: the number of episodes.
+        key: the random key for sampling actions; without it, every player sees expected losses.
+        start: the policies for round 1, as in `play`.
+        log: a new file with one JSON line per round and player, written before the next round begins.
+        first: the number of the first episode.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import Uniform
@@ -50,7 +49,7 @@ def play_episodes(
     check_rounds(game, rounds, "all", episodes)
     seated = seated_learners(game, learners)
     has_outside = any(isinstance(learner, HostLearner) for learner in seated)
-    # the log of outside agents exists from the first round on, any other appears when it is complete
+    # with external agents the log exists from the first round; otherwise it appears once it is complete
     opened = contextlib.nullcontext() if log is None else open_log(Path(log), at_once=has_outside)
     with opened as lines:
         for episode in range(first, first + episodes):
@@ -63,9 +62,9 @@ def play_episodes(
             except ValueError as error:
                 if writer is None:
                     raise
-                where = f" in episode {episode}" if episode else ""
+                where = f" of episode {episode}" if episode else ""
                 raise ValueError(
-                    f"{error} ({writer.lines.name} has the {writer.done} rounds before{where})"
+                    f"{error} ({writer.lines.name} has the first {writer.done} rounds{where})"
                 ) from None
             if lines is not None and writer is None:
                 _write_trajectory(lines, game, trajectory, episode)
@@ -73,7 +72,7 @@ def play_episodes(
 
 
 class _RoundWriter:
-    """Writes each round to a log, with the exchanges of chat agents, before the next begins."""
+    """Writes each round to a log before the next begins, including the exchanges of chat agents."""
 
     def __init__(
         self, lines: IO[str], game: Game, learners: Sequence[Learner], episode: int
@@ -114,7 +113,7 @@ def _as_lists(parts: Any) -> list[Any]:
 def _rows(
     game: Game, episode: int, number: int, policies: Any, losses: Any, actions: Any
 ) -> list[dict[str, Any]]:
-    """Return the rows of a round, one per player."""
+    """Return the log rows for a round, one per player."""
     rows = []
     for n, name in enumerate(game.players):
         row = {"episode": episode, "agent": name, "round": number, "policy": policies[n]}

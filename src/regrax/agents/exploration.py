@@ -1,15 +1,15 @@
-r"""Exploration: measures of drawn actions from the literature on language agents.
+r"""Exploration measures for sampled actions, from the literature on language agents.
 
-For actions $a_1, \dots, a_T$ of an episode, losses $\ell_1, \dots, \ell_T$ and the action $j^*$ with the smallest total
-loss,
+For an episode with actions $a_1, \dots, a_T$, losses $\ell_1, \dots, \ell_T$ and best action $j^*$, the action with the
+smallest total loss,
 
     suffix failure at t     a_s != j* for all s >= t         the best action is never played again
     minimum fraction        d min_j |{t : a_t = j}| / T      1 if all actions are played equally often
     greedy fraction         |{t : a_t has the smallest mean of the losses seen so far}| / T
 
-averaged over episodes. Frequent suffix failures at $T/2$ are a failure to explore; a high minimum fraction is
-uniform-like play. Reference: Krishnamurthy, Harris, Foster, Zhang, Slivkins (2024), Can large language models explore
-in-context?
+averaged over episodes. Frequent suffix failures at $T/2$ indicate a failure to explore; a high minimum fraction
+indicates nearly uniform play. Reference: Krishnamurthy, Harris, Foster, Zhang, Slivkins (2024), Can large language
+models explore in-context?
 """
 
 from typing import NamedTuple
@@ -23,9 +23,9 @@ Array = np.ndarray
 
 
 class Exploration(NamedTuple):
-    """Means over episodes."""
+    """Exploration measures, averaged over episodes."""
 
-    suffix_failure: float  # at half of the rounds
+    suffix_failure: float  # at half the rounds
     minimum_fraction: float
     greedy_fraction: float
 
@@ -33,13 +33,13 @@ class Exploration(NamedTuple):
 def exploration(
     actions: Int[Array, "n T"], losses: Float[Array, "n T d"], *, bandit: bool = False
 ) -> Exploration:
-    r"""Compute the three measures of `n` episodes.
+    r"""Compute the three exploration measures over `n` episodes.
 
     Args:
-        actions: the actions drawn.
-        losses: the losses of every action.
-        bandit: True if the agent saw the loss of its own action only; then the mean loss of an action is over the
-            rounds in which it was played, and an action that was never played is not greedy.
+        actions: the sampled actions.
+        losses: the loss of every action in every round.
+        bandit: True if the agent saw only the loss of its own action. An action's mean loss is then taken over the
+            rounds in which it was played, and an action that has not been played yet is not greedy.
 
     >>> losses = np.tile([0.0, 1.0], (1, 4, 1))
     >>> exploration(np.array([[0, 1, 1, 1]]), losses)
@@ -48,7 +48,7 @@ def exploration(
     actions = np.asarray(actions)
     losses = np.asarray(losses, float)
     fits = losses.ndim == 3 and actions.shape == losses.shape[:2] and min(losses.shape) >= 1
-    checks.shape("actions", actions, f"{losses.shape[:2]}, that of losses (n, T, d)", fits)
+    checks.shape("actions", actions, f"{losses.shape[:2]} to match losses (n, T, d)", fits)
     measures = measure_episodes(actions, losses, losses.sum(1).argmin(1), bandit=bandit)
     return Exploration(*measures.mean(0).tolist())
 
@@ -60,7 +60,7 @@ def measure_episodes(
     *,
     bandit: bool,
 ) -> Float[Array, "n 3"]:
-    """Compute the measures of every episode, given its best action; see `exploration`."""
+    """Compute the exploration measures of each episode, given its best action; see `exploration`."""
     n, rounds, d = losses.shape
     drawn = np.eye(d)[actions]
     shown = drawn if bandit else np.ones_like(losses)
@@ -68,7 +68,7 @@ def measure_episodes(
     sums = _sums_before(shown * losses)
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)
     own = np.take_along_axis(means, actions[..., None], -1)[..., 0]
-    # ties count as greedy, but an action without any loss seen does not
+    # ties count as greedy, but an action whose loss has not been seen does not
     greedy = np.isfinite(own) & (own <= means.min(-1) + 1e-12)
     failed = drawn[np.arange(n), rounds // 2 :, best].sum(1) == 0
     minimum = d * drawn.sum(1).min(1) / rounds

@@ -1,4 +1,4 @@
-"""Agents outside of this library, from a spec: a chat server, a Python function, or a chat model in this process."""
+"""Build external agents from specs: chat servers, Python functions, and chat models in this process."""
 
 import sys
 from collections.abc import Callable
@@ -33,17 +33,17 @@ def outside_agent(
     parsers: str = ",".join(PARSERS),
     regex: str | None = None,
 ) -> HostLearner:
-    """Build the agent behind `http://host:port`, `https://...`, `python:module:function` or `chat:module:function`.
+    """Build an agent from `http://host:port`, `https://...`, `python:module:function` or `chat:module:function`.
 
-    The first two are chat servers, the third is a function from past losses to an action or a distribution, the last a
-    function from chat messages to an answer.
+    The first two are chat servers. `python:` names a function that maps past losses to an action or a distribution;
+    `chat:` names a function that maps chat messages to an answer.
 
     Args:
         target: the agent, in one of the forms above.
         model, api_key_env, timeout, retries, history, shown, temperature, max_tokens, regex: as in `ChatAgent`.
-        system: a system message before each question, or `@FILE`.
-        prompt: the template of a question, or `@FILE`.
-        parsers: names separated by commas, in order.
+        system: a system message sent before each question, or `@FILE` to read it from a file.
+        prompt: the question template, or `@FILE` to read it from a file.
+        parsers: comma-separated parser names, tried in order.
 
     >>> str(outside_agent("python:numpy:argmin"))
     'agent("python:numpy:argmin")'
@@ -71,7 +71,7 @@ def outside_agent(
 
 
 class FunctionAgent:
-    """A function from past losses, an array of shape `(t - 1, d)`, to an action or a distribution.
+    """An agent that passes past losses, of shape `(t - 1, d)`, to a function that returns an action or a distribution.
 
     >>> agent = FunctionAgent("python:numpy:argmin")
     >>> agent(np.array([[0.0, 1.0]])).tolist()
@@ -84,7 +84,7 @@ class FunctionAgent:
         self.__name__ = f'"{target}"'
 
     def __call__(self, losses: Float[np.ndarray, "past d"]) -> Float[np.ndarray, "d"]:
-        """Call the function; errors name it and the round."""
+        """Call the function; error messages name it and the round."""
         where = f"{self.target} in round {len(losses) + 1}"
         try:
             answer = self._function(losses)
@@ -102,7 +102,7 @@ class FunctionAgent:
 
 
 def load_function(target: str) -> Callable[[Any], Any]:
-    """Import the function of `python:module:function` or `chat:module:function`, from the working directory, too.
+    """Import the function in `python:module:function` or `chat:module:function`; the working directory is searched too.
 
     >>> load_function("python:numpy:argmin").__name__
     'argmin'
@@ -126,7 +126,7 @@ def load_function(target: str) -> Callable[[Any], Any]:
 
 
 def _text(value: str) -> str:
-    """Return a text, or the contents of the file after `@`."""
+    """Return the value itself, or the contents of the file if the value is `@FILE`."""
     if not value.startswith("@"):
         return value
     return read_limited(Path(value[1:]), MAX_TEXT_BYTES).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Questions to a chat agent: a template with the game, the actions' names and the losses so far."""
+"""Questions for chat agents, from a template filled with the game, the action names and the losses so far."""
 
 from string import Template
 from typing import NamedTuple
@@ -14,14 +14,14 @@ FEEDBACK = {"full": "the loss of every action", "bandit": "the loss of the actio
 
 
 class Scene(NamedTuple):
-    """Whom a question addresses, and how much of the past it shows.
+    """The addressee of a question, and how much history it shows.
 
     Attributes:
         game: name of the game.
         player: name of the player.
-        names: names of its actions.
+        names: names of the player's actions.
         history: "full" or "bandit".
-        shown: past rounds to list one by one; sums are over all.
+        shown: how many past rounds to list one by one; sums cover all rounds.
     """
 
     game: str
@@ -35,9 +35,9 @@ class Past(NamedTuple):
     """The part of an episode that a chat agent has seen.
 
     Attributes:
-        rounds: how many will be played, if known.
-        losses: of the past rounds.
-        actions: drawn in the past rounds; empty if policies are played.
+        rounds: total number of rounds, if known.
+        losses: losses in the past rounds.
+        actions: actions sampled in the past rounds; empty if policies are played.
     """
 
     rounds: int | None
@@ -46,7 +46,7 @@ class Past(NamedTuple):
 
 
 def fill(prompt: str, scene: Scene, past: Past) -> str:
-    """Fill in the question of a round.
+    """Fill in the question for a round.
 
     >>> scene = Scene("matching-pennies", "row", ("heads", "tails"), "full", 50)
     >>> print(fill(PROMPT, scene, Past(20, np.array([[0.5, 1.0]]), (1,))))
@@ -73,14 +73,12 @@ def fill(prompt: str, scene: Scene, past: Past) -> str:
 
 
 def check_prompt(prompt: str) -> None:
-    """Raise unless a template can be filled."""
+    """Raise if a template cannot be filled in."""
     try:
         fill(prompt, Scene("", "", ("",), "full", 1), Past(None, np.zeros((0, 1)), ()))
     except (KeyError, ValueError) as error:
         known = "$game, $player, $actions, $count, $kind, $feedback, $history, $round, $rounds"
-        raise ValueError(
-            f"prompt must be text with some of {known} (and $$ for $), got {error}"
-        ) from None
+        raise ValueError(f"prompt may contain only {known} (and $$ for $), got {error}") from None
 
 
 def _history(scene: Scene, past: Past) -> str:

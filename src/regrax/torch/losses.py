@@ -1,4 +1,4 @@
-"""Regret of PyTorch tensors and losses based on it. `regrax.torch` describes the arguments."""
+"""Regrets of PyTorch tensors, and losses based on them. The arguments are described in `regrax.torch`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor
 Surrogate = Callable[[Tensor], Tensor]
 Given = Tensor | None
 TOLERANCE = 1e-4
-"""Allowed deviation of a distribution's sum from 1, besides rounding, as in `regrax.regret`."""
+"""Allowed deviation of a distribution's sum from 1, on top of rounding, as in `regrax.regret`."""
 
 
 def external_regret(
@@ -20,7 +20,7 @@ def external_regret(
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> external_regret(torch.full((2, 2), 0.5), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
@@ -40,7 +40,7 @@ def swap_matrix(
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
@@ -58,7 +58,7 @@ def internal_regret(
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> internal_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
@@ -75,7 +75,7 @@ def swap_regret(
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> swap_regret(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
@@ -98,7 +98,7 @@ def regret_loss(
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
         surrogate: $h$, applied to the regret of each sequence.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> regret_loss(torch.full((3, 2, 2), 0.5), torch.tensor([[2.0, 0.0], [2.0, 0.0]]).expand(3, 2, 2)).item()
@@ -121,7 +121,7 @@ def swap_loss(
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
         surrogate: $h$, applied to the swap regret of each sequence.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> swap_loss(torch.eye(2), torch.tensor([[3.0, 2.0], [0.0, 5.0]])).item()
@@ -135,13 +135,13 @@ def hindsight_loss(
 ) -> Tensor:
     r"""Hindsight loss: the mean of $\sum_t \|\pi_t - e_{J^*}\|^2 - T + (\min_j S_j)^2$, where $J^* = \arg\min_j S_j$.
 
-    Sums are over played rounds, and $T$ is their number. For i.i.d. standard Gaussian losses, and only for these, the
-    expected value and gradient are those of $E[R^2]$, with less noise.
+    Sums are over played rounds, and $T$ is their number. For i.i.d. standard Gaussian losses, and only for those, the
+    expected value and gradient equal those of $E[R^2]$, with less noise.
 
     Args:
         policies: distributions `(..., T, d)`, or action indices `(..., T)`.
         losses: the loss of every action in every round, `(..., T, d)`.
-        logits: used instead of policies, which are their softmax.
+        logits: used instead of policies, which are then their softmax.
         mask: True for the rounds that were played, `(..., T)`; by default all.
 
     >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
@@ -161,8 +161,8 @@ def hindsight_loss(
 def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
     r"""Importance-weighted losses $\hat\ell_{t,j} = 1\{a_t = j\}\, \ell_{t,a_t} / \pi_{t,a_t}$, `(..., T, d)`.
 
-    Their expectation is the losses themselves wherever the probability is positive, so the regret of `actions` on them
-    estimates the regret of play.
+    Their expectation equals the losses wherever the probability is positive, so the regret of `actions` on these
+    estimates is an estimate of the regret of play.
 
     Args:
         actions: the sampled actions, `(..., T)`.
@@ -175,12 +175,12 @@ def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tens
     _check_distributions("chances", chances)
     if received.shape != actions.shape:
         raise ValueError(
-            f"received must have shape {tuple(actions.shape)}, that of actions, got {tuple(received.shape)}"
+            f"received must have shape {tuple(actions.shape)} to match actions, got {tuple(received.shape)}"
         )
     sampled = _one_hot(actions, chances)
     chance = (sampled * chances).sum(-1)
     if _any(chance <= 0):
-        raise ValueError("chances of the sampled actions must be above 0, got 0")
+        raise ValueError("chances must be above 0 for the sampled actions, got 0")
     return sampled * (received / chance).unsqueeze(-1)
 
 
@@ -191,14 +191,14 @@ def _gains(matrix: Tensor) -> Tensor:
 def _played(policies: Given, losses: Given, logits: Given, mask: Given) -> tuple[Tensor, Tensor]:
     """Check the arguments and return policies and losses, with zero losses in masked rounds."""
     if losses is None or (policies is None) == (logits is None):
-        raise ValueError("losses and one of policies or logits must be given")
+        raise ValueError("losses and either policies or logits must be given")
     shape = tuple(losses.shape)
     if losses.ndim < 2:
         raise ValueError(f"losses must have shape (..., T, d), got {shape}")
     if mask is not None:
         if mask.dtype != torch.bool or tuple(mask.shape) != shape[:-1]:
             raise ValueError(
-                f"mask must be bool of shape {shape[:-1]}, (..., T), got {_describe(mask)}"
+                f"mask must be bool of shape {shape[:-1]}, that is (..., T), got {_describe(mask)}"
             )
         losses = torch.where(mask.unsqueeze(-1), losses, 0)
     _check_finite("losses", losses)
@@ -241,7 +241,7 @@ def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
 
 
 def _any(problem: Tensor) -> bool:
-    """True if some value has a problem; False while a graph is compiled, when there are no values."""
+    """True if any value has a problem; always False during compilation, when there are no values."""
     return not torch.compiler.is_compiling() and bool(problem.any())
 
 

@@ -119,7 +119,7 @@ def test_an_episode_of_many_rounds_has_the_same_numbers(tmp_path, x64):
     assert agent.curve["round"][-1] == agent.baseline_curves["round"][-1] == rounds
     uniform = losses.mean(2).sum() - losses[0].sum(0).min()
     assert agent.baselines["uniform"]["external"] == pytest.approx(uniform, rel=1e-9)
-    assert "baselines change their play every 2 rounds only" in agent.notes
+    assert "baselines change their play only every 2 rounds" in agent.notes
 
 
 def test_the_worst_swap_is_a_sentence(tmp_path):
@@ -127,7 +127,7 @@ def test_the_worst_swap_is_a_sentence(tmp_path):
     rows = [{"action": "rock", "losses": {"rock": 1.0, "paper": 0.88}} for _ in range(20)]
     path.write_text("\n".join(map(json.dumps, rows)))
     swap = audit_log(path).agents[0].worst_swap
-    assert swap.words == "when it played rock it should have played paper: 0.12 per round"
+    assert swap.words == "when it played rock, paper would have saved 0.12 per round"
 
 
 def test_shorter_episodes_count_in_totals_only(tmp_path):

@@ -111,7 +111,7 @@ def test_agents_of_one_log_or_of_several(tmp_path):
         "all.jsonl",
         "other.jsonl",
     ]
-    with pytest.raises(ValueError, match=r"has 3 agents \(x, y, z\): say which one"):
+    with pytest.raises(ValueError, match=r"has 3 agents \(x, y, z\): choose which one"):
         compare_logs([one, other])
     with pytest.raises(ValueError, match="has no agent 'q'"):
         compare_logs([one], agent="q")
@@ -167,7 +167,10 @@ def test_exit_codes_of_the_command(tmp_path, capsys):
         assert json.loads(told.out)["failed"] == [why.removeprefix("regrax: failed: ")]
     write(tmp_path / "few.jsonl", losses[:3], rng)
     for options, why in (
-        ([good, str(tmp_path / "few.jsonl"), "--fail-if-worse"], "needs five episodes of each"),
+        (
+            [good, str(tmp_path / "few.jsonl"), "--fail-if-worse"],
+            "each must have at least five episodes",
+        ),
         ([str(tmp_path / "none.jsonl")], "none.jsonl: No such file"),
         ([], "compare needs at least one log"),
     ):

@@ -132,7 +132,7 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
     assert agent.learning.verdict == "not learning"
     assert any("dynamic regret and baselines need" in note for note in agent.notes)
     if mixed:
-        assert agent.worst_swap.words.startswith("when it played a it should have played c: 0.")
+        assert agent.worst_swap.words.startswith("when it played a, c would have saved 0.")
 
 
 def test_notes_say_what_cannot_be_known(tmp_path):
@@ -141,6 +141,6 @@ def test_notes_say_what_cannot_be_known(tmp_path):
     path.write_text("\n".join([json.dumps(row)] * 40))
     agent = audit_log(path).agents[0]
     assert "never played, so nothing is known about them: b" in agent.notes
-    blind = "could not be played in some rounds, for which their losses are guessed: b"
+    blind = "could not be played in some rounds, so their losses there are guesses: b"
     assert blind in agent.notes
     assert set(agent.against) == {"a"}

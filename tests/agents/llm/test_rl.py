@@ -212,7 +212,7 @@ def test_losses_without_signal_warn(tmp_path):
     model, tokenizer = made(task, width=16)
     with pytest.warns(UserWarning, match=r"every policy has the same expected regret.*squared"):
         rmft(model, tokenizer, task, RMFTConfig(1, scenarios=2, rollouts=2), tmp_path / "a")
-    with pytest.warns(UserWarning, match="carries no signal"):
+    with pytest.warns(UserWarning, match="gets no signal"):
         grpo(model, tokenizer, task, GRPOConfig(1, 1, 1, 2), tmp_path / "b")
 
 

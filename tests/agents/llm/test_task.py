@@ -54,7 +54,7 @@ def test_opponents_react():
 
 BAD = [
     ({"actions": 1, "rounds": 2}, "actions must be an integer >= 2"),
-    ({"actions": ("a", "a"), "rounds": 2}, "actions must be 2 to 1,000 different names"),
+    ({"actions": ("a", "a"), "rounds": 2}, "actions must be between 2 and 1,000 distinct names"),
     ({"actions": "ab", "rounds": 2}, "actions must be names or their number"),
     ({"actions": 2, "rounds": 0}, "rounds must be an integer >= 1"),
     ({"actions": 2, "rounds": 2, "feedback": "some"}, "feedback must be one of full, bandit"),
@@ -68,7 +68,7 @@ BAD = [
     ({"actions": 2, "rounds": 10**9}, "rounds must be at most 100,000"),
     ({"actions": 2, "rounds": 2, "decimals": 400}, "decimals must be at most 12"),
     ({"actions": 2, "rounds": 2, "chat": "yes"}, "chat must be true or false, got 'yes'"),
-    ({"actions": 2, "rounds": 2, "between": 3}, "between must be text, got 3"),
+    ({"actions": 2, "rounds": 2, "between": 3}, "between must be a string, got 3"),
     ({"actions": 2, "rounds": 2, "opening": "{d:>99}"}, r"opening may contain \{d\}, "),
     ({"actions": 2, "rounds": 2, "losses": None}, "losses must be a distribution's spec or num"),
     ({"actions": 2, "rounds": 2, "losses": [[1.0, 2.0], [3.0]]}, "losses must be a distribution's"),

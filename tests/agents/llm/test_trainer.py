@@ -206,7 +206,7 @@ def test_bad_settings_raise(fields, message):
 def test_hindsight_loss_warns_unless_gaussian(tmp_path):
     model, tokenizer, task = made()
     config = TrainConfig("hindsight", 1, 2)
-    with pytest.warns(UserWarning, match="for standard Gaussian losses only"):
+    with pytest.warns(UserWarning, match="only for standard Gaussian losses"):
         train(model, tokenizer, task.replace(losses="laplace"), config, tmp_path)
 
 

@@ -61,7 +61,7 @@ def test_templates_are_rendered_as_transformers_does():
 BAD = [
     (Task(("a", "ab"), 4), {}, "cannot tell the action names 'a' and 'ab' apart"),
     (Task(2, 4), {"max_position_embeddings": 64}, "context is 64: use fewer rounds or shorter"),
-    (Task(2, 4), {"vocab_size": 300}, "they do not belong together"),
+    (Task(2, 4), {"vocab_size": 300}, "they do not match"),
 ]
 
 
@@ -76,7 +76,7 @@ def test_texts_that_the_model_cannot_read_raise(task, config, message):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        (Task(2, 4), "the tokenizer does not know a word of .*: does it belong"),
+        (Task(2, 4), "the tokenizer does not know a word in .*: does it belong"),
         (scratch_task(("left", "A"), 4), "has no tokens for the action name 'left'"),
         (scratch_task(2, 4, chat=True), "this tokenizer has no chat template"),
     ],

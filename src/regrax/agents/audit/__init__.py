@@ -1,8 +1,8 @@
-"""Audit logs of agents in three steps.
+"""Audit agent logs in three steps.
 
-1. read: files and layouts become rows, rows become numbers (`formats`, `layouts`, `rows`, `resolve`, `log`);
-2. sums: the rounds of each episode are summed (`sums`);
-3. verdict: the sums become regrets with intervals and a verdict (`intervals`, `evidence`, `verdict`, `audits`).
+1. Read: convert files to rows, and rows to numbers (`formats`, `layouts`, `rows`, `resolve`, `log`).
+2. Sum: add up the rounds of each episode (`sums`).
+3. Judge: compute regrets, intervals and a verdict from the sums (`intervals`, `evidence`, `verdict`, `audits`).
 
 `compare` compares the audits of several agents.
 """

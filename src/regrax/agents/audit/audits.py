@@ -1,4 +1,4 @@
-"""Audits: what a log says about each of its agents, and about their joint play."""
+"""Audits of logs: regrets and a verdict for each agent, and equilibrium gaps of joint play."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ Array = np.ndarray
 
 Curves = dict[str, list[float]]
 UNKNOWN_LOSSES = (
-    "regret needs the losses of other actions, which this log does not give: log the losses of every action, the "
+    "regret needs the losses of other actions, which this log does not contain: log the losses of every action or the "
     "propensity of the action played, or name the game"
 )
 
@@ -73,7 +73,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The replacement of one action by another that would have saved the most.
+    """The swap of one action for another that would have saved the most.
 
     Attributes:
         played: name of the action to replace.
@@ -93,25 +93,25 @@ class AgentAudit:
     """The audit of one agent; regrets are means over its episodes.
 
     Attributes:
-        agent: its name.
-        feedback: `"full"`, `"bandit"`, or `"received"` if only its own losses are logged.
+        agent: the agent's name.
+        feedback: `"full"`, `"bandit"`, or `"received"` if only the losses it received are logged.
         actions: names of its actions.
         episodes: number of episodes.
-        rounds: number of rounds in all episodes.
-        unanswered: rounds without a usable answer.
+        rounds: total number of rounds.
+        unanswered: number of rounds without a usable answer.
         answers: how many answers each parser read.
-        loss: the loss suffered.
-        loss_per_round: mean over all rounds.
-        regret: by kind: external, internal, swap, dynamic.
-        curve: `round`, and each regret with `_low` and `_high` if known.
+        loss: the agent's loss.
+        loss_per_round: mean loss over all rounds.
+        regret: regret of each kind: external, internal, swap, dynamic.
+        curve: columns `round` and each regret, with `_low` and `_high` if known.
         against: estimated regret against every fixed action, for bandit feedback.
         worst_swap: the replacement that would have saved the most.
         baselines: loss and regrets of classical learners on the same losses, by name.
         baseline_curves: their external regret over the rounds.
         learning: the verdict.
         exploration: see `rx.exploration`; None if policies were logged, not actions.
-        notes: what to know when reading these numbers.
-        fractions: how often each action was played, if nothing else is known.
+        notes: caveats about these numbers.
+        fractions: fraction of rounds in which each action was played, if nothing else is known.
     """
 
     agent: str
@@ -135,13 +135,13 @@ class AgentAudit:
     fractions: dict[str, float] = field(default_factory=dict)
 
     def measures(self) -> list[tuple[str, Measure]]:
-        """List the regrets, those against every action, and the loss, with their names in tables."""
+        """List the regrets, the regrets against each action, and the loss, with their names in tables."""
         regrets = [(f"{kind} regret", measure) for kind, measure in self.regret.items()]
         against = [(f"regret against {shown(a)}", measure) for a, measure in self.against.items()]
         return [*regrets, *against, ("loss", self.loss)]
 
     def regret_per_round(self, kind: str) -> tuple[float | None, float | None, float | None]:
-        """Return a regret per round and the ends of its interval, None if unknown."""
+        """Return regret per round and the ends of its interval; unknown values are None."""
         if kind not in self.regret:
             return None, None, None
         measure = self.regret[kind]
@@ -151,14 +151,14 @@ class AgentAudit:
         return measure.per_round, measure.low / length, measure.high / length
 
     def beside(self) -> dict[str, dict[str, float]]:
-        """Return loss and regrets of this agent and of the baselines, by name."""
+        """Return the loss and regrets of this agent and the baselines, by name."""
         own = {kind: measure.total for kind, measure in self.regret.items()}
         return {"this agent": {"loss_per_round": self.loss_per_round, **own}, **self.baselines}
 
 
 @dataclass(frozen=True)
 class Gaps:
-    """The gain per round of the best deviation from joint play: the largest regret of any player."""
+    """Equilibrium gaps: the largest regret per round of any player, gained by the best deviation from joint play."""
 
     cce_gap: float
     ce_gap: float
@@ -171,8 +171,8 @@ class Audit:
 
     Attributes:
         rows: number of good rows.
-        bad_rows: number of rows left out.
-        bad: their lines, by reason.
+        bad_rows: number of rows skipped.
+        bad: lines of the skipped rows, by reason.
         agents: an `AgentAudit` for each agent.
         gaps: equilibrium gaps of joint play, if the agents share their rounds.
     """
@@ -184,11 +184,11 @@ class Audit:
     gaps: Gaps | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text and lists for JSON."""
+        """Convert to plain numbers, strings and lists for JSON."""
         return msgspec.to_builtins(self)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Tabulate rounds, loss and regrets per round with their 95 % intervals, and the verdict of each agent."""
+        """Tabulate each agent's rounds, loss, regrets per round with 95 % intervals, and verdict."""
         facts = ("agent", "feedback", "episodes", "rounds", "loss_per_round")
         table = {name: [getattr(agent, name) for agent in self.agents] for name in facts}
         kinds = [kind for kind in KINDS if any(kind in agent.regret for agent in self.agents)]
@@ -213,9 +213,9 @@ def audit_log(
 
     Args:
         path: the log.
-        callback: receives what is being done, how much of it is done, and of how much.
-        layout: how the records of another harness become rows; see `Layout` and `read_layout`.
-        game: whose payoffs give the losses of every action, from the players' actions.
+        callback: called with the current activity, the amount done so far, and the total.
+        layout: how to convert records from another harness to rows; see `Layout` and `read_layout`.
+        game: a game whose payoffs give the loss of every action, based on the players' actions.
 
     >>> import json, tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -239,7 +239,7 @@ def audit_log(
 
 
 def verdicts(audit: Audit) -> str:
-    """Count the agents with each verdict, the most frequent first."""
+    """Count the agents with each verdict, most frequent first."""
     counts = Counter(agent.learning.verdict for agent in audit.agents)
     return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
 
@@ -255,7 +255,7 @@ def shown(text: str) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Write a number with its noun.
+    """Format a count with its noun.
 
     >>> counted(1, "round"), counted(1200, "episode")
     ('1 round', '1,200 episodes')
@@ -265,7 +265,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def explored(measures: dict[str, float]) -> str:
-    """Write the measures of `rx.exploration` as a sentence.
+    """Describe the measures of `rx.exploration` in a sentence.
 
     >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
     'never played the best action in the second half of 25 % of episodes; its least-played action got 10 % of an even
@@ -280,7 +280,7 @@ def explored(measures: dict[str, float]) -> str:
 
 
 def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:
-    """Compute the gaps of agents that log the losses of every action in the same rounds of the same episodes."""
+    """Compute equilibrium gaps; None unless all agents log full losses in the same rounds of the same episodes."""
     if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
     first, *others = log.agents.values()
@@ -377,11 +377,11 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     simulated = len(episodes.baselines)
     notes = _common_notes(log, sums)
     if count < MIN_EPISODES:
-        notes.append(f"no intervals: they need {MIN_EPISODES} episodes, and there are {count}")
+        notes.append(f"no intervals: they need {MIN_EPISODES} episodes, got {count}")
     if sums.grain > 1:
-        notes.append(f"baselines change their play every {sums.grain} rounds only")
+        notes.append(f"baselines change their play only every {sums.grain} rounds")
     if simulated < count:
-        notes.append(f"baselines play {simulated:,} of the episodes")
+        notes.append(f"baselines play only {simulated:,} of the episodes")
     return {
         "regret": dict(zip(KINDS, measures, strict=True)),
         "curve": curve,
@@ -422,7 +422,7 @@ def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
 
 
 def _bandit_regrets(episodes: Episodes, schema: Schema) -> dict[str, Measure]:
-    """Estimate regrets against comparators that all episodes share."""
+    """Estimate regrets against comparators shared by all episodes."""
     count = len(episodes.rounds)
     known = episodes.plays.sum(0) > 0
     values: dict[str, tuple[float, float | None, float | None]] = {}
@@ -452,7 +452,7 @@ def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
     instead = schema.actions[j]
     prefix = "" if schema.named else "action "
     words = (
-        f"when it played {prefix}{played} it should have played {prefix}{instead}: "
+        f"when it played {prefix}{played}, {prefix}{instead} would have saved "
         f"{saving:.3g} per round"
     )
     return Swap(played, instead, saving, words)
@@ -462,30 +462,30 @@ def _common_notes(log: AgentLog, sums: AgentSums) -> list[str]:
     notes = []
     if log.unanswered:
         rounds = counted(log.unanswered, "round")
-        notes.append(f"no usable answer in {rounds}, played uniformly")
+        notes.append(f"no usable answer in {rounds} (played uniformly)")
     if log.skipped:
-        notes.append(f"{counted(log.skipped, 'round')} missing between others")
+        notes.append(f"{counted(log.skipped, 'round')} missing within episodes")
     shorter = int((sums.episodes.rounds < sums.horizon).sum())
     if shorter:
         verb = "has" if shorter == 1 else "have"
         notes.append(
             f"{counted(shorter, 'episode')} {verb} fewer than {sums.horizon} rounds: "
-            "they count in totals, not in curves and tests"
+            "included in totals, but not in curves or tests"
         )
     if len(sums.episodes.rounds) > MAX_BINNED_EPISODES:
-        notes.append(f"the published tests use {MAX_BINNED_EPISODES} of the episodes")
+        notes.append(f"the published tests use only {MAX_BINNED_EPISODES} of the episodes")
     return notes
 
 
 def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
     notes = [
-        "dynamic regret and baselines need the losses of every action, which this log does not give"
+        "dynamic regret and baselines need the losses of every action, which this log does not have"
     ]
     if not schema.mixed:
-        notes.append("internal and swap regret need whole policies, which this log does not give")
+        notes.append("internal and swap regret need full policies, which this log does not have")
     if len(episodes.rounds) > 1:
         notes.append(
-            "regret compares with the action that is best for all episodes together: received losses do not tell which "
+            "regret is measured against the best action over all episodes, because received losses do not reveal which "
             "action was best in each"
         )
     plays = episodes.plays.sum(0)
@@ -493,7 +493,7 @@ def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
         "never played, so nothing is known about them": plays == 0,
         f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": (plays > 0)
         & (plays < MIN_PLAYS),
-        "could not be played in some rounds, for which their losses are guessed": episodes.blind.any(
+        "could not be played in some rounds, so their losses there are guesses": episodes.blind.any(
             0
         ),
     }

@@ -1,6 +1,7 @@
-r"""Compare agents: which has more regret, by how much, and how certain is it?
+r"""Compare agents: which has more regret, by how much, and with what certainty.
 
-Two agents' episodes are paired, with $d_e = y_e - x_e$ for the same episode, or independent, $x$ and $y$:
+The episodes of two agents are either paired, with $d_e = y_e - x_e$ for the same episode, or independent samples $x$
+and $y$:
 
     difference   dbar,  s^2 = var(d) / E                 ybar - xbar,  s^2 = var(x) / E_x + var(y) / E_y
     interval     difference -+ t_{0.975, nu} s, nu = E - 1 or Welch's degrees of freedom
@@ -8,9 +9,9 @@ Two agents' episodes are paired, with $d_e = y_e - x_e$ for the same episode, or
     statistic    t = difference / s, two-sided, valid even if the two have different variances
     effect size  dbar / sd(d)                            (ybar - xbar) / sd, with the pooled variance
 
-both effect sizes times Hedges' $1 - 3 / (4 \nu - 1)$ for small samples. References: Welch (1947), The generalization of
-Student's problem; Janssen (1997), Studentized permutation tests for non-i.i.d. hypotheses; Holm (1979), A simple
-sequentially rejective multiple test procedure.
+Both effect sizes are multiplied by Hedges' small-sample correction $1 - 3 / (4 \nu - 1)$. References: Welch (1947), The
+generalization of Student's problem; Janssen (1997), Studentized permutation tests for non-i.i.d. hypotheses; Holm
+(1979), A simple sequentially rejective multiple test procedure.
 """
 
 import hashlib
@@ -42,11 +43,11 @@ Array = np.ndarray
 
 MEASURES = (*KINDS, "loss")
 MAX_CONTESTANTS = 50
-LEVEL = 0.05  # of significance, for all pairs together
+LEVEL = 0.05  # significance level for all pairs together
 PERMUTATIONS = 1999
-MAX_PERMUTED_EPISODES = 2000  # with more, the statistic is taken as normal
+MAX_PERMUTED_EPISODES = 2000  # with more, the statistic is treated as normal
 WHY_LOSSES = {
-    "bandit": "received losses do not tell which action was best in each episode",
+    "bandit": "received losses do not reveal which action was best in each episode",
     "received": UNKNOWN_LOSSES,
 }
 Values = Float[Array, "E"]
@@ -54,16 +55,16 @@ Values = Float[Array, "E"]
 
 @dataclass(frozen=True)
 class Contestant:
-    """An agent that takes part in a comparison.
+    """An agent in a comparison.
 
     Attributes:
         name: unique among the contestants.
-        log: the file.
+        log: path of its log.
         agent: its name in the log.
         episodes: number of episodes.
-        rounds: number of rounds in all episodes.
-        value: the measure that is compared, with its interval.
-        audit: its whole audit.
+        rounds: total number of rounds.
+        value: the compared measure, with its interval.
+        audit: its full audit.
     """
 
     name: str
@@ -77,18 +78,18 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Pair:
-    """The difference of two agents, second minus first: above 0 the second is worse.
+    """The difference between two agents, second minus first; positive if the second is worse.
 
     Attributes:
         first: name of a contestant.
         second: name of the other.
-        paired: True if both met the same losses in every episode.
-        difference: mean over episodes of the second minus that of the first.
+        paired: True if both faced the same losses in every episode.
+        difference: the second agent's mean over episodes minus the first's.
         low: lower end of its 95 % interval.
         high: upper end.
-        p_value: two-sided, by permutation.
-        adjusted: Holm's p-value for all pairs together.
-        effect_size: the difference in standard deviations; None below five episodes, as are interval and test.
+        p_value: two-sided p-value of a permutation test.
+        adjusted: p-value adjusted for all pairs by Holm's procedure.
+        effect_size: the difference in standard deviations; None below five episodes, as are the interval and p-values.
         words: the result as a sentence.
     """
 
@@ -108,7 +109,7 @@ class Pair:
         number: Callable[[float], str],
         interval: Callable[[float | None, float | None], str],
     ) -> list[str]:
-        """Format difference, interval, p-values, effect size, and how episodes are compared."""
+        """Format the difference, interval, p-values and effect size, and whether episodes are paired."""
         tests = (self.p_value, self.adjusted, self.effect_size)
         small = ["" if value is None else f"{value:.3g}" for value in tests]
         how = "paired" if self.paired else "independent"
@@ -117,13 +118,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of agents, each with each.
+    """A pairwise comparison of agents.
 
     Attributes:
-        measure: the measure that is compared.
-        contestants: the agents, in the order of the logs.
-        pairs: the differences of all pairs.
-        notes: what to know when reading these numbers.
+        measure: the compared measure.
+        contestants: the agents, in log order.
+        pairs: the difference for every pair.
+        notes: caveats about these numbers.
     """
 
     measure: str
@@ -132,7 +133,7 @@ class Comparison:
     notes: list[str]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers, text and lists for JSON, without the audits."""
+        """Convert to plain numbers, strings and lists for JSON, without the audits."""
         values = msgspec.to_builtins(self)
         for contestant in values["contestants"]:
             del contestant["audit"]
@@ -143,14 +144,14 @@ class Comparison:
         return [agent.name for agent in self.contestants if agent.value.per_round > limit]
 
     def worse(self) -> list[str]:
-        """List the agents that are significantly worse than the first, at 5 % for all pairs together."""
+        """List the agents that are significantly worse than the first, at the 5 % level for all pairs together."""
         first = self.contestants[0].name
         worse = []
         for pair in self.pairs:
             if pair.first == first:
                 if pair.adjusted is None:
                     raise ValueError(
-                        "to say which agent is worse needs five episodes of each, got fewer"
+                        "to decide which agent is worse, each must have at least five episodes"
                     )
                 if pair.adjusted <= LEVEL and pair.difference > 0:
                     worse.append(pair.second)
@@ -158,7 +159,7 @@ class Comparison:
 
 
 class Difference(NamedTuple):
-    """The mean of the second sample minus that of the first; only the value for fewer than five episodes."""
+    """The mean of the second sample minus that of the first; only `value` is set for fewer than five episodes."""
 
     value: float
     low: float | None = None
@@ -169,7 +170,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class _Agent:
-    """An agent with digests of every episode's losses, if those of every action are known."""
+    """An agent, with a digest of each episode's losses if they are known for every action."""
 
     log: Path
     audit: AgentAudit
@@ -191,18 +192,18 @@ def compare_logs(
     game: Game | str | None = None,
     callback: Callback | None = None,
 ) -> Comparison:
-    r"""Compare the regret of agents: intervals, permutation tests and effect sizes of every pair.
+    r"""Compare the regret of agents, with an interval, a permutation test and an effect size for every pair.
 
-    Episodes are paired by name if both agents met the same losses in each, and independent otherwise.
+    Episodes are paired by name if both agents faced the same losses in each, and independent otherwise.
 
     Args:
-        paths: one log per agent, or one log of several agents.
-        agent: which agent of each log; needed if several logs hold several agents.
+        paths: one log per agent, or a single log with several agents.
+        agent: the agent to take from each log; required if there are several logs and one has several agents.
         measure: "external", "internal", "swap" or "dynamic" regret, or "loss". If only received losses are known,
-            losses are compared: for agents that meet the same losses they differ as external regret does.
-        layout: how the records of another harness become rows.
-        game: whose payoffs give the losses of every action.
-        callback: receives what is being done, how much of it is done, and of how much.
+            losses are compared; for agents that face the same losses, they differ by as much as external regret does.
+        layout: how to convert records from another harness to rows.
+        game: a game whose payoffs give the loss of every action.
+        callback: called with the current activity, the amount done so far, and the total.
 
     >>> import json, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -283,15 +284,15 @@ def holm(p_values: list[float]) -> list[float]:
 
 
 def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[str]:
-    """Return the names of the agents of a log to compare."""
+    """Return the names of the agents to compare from a log."""
     names = list(log.agents)
     some = ", ".join(names[:10])
     if agent is not None:
         if agent not in names:
-            raise ValueError(f"{path} has no agent {agent!r} (there are {some})")
+            raise ValueError(f"{path} has no agent {agent!r} (it has {some})")
         return [agent]
     if len(names) > 1 and not alone:
-        raise ValueError(f"{path} has {len(names)} agents ({some}): say which one to compare")
+        raise ValueError(f"{path} has {len(names)} agents ({some}): choose which one to compare")
     return names[: MAX_CONTESTANTS + 1]
 
 
@@ -308,7 +309,7 @@ def _digests(log: Log, name: str) -> dict[str, bytes]:
 
 
 def _labels(agents: list[_Agent]) -> list[str]:
-    """Choose the shortest labels that differ: the file's name, the agent's, or both."""
+    """Choose the shortest distinct labels: the file name, the agent name, or both."""
     choices = [
         [agent.log.name for agent in agents],
         [agent.audit.agent for agent in agents],
@@ -336,7 +337,7 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
     for first, second, paired, result in results:
         p = None if result.p_value is None else next(adjusted)
         if p is None:
-            words = f"{first} and {second}: cannot tell: that needs at least five episodes of each"
+            words = f"{first} and {second}: cannot tell, because each needs at least five episodes"
         elif p > LEVEL or result.value == 0:
             words = f"{first} and {second}: no clear difference (p = {p:.2g})"
         else:
@@ -360,11 +361,11 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
 
 
 def _permutation_test(samples: list[Values], seed: int) -> float:
-    """Compute the two-sided p-value of one sample of differences, or of two samples."""
+    """Compute the two-sided p-value for one sample of differences or for two samples."""
     generator = np.random.default_rng(seed)
     pooled = np.concatenate(samples)
     statistic = _student if len(samples) == 1 else _welch
-    own = np.arange(len(pooled)) < len(samples[0])  # as signs, all of a single sample
+    own = np.arange(len(pooled)) < len(samples[0])  # for a single sample, all signs are +1
     observed = abs(statistic(pooled, own[None])[0])
     if len(pooled) > MAX_PERMUTED_EPISODES:
         return float(2 * ndtr(-observed))
@@ -378,7 +379,7 @@ def _permutation_test(samples: list[Values], seed: int) -> float:
 
 
 def _student(values: Values, signs: Array) -> Float[Array, "b"]:
-    """Compute Student's t of the values with every row of signs."""
+    """Compute Student's t for the values under each row of signs."""
     rows = signs * values
     error = rows.std(1, ddof=1) / rows.shape[1] ** 0.5
     return rows.mean(1) / np.maximum(error, 1e-300)

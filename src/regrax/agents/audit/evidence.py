@@ -1,19 +1,20 @@
-r"""Evidence of learning: statistics of episodes in bins, and published tests of a regret curve.
+r"""Evidence of learning: statistics of binned episodes, and published tests for regret curves.
 
-**Statistics of an episode's own regret.** With $c$ the loss suffered in a bin, $\ell$ its losses, $\pi$ its play, $h$
-the first half of $m$ bins and $\bar\ell$ the average losses of the episode,
+**Statistics of an episode's own regret.** Let $c$ be the player's loss in a bin, $\ell$ the losses of all actions,
+$\pi$ the play, $h$ half the number $m$ of bins, and $\bar\ell$ the episode's average losses:
 
     r_t = c_t - l_{t,j*},  j* = argmin_j lbar_j                      regret against the episode's own best action
-    W = sum_t w_t r_t,     w_t = t^{-1/2} - mean_s s^{-1/2}          how it falls
-    Y = 1/h sum_{t <= h} <mean_{s < t} l_s, pi_t - mean_{u > h} pi_u>    how play improves
-    x_t = c_t - l_{t,j(t)},  j(t) = argmin_j sum_{s < t} l_{s,j}         what following the leader saves
+    W = sum_t w_t r_t,     w_t = t^{-1/2} - mean_s s^{-1/2}          how much it falls
+    Y = 1/h sum_{t <= h} <mean_{s < t} l_s, pi_t - mean_{u > h} pi_u>    how much play improves
+    x_t = c_t - l_{t,j(t)},  j(t) = argmin_j sum_{s < t} l_{s,j}         savings from following the leader
 
-A player that never moves draws its actions from one distribution, so every term of $Y$ has mean 0 given the rounds
-before $t$, whatever its opponent does with them: the losses in it precede both draws. $j(t)$ is known before round $t$,
-too, so $x_t$ is what a player without foresight could have saved.
+A player whose play never changes draws its actions from one distribution. Every term of $Y$ then has mean 0 given the
+rounds before $t$, whatever the opponent does, because the losses in that term precede both draws. Since $j(t)$ is also
+known before round $t$, $x_t$ is what a player without foresight could have saved.
 
-If losses are estimated, the smallest of noisy sums is biased, and a bin's own estimate depends on its play. Then
-$\bar\ell$ is over the bins of the other of two halves, drawn once, so that no bin is judged by itself.
+If losses are estimated, the minimum of noisy sums is biased, and a bin's own estimate depends on its play. The bins are
+therefore split once, at random, into two halves, and $\bar\ell$ for a bin is the average over the other half, so that
+no bin is judged by its own estimate.
 
 **Published tests.** For a curve $R_1, \dots, R_T$ with $s$ decreases of $R_t / t$ among its $T - 1$ steps,
 
@@ -21,9 +22,9 @@ $\bar\ell$ is over the bins of the other of two halves, drawn once, so that no b
     regression     log R_t = b0 log t + b1 where R_t > 0, one-sided t-test of b0 < 1
     Mann-Kendall   S = sum_{i<j} sign(R_j/j - R_i/i), normal with variance T(T-1)(2T+5)/18 less that of ties
 
-All three assume independent steps or rounds, which those of a sum are not: `regrax.agents.audit.verdict` reports the
-false-alarm rate of each. References: Park, Liu, Ozdaglar, Zhang (2024), Do LLM agents have regret?; Mann (1945),
-Kendall (1975).
+All three assume independent steps or rounds, but those of a cumulative sum are not, so `regrax.agents.audit.verdict`
+reports the false-alarm rate of each. References: Park, Liu, Ozdaglar, Zhang (2024), Do LLM agents have regret?; Mann
+(1945), Kendall (1975).
 """
 
 from functools import cache
@@ -37,11 +38,11 @@ Array = np.ndarray
 
 
 class Bins(NamedTuple):
-    """`n` episodes of `m` bins over `d` actions, a bin being a sum over `length` rounds.
+    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds.
 
     Attributes:
-        suffered: the loss of what was played.
-        played: the sum of policies, or counts of actions.
+        suffered: the player's loss.
+        played: the sum of the policies, or action counts.
         losses: the losses of every action.
         length: rounds per bin.
         estimated: True if losses are estimates from bandit feedback.
@@ -54,13 +55,13 @@ class Bins(NamedTuple):
     estimated: bool = False
 
     def part(self, at: slice) -> "Bins":
-        """Return some of the episodes."""
+        """Return a slice of the episodes."""
         return Bins(
             self.suffered[at], self.played[at], self.losses[at], self.length, self.estimated
         )
 
     def average(self) -> Float[Array, "n m d"]:
-        """Return the average losses by which each bin is judged."""
+        """Return the average losses against which each bin is judged."""
         m = self.losses.shape[1]
         if not self.estimated or m < 2:
             return np.broadcast_to(self.losses.mean(1, keepdims=True), self.losses.shape)
@@ -75,7 +76,7 @@ class Bins(NamedTuple):
         return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
 
     def qualities(self) -> Float[Array, "n m"]:
-        """Return the loss per round of every bin's play on the average losses."""
+        """Return the loss per round of each bin's play on the average losses."""
         return np.einsum("nmd,nmd->nm", self.played, self.average()) / self.length
 
     def contrasts(self, power: float = 0.0) -> Float[Array, "n m d"]:
@@ -92,7 +93,7 @@ class Bins(NamedTuple):
         return np.concatenate([early, late], 1)
 
     def savings(self) -> Float[Array, "n k 2"]:
-        """Return what following the leader, and random play, save per round in the second half."""
+        """Return the savings per round in the second half from following the leader and from random play."""
         half = self.losses.shape[1] // 2
         leaders = (self.losses.cumsum(1) - self.losses)[:, half:].argmin(2)
         late = self.losses[:, half:]
@@ -111,16 +112,16 @@ class Bins(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Statistics of `n` episodes, regrets per round.
+    """Statistics of `n` episodes, with regrets per round.
 
     Attributes:
         falls: $W$.
         improves: $Y$.
         early: regret in the first half against the episode's own best action.
-        late: the same in the second half.
+        late: regret in the second half against the episode's own best action.
         early_against: regret in the first half against every action.
-        late_against: the same in the second half.
-        savings: what following the leader, and random play, save in the second half.
+        late_against: regret in the second half against every action.
+        savings: savings in the second half from following the leader and from random play.
     """
 
     falls: Float[Array, "n"]
@@ -136,7 +137,7 @@ def score(bins: Bins) -> Scores:
     """Compute the statistics of every episode."""
     regrets = bins.regrets()
     half = bins.losses.shape[1] // 2
-    first = slice(0, half or 1)  # both halves of a single bin are that bin
+    first = slice(0, half or 1)  # a single bin serves as both halves
     against = (bins.suffered[..., None] - bins.losses) / bins.length
     improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
     return Scores(
@@ -151,7 +152,7 @@ def score(bins: Bins) -> Scores:
 
 
 def weights(m: int) -> Float[Array, "m"]:
-    r"""Compute $w_t = t^{-1/2}$ less its mean, scaled to unit length."""
+    r"""Compute $w_t = t^{-1/2}$ minus its mean, scaled to unit length."""
     w = np.arange(1, m + 1) ** -0.5
     w -= w.mean()
     return w / max(np.linalg.norm(w), 1e-300)  # a single round has weight 0
@@ -160,7 +161,7 @@ def weights(m: int) -> Float[Array, "m"]:
 def published_tests(
     curves: Float[Array, "k m"], rounds: Float[Array, "m"]
 ) -> dict[str, Float[Array, "k"]]:
-    """Compute the published p-values of every curve; a curve that a test cannot judge gets 1.
+    """Compute the p-values of the published tests for each curve; 1 where a test does not apply.
 
     >>> t = np.arange(1.0, 101.0)
     >>> {name: float(p[0]) < 0.001 for name, p in published_tests(np.sqrt(t)[None], t).items()}
@@ -212,18 +213,18 @@ def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
         counts = np.unique(row, return_counts=True)[1].astype(float)
         ties[place] = (counts * (counts - 1) * (2 * counts + 5)).sum()
     variance = (m * (m - 1) * (2 * m + 5) - ties) / 18
-    corrected = signs - np.sign(signs)  # for continuity
+    corrected = signs - np.sign(signs)  # continuity correction
     z = np.divide(corrected, np.sqrt(variance), out=np.zeros(k), where=variance > 0)
     return ndtr(z)
 
 
 def _without_rounding(sums: Float[Array, "n"], terms: Array) -> Float[Array, "n"]:
-    """Replace sums that are only the rounding error of their terms by 0."""
+    """Replace sums that are pure rounding error with 0."""
     scale = np.abs(terms).reshape(len(terms), -1).max(1, initial=0.0)
     return np.where(np.abs(sums) > 1e-9 * scale, sums, 0.0)
 
 
 @cache
 def _random_half(m: int) -> Bool[Array, "m"]:
-    """Draw half of the bins, so that anything periodic falls into both halves."""
+    """Choose half of the bins at random, so that anything periodic is spread over both halves."""
     return np.random.default_rng(m).permutation(m) < m // 2

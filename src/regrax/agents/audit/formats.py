@@ -1,7 +1,7 @@
-r"""File formats of logs: JSON lines, one JSON document, CSV and Parquet, read a few thousand rows at a time.
+r"""Log file formats: JSON lines, a single JSON document, CSV and Parquet, read a few thousand rows at a time.
 
-A row that cannot be read is replaced by the reason. In CSV the losses of the actions are columns `losses.rock`,
-`losses.paper`, ..., or one column `losses` of JSON lists; an empty cell is a missing field.
+A row that cannot be read is replaced by the reason. In CSV, losses are in columns `losses.rock`, `losses.paper`, ...,
+or in one column `losses` of JSON lists; an empty cell is a missing field.
 """
 
 import csv
@@ -21,7 +21,7 @@ from regrax.agents.audit.rows import VECTORS, Row, as_row, short, type_error
 ROWS_PER_CHUNK = 4096
 MAX_LINE_BYTES = 1 << 20
 MAX_CHUNK_BYTES = 1 << 26
-MAX_RECORD_BYTES = 1 << 24  # a line that holds a whole episode, or a file that is one JSON document
+MAX_RECORD_BYTES = 1 << 24  # for a line with a full episode, or a file with a single JSON document
 
 Numbered = tuple[int, Row | str]  # line number, and the row or why it cannot be read
 Record = tuple[int, Any]  # line number, and a row, a parsed value or the reason
@@ -31,8 +31,8 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     """Yield the rows of a log in chunks with their line numbers, and the fraction of the file read so far.
 
     Args:
-        path: the log, whose suffix tells its format.
-        layout: how records become rows; by default every record is a row.
+        path: the log, whose suffix determines its format.
+        layout: how to convert records to rows; by default every record is a row.
 
     >>> import tempfile
     >>> log = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -42,7 +42,7 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     """
     suffix = path.suffix.lower()
     if suffix not in READERS:
-        raise ValueError(f"a log must end in {', '.join(READERS)}, got {path.name}")
+        raise ValueError(f"a log file must end in {', '.join(READERS)}, got {path.name}")
     size = path.stat().st_size or 1
     with path.open("rb") as file:
         chunk: list[Numbered] = []
@@ -78,7 +78,7 @@ def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int
 
 
 def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
-    """Yield the records of JSON lines, or of one JSON document: an array, or a record over several lines."""
+    """Yield the records of JSON lines or of a single JSON document, which may be an array or a multi-line record."""
     longest = MAX_LINE_BYTES if layout is None else MAX_RECORD_BYTES
     decoder = msgspec.json.Decoder(Row) if layout is None else msgspec.json.Decoder()
     first = next((line.strip() for _, line in _lines(file, longest) if line.strip()), b"")
@@ -95,8 +95,8 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
         text = line.strip()
         if not is_lines and text.endswith(b"},") and _is_json(text[:-1]):
             raise ValueError(
-                f"{Path(file.name).name} must be JSON lines or one whole JSON document, "
-                f"got an element of an array in line {number}"
+                f"{Path(file.name).name} must be JSON lines or a complete JSON document, "
+                f"got an array element on line {number}"
             )
         if text:
             yield number, _decoded(text, decoder, longest)
@@ -110,15 +110,15 @@ def _document(file: IO[bytes], first_is_json: bool, longest: int) -> list[Any] |
     if len(data) > MAX_RECORD_BYTES:
         if is_array:
             raise ValueError(
-                f"{name} must be JSON lines, a record per line: a JSON array is read up to "
-                f"{MAX_RECORD_BYTES:,} bytes (jq -c '.[]' {name} writes its lines)"
+                f"{name} must be JSON lines, one record per line, because a JSON array may have at most "
+                f"{MAX_RECORD_BYTES:,} bytes (to convert it: jq -c '.[]' {name})"
             )
         return None
     try:
         value = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
         if is_array:
-            raise ValueError(f"{name} must be a whole JSON array: {short(error)}") from None
+            raise ValueError(f"{name} must be a complete JSON array: {short(error)}") from None
         return None
     if isinstance(value, list):
         return [_not_text(record) for record in value]
@@ -134,8 +134,8 @@ def _is_json(line: bytes) -> bool:
 
 
 def _not_text(value: Any) -> Any:
-    """Return a parsed value; a text would be taken for the reason why there is no row."""
-    return "a row must be object, got str" if isinstance(value, str) else value
+    """Return a parsed value; a string is replaced, since it would be mistaken for the reason why a row is missing."""
+    return "a row must be of type object, got str" if isinstance(value, str) else value
 
 
 def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> Any:
@@ -155,7 +155,7 @@ def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> A
     except json.JSONDecodeError as error:
         return f"not JSON: {error.msg} at character {error.pos + 1}"
     except (ValueError, RecursionError) as error:  # thousands of digits or brackets
-        return f"not JSON that can be read: {short(error)}"
+        return f"unreadable JSON: {short(error)}"
 
 
 def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
@@ -163,20 +163,20 @@ def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
     try:
         header = [name.strip() for name in next(reader, [])]
     except csv.Error as error:
-        raise ValueError(f"the first line must name the columns in CSV: {error}") from None
+        raise ValueError(f"the first line of a CSV file must name the columns: {error}") from None
     for name, count in Counter(header).items():
         if count > 1:
-            raise ValueError(f"every column must have its own name, got {name[:60]} twice")
+            raise ValueError(f"column names must be unique, got {name[:60]} twice")
     while True:
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
-            if str(error) == "unexpected end of data":  # all lines since the quote are one cell
+            if str(error) == "unexpected end of data":  # all lines after the quote form one cell
                 name = Path(file.name).name
                 raise ValueError(
-                    f"{name} must close every quote, got one open at its end"
+                    f"{name} must close every quote, but one is open at the end"
                 ) from None
             yield reader.line_num, f"not CSV: {error}"
             continue
@@ -185,7 +185,7 @@ def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
 
 
 def _csv_lines(file: IO[bytes]) -> Iterator[str]:
-    """Yield lines as text; a lone surrogate marks what is too long, not UTF-8 or a null character."""
+    """Yield lines as text; a lone surrogate marks a long line, a null character, or bytes that are not UTF-8."""
     for _, line in _lines(file):
         text = "\udcff" if len(line) > MAX_LINE_BYTES else line.decode(errors="surrogateescape")
         yield text.replace("\0", "\udcff")
@@ -207,7 +207,7 @@ def _csv_row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
 
 
 def _csv_value(cell: str) -> Any:
-    """Read a cell as a number or as a JSON list or object, else as text."""
+    """Parse a cell as a number, a JSON list or a JSON object, and otherwise return it as text."""
     readers = (json.loads,) if cell[0] in "[{" else (int, float)
     for read in readers:
         try:

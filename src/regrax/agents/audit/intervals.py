@@ -1,33 +1,34 @@
-r"""Confidence intervals over episodes, which are independent even if the rounds of an episode are not.
+r"""Confidence intervals over episodes, which are independent even if the rounds within an episode are not.
 
-**Means.** The studentised bootstrap: with mean $\bar x$ and standard error $s$ of $E$ episodes, and $\bar x^*, s^*$
-those of a resample with replacement,
+**Means.** Intervals come from the studentised bootstrap. With mean $\bar x$ and standard error $s$ of $E$ episodes, and
+$\bar x^*, s^*$ those of a resample with replacement,
 
     t* = (xbar* - xbar) / s*,        interval  xbar - q_{1-alpha/2}(t*) s   to   xbar - q_{alpha/2}(t*) s
 
-Beyond 2,000 episodes the quantiles are those of the normal distribution. Reference: Efron, Tibshirani (1993), An
-introduction to the bootstrap, chapter 12.
+With more than 2,000 episodes, normal quantiles are used. Reference: Efron, Tibshirani (1993), An introduction to
+the bootstrap, chapter 12.
 
 **Regret from received losses.** An agent plays $a_t$ with probability $p_t$ and receives $\ell_{t,a_t}$. With a guess
 $b_{t,j}$ made before round $t$,
 
     lhat_tj = b_tj + 1{a_t = j} (l_t - b_tj) / p_t,        E[lhat_tj | past] = l_tj  if every action may be played
 
-since $b_{t,j}$ and $p_t$ are known before $a_t$ is drawn. The guess is the mean of what $j$ received earlier in the
-episode, preceded by one observation at the mean of what it received in the other, independent episodes. Better guesses
-lower the variance, and shifting all losses changes nothing. Against a fixed action $j$
+since $b_{t,j}$ and $p_t$ are known before $a_t$ is drawn. The guess for $j$ is the mean loss it received earlier in the
+episode, counting one extra observation equal to its mean in the other, independent episodes. Better guesses lower the
+variance, and adding a constant to all losses changes nothing. For a fixed action $j$,
 
     Rhat_j = sum_t (l_t - lhat_tj),       Vhat_j = sum_t 1{a_t = j} (1 - p_t) (l_t - b_tj)^2 / p_t^2
 
 $\hat R_j$ is unbiased, and $\hat V_j$ is an unbiased estimate of the variance of $\hat R_j - R_j$. Regret against the
-best action of each episode cannot be estimated: $E[\min_j \sum_t \ell_{t,j}]$ depends on the joint distribution of two
-actions' losses, and a log of received losses never shows two losses of a round. So all episodes share a comparator,
+best action in each episode cannot be estimated, because $E[\min_j \sum_t \ell_{t,j}]$ depends on the joint distribution
+of two actions' losses, and a log of received losses never shows two losses in the same round. All episodes therefore
+share a comparator:
 
     external   max_j E[R_j]        internal   max_ij E[G_ij]        swap   sum_i max_j E[G_ij],    G_ij = M_ii - M_ij
 
-with $\hat M = \sum_t \pi_t \hat\ell_t^\top$ if whole policies are known, each estimated by its value at the means over
-episodes. `best_of_means` gives their intervals from five episodes on. For fewer, $\hat V_j$ gives the interval for the
-episodes at hand.
+where $\hat M = \sum_t \pi_t \hat\ell_t^\top$ if full policies are known. Each regret is estimated by its value at the
+means over episodes. With at least five episodes, `best_of_means` computes the intervals; with fewer, $\hat V_j$ gives
+the interval for the episodes at hand.
 """
 
 from functools import lru_cache
@@ -42,9 +43,9 @@ MIN_EPISODES = 5  # with fewer, too many resamples consist of a single episode
 RESAMPLES = 1000
 TAIL = 0.025  # on each side of a 95 % interval
 MAX_RESAMPLED_EPISODES = 2000
-MIN_PLAYS = 30  # with fewer plays of an action its interval is unreliable
-NEAR = 3.0  # standard errors from the best within which a comparator may be the best
-TIED_TAIL = 1.5 * TAIL  # below, if several may be the best: the upper end hardly ever misses then
+MIN_PLAYS = 30  # an action's interval is unreliable if it was played less often
+NEAR = 3.0  # a comparator within this many standard errors of the best may be the best
+TIED_TAIL = 1.5 * TAIL  # lower tail if several may be best: the upper end then hardly ever misses
 
 Ends = tuple[Float[Array, "k"], Float[Array, "k"]]
 
@@ -72,13 +73,13 @@ def interval(values: Float[Array, "E k"]) -> Ends | None:
 def starting_guesses(
     paid: Float[Array, "E d"], plays: Float[Array, "E d"], first: Float[Array, "E"]
 ) -> Float[Array, "E d"]:
-    """Guess the losses before each episode: the mean of what each action received in the other episodes.
+    """Guess the losses before each episode: each action's mean loss received in the other episodes.
 
-    For an action that the others never played it is the mean of all they received. A single episode starts from the
-    first loss it received, so its first round has no regret.
+    For an action never played in the other episodes, the guess is the mean of all losses received in them. A single
+    episode starts from the first loss it received, so its first round has no regret.
 
     Args:
-        paid: total loss that each action received in each episode.
+        paid: total loss received from each action in each episode.
         plays: how often each action was played.
         first: the first loss received in each episode.
 
@@ -99,7 +100,7 @@ def estimate_losses(
     propensities: Float[Array, "n T"],
     guesses: Float[Array, "n d"],
 ) -> tuple[Float[Array, "n T d"], Float[Array, "n d"]]:
-    r"""Estimate the losses of every action from bandit feedback: $\hat\ell$, and $\hat V$ of every episode.
+    r"""Estimate every action's losses from bandit feedback; return $\hat\ell$, and $\hat V$ for every episode.
 
     >>> actions, losses, propensities = np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]])
     >>> estimates, variance = estimate_losses(actions, losses, propensities, np.array([[0.75, 0.75]]))
@@ -117,7 +118,7 @@ def estimate_losses(
 
 
 def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]) -> Ends:
-    """Compute the interval of mean regret against each fixed action, from episodes' estimates and variances."""
+    """Compute an interval for mean regret against each fixed action, from per-episode estimates and variances."""
     if len(against) >= MIN_EPISODES:
         return over_episodes(against)
     mean = against.mean(0)
@@ -126,7 +127,7 @@ def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]
 
 
 def over_episodes(values: Float[Array, "E k"]) -> Ends:
-    """Compute the interval of each column's mean: on each side the wider of the bootstrap's and Student's t."""
+    """Compute an interval for each column's mean, on each side the wider of the bootstrap and Student's t."""
     episodes = len(values)
     error = values.std(0, ddof=1) / episodes**0.5
     ratios, _ = _studentised(values[:MAX_RESAMPLED_EPISODES])
@@ -146,7 +147,7 @@ def external_interval(
     Args:
         against: estimated regret against each action in each episode.
         variance: the variance of each estimate.
-        known: actions that were ever played; nothing is known about the others, so they are not comparators.
+        known: actions played at least once; nothing is known about the others, so they are not comparators.
     """
     if len(against) >= MIN_EPISODES:
         return best_of_means(against[:, None, known])
@@ -160,16 +161,16 @@ def external_interval(
 def best_of_means(values: Float[Array, "E rows k"]) -> tuple[float, float, float]:
     r"""Estimate $\sum_i \max_j E[x_{ij}]$ at the means of `E` episodes, with the ends of its 95 % interval.
 
-    The largest mean exceeds the mean at the truly best $j$, by an amount that depends on how many come close. With
-    $N_i$ those within three standard errors of the best, $j_i$ the best, $x = \sum_i x_{i j_i}$, $s$ its standard
-    error, and stars for resamples,
+    The largest mean exceeds the mean at the truly best $j$ by an amount that depends on how many come close. Let $N_i$
+    be the $j$ within three standard errors of the best, $j_i$ the best, $x = \sum_i x_{i j_i}$, $s$ its standard error,
+    and let stars denote resamples:
 
         low    xbar - s q(sum_i max_{j in N_i} (xbar*_ij - xbar_ij) / s*),   q at 0.975, or 0.9625 if any N_i has two
         high   max over x' of  xbar' + s' q_{0.975}((xbar - xbar*) / s*),    x' is x with one j_i replaced, within N_i
 
-    which is the studentised bootstrap if the best is clear. A quantile is never below that of Student's t: estimates
-    with small propensities have tails that few episodes do not show. Beyond 2,000 episodes the first 2,000 are
-    resampled.
+    If the best is clear, this is the studentised bootstrap. Quantiles are never below those of Student's t, because
+    estimates with small propensities have tails that do not show in a few episodes. With more than 2,000 episodes, the
+    first 2,000 are resampled.
 
     >>> value, low, high = best_of_means(np.arange(20.0)[:, None, None] * [[1.0, 0.1]])
     >>> value, bool(low < 9.5 < high)
@@ -202,7 +203,7 @@ def best_of_means(values: Float[Array, "E rows k"]) -> tuple[float, float, float
     return value, float(value - below * error), float(np.max(means + above * errors))
 
 
-@lru_cache(1)  # several measures of the same episodes follow each other
+@lru_cache(1)  # several measures of the same episodes are computed in a row
 def _resamples(episodes: int) -> Float[Array, "b E"]:
     """Return the weight of every episode in each resample."""
     even = np.full(episodes, 1 / episodes)
@@ -212,7 +213,7 @@ def _resamples(episodes: int) -> Float[Array, "b E"]:
 def _studentised(
     values: Float[Array, "E k"],
 ) -> tuple[Float[Array, "b k"], Float[Array, "b k"]]:
-    """Compute `t*` and `s*` of every resample; a resample without spread counts as 0."""
+    """Compute `t*` and `s*` for every resample; `t*` is 0 for a resample without spread."""
     centred = values - values.mean(0)
     moments = _resamples(len(values)) @ np.hstack([centred, centred**2])
     mean, square = np.hsplit(moments, 2)

@@ -1,7 +1,7 @@
-"""Layouts: how the records of other harnesses become rows.
+"""Layouts, which describe how to convert records from other harnesses to rows.
 
-A record is a row, or an episode of many rounds: a list of rounds, chat messages, lists with an entry per round, or a
-record of TextArena or verifiers.
+A record is a row or a multi-round episode: a list of rounds, chat messages, lists with one entry per round, or a record
+from TextArena or verifiers.
 """
 
 import dataclasses
@@ -25,19 +25,19 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class Layout:
-    """Paths in a record to the fields of a row.
+    """A mapping from records to rows, with a path for each field.
 
-    A path is names and indices separated by dots, such as `meta.players.0`. A record is an episode of many rounds if
-    `rows` or `messages` is given, or if its action is a list; then its other lists of that length are columns, too.
+    A path consists of names and indices separated by dots, such as `meta.players.0`. A record is a multi-round episode
+    if `rows` or `messages` is set, or if its action is a list; other lists of the same length are then columns too.
 
     Args:
-        fields: path of each field of a row; a field that is not listed is looked up under its own name.
-        rows: path of a list of rounds; fields are looked up in a round first, then in the record around it.
-        messages: path of a list of chat messages; every message of the assistant is an answer.
-        actions: names of the actions to look for in answers written in words.
-        parsers: parsers that read such answers.
+        fields: path of each field of a row; a field that is not listed is looked up by its own name.
+        rows: path of a list of rounds; fields are looked up first in the round, then in the enclosing record.
+        messages: path of a list of chat messages; every assistant message is an answer.
+        actions: action names to look for in free-text answers.
+        parsers: parsers for free-text answers.
         regex: regular expression whose last match is the answer.
-        format: "verifiers" or "textarena" for records of these harnesses.
+        format: "verifiers" or "textarena" for records from these harnesses.
 
     >>> layout = Layout({"episode": "id", "payoff": "reward"}, messages="chat", actions=("heads", "tails"))
     >>> chat = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "Heads!"}]
@@ -57,7 +57,7 @@ class Layout:
         known = Row.__struct_fields__
         for name in self.fields:
             if name not in known:
-                raise ValueError(f"fields must be some of {', '.join(known)}, got {short(name)}")
+                raise ValueError(f"fields must be among {', '.join(known)}, got {short(name)}")
         if self.format not in ("", *FORMATS):
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
         if self.format == "verifiers":
@@ -70,10 +70,10 @@ class Layout:
 
         Args:
             record: a parsed record.
-            names: how often each episode's name has occurred; a repeated name gets a number.
+            names: how often each episode name has occurred; repeated names are numbered.
         """
         if not isinstance(record, dict):
-            yield f"a record must be object, got {type(record).__name__}"
+            yield f"a record must be of type object, got {type(record).__name__}"
             return
         row = self._fields(record)
         try:
@@ -138,7 +138,7 @@ def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layo
     try:
         settings = tomllib.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} must be TOML: {short(error)}") from None
+        raise ValueError(f"{path} must be valid TOML: {short(error)}") from None
     more = more or {}
     merged = {**settings, **more}
     if isinstance(settings.get("fields"), dict):
@@ -147,15 +147,15 @@ def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layo
 
 
 def layout_of(settings: Mapping[str, Any], where: str = "a layout") -> Layout:
-    """Build a layout from settings of unknown types; `where` names their source in errors."""
+    """Build a layout from unchecked settings; `where` names their source in error messages."""
     known = [setting.name for setting in dataclasses.fields(Layout)]
     for name in settings:
         if name not in known:
-            raise ValueError(f"{where} may set {', '.join(known)}, got {short(name)}")
+            raise ValueError(f"{where} may only set {', '.join(known)}, got {short(name)}")
     try:
         return msgspec.convert(settings, Layout)
     except msgspec.ValidationError as error:
-        reason = error.__cause__ or type_error(error)  # a ValueError of Layout itself
+        reason = error.__cause__ or type_error(error)  # a ValueError raised by Layout itself
         raise ValueError(f"{where}: {reason}") from None
 
 
@@ -164,14 +164,14 @@ def _is_large(value: Any) -> bool:
 
 
 def _columns(row: Fields) -> Iterator[Fields]:
-    """Yield the rounds of a row whose action is a list, with an entry of every other list of that length."""
+    """Yield one round per entry of a row's action list, with the matching entries of all other lists of that length."""
     rounds = len(row["action"])
     if "payoff" in row and not isinstance(row["payoff"], list):
         row = {**row, "payoff": [_share(row["payoff"], rounds)] * rounds}
     columns = {}
     for name, value in row.items():
         is_column = isinstance(value, list) and len(value) == rounds > 0
-        if is_column and name in VECTORS:  # one vector may have as many actions as there are rounds
+        if is_column and name in VECTORS:  # a single vector may have as many entries as rounds
             is_column = isinstance(value[0], list | dict)
         if is_column:
             columns[name] = value
@@ -196,13 +196,13 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
         fields: Fields = {"agent": str(player), "player": player}
         if str(player) in rewards:
             fields["payoff"] = _share(rewards[str(player)], len(answers))
-        # rounds are numbered later: an invalid move does not count as one
+        # rounds are numbered later, because an invalid move does not count
         rounds += [{**fields, "action": answer} for answer in answers]
     return rounds
 
 
 def _answers(messages: Any) -> list[str]:
-    """Return the text of every message of the assistant; a text is a single message."""
+    """Return the text of every assistant message; a string counts as a single message."""
     if isinstance(messages, str):
         return [messages]
     answers = []
@@ -216,5 +216,5 @@ def _answers(messages: Any) -> list[str]:
 
 
 def _share(reward: Any, rounds: int) -> Any:
-    """Share the reward of a whole episode evenly among its rounds."""
+    """Divide an episode's reward evenly among its rounds."""
     return reward / rounds if type(reward) in (int, float) and rounds else reward

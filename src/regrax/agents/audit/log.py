@@ -1,6 +1,6 @@
-"""Read a log once: good rows become numbers by agent and episode, bad rows are listed with line and reason.
+"""Read a log in one pass: store good rows as numbers by agent and episode, and list bad rows with line and reason.
 
-The numbers are written to a temporary file that is mapped into memory, so a log may be larger than the memory.
+The numbers are written to a memory-mapped temporary file, so a log may be larger than memory.
 """
 
 import tempfile
@@ -20,17 +20,17 @@ from regrax.agents.audit.resolve import Resolver
 from regrax.agents.audit.rows import Name, Row, Schema, label, read_block, read_round, short
 from regrax.games import Game
 
-Callback = Callable[[str, float, float], None]  # what is being done, how much is done, of how much
+Callback = Callable[[str, float, float], None]  # activity, amount done, total
 Placed = tuple[int, str, Row]  # line, episode, row
 
 
 @dataclass
 class Episode:
-    """Path in a record to the rounds of an episode."""
+    """The location of an episode's rounds in the file of numbers."""
 
     rounds: int = 0
     last: int = -1  # number of the last round
-    blocks: list[tuple[int, int]] = field(default_factory=list)  # position in the file, rounds
+    blocks: list[tuple[int, int]] = field(default_factory=list)  # position, number of rounds
 
 
 @dataclass
@@ -40,8 +40,8 @@ class AgentLog:
     Attributes:
         schema: the form of its rows.
         episodes: its episodes by name.
-        unanswered: rounds without a usable answer.
-        skipped: rounds missing between others.
+        unanswered: number of rounds without a usable answer.
+        skipped: number of rounds missing within episodes.
         answers: how many answers each parser read.
     """
 
@@ -58,9 +58,9 @@ class Log:
 
     Attributes:
         agents: the rows of every agent by name.
-        rows: how many rows are good.
-        bad_rows: how many are not.
-        bad: lines and reason of the bad rows, by reason.
+        rows: number of good rows.
+        bad_rows: number of bad rows.
+        bad: lines of the bad rows with the reason, grouped by reason.
         numbers: the numbers of all good rows.
     """
 
@@ -71,12 +71,12 @@ class Log:
     numbers: Float[np.ndarray, "size"]
 
     def check_usable(self, path: Path) -> None:
-        """Raise if the log has no good row."""
+        """Raise if the log has no good rows."""
         if not self.rows:
             first = "the file has no rows"
             if self.bad:
                 first = f"line {self.bad[0][0]}: {self.bad[0][1]}"
-            raise ValueError(f"{path} has no usable row ({self.bad_rows:,} bad); {first}")
+            raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
 
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
         """Return the rounds of an episode, with the columns of `read_block`."""
@@ -95,13 +95,13 @@ def read_log(
     layout: Layout | None = None,
     game: Game | str | None = None,
 ) -> Log:
-    """Read a log; a row that breaks a rule is left out and listed with its line and reason.
+    """Read a log; invalid rows are skipped and listed with their lines and reasons.
 
     Args:
         path: the log.
-        callback: receives the fraction of the file read so far.
-        layout: how records become rows; by default every record is a row.
-        game: whose payoffs give the losses of every action, from the players' actions.
+        callback: called with the fraction of the file read so far.
+        layout: how to convert records to rows; by default every record is a row.
+        game: a game whose payoffs give the loss of every action, based on the players' actions.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "log.jsonl"
@@ -126,7 +126,7 @@ def read_log(
 
 
 class _Reader:
-    """Collects rows: numbers go to a file, everything else stays in memory."""
+    """Collects rows, with numbers in a file and everything else in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -149,7 +149,7 @@ class _Reader:
             self._add_agent(agent, placed)
 
     def bad_lines(self) -> list[tuple[str, str]]:
-        """Return each reason with its lines, adjacent lines as ranges, in the order of the file."""
+        """Return each reason with its lines in file order, merging adjacent lines into ranges."""
         lines = []
         for reason, ranges in sorted(self.bad.items(), key=lambda item: item[1]):
             spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
@@ -165,7 +165,7 @@ class _Reader:
             ranges.append([line, line])
 
     def _add_agent(self, name: str, placed: list[Placed]) -> None:
-        """Store rows of one agent; bisect rows that raise until the bad one is alone."""
+        """Store one agent's rows; if they raise, bisect them until each bad row is isolated."""
         agent = self.agents.get(name)
         rows = [row for _, _, row in placed]
         try:
@@ -195,7 +195,7 @@ class _Reader:
 
 
 def _last_rounds(placed: list[Placed], agent: AgentLog | None) -> tuple[dict[str, int], int]:
-    """Return the last round of every episode among rows of an agent, and how many rounds are missing."""
+    """Return the last round of every episode in an agent's rows, and the number of missing rounds."""
     last: dict[str, int] = {}
     skipped = 0
     for _, episode, row in placed:
@@ -211,7 +211,7 @@ def _last_rounds(placed: list[Placed], agent: AgentLog | None) -> tuple[dict[str
 
 @lru_cache(1 << 13)
 def _names(agent: Name | None, episode: Name | None) -> tuple[str, str] | str:
-    """Return the names of agent and episode as text, or the reason why one of them is invalid."""
+    """Return the agent and episode names as strings, or the reason why one of them is invalid."""
     names = []
     for kind, value, default in (("agent", agent, "agent"), ("episode", episode, "0")):
         try:

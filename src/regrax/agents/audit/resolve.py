@@ -1,7 +1,7 @@
-r"""Resolve rows: answers in words become actions, and in a game the players' actions give the losses of every action.
+r"""Resolve rows: turn free-text answers into actions and, in a game, players' actions into the losses of every action.
 
 In a game with payoffs $u$ the losses of player $n$ are $\ell_{n,j} = -u_n(j, a_{-n})$, so no propensity is needed. The
-other players' actions come from the row's `others`, or from their rows of the same episode and round, anywhere in the
+other players' actions come from the row's `others`, or from their rows for the same episode and round, anywhere in the
 log.
 """
 
@@ -22,7 +22,7 @@ MAX_WAITING_ROUNDS = 1 << 20  # rounds in which some player's action has not bee
 
 
 class Resolver:
-    """Replaces answers by actions' names and, in a game, fills in losses; incomplete rounds wait."""
+    """Replaces answers with action names and, in a game, fills in losses; incomplete rounds are held back."""
 
     def __init__(self, layout: Layout, game: Game | str | None) -> None:
         self.names = layout.actions
@@ -37,7 +37,7 @@ class Resolver:
             self.losses = lru_cache(1 << 14)(self._losses)
 
     def resolve(self, rows: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Yield the rows that are complete, and the reasons for those that cannot be."""
+        """Yield the complete rows, and the reason for each row that cannot be completed."""
         for line, row in rows:
             try:
                 if isinstance(row, str):
@@ -50,14 +50,14 @@ class Resolver:
                 yield line, str(error)
 
     def incomplete(self) -> Iterator[Numbered]:
-        """Yield the reason for every row whose round never became complete."""
+        """Yield a reason for every row whose round was never completed."""
         for waiting in self.waiting.values():
             for line, _ in waiting.values():
                 count = f"{len(waiting)} of {len(self.payoffs)}"
-                yield line, f"its round must have an action of every player, got {count}"
+                yield line, f"its round must have an action from every player, got {count}"
 
     def _name(self, row: Row, names: tuple[str, ...]) -> Row:
-        """Give a row's vectors and its action the names of the actions; an answer may be a policy."""
+        """Replace positions in a row's vectors and action with action names; an answer may be a policy."""
         if not names:
             return row
         for field in VECTORS:
@@ -91,12 +91,12 @@ class Resolver:
         place = row.episode, self._round(row, player)
         if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
             raise ValueError(
-                f"at most {MAX_WAITING_ROUNDS:,} rounds may wait for the actions of other players"
+                f"at most {MAX_WAITING_ROUNDS:,} rounds may wait for other players' actions"
             )
         waiting = self.waiting.setdefault(place, {})
         if player in waiting:
             raise ValueError(
-                f"player {short(self.game.players[player])} has played this round before"
+                f"player {short(self.game.players[player])} has already played this round"
             )
         waiting[player] = line, row
         if len(waiting) == len(self.payoffs):
@@ -116,7 +116,7 @@ class Resolver:
             return 0
         known = ", ".join(list(self.players)[len(self.payoffs) :])
         raise ValueError(
-            f"player (or agent) must be one of {short(known)} or a place from 0, got {short(name)}"
+            f"player (or agent) must be one of {short(known)} or an index from 0, got {short(name)}"
         )
 
     def _round(self, row: Row, player: int) -> int:
@@ -147,7 +147,7 @@ class Resolver:
         return dict(zip(self.game.actions[player], losses.tolist(), strict=True))
 
     def _with_losses(self, row: Row, player: int, others: tuple[int, ...]) -> Row:
-        """Replace everything a row states about losses by the game's losses of every action."""
+        """Replace a row's loss information with the game's losses for every action."""
         losses = self.losses(player, others)
         return Row(
             episode=row.episode,

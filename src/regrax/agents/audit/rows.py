@@ -1,16 +1,16 @@
-r"""Rows of a log: the fields a row may have, and their conversion to numbers, many rows at a time.
+r"""Log rows: the fields of a row, and the conversion of many rows at a time to numbers.
 
 | feedback | fields |
 |---|---|
 | full | `losses` (or `payoffs`, their negative) of every action, and `action`, or `policy` if no action was drawn |
-| bandit | `loss` (or `payoff`) of `action`, and its probability: `propensity`, or its entry of `policy` |
-| received | `loss` (or `payoff`) of `action` alone, which says nothing about the other actions |
+| bandit | `loss` (or `payoff`) of `action`, and its probability: `propensity`, or its entry in `policy` |
+| received | `loss` (or `payoff`) of `action` alone, with no information about the other actions |
 
-Vectors are lists, or mappings from the names of actions. By default `episode` is 0, `agent` is "agent" and `round` is
-one more than in the row before.
+Vectors are lists, or mappings from action names. By default `episode` is 0, `agent` is "agent" and `round` is one more
+than in the previous row.
 
-`read_block` converts rows of one agent together and raises at the first problem. `regrax.agents.audit.log` bisects a
-block that raised until the bad row is alone, so the same rules give both speed and a reason for every bad row.
+`read_block` converts one agent's rows together and raises at the first problem. `regrax.agents.audit.log` then bisects
+the block until the bad row is isolated, so conversion is fast and every bad row still gets a reason.
 """
 
 import re
@@ -26,9 +26,9 @@ from jaxtyping import Float
 from regrax import _checks as checks
 
 MAX_ACTIONS = 1000
-MAX_LOSS = 1e50  # sums and squares of many losses stay finite
+MAX_LOSS = 1e50  # so that sums and squares of many losses stay finite
 MIN_PROPENSITY = 1e-9
-MAX_ROUND = 1 << 53  # above, a double cannot count
+MAX_ROUND = 1 << 53  # doubles do not represent every integer above this
 LOSS_FIELDS = ("losses", "payoffs", "loss", "payoff")
 VECTORS = ("policy", "losses", "payoffs")
 Feedback = Literal["full", "bandit", "received"]
@@ -37,7 +37,7 @@ Vector = list[float] | dict[str, float]
 
 
 class Row(msgspec.Struct, gc=False):
-    """The fields of a row that are read; any other field is ignored."""
+    """The fields that are read from a row; all others are ignored."""
 
     episode: Name | None = None
     agent: Name | None = None
@@ -50,7 +50,7 @@ class Row(msgspec.Struct, gc=False):
     payoff: float | None = None
     propensity: float | None = None
     answered: Any = None
-    parser: str | None = None  # that understood the answer
+    parser: str | None = None  # the parser that read the answer
     player: Name | None = None  # in a game; by default the agent's name
     others: list[Name] | Name | None = None  # the other players' actions, in the game's order
 
@@ -59,14 +59,14 @@ def as_row(value: Any) -> Row | str:
     """Convert a parsed value to a row, or return the reason why it is not a row.
 
     >>> as_row({"losses": [0, "1"]})
-    'losses[1] must be float, got str'
+    'losses[1] must be of type float, got str'
     """
     try:
         return msgspec.convert(value, Row)
     except (msgspec.ValidationError, OverflowError) as error:
         return type_error(error)
     except UnicodeEncodeError as error:  # an unpaired surrogate
-        return f"not text that can be read: {short(error)}"
+        return f"unreadable text: {short(error)}"
 
 
 def type_error(error: Exception) -> str:
@@ -76,7 +76,7 @@ def type_error(error: Exception) -> str:
     types = re.fullmatch(r"Expected `(.+?)(?: \| null)?`, got `(.+)`", what)
     if types is None:
         return f"{path}: {what}"
-    return f"{path} must be {types[1]}, got {types[2]}"
+    return f"{path} must be of type {types[1]}, got {types[2]}"
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Schema:
         feedback: "full", "bandit" or "received".
         actions: names of the actions.
         named: True if rows refer to actions by name, False if by index.
-        mixed: True if rows give whole policies or the losses of every action.
+        mixed: True if rows give full policies or the losses of every action.
     """
 
     feedback: Feedback
@@ -99,7 +99,7 @@ class Schema:
 def read_block(
     rows: list[Row], schema: Schema | None
 ) -> tuple[Schema, Float[np.ndarray, "n numbers"]]:
-    """Convert rows of one agent to numbers, given the schema that earlier rows fixed.
+    """Convert one agent's rows to numbers, given the schema fixed by earlier rows.
 
     The columns are `played..., losses...` for full feedback, `action, loss, propensity, policy...` for bandit feedback
     and `action, loss` for received feedback.
@@ -110,11 +110,15 @@ def read_block(
     given = [name for name in LOSS_FIELDS if _column(rows, name) is not None]
     if len(given) != 1:
         names = " and ".join(given) or "none"
-        raise ValueError(f"a row must give one of losses, payoffs, loss and payoff, got {names}")
+        raise ValueError(
+            f"a row must give exactly one of losses, payoffs, loss and payoff, got {names}"
+        )
     name = given[0]
     is_full = name in VECTORS
     if schema is not None and (schema.feedback == "full") != is_full:
-        before = "losses of every action" if schema.feedback == "full" else "only the loss received"
+        before = (
+            "the losses of every action" if schema.feedback == "full" else "only the loss received"
+        )
         raise ValueError(f"earlier rows of this agent give {before}, but this one gives {name}")
     return _full(rows, name, schema) if is_full else _bandit(rows, name, schema)
 
@@ -125,19 +129,21 @@ def read_round(row: Row, last: int) -> int:
         return max(last, 0) + 1
     number = round_number(row.round)
     if number <= last:
-        raise ValueError(f"round must rise within an episode and agent, got {number} after {last}")
+        raise ValueError(
+            f"round must increase within an agent's episode, got {number} after {last}"
+        )
     return number
 
 
 def round_number(value: float) -> int:
-    """Check the number of a round."""
+    """Check a round number and return it as an integer."""
     if not 0 <= value < MAX_ROUND or value != int(value):
         raise ValueError(f"round must be an integer >= 0, got {short(value)}")
     return int(value)
 
 
 def label(kind: str, value: Name) -> str:
-    """Convert a name or an integer to text.
+    """Convert a name or an integer to a string.
 
     >>> label("agent", "x"), label("agent", 3), label("agent", 3.0)
     ('x', '3', '3')
@@ -150,7 +156,7 @@ def label(kind: str, value: Name) -> str:
 
 
 def short(value: Any) -> str:
-    """Write a value for an error message: ASCII, one line, at most 60 characters."""
+    """Format a value for an error message: ASCII, one line, at most 60 characters."""
     text = value if isinstance(value, Exception) else repr(value)[:200]
     line = " ".join(str(text).encode("ascii", "backslashreplace").decode().split())
     return line if len(line) <= 60 else line[:57] + "..."
@@ -166,7 +172,7 @@ def _full(rows: list[Row], name: str, schema: Schema | None) -> tuple[Schema, np
         raise ValueError("a row must give the action or the policy that was played, got neither")
     if policy is not None:
         played = _vectors("policy", policy, schema)
-    if action is not None:  # the drawn action was played, and regret counts it
+    if action is not None:  # regret is computed from the action that was actually drawn
         played = np.eye(len(schema.actions))[_indices(action, schema)]
     return schema, np.hstack([played, losses])  # pyright: ignore[reportPossiblyUnboundVariable]
 
@@ -185,7 +191,7 @@ def _bandit(rows: list[Row], name: str, schema: Schema | None) -> tuple[Schema, 
             "a row with one action's loss must give its propensity or policy, got neither"
         )
     if schema is not None and schema.mixed != (policy is not None):
-        raise ValueError("either every row of a bandit agent gives its policy, or none does")
+        raise ValueError("either every row of a bandit agent must give its policy, or none")
     losses = _numbers(name, _column(rows, name))
     if policy is not None:
         schema = schema or _first_schema("bandit", "policy", policy[0])
@@ -212,7 +218,7 @@ def _column(rows: list[Row], name: str) -> Any:
 
 def _first_schema(feedback: Feedback, name: str, vector: Vector) -> Schema:
     if not 1 <= len(vector) <= MAX_ACTIONS:
-        raise ValueError(f"{name} must be of 1 to {MAX_ACTIONS} actions, got {len(vector)} entries")
+        raise ValueError(f"{name} must have between 1 and {MAX_ACTIONS} entries, got {len(vector)}")
     if isinstance(vector, dict):
         return Schema(feedback, tuple(vector), named=True, mixed=True)
     return Schema(feedback, tuple(map(str, range(len(vector)))), named=False, mixed=True)
@@ -222,10 +228,10 @@ def _vectors(name: str, column: list[Any], schema: Schema) -> np.ndarray:
     d = len(schema.actions)
     if set(map(type, column)) != {dict if schema.named else list}:
         form = f"a mapping from {short(list(schema.actions))}" if schema.named else "a list"
-        raise ValueError(f"{name} must be {form} as in this agent's first row")
+        raise ValueError(f"{name} must be {form}, as in this agent's first row")
     if set(map(len, column)) != {d}:
         raise ValueError(
-            f"{name} must have {d} entries as in this agent's first row, got {len(column[0])}"
+            f"{name} must have {d} entries, as in this agent's first row, got {len(column[0])}"
         )
     if schema.named:
         try:
@@ -241,16 +247,16 @@ def _vectors(name: str, column: list[Any], schema: Schema) -> np.ndarray:
 
 
 def _numbers(name: str, values: list[Any]) -> np.ndarray:
-    """Return finite numbers, payoffs as losses."""
+    """Check that values are finite numbers, and return payoffs as losses."""
     numbers = np.array(values, float)
     if not np.all(np.abs(numbers) <= MAX_LOSS):  # also false for nan
-        raise ValueError(f"{name} must be finite numbers of size at most {MAX_LOSS:g}")
+        raise ValueError(f"{name} must be finite numbers with absolute value at most {MAX_LOSS:g}")
     return -numbers if name.startswith("payoff") else numbers
 
 
 def _indices(column: list[Any], schema: Schema) -> np.ndarray:
     names: Any = schema.actions if schema.named else range(len(schema.actions))
-    places = {name: place for place, name in enumerate(names)}  # finds 1.0 as 1
+    places = {name: place for place, name in enumerate(names)}  # 1.0 matches 1
     indices = list(map(places.get, column))
     if None in indices:
         known = f"an integer from 0 to {len(names) - 1}"
@@ -263,7 +269,7 @@ def _indices(column: list[Any], schema: Schema) -> np.ndarray:
 def _discover(
     column: list[Any], schema: Schema | None, feedback: Feedback
 ) -> tuple[Schema, np.ndarray]:
-    """Number actions that are known only from being played, in the order of their first appearance."""
+    """Number actions in order of first appearance, when they are known only from being played."""
     known = schema.actions if schema else ()
     places = {name: place for place, name in enumerate(known)}
     names = [label("action", value) for value in column]
@@ -276,12 +282,12 @@ def _discover(
 
 
 def _propensities(column: Any, of_policy: Any) -> np.ndarray:
-    """Return the probability of each action, from the rows or from their policies, which must agree."""
+    """Return the probability of each action, from the propensities or the policies, which must agree."""
     chance = of_policy if column is None else _numbers("propensity", column)
     if not np.all((chance >= MIN_PROPENSITY) & (chance <= 1 + checks.TOLERANCE)):
         raise ValueError(f"propensity must be from {MIN_PROPENSITY:g} to 1, got {chance[0]:g}")
     if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
         raise ValueError(
-            f"propensity must be the policy's {of_policy[0]:g} of that action, got {chance[0]:g}"
+            f"propensity must equal the policy's {of_policy[0]:g} for that action, got {chance[0]:g}"
         )
     return np.minimum(chance, 1.0)

@@ -1,15 +1,15 @@
-r"""Sums over the rounds of each episode: everything that an audit needs to know about an agent.
+r"""Sums over the rounds of each episode, which are all that an audit needs.
 
 External, internal and swap regret follow from $M = \sum_t \pi_t \ell_t^\top$ (`regrax.regret`); dynamic regret
-$\sum_t \langle \ell_t, \pi_t \rangle - \sum_t \min_j \ell_{t,j}$ compares with the best action of every round.
+$\sum_t \langle \ell_t, \pi_t \rangle - \sum_t \min_j \ell_{t,j}$ compares play with the best action in every round.
 
-For comparison, classical learners play on the same losses, tuned as a designer would who knows the rounds $T$ of an
-episode and the range $[a, a + w]$ of its losses: Hedge on $(\ell - a)/w$ with step $\sqrt{8 \ln d / T}$, Blum-Mansour
-with copies of step $d \sqrt{2 \ln d / T}$, and the best possible policy (`regrax.theory.Optimal`) on $\ell / \sigma$,
-$\sigma^2$ the mean variance within a round.
+For comparison, classical learners play on the same losses, tuned with knowledge of an episode's length $T$ and the
+range $[a, a + w]$ of its losses: Hedge on $(\ell - a)/w$ with step $\sqrt{8 \ln d / T}$, Blum-Mansour whose copies use
+step $d \sqrt{2 \ln d / T}$, and the best possible policy (`regrax.theory.Optimal`) on $\ell / \sigma$, where $\sigma^2$
+is the mean variance within a round.
 
-Episodes of equal length are processed in batches, arrays of shape `(n, T, d)` of bounded size. A single long episode
-may exceed it, so the memory needed grows with the longest episode, not with the log.
+Episodes of equal length are processed in batches of shape `(n, T, d)` and bounded size. A single long episode may
+exceed that bound, so memory use grows with the longest episode, not with the size of the log.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,55 +32,52 @@ if TYPE_CHECKING:
 
 KINDS = ("external", "internal", "swap", "dynamic")
 BASELINES = ("hedge", "blum_mansour", "best possible", "uniform")
-BATCH_NUMBERS = 1 << 18  # size of an array of several episodes
-BASELINE_ROUNDS = (
-    1 << 17
-)  # longer episodes are summed for the baselines; beyond, no more episodes are played
-MAX_BINNED_EPISODES = 64  # whose bins are kept for random orders
-CURVE_NUMBERS = 1_000_000  # in the curves of an agent
+BATCH_NUMBERS = 1 << 18  # maximum size of a batch of several episodes
+# Baselines play longer episodes in coarser steps, and no further episode after this many rounds in all.
+BASELINE_ROUNDS = 1 << 17
+MAX_BINNED_EPISODES = 64  # number of episodes whose bins are kept for random orders
+CURVE_NUMBERS = 1_000_000  # numbers in an agent's curves
 MAX_GAINS = 1 << 24  # numbers for the intervals of internal and swap regret from bandit feedback
 
 Array = np.ndarray
 
 
 class Episodes(NamedTuple):
-    """Numbers of `n` episodes; `against`, `variance` and `blind` matter for bandit feedback only."""
+    """Totals for `n` episodes; `against`, `variance` and `blind` matter only for bandit feedback."""
 
     rounds: Float[Array, "n"]
     suffered: Float[Array, "n"]
-    span: Float[
-        Array, "n"
-    ]  # sum over rounds of the spread of losses, in a round or of all received
+    span: Float[Array, "n"]  # spread of a round's losses, or of all received, summed over rounds
     regrets: Float[Array, "n 4"]
     plays: Float[Array, "n d"]
     against: Float[Array, "n d"]  # regret against every action
     variance: Float[Array, "n d"]
     blind: Float[Array, "n d"]  # rounds in which an action could not be played
     exploration: Float[Array, "n 3"]  # NaN if no actions were drawn
-    baselines: Float[Array, "k R 6"]  # rounds, suffered, and the regrets; k is n or 0
-    gains: Float[Array, "k d d"]  # of every episode, or their sum
+    baselines: Float[Array, "k R 6"]  # rounds, loss, and the regrets; k is n or 0
+    gains: Float[Array, "k d d"]  # per episode, or summed over episodes
 
 
 class Reached(NamedTuple):
     """Curves, statistics and bins of the episodes that reach the horizon."""
 
-    curves: Float[Array, "n stops 4"]  # bandit feedback: regret against every action, summed
+    curves: Float[Array, "n stops 4"]  # for bandit feedback, summed regret against every action
     baseline_curves: Float[Array, "k R coarse"]
     scores: tuple[Scores, ...]
     windows: tuple[Bins, ...]
 
 
 class AgentSums(NamedTuple):
-    """The sums of one agent.
+    """Sums for one agent.
 
     Attributes:
-        names: names of the episodes.
+        names: episode names.
         horizon: the median length of the episodes.
-        stops: rounds at which curves are drawn.
-        grain: rounds that baselines play as one.
-        coarse_stops: the stops, in rounds of the baselines.
-        episodes: numbers of all episodes.
-        reached: numbers of the episodes that reach the horizon.
+        stops: rounds at which curves are evaluated.
+        grain: number of rounds that baselines treat as one.
+        coarse_stops: the stops, counted in rounds of the baselines.
+        episodes: totals for all episodes.
+        reached: curves and statistics of the episodes that reach the horizon.
     """
 
     names: list[str]
@@ -105,7 +102,7 @@ class _Play(NamedTuple):
 
 
 def sum_agent(log: Log, name: str) -> AgentSums:
-    """Sum over the rounds of all episodes of an agent."""
+    """Sum over the rounds of all of an agent's episodes."""
     agent = log.agents[name]
     feedback = agent.schema.feedback
     d = len(agent.schema.actions)
@@ -126,7 +123,7 @@ def sum_agent(log: Log, name: str) -> AgentSums:
         if feedback == "full":
             play = _full_play(numbers)
             span = np.ptp(play.losses, axis=2).sum(1)
-        else:  # estimated losses spread more than losses do
+        else:  # estimated losses are more spread out than true losses
             if feedback == "bandit":
                 play = _bandit_play(numbers, np.stack([guesses[episode] for episode in batch]))
             else:
@@ -174,7 +171,7 @@ def sum_agent(log: Log, name: str) -> AgentSums:
 
 @cache
 def checkpoints(rounds: int, count: int = 48) -> list[int]:
-    """Choose the rounds at which curves are drawn: all of a short episode, denser at the start of a long one.
+    """Choose the rounds at which curves are evaluated: all rounds if there are few, otherwise denser at the start.
 
     >>> checkpoints(3), len(checkpoints(10**6)), checkpoints(10**6)[-1]
     ([1, 2, 3], 46, 1000000)
@@ -185,7 +182,7 @@ def checkpoints(rounds: int, count: int = 48) -> list[int]:
 
 
 def _batches(agent: AgentLog) -> Iterator[list[str]]:
-    """Group the names of episodes of equal length, the longest first, as many as fit into `BATCH_NUMBERS`."""
+    """Group episodes of equal length, longest first, with as many per group as fit into `BATCH_NUMBERS`."""
     d = len(agent.schema.actions)
 
     def rounds_of(name: str) -> int:
@@ -235,9 +232,8 @@ def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -
     policies = numbers[..., 3:]
     drawn = np.eye(guesses.shape[1])[actions]
     losses, variance = estimate_losses(actions, suffered, numbers[..., 2], guesses)
-    losses = np.where(
-        np.isnan(losses), suffered[..., None], losses
-    )  # no regret against the unknown
+    # no regret against an unknown loss
+    losses = np.where(np.isnan(losses), suffered[..., None], losses)
     best = losses.sum(1).argmin(1)
     exploration = measure_episodes(actions, drawn * suffered[..., None], best, bandit=True)
     if not policies.shape[2]:
@@ -264,7 +260,7 @@ def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
 def _regret_curves(
     played: Float[Array, "n T d"], losses: Float[Array, "n T d"], stops: list[int]
 ) -> tuple[Float[Array, "n s 4"], Float[Array, "n d d"]]:
-    """Compute the four regrets at the stops and after the last round, and the matrix `M` of all rounds."""
+    """Compute the four regrets at the stops and after the last round, and the matrix `M` over all rounds."""
     n, rounds, d = losses.shape
     matrix = np.zeros((n, d, d))
     smallest = np.zeros(n)
@@ -288,14 +284,14 @@ def _bins(play: _Play, length: int, count: int, estimated: bool) -> Bins:
 
 
 def _sums_over(series: Float[Array, "n t ..."], length: int) -> Float[Array, "n u ..."]:
-    """Sum over `length` rounds each, the last sum over the rest."""
+    """Sum over blocks of `length` rounds; the last block may be shorter."""
     return np.add.reduceat(series, np.arange(0, series.shape[1], length), axis=1)
 
 
 def _play_baselines(
     losses: Float[Array, "n T d"], grain: int, stops: list[int]
 ) -> tuple[Float[Array, "n R 6"], Float[Array, "n R s"]]:
-    """Play the baselines; return rounds, loss and regrets of each, and external regret at the coarse stops."""
+    """Play the baselines; return the rounds, loss and regrets of each, and its external regret at the coarse stops."""
     n, rounds, d = losses.shape
     smallest = losses.min(2).sum(1)
     losses = _sums_over(losses, grain)
@@ -318,7 +314,7 @@ def _play_baselines(
 
 @cache
 def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
-    """Build the baselines, tuned to losses of unit range (of unit variance for the best possible policy).
+    """Build the baselines, tuned to losses with unit range (unit variance for the best possible policy).
 
     >>> str(baseline_learners(3, 20)["hedge"])
     'hedge(0.6629...)'
@@ -338,7 +334,7 @@ def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
 
 
 def _replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
-    """Play a learner on many episodes in float64, padded to one of few shapes so that few are compiled."""
+    """Play a learner on many episodes in float64, padded to a small set of shapes to limit compilation."""
     import jax
 
     n, rounds, d = losses.shape
@@ -371,7 +367,7 @@ def _padded(count: int) -> int:
 
 
 def _join(trees: Sequence[Any]) -> Any:
-    """Concatenate the arrays of nested tuples of the same form."""
+    """Concatenate the arrays in nested tuples that share a structure."""
     first = trees[0]
     if isinstance(first, np.ndarray):
         return np.concatenate(trees)

@@ -1,36 +1,36 @@
-r"""The verdict: is the agent learning? False alarms are controlled at 5 %.
+r"""The verdict on whether an agent is learning, with false alarms controlled at 5 %.
 
 Everything is measured within an episode against that episode's own best action, and then averaged, since best actions
-may differ between episodes. With $r_t$ the regret of round $t$, $Y$ the improvement of play, and $r_1, r_2$ the regret
-per round of the two halves (`regrax.agents.audit.evidence`), "learning" requires
+may differ between episodes. With $r_t$ the regret in round $t$, $Y$ the improvement in play, and $r_1, r_2$ the regret
+per round in the two halves (`regrax.agents.audit.evidence`), "learning" requires
 
-- regret to fall: if regret is $2 \theta \sqrt t + c t$ then $r_t \approx c + \theta t^{-1/2}$, and the best test of
-  $\theta > 0$ in white noise is $W = \sum_t w_t r_t$; and $r_2 \le 3/4 r_1$;
-- play to improve: $E[Y] > 0$ and $E[Y] > r_1 / 4$. The first has its level for every player that never moves, whatever
-  its opponent does, and ignores the first round; the second excludes players that cycle through their actions, a bad
-  one first, or are bad in a few rounds only.
+- falling regret: if regret is $2 \theta \sqrt t + c t$, then $r_t \approx c + \theta t^{-1/2}$, and the best test of
+  $\theta > 0$ in white noise is $W = \sum_t w_t r_t$; in addition, $r_2 \le 3/4 r_1$;
+- improving play: $E[Y] > 0$ and $E[Y] > r_1 / 4$. The first test keeps its level for every player that never changes
+  its play, whatever its opponent does, and ignores the first round; the second rules out players that cycle through
+  their actions starting with a bad one, or that play badly in only a few rounds.
 
-All tests are at 5 %, and the largest p-value counts, which has its level if any of them does. From five episodes on
-they are Student's t tests over episodes, whatever the dependence within them. With fewer episodes, or if all are
-identical, the null distribution is the rounds of each episode in random order, in blocks of $(1 + \rho)/(1 - \rho)$,
-$\rho$ the correlation of neighbours around the fit; for $Y$ plays are permuted and losses stay, and early rounds have
-weight $t^{-1/2}$.
+All tests are at 5 %, and the largest p-value is reported, which is valid if any of them is. With at least five episodes
+they are Student's t tests over episodes, which allow any dependence within an episode. With fewer episodes, or if all
+are identical, the null distribution comes from putting the rounds of each episode in random order, in blocks of length
+$(1 + \rho)/(1 - \rho)$, where $\rho$ is the correlation of neighbours around the fit; for $Y$, plays are permuted while
+losses stay in place, and early rounds have weight $t^{-1/2}$.
 
-An episode of more than `BINS` rounds is tested twice: whole, in `BINS` sums of equal length, and its first `BINS`
-rounds alone. Twice the smaller p-value counts.
+An episode of more than `BINS` rounds is tested twice: in full, summed into `BINS` bins of equal length, and on its
+first `BINS` rounds alone. The p-value is twice the smaller of the two.
 
-Otherwise, let $\rho_{e,j}$ be the regret per round against $j$ in the second half of episode $e$, $x_e$ what following
-the leader (or random play) saves there, $R$ the mean regret of an episode of $T$ rounds, and $w$ the spread of a
-round's losses:
+Otherwise, let $\rho_{e,j}$ be the regret per round against $j$ in the second half of episode $e$, $x_e$ the savings
+there from following the leader (or random play), $R$ the mean regret of an episode of $T$ rounds, and $w$ the spread of
+a round's losses:
 
     no regret      mean_e max_j rho_ej + q s < w / 50
     not learning   mean_e x_e - q s > 0, mean_e max_j rho_ej - q s > 0, R > w sqrt(T ln(d) / 2), play does not improve
 
-A mean of maxima is never below the lasting regret, so the first cannot overlook any (for estimated losses only if every
-action was played often enough). For the second, the leader is known before each round, so what it saves is unbiased,
-and a player without foresight could have saved it; $w \sqrt{T \ln(d) / 2}$ bounds the regret of Hedge, and
-$w \sqrt{d T \ln(d) / 2}$ replaces it for received losses, one of $d$. All other cases are "cannot tell". On losses that
-favour no action every player has the same expected regret, so no test can tell.
+A mean of maxima is never below the lasting regret, so "no regret" cannot overlook any (for estimated losses, only if
+every action was played often enough). For "not learning", the leader is known before each round, so its savings are
+unbiased, and a player without foresight could have achieved them; $w \sqrt{T \ln(d) / 2}$ bounds the regret of Hedge,
+and is replaced by $w \sqrt{d T \ln(d) / 2}$ if only one of the $d$ losses is received. All other cases are "cannot
+tell". On losses that favour no action, every player has the same expected regret, so no test can tell.
 """
 
 from dataclasses import dataclass, field
@@ -45,22 +45,22 @@ from regrax.agents.audit.intervals import MIN_EPISODES
 
 Array = np.ndarray
 
-BINS = 512  # a longer episode is summed into this many
+BINS = 512  # longer episodes are summed into this many bins
 MIN_ROUNDS = 8
 ORDERS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
-MIN_BLOCKS = 12  # in a random order
-LEVEL = 0.05  # of every test
-CLEAR = 0.01  # p-value at which play improves so clearly that regret may yet fall
-NEGLIGIBLE = 0.02  # regret, as a fraction of the spread of a round's losses
-FALL = 0.25  # smallest fall of regret that counts as learning, as a fraction of the first half's
+MIN_BLOCKS = 12  # minimum number of blocks in a random order
+LEVEL = 0.05  # significance level of every test
+CLEAR = 0.01  # at or below this p-value, play improves so clearly that regret may still fall
+NEGLIGIBLE = 0.02  # largest negligible regret, as a fraction of the spread of a round's losses
+FALL = 0.25  # smallest fall in regret that counts as learning, as a fraction of first-half regret
 
 Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published test: its p-value, and how often it calls an agent with linear regret sublinear at 5 %."""
+    """The p-value of a published test, and how often that test calls linear regret sublinear at 5 %."""
 
     p_value: float
     false_alarms: float
@@ -73,15 +73,15 @@ class Learning:
     Attributes:
         verdict: "learning", "not learning", "no regret" or "cannot tell".
         words: the verdict as a sentence.
-        p_value: of the verdict "learning".
-        regret_falls: p-value that regret per round falls.
-        play_moves: p-value that play moves to better actions.
+        p_value: p-value of the verdict "learning".
+        regret_falls: p-value of the test that regret per round falls.
+        play_moves: p-value of the test that play shifts to better actions.
         early: regret per round in the first half of the episodes.
         late: regret per round in the second half.
-        exponent: $b_0$ of the regression of Park et al.
+        exponent: $b_0$ in the regression of Park et al.
         left_out: rounds without positive regret, which the regression cannot use.
         tests: the published tests by name.
-        null: the null distribution: episodes, or rounds in random order.
+        null: source of the null distribution: Student's t over episodes, or rounds in random order.
     """
 
     verdict: Verdict
@@ -106,15 +106,15 @@ def judge(
     seed: int = 0,
     curves: int = CURVES,
 ) -> Learning:
-    """Reach a verdict.
+    """Decide whether an agent is learning.
 
     Args:
-        windows: bins of some episodes: whole episodes, and their first rounds if they are long.
-        scores: the statistics of all episodes in these windows.
+        windows: bins of some of the episodes, in full and, if they are long, for their first rounds only.
+        scores: statistics of all episodes in these windows.
         span: mean spread of a round's losses.
-        explored: True if every action was played often enough to be compared with.
-        known: actions about which anything is known; by default all.
-        seed: for the random orders.
+        explored: True if every action was played often enough for a comparison.
+        known: actions about which something is known; by default all.
+        seed: random seed for the orders.
         curves: random orders for the false alarms of the published tests; 0 skips these tests.
     """
     whole = windows[0]
@@ -123,7 +123,7 @@ def judge(
         few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
     is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].late)
-    if is_single:  # identical episodes are worth no more than one
+    if is_single:  # identical episodes give no more evidence than one
         windows = tuple(window.part(slice(1)) for window in windows)
         whole = windows[0]
     independent = len(scores[0].falls) >= MIN_EPISODES and not is_single
@@ -140,7 +140,7 @@ def judge(
     seen = 1 / d if whole.estimated else 1.0  # fraction of the losses that a learner sees
     bound = span * (np.log(d) / (2 * seen * m * whole.length)) ** 0.5  # Hedge's regret per round
 
-    # the rules of the module's docstring
+    # the rules in the module docstring
     early = scores[0].early.mean()
     late = scores[0].late.mean()
     p_value = max(falls, moves)
@@ -150,7 +150,7 @@ def judge(
     verdict: Verdict = "cannot tell"
     lasts = ""
     if low > NEGLIGIBLE * span:
-        lasts = f"; regret is large and lasts, at least {low:.3g} per round in the second half"
+        lasts = f"; regret remains large, at least {low:.3g} per round in the second half"
     if p_value <= LEVEL and falls_enough and improves_enough:
         verdict = "learning"
         why = f"regret falls, {rates} (p = {p_value:.2g}){lasts}"
@@ -165,14 +165,14 @@ def judge(
         )
     elif moves <= CLEAR:
         why = (
-            f"play moves to better actions (p = {moves:.2g}), "
+            f"play shifts to better actions (p = {moves:.2g}), "
             f"but regret does not clearly fall, {rates} (p = {falls:.2g}){lasts}"
         )
     elif not explored:
-        why = f"some actions were played too rarely to be compared with, {rates}{lasts}"
+        why = f"some actions were played too rarely for a comparison, {rates}{lasts}"
     else:
         why = (
-            f"neither a fall of regret (p = {falls:.2g}) nor lasting regret is clear, "
+            f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
             f"{rates}{lasts}"
         )
     ticks = whole.length * np.arange(1.0, m + 1)
@@ -197,7 +197,7 @@ def _is_constant(values: Float[Array, "n"]) -> bool:
 
 
 def _student_tests(scores: Scores) -> tuple[float, float]:
-    """Compute the p-values that regret falls and that play improves, over independent episodes."""
+    """Compute p-values for falling regret and improving play, over independent episodes."""
     enough = scores.improves - FALL * np.sign(scores.early.mean()) * scores.early
     return _student(scores.falls), max(_student(scores.improves), _student(enough))
 
@@ -212,7 +212,7 @@ def _student(values: Float[Array, "n"]) -> float:
 
 
 def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
-    """Compute the p-values that regret falls and that play improves, from rounds in random order."""
+    """Compute p-values for falling regret and improving play, from rounds in random order."""
     regrets = bins.regrets()
     falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
     moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
@@ -223,7 +223,7 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
 
 
 def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
-    """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches that in the true order."""
+    """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches its value in the true order."""
     n, m, _ = terms.shape
     drawn = orders(ORDERS * n, m, block, np.random.default_rng(seed)).reshape(ORDERS, n, m)
     sums = terms[np.arange(n)[:, None], np.arange(m), drawn].sum((1, 2))
@@ -233,7 +233,7 @@ def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
 
 
 def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
-    """Draw an order of `m` bins for each of `n` episodes that leaves blocks of neighbours together.
+    """For each of `n` episodes, draw an order of `m` bins that keeps blocks of neighbours together.
 
     >>> sorted(orders(1, 5, 2, np.random.default_rng(0))[0].tolist())
     [0, 1, 2, 3, 4]
@@ -243,7 +243,7 @@ def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
 
 
 def block_length(series: Float[Array, "n m"]) -> int:
-    r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up, for the correlation of neighbours around $c + \theta t^{-1/2}$.
+    r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up; $\rho$ correlates neighbours around the fit $c + \theta t^{-1/2}$.
 
     >>> block_length(np.random.default_rng(0).normal(size=(1, 200)))
     1
@@ -262,7 +262,7 @@ def block_length(series: Float[Array, "n m"]) -> int:
 
 
 def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
-    """Bound the regret per round of the second half from below and above, each at 95 %."""
+    """Bound the regret per round in the second half from below and above, each at 95 %."""
     if independent:
         best = scores.late_against.max(1, keepdims=True)
         low = min(_bound(scores.savings, -1).max(), _bound(best, -1).item())
@@ -283,16 +283,16 @@ def _batch_means(rates: Float[Array, "n t c"], m: int, size: int) -> Float[Array
 
 
 def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
-    """Compute one-sided bounds of the means, simultaneous in the columns."""
+    """Compute one-sided bounds on the means, simultaneous over the columns."""
     count, columns = samples.shape
     error = samples.std(0, ddof=1) / count**0.5
     return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
 def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple[float, float]:
-    """Compute regret per round in the two halves, against the comparator of external regret in the table.
+    """Compute regret per round in the two halves, with the comparator used for external regret in the table.
 
-    That is each episode's own best action, or for estimated losses the action that is best for all episodes.
+    The comparator is each episode's own best action or, for estimated losses, the best action over all episodes.
     """
     if not bins.estimated:
         return float(scores.early.mean()), float(scores.late.mean())

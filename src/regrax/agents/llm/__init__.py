@@ -1,7 +1,7 @@
-"""Language models without regret: transcripts, differentiable policies, training, and play as a learner.
+"""No-regret language models: transcripts, differentiable policies, training, and play as learners.
 
-Needs the extra `llm` (PyTorch and transformers); `rmft`, `grpo` and LoRA need `llm-train`. `Task`, `scenario` and
-`draw_losses` need neither. `__init__.pyi` lists the names; each loads on first use.
+Requires the `llm` extra (PyTorch and transformers); `rmft`, `grpo` and LoRA require `llm-train`. `Task`, `scenario` and
+`draw_losses` require neither. `__init__.pyi` lists the names, each of which is loaded on first use.
 """
 
 from regrax._extras import attach_extra

@@ -1,4 +1,4 @@
-"""The names of `regrax.agents.llm`."""
+"""Names exported by `regrax.agents.llm`."""
 
 from .compare import (
     Comparison as Comparison,

@@ -32,7 +32,7 @@ def work(pattern, text):
 """
 PROGRAM = """
 import contextlib, json, sys
-with contextlib.suppress(ImportError, ValueError, OSError):  # not every system can limit itself
+with contextlib.suppress(ImportError, ValueError, OSError):  # not every system supports these limits
     import resource
     resource.setrlimit(resource.RLIMIT_AS, ({bytes}, {bytes}))
     resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))
@@ -45,7 +45,7 @@ except MemoryError:
 except Exception as error:
     answer = {{"error": str(error)[:1000]}}
 if len(answer.get("result") or "") > {characters}:
-    answer = {{"error": "it writes more than {characters:,} characters"}}
+    answer = {{"error": "it produces more than {characters:,} characters"}}
 print(json.dumps(answer))
 """
 # Each thread reserves address space, which counts towards the memory limit.
@@ -72,7 +72,7 @@ def run_sandboxed(work: str, *arguments: Any) -> Any:
             encoding="utf-8",
             env=os.environ | SINGLE_THREADED,
             timeout=6
-            * SECONDS,  # a busy machine may be slow; the child also limits its processor time
+            * SECONDS,  # a busy machine may be slow; the child also limits its own CPU time
         )
     except subprocess.TimeoutExpired:
         raise ValueError(f"it takes more than {SECONDS} s") from None

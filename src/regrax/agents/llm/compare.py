@@ -1,6 +1,6 @@
-r"""Compare a model before and after training: its regret next to Hedge and the best possible policy, and its language.
+r"""Compare a model before and after training: its regret, next to Hedge and the best possible policy, and its language.
 
-Regret is measured on losses as the text rounds them. The best possible policy is known for standard Gaussian losses.
+Regret is measured on the losses as rounded in the text. The best possible policy is known for standard Gaussian losses.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ ELSEWHERE = (
     "alternating",
     "drifting",
 )
-"""Loss distributions that a model is tested on besides its own."""
+"""Loss distributions on which a model is tested, besides that of its own task."""
 HELD_OUT = (
     "The ferry leaves at seven and comes back before noon, unless the wind turns. "
     "Most people who live on the island know each other by name. "
@@ -39,7 +39,7 @@ HELD_OUT = (
     "A letter takes two days, and nobody has ever complained about that."
 )
 WINDOW = 256
-"""Number of tokens of a text that are read at once."""
+"""Number of tokens read at once."""
 SAMPLED_ANSWERS = 64
 
 
@@ -83,7 +83,7 @@ class Language(NamedTuple):
         tokens: its length.
         before: perplexity before training.
         after: perplexity after training.
-        kl: mean KL divergence of a token's distribution, after from before.
+        kl: mean KL divergence of the next-token distribution after training from that before.
     """
 
     text: str
@@ -118,7 +118,7 @@ class Comparison:
     exploration: tuple[Exploration, ...]
 
     def player(self, name: str) -> Player:
-        """Player of this name in the setting of the task."""
+        """Return the player with this name in the task's own setting."""
         return next(player for player in self.trained_on.players if player.name == name)
 
 
@@ -139,13 +139,13 @@ def compare_models(
     Args:
         before: the initial model.
         after: the trained model.
-        tokenizer: the tokenizer of both.
+        tokenizer: the tokenizer of both models.
         task: the task it was trained on.
-        sequences: the number of loss sequences in every setting.
-        seed: the random seed of these losses, different from that of training.
-        text: held-out text for the perplexity; by default a few English sentences, or transcripts if the tokenizer
-            does not know their words.
-        elsewhere: loss distributions to test besides the task's own.
+        sequences: the number of loss sequences per setting.
+        seed: the random seed for these losses, different from the training seed.
+        text: held-out text for perplexity; by default a few English sentences, or transcripts if the tokenizer does not
+            know the words.
+        elsewhere: loss distributions to test in addition to the task's own.
         on_progress: called after every setting.
     """
     checks.at_least("sequences", sequences, 2)
@@ -182,7 +182,7 @@ def compare_models(
 
 
 def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:
-    """The same wording with other rounds, numbers of actions and losses."""
+    """Build tasks with the same wording but other numbers of rounds, numbers of actions and losses."""
     tasks = []
     if isinstance(task.losses, str) and not task.losses.startswith("in-game"):
         for rounds in (max(2, task.rounds // 2), 2 * task.rounds):
@@ -230,7 +230,7 @@ def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
 
 
 def _mean(values: np.ndarray) -> tuple[float, float]:
-    """Mean and its standard error."""
+    """Compute the mean and its standard error."""
     return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
 
 
@@ -262,7 +262,7 @@ def squared_regret_share(
 
 
 def text_tokens(tokenizer: Any, text: str) -> list[int]:
-    """Tokens of a held-out text; raises ValueError unless there are two and the tokenizer knows its words."""
+    """Tokenize a held-out text; raise ValueError if it has fewer than two tokens or words unknown to the tokenizer."""
     tokens = encode(tokenizer, [text])[0]
     if len(tokens) < 2:
         raise ValueError(f"a held-out text must have at least 2 tokens, got {len(tokens)}")
@@ -291,12 +291,12 @@ def _language(
 def _windows(
     tokenizer: Any, task: Task, text: str | None, seed: int, size: int
 ) -> tuple[list[list[int]], str]:
-    """Token windows of a held-out text, and its description."""
+    """Return the token windows of a held-out text, and its description."""
     if text is not None:
         description = "the given text"
         tokens = text_tokens(tokenizer, text)
     else:
-        description = "sentences of English"
+        description = "English sentences"
         openings = [scenario(name).opening_text() for name in SCENARIOS]
         try:
             tokens = text_tokens(tokenizer, "".join([HELD_OUT, "\n", *openings]))
@@ -317,7 +317,7 @@ def _log_probabilities(model: Any, tokens: list[int]) -> torch.Tensor:
 
 @torch.no_grad()
 def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
-    """Share of freely sampled answers in which the task's parser reads an action."""
+    """Compute the share of freely sampled answers in which the task's parser finds an action."""
     losses = draw_losses(task, SAMPLED_ANSWERS, seed=seed)
     rng = np.random.default_rng(seed)
     actions = rng.integers(task.d, size=losses.shape[:2])

@@ -1,4 +1,4 @@
-"""Tasks as environments and rewards for other trainers, without importing them."""
+"""Tasks as environments and rewards for other trainers, without importing those trainers."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from regrax.agents.llm.task import Task, one_of, without_thoughts
 
 
 def environment(task: Task, *, reward: str = "regret") -> type:
-    """Build a class for TRL's `GRPOTrainer(environment_factory=...)`: `reset(**row)`, a tool `choose`, `get_reward()`.
+    """Build a class for TRL's `GRPOTrainer(environment_factory=...)` with `reset`, a tool `choose` and `get_reward`.
 
-    A row's `seed` selects the losses, so rows with equal seeds form a group. An answer that names no action is not
-    played and can be repeated. Rounds that are never played count as the action with the largest loss of that round.
-    The class, and so the reward's column in the trainer's logs, is named after the task.
+    A row's `seed` selects the losses, so rows with equal seeds form a group. If an answer names no action, nothing is
+    played and the model can try again. Rounds that are never played count as if the action with the largest loss had
+    been chosen. The class is named after the task, and so is the reward's column in the trainer's logs.
 
     Args:
         task: the task.
@@ -75,13 +75,13 @@ def environment(task: Task, *, reward: str = "regret") -> type:
 
 
 def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: Any) -> list[float]:
-    """Reward answers given all at once, one per line, by minus their regret.
+    """Reward answers given all at once, one per line, with their negative regret.
 
     A line that names no action counts as the action with the largest loss.
 
     Args:
-        completions: texts, or messages whose last is the text.
-        losses: a column of the data set, `(T, d)` per row.
+        completions: strings, or lists of messages whose last message is the answer.
+        losses: a column of the dataset, `(T, d)` per row.
         task: the task.
 
     >>> regret_reward(["A\\nB", "?\\nA"], [[[0.0, 1.0], [1.0, 0.0]]] * 2, Task(2, 2))

@@ -1,4 +1,4 @@
-"""A local language model as a learner."""
+"""Local language models as learners."""
 
 import json
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ TOKENS_PER_PASS = 1 << 15
 
 
 class History(NamedTuple):
-    """The losses and action of every round so far, and a reader that may have read them."""
+    """The losses and action of every round so far, and a reader that may already have read them."""
 
     task: Task
     rounds: tuple[tuple[Float[np.ndarray, "d"], int | None], ...]
@@ -28,16 +28,16 @@ class History(NamedTuple):
 
 
 class LanguageLearner(HostLearner):
-    r"""Play $\pi_t$, the answer of a causal language model that has read the losses of rounds $1, \dots, t-1$.
+    r"""Play $\pi_t$, a causal language model's answer after reading the losses of rounds $1, \dots, t-1$.
 
-    The probabilities are exact: they are those of the action names, computed from the model's logits. With bandit
-    feedback the model reads the loss of the sampled action only.
+    The probabilities of the action names are exact, computed from the model's logits. With bandit feedback, the model
+    reads only the loss of the sampled action.
 
     Args:
         model: a causal language model.
         tokenizer: its tokenizer.
-        task: the wording. For another number of actions the names become A, B, C, ...
-        label: how the learner prints, by default its spec.
+        task: the wording. If the number of actions differs, the names become A, B, C, ...
+        label: how the learner is printed, by default as its spec.
     """
 
     model: Any = eqx.field(static=True)
@@ -63,7 +63,7 @@ class LanguageLearner(HostLearner):
         return jnp.asarray(policy / policy.sum(), float)
 
     def _reader(self, state: History) -> Reader:
-        """Return the state's reader, or a new one if it has moved on to a later state."""
+        """Return the state's reader, or a new reader if that one has moved on to a later state."""
         if state.reader and state.reader.round == len(state.rounds):
             return state.reader
         reader = Reader(self.model, self.tokenizer, state.task)
@@ -75,7 +75,7 @@ class LanguageLearner(HostLearner):
         if not self.task.answers:
             return loss
         if action is None:
-            raise ValueError(f"{self} reads its own actions, so they must be sampled: give a seed")
+            raise ValueError(f"{self} reads its own actions, so they must be sampled: pass a seed")
         return int(action), loss
 
     def update(self, state: History, feedback: Any) -> History:
@@ -115,7 +115,7 @@ def llm(
         chat: ask through the tokenizer's chat template.
         device: where the model runs.
         dtype: the type of its parameters.
-        bandit: report the loss of the sampled action only.
+        bandit: report only the loss of the sampled action.
     """
     model, tokenizer, task = load_model(path, device=device, dtype=dtype)
     task = task or Task(3, 20)

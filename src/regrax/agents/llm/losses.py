@@ -1,4 +1,4 @@
-"""Losses of a task: drawn before play, or round by round where opponents react to the model."""
+"""A task's losses, drawn before play, or round by round if opponents react to the model."""
 
 import warnings
 from pathlib import Path
@@ -18,7 +18,7 @@ from regrax.training import Distribution, Gaussian, InGame
 
 
 def task_distribution(task: Task) -> Distribution | None:
-    """Distribution of a task's losses, or None if they are given as numbers.
+    """Return the distribution of a task's losses, or None if they are given as numbers.
 
     >>> task_distribution(Task(3, 20))
     Gaussian(covariance=None)
@@ -37,7 +37,7 @@ def _in_game(game: str, *learners: str, seat: int = 0) -> Distribution:
 def _language_model(path: str, chat: bool = False) -> Learner:
     from regrax.agents.llm.learner import llm
 
-    if not Path(path).is_dir():  # a task file must not cause downloads
+    if not Path(path).is_dir():  # a task file must not trigger downloads
         raise ValueError(f"a task's opponents must be models in local folders, got {path!r}")
     return llm(path, chat=chat)
 
@@ -67,14 +67,14 @@ def warn_no_signal(task: Task) -> None:
     """Warn if expected regret cannot be lowered because it is the same for every policy."""
     if favours_no_action(task):
         warnings.warn(
-            f"these losses ({task.losses}) favour no action: every policy has the same expected regret, so choosing "
-            "by regret carries no signal. Use squared regret, biased or structured losses, or opponents that react",
+            f"these losses ({task.losses}) favour no action: every policy has the same expected regret, so training "
+            "on regret gets no signal. Use squared regret, biased or structured losses, or opponents that react",
             stacklevel=3,
         )
 
 
 def draw_losses(task: Task, count: int, *, seed: int, step: int = 0) -> np.ndarray:
-    """Draw loss sequences, rounded as the text rounds them, of shape `(count, T, d)`.
+    """Draw loss sequences of shape `(count, T, d)`, rounded as in the text.
 
     Args:
         task: the task.
@@ -110,7 +110,7 @@ class Episode:
 
     Args:
         task: the task.
-        seed: the random seed of the losses.
+        seed: the random seed for the losses.
         losses: fixed losses `(T, d)` instead of the task's own.
 
     >>> episode = Episode(Task(2, 2, losses=[[0.0, 1.0], [1.0, 0.0]]), seed=0)
@@ -176,7 +176,7 @@ class _Opponents:
             self.learners = list(source.learners) * len(sizes)
         else:
             self.learners = list(source.learners)
-        self.learners[self.seat] = Uniform()  # its place is taken by the model
+        self.learners[self.seat] = Uniform()  # a placeholder for the model
         keys = jax.random.split(jax.random.key(seed), len(sizes))
         self.states = [
             learner.init(size, task.rounds, key=key)

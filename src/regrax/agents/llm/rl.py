@@ -1,9 +1,9 @@
-r"""Reinforcement learning from sampled play, with TRL's trainers: GRPO on minus regret, and RMFT.
+r"""Reinforcement learning from sampled play with TRL's trainers: GRPO on negative regret, and RMFT.
 
 RMFT plays, keeps the rollouts with the lowest regret, fine-tunes on them, and repeats. For each of several loss
-sequences the model plays a group of rollouts. Each rollout leans its own way: a Gaussian vector is added to its
-log-policies, the same in all rounds, so that rollouts differ in more than luck. If transcripts include answers, the
-easiest thing to learn from leaning rollouts is to repeat earlier answers; use `by="action"` without leaning there.
+sequences, the model plays a group of rollouts. Each rollout has its own leaning, a Gaussian vector that is added to its
+log-policies in all rounds, so that rollouts differ by more than chance. If transcripts include answers, the easiest
+thing to learn from leaning rollouts is to repeat earlier answers; in that case use `by="action"` and `leaning=0`.
 """
 
 import contextlib
@@ -61,12 +61,12 @@ class GRPOConfig:
     Args:
         iterations: the number of checkpoints; training has `iterations * steps` steps.
         steps: steps between checkpoints.
-        groups: groups per step, each with its own losses, over all processes.
+        groups: groups per step across all processes, each with its own losses.
         group_size: rollouts per group, whose rewards are compared with each other.
-        reward: minus `regret` or minus `squared` regret.
+        reward: the negative of `regret` or of `squared` regret.
         beta: the weight of the KL term to the initial model.
-        rate: the initial learning rate, which falls to 0 linearly.
-        lora: the rank of LoRA; 0 trains all parameters.
+        rate: the initial learning rate, which decays linearly to 0.
+        lora: the LoRA rank; 0 trains all parameters.
         seed: the random seed.
         credit: `episode` compares the rewards of a group; `turn` gives every answer its own advantage
             (`turn_advantages`), for `reward="regret"`.
@@ -90,7 +90,7 @@ class GRPOConfig:
         one_of("reward", self.reward, get_args(Reward))
         one_of("credit", self.credit, get_args(Credit))
         if self.credit == "turn" and self.reward != "regret":
-            raise ValueError('credit="turn" needs reward="regret", whose rounds add up')
+            raise ValueError('credit="turn" needs reward="regret", which is a sum over rounds')
 
 
 def grpo(
@@ -104,19 +104,19 @@ def grpo(
     resume: bool = True,
     **arguments: Any,
 ) -> Any:
-    """Train a model in a folder by group-relative policy optimization; an interrupted run is resumed.
+    """Train a model in a folder with group-relative policy optimisation; an interrupted run is resumed.
 
-    `rollout_function` describes what is played. For a model that calls tools in a chat, pass `environment(task)` to a
-    `GRPOTrainer` of your own.
+    `rollout_function` describes what is played. For a model that calls tools in a chat, pass `environment(task)` to
+    your own `GRPOTrainer`.
 
     Args:
-        model: a causal language model, which is changed in place. Load it again before resuming.
+        model: a causal language model, which is modified in place. Reload it before resuming.
         tokenizer: its tokenizer.
         task: the task.
         config: the settings.
         folder: where settings, checkpoints, metrics and the trained model are written.
         on_progress: called after every step.
-        resume: continue a run that is in the folder; otherwise that is an error.
+        resume: continue an existing run in the folder; if False, an existing run is an error.
         **arguments: further arguments of `trl.GRPOConfig`, such as `bf16=True`.
     """
     require("trl", "grpo")
@@ -130,7 +130,9 @@ def grpo(
         warn_no_signal(task)
     batch = config.groups * config.group_size
     if batch % process_count():
-        raise ValueError(f"groups x group_size must be a multiple of {process_count()} processes")
+        raise ValueError(
+            f"groups x group_size must be a multiple of {process_count()}, the number of processes"
+        )
     place = Path(folder)
 
     def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float]:
@@ -146,7 +148,7 @@ def grpo(
             "learning_rate": config.rate,
             "lr_scheduler_type": "linear",
             "beta": config.beta,
-            "scale_rewards": "batch",  # keeps how much a group's round mattered
+            "scale_rewards": "batch",  # preserves how much a group's round mattered
             "max_completion_length": None,
             "seed": config.seed,
             **trainer_arguments(model, place / "checkpoints"),
@@ -172,19 +174,19 @@ def grpo(
 def rollout_function(
     tokenizer: Any, task: Task, *, seed: int, group_size: int
 ) -> Callable[[list[Any], Any], dict[str, Any]]:
-    """Build a `rollout_func` for `GRPOTrainer`, with the regrets for the reward in its column `regret`.
+    """Build a `rollout_func` for `GRPOTrainer` whose column `regret` holds the regrets for the reward.
 
-    If transcripts include answers or opponents react, whole episodes are played, with everything masked that the model
-    did not say, and the regret is the episode's. Otherwise later rounds do not depend on what is played, and each group
-    answers one random round of one sequence, scored by the regret of that round. This has the same expected gradient
-    without the noise of the other rounds.
+    If transcripts include answers or opponents react, full episodes are played, everything except the model's own
+    tokens is masked, and the regret is that of the episode. Otherwise later rounds do not depend on what is played, and
+    each group answers one random round of one sequence, scored by the regret of that round. This has the same expected
+    gradient without the noise of the other rounds.
 
-    Losses depend on the seed, the step, the call within it and the group; processes play different groups.
+    Losses depend on the seed, the step, the call within the step and the group; processes play different groups.
 
     Args:
         tokenizer: the model's tokenizer.
         task: the task.
-        seed: the random seed of losses and answers.
+        seed: the random seed for losses and answers.
         group_size: completions per group.
     """
     whole_episodes = task.answers or is_reactive(task)
@@ -212,7 +214,7 @@ def rollout_function(
         else:
             rows, regrets, advantages = _single_rounds(model, tokenizer, task, groups, **options)
         model.train()
-        starts = [row["completion_mask"].index(1) for row in rows]  # where the model first speaks
+        starts = [row["completion_mask"].index(1) for row in rows]  # the model's first token
         pairs = list(zip(rows, starts, strict=True))
         return {
             "prompt_ids": [row["input_ids"][:start] for row, start in pairs],
@@ -237,7 +239,7 @@ def _single_rounds(
     total: int,
     rank: int,
 ) -> tuple[list[Row], list[float], list[float]]:
-    """Answer one random round per group; returns rows, the regrets of these rounds, and advantages."""
+    """Answer one random round per group; return rows, the regrets of these rounds, and advantages."""
     losses = draw_losses(task, total, seed=seed, step=step)
     rounds = np.random.default_rng((seed, step)).integers(task.rounds, size=total)
     own = np.unique(groups)
@@ -260,7 +262,7 @@ def _single_rounds(
 
 
 def _turn_trainer() -> type:
-    """Build a `GRPOTrainer` whose advantages are those of the turns, divided by their standard deviation."""
+    """Build a `GRPOTrainer` class with per-turn advantages, divided by their standard deviation."""
     import trl
 
     class TurnGRPOTrainer(trl.GRPOTrainer):
@@ -294,17 +296,17 @@ class RMFTConfig:
     """Settings of `rmft`.
 
     Args:
-        iterations: how often the model plays and learns.
+        iterations: how many times the model plays and is fine-tuned.
         scenarios: loss sequences per iteration.
         rollouts: rollouts per sequence.
         keep: rollouts per sequence to learn from.
         by: the score of a rollout: regret of the `policy` or of the sampled `action`, the `excess` over Hedge on the
             same losses, or `squared` regret.
-        leaning: the standard deviation of what is added to each rollout's log-policies; 0 samples from the model.
+        leaning: the standard deviation of the vector added to each rollout's log-policies; 0 samples from the model.
         epochs: passes over the selected rollouts.
-        batch: rollouts per step, over all processes.
+        batch: rollouts per step, across all processes.
         rate: the learning rate.
-        lora: the rank of LoRA; 0 trains all parameters.
+        lora: the LoRA rank; 0 trains all parameters.
         seed: the random seed.
     """
 
@@ -327,10 +329,10 @@ class RMFTConfig:
         nonnegative("leaning", self.leaning)
         one_of("by", self.by, get_args(By))
         if self.keep >= self.rollouts:
-            raise ValueError(f"keep must be below rollouts, got {self.keep} of {self.rollouts}")
+            raise ValueError(f"keep must be below rollouts, got {self.keep} and {self.rollouts}")
         if self.by != "action" and self.leaning == 0:
             raise ValueError(
-                'leaning must be above 0 unless by="action": rollouts would not differ'
+                'leaning must be above 0 unless by="action", or rollouts would not differ'
             )
 
 
@@ -348,20 +350,20 @@ def rmft(
     """Fine-tune a model on its own best play in a folder; an interrupted run is resumed at its last iteration.
 
     Args:
-        model: a causal language model, which is changed in place. Load it again before resuming.
+        model: a causal language model, which is modified in place. Reload it before resuming.
         tokenizer: its tokenizer.
         task: the task.
         config: the settings.
         folder: where settings, metrics and models are written.
         on_progress: called after every iteration.
-        resume: continue a run that is in the folder; otherwise that is an error.
+        resume: continue an existing run in the folder; if False, an existing run is an error.
         **arguments: further arguments of `trl.SFTConfig`, such as `bf16=True`.
     """
     require("trl", "rmft")
     if config.by != "squared":
         warn_no_signal(task)
     if config.batch % process_count():
-        raise ValueError(f"batch must be a multiple of {process_count()} processes")
+        raise ValueError(f"batch must be a multiple of {process_count()}, the number of processes")
     place = Path(folder)
     names = [f"iteration-{number}" for number in range(1, config.iterations + 1)]
     groups = np.arange(config.scenarios * config.rollouts) // config.rollouts
@@ -416,7 +418,7 @@ def rmft(
 
 
 def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
-    """Select the rollouts with the lowest score of each loss sequence."""
+    """Select the rollouts with the lowest scores for each loss sequence."""
     scores = played.regrets(config.by).reshape(config.scenarios, config.rollouts)
     best = scores.argsort(1, kind="stable")[:, : config.keep]
     index = (best + np.arange(config.scenarios)[:, None] * config.rollouts).ravel()
@@ -426,11 +428,11 @@ def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
 def _build(
     trainer_class: Any, model: Any, tokenizer: Any, rows: list[Any], args: Any, **options: Any
 ) -> Any:
-    """Build one of TRL's trainers, without its printed output."""
+    """Build one of TRL's trainers, with its printed output turned off."""
     from datasets import Dataset
     from transformers import PrinterCallback
 
-    padded = copy.deepcopy(tokenizer)  # trainers insist on both tokens; what they fill is masked
+    padded = copy.deepcopy(tokenizer)  # trainers require both tokens; padding is masked
     padded.eos_token = padded.eos_token or padded.convert_ids_to_tokens(0)
     padded.pad_token = padded.pad_token or padded.eos_token
     options |= {"train_dataset": Dataset.from_list(rows), "processing_class": padded}
@@ -441,7 +443,7 @@ def _build(
 
 @contextlib.contextmanager
 def _quiet_trl() -> Iterator[None]:
-    """Silence the bars, reports and warnings of TRL and the libraries below it."""
+    """Silence the progress bars, reports and warnings of TRL and its dependencies."""
     import datasets
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")

@@ -18,7 +18,7 @@ from regrax.theory import step_size
 
 By = Literal["policy", "action", "excess", "squared"]
 Row = dict[str, list[int]]
-"""The tokens `input_ids` of a text, and its `completion_mask`: 1 where the model speaks."""
+"""The tokens `input_ids` of a text, and its `completion_mask`, which is 1 for the model's own tokens."""
 
 
 class Rollouts(NamedTuple):
@@ -45,7 +45,7 @@ class Rollouts(NamedTuple):
 
 
 def hedge_policies(losses: np.ndarray) -> np.ndarray:
-    r"""Hedge with the best step for its horizon, $\mathrm{softmax}(-k^* S_{t-1})$, on each sequence.
+    r"""Policies of Hedge with the best step for its horizon, $\mathrm{softmax}(-k^* S_{t-1})$, on each sequence.
 
     >>> hedge_policies(np.array([[[1.0, 0.0], [0.0, 0.0]]])).round(3).tolist()
     [[[0.5, 0.5], [0.236, 0.764]]]
@@ -89,9 +89,9 @@ def play_rollouts(
         tokenizer: its tokenizer.
         task: the task.
         losses: `(n, T, d)`, or None to play against opponents that react.
-        seed: the random seed of the actions.
+        seed: the random seed for the actions.
         leanings: added to the log-policies of each rollout, `(n, d)`.
-        seeds: the random seeds of the opponents, one per rollout.
+        seeds: the random seeds for the opponents, one per rollout.
     """
     model.eval()
     rng = np.random.default_rng(seed)
@@ -138,12 +138,12 @@ def play_groups(
         model: a causal language model.
         tokenizer: its tokenizer.
         task: the task.
-        groups: the group of every rollout, counted over all processes.
-        seed: the random seed, together with `step`.
+        groups: the group of every rollout, counted across all processes.
+        seed: the random seed, used together with `step`.
         step: the training step.
-        leaning: the standard deviation of what is added to each rollout's log-policies.
-        total: the number of groups over all processes, by default that of `groups`.
-        rank: the process, which samples actions of its own.
+        leaning: the standard deviation of the vector added to each rollout's log-policies.
+        total: the number of groups across all processes, by default that of `groups`.
+        rank: the rank of the process; each process samples its own actions.
     """
     total = int(groups[-1]) + 1 if total is None else total
     own_seed = seed * 1_000_003 + step
@@ -170,7 +170,7 @@ def evaluate_rollouts(
         tokenizer: its tokenizer.
         task: the task.
         count: the number of episodes.
-        seed: the random seed of losses and actions.
+        seed: the random seed for losses and actions.
     """
     checks.at_least("count", count, 1)
     losses = None if is_reactive(task) else draw_losses(task, count, seed=seed)
@@ -178,9 +178,9 @@ def evaluate_rollouts(
 
 
 def rows_of(tokenizer: Any, task: Task, rollouts: Rollouts) -> Iterator[Row]:
-    """Rows `input_ids` and `completion_mask` for supervised fine-tuning, with 1 where the model speaks.
+    """Yield `input_ids` and `completion_mask` (1 for the model's own tokens) for supervised fine-tuning.
 
-    A plain transcript that includes answers is one row. Otherwise every round is a row, as the model is asked it.
+    A plain transcript that includes answers is one row. Otherwise every round is a row, as the model sees it.
     """
     found, pieces = transcripts(tokenizer, task, rollouts.losses, rollouts.actions)
     for transcript, actions in zip(found, rollouts.actions, strict=True):
@@ -202,7 +202,7 @@ def answer_row(question: list[int], name: Sequence[int]) -> Row:
 
 
 def transcript_lines(task: Task, rollouts: Rollouts) -> Iterator[str]:
-    """Rollouts as JSON lines for other trainers: messages, text, actions, policies, losses and regret."""
+    """Yield rollouts as JSON lines for other trainers: messages, text, actions, policies, losses and regret."""
     spoken = task.replace(answers=True)
     columns = (*rollouts, rollouts.regrets(), rollouts.regrets("action"))
     for losses, played, actions, regret, action_regret in zip(*columns, strict=True):

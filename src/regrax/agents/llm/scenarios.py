@@ -1,4 +1,4 @@
-"""Ready-made tasks: the same mathematics told as a clinic, a shop or a commute."""
+"""Ready-made tasks that present the same mathematics as a clinic, a shop or a commute."""
 
 from typing import Any
 
@@ -52,11 +52,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "tell": "\nSeconds: {losses}\n",
     },
 }
-"""The fields that differ from a plain task."""
+"""For each scenario, the fields that differ from a plain task."""
 
 
 def scenario(name: str, rounds: int = 20, **fields: Any) -> Task:
-    """Build the task of a ready-made scenario.
+    """Build the task for a ready-made scenario.
 
     Args:
         name: a key of `SCENARIOS`.

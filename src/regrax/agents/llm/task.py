@@ -1,12 +1,12 @@
-r"""Decision problems in words: the actions, the number of rounds, where losses come from, and the text of each round.
+r"""Decision problems in words: the actions, the number of rounds, the source of the losses, and the text of each round.
 
 Round $t$ asks for one of $d$ named actions and then reports the losses $\ell_t$. A transcript reads
 
     opening   ask(1) [answer]  tell(1)   ask(2) [answer]  tell(2)  ...
 
-With full feedback the answers are left out unless `answers` is set. The text then depends on the losses only, so one
-transcript contains the questions of all rounds. The text rounds losses to `decimals`; regret is measured on the rounded
-losses (`Task.rounded`).
+With full feedback, answers are left out unless `answers` is set. The text then depends only on the losses, so one
+transcript contains the questions of all rounds. Losses in the text are rounded to `decimals` places, and regret is
+measured on the rounded losses (`Task.rounded`).
 """
 
 import dataclasses
@@ -46,7 +46,7 @@ PARSERS = {
     "last": r"\A(?s:.*)(?<!\w)({names})(?!\w)",
     "exact": r"^\s*({names})\s*$",
 }
-# Task files may come from strangers.
+# Task files may come from untrusted sources.
 MAX_ACTIONS = 1_000
 MAX_ROUNDS = 100_000
 MAX_DECIMALS = 12
@@ -59,21 +59,21 @@ class Task:
     r"""A decision problem in words, which can be saved as JSON.
 
     Args:
-        actions: the action names, or their number: then A, B, C, ...
+        actions: the action names, or their number, which gives the names A, B, C, ...
         rounds: the number of rounds.
         losses: the spec of a distribution, such as `gaussian`, `biased-gaussian(1.0)` or
             `in-game("matching-pennies", "uniform()", "hedge(0.4)")`, or numbers of shape `(T, d)` or `(n, T, d)`.
-            In a game, the learner at the model's seat plays in its place when losses are drawn before play; the other
-            learners may be language models, `llm("folder")`.
+            In a game, the learner in the model's seat stands in for the model when losses are drawn before play; the
+            other learners may be language models, `llm("folder")`.
         feedback: `full` reports the loss of every action, `bandit` that of the chosen action.
         answers: include the model's answers in transcripts with full feedback. Bandit feedback always includes them.
-        opening, ask, answer, tell, loss: the template. `{losses}` is the `loss` text of all actions.
+        opening, ask, answer, tell, loss: the template. `{losses}` stands for the `loss` texts of all actions.
         between: the separator between those texts.
         decimals: digits after the decimal point.
         chat: ask through the tokenizer's chat template, with the transcript so far as one user message.
-        parser: reads the action from a sampled answer: the `first` or `last` action mentioned, an `exact` match, or a
-            regular expression whose first group is the name. Text up to `</think>` is ignored, and the first three
-            read the last `<answer>...</answer>` if there is one.
+        parser: how to read the action from a sampled answer: the `first` or `last` action mentioned, an `exact` match,
+            or a regular expression whose first group is the name. Text up to `</think>` is ignored, and the first three
+            options read the last `<answer>...</answer>` if there is one.
         name: shown in reports; it does not affect equality.
         system: the system message of the chat template, if any.
 
@@ -118,7 +118,7 @@ class Task:
         if self.feedback == "bandit":
             assign(self, "answers", True)
         for name in ("between", "name", "system"):
-            checks.instance(name, getattr(self, name), str, "text")
+            checks.instance(name, getattr(self, name), str, "a string")
         for name in ("answers", "chat"):
             checks.instance(name, getattr(self, name), bool, "true or false")
         for part in PLACEHOLDERS:
@@ -158,7 +158,7 @@ class Task:
         return self.ask.format(round=t + 1)
 
     def answer_text(self, action: int) -> str:
-        """Answer that names an action, as transcripts write it."""
+        """Answer that names an action, as written in transcripts."""
         return self.answer.format(action=self.actions[action])
 
     def tell_text(self, t: int, losses: Any, action: int | None = None) -> str:
@@ -190,7 +190,7 @@ class Task:
         return "".join(parts)
 
     def parse(self, text: str) -> int | None:
-        """Index of the action that an answer names, or None.
+        """Return the index of the action that an answer names, or None.
 
         >>> task = Task(("A", "B"), 1)
         >>> task.parse(" I take B, not A."), task.parse("neither")
@@ -228,7 +228,7 @@ class Task:
         known = sorted(one.name for one in dataclasses.fields(cls))
         for name in fields:
             if name not in known:
-                raise ValueError(f"a task has no field {name!r}; it has {', '.join(known)}")
+                raise ValueError(f"a task has no field {name!r}; its fields are {', '.join(known)}")
         try:
             return cls(**fields)
         except TypeError as error:
@@ -256,7 +256,7 @@ def one_of(name: str, value: Any, options: Sequence[str]) -> None:
 
 
 def at_least(config: Any, **minimums: int) -> None:
-    """Raise ValueError unless these fields are integers of at least their minimum."""
+    """Raise ValueError unless each field is an integer no smaller than its minimum."""
     for name, minimum in minimums.items():
         checks.at_least(name, getattr(config, name), minimum)
 
@@ -269,7 +269,7 @@ def nonnegative(name: str, value: Any) -> None:
 
 
 def without_thoughts(text: str) -> str:
-    """Text after the last `</think>`; nothing if a thought is not closed.
+    """Return the text after the last `</think>`, or nothing if a thought is not closed.
 
     >>> without_thoughts("<think>A?</think>B"), without_thoughts("<think>A"), without_thoughts("B")
     ('B', '', 'B')
@@ -304,7 +304,9 @@ def _action_names(actions: Any) -> tuple[str, ...]:
     if not all(isinstance(name, str) and name.strip() for name in names):
         raise ValueError(f"actions must be names or their number, got {shown}")
     if not 2 <= len(set(names)) == len(names) <= MAX_ACTIONS:
-        raise ValueError(f"actions must be 2 to {MAX_ACTIONS:,} different names, got {shown}")
+        raise ValueError(
+            f"actions must be between 2 and {MAX_ACTIONS:,} distinct names, got {shown}"
+        )
     return names
 
 
@@ -334,7 +336,7 @@ def _check_placeholders(part: str, text: Any) -> None:
     try:
         parsed = list(string.Formatter().parse(text))
     except (ValueError, TypeError):
-        raise ValueError(f"{part} must be text with names in braces, got {text!r}") from None
+        raise ValueError(f"{part} must be a string with names in braces, got {text!r}") from None
     allowed = PLACEHOLDERS[part]
     for _, name, form, conversion in parsed:
         if name is not None and (name not in allowed or form or conversion):

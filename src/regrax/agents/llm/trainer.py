@@ -1,13 +1,13 @@
 r"""Train a language model by gradient descent on its differentiable regret.
 
 `RegretTrainer` is a `transformers.Trainer`: gradient accumulation, mixed precision, logging and several processes work
-as usual. `train` runs it in a folder and resumes it there. A run that was killed and resumed ends with bit-identical
+as usual. `train` runs it in a folder and resumes it there. A run that is killed and resumed ends with bit-identical
 parameters.
 
     FOLDER/training.json    the settings, the task, and a fingerprint of the initial model
     FOLDER/checkpoints      the trainer's newest checkpoint, removed at the end
-    FOLDER/metrics.jsonl    a line per step: step, loss, kl, gradient norm, learning rate
-    FOLDER/model            the trained model, which plain `transformers` loads (LoRA is merged into it)
+    FOLDER/metrics.jsonl    one line per step: step, loss, kl, gradient norm, learning rate
+    FOLDER/model            the trained model, which plain `transformers` can load (LoRA is merged into it)
     FOLDER/adapter          the LoRA parameters, if LoRA was used
 """
 
@@ -50,13 +50,13 @@ class TrainConfig:
         objective: squared external regret (`regret`), external regret itself (`linear`), squared swap regret (`swap`),
             or the hindsight loss (`hindsight`, for standard Gaussian losses).
         steps: the number of Adam steps.
-        batch: transcripts per step, over all processes.
-        accumulate: parts that a batch is split into to save memory.
+        batch: transcripts per step, across all processes.
+        accumulate: the number of parts into which a batch is split to save memory.
         rate: the peak learning rate, followed by cosine decay to 0.
         warmup: steps of linear warmup.
         kl: the weight of the mean over rounds of $KL(\pi_t \| \pi_t^{base})$ to the initial model.
         clip: the maximum gradient norm.
-        lora: the rank of LoRA; 0 trains all parameters.
+        lora: the LoRA rank; 0 trains all parameters.
         seed: the random seed.
 
     >>> TrainConfig("hindsight", steps=100).batch
@@ -87,7 +87,7 @@ class TrainConfig:
 
 
 class LossSequences(torch.utils.data.Dataset):
-    """Loss sequences for every training step; entry `i` depends on the seed and `i` only.
+    """Loss sequences for every training step; entry `i` depends only on the seed and `i`.
 
     Args:
         tasks: the tasks, which alternate within a batch.
@@ -124,7 +124,7 @@ class RegretTrainer(Trainer):
     Args:
         model: a causal language model, possibly with LoRA.
         args: `transformers.TrainingArguments`; `max_steps` and the batch size set the number of sequences.
-        tasks: a task or several, with full feedback and without answers; they may differ in actions and rounds.
+        tasks: one or more tasks with full feedback and without answers; they may differ in actions and rounds.
         tokenizer: the model's tokenizer.
         objective: see `TrainConfig`.
         kl: the weight of the KL term to the initial model.
@@ -158,7 +158,7 @@ class RegretTrainer(Trainer):
             "train_dataset", LossSequences(self.tasks, args.max_steps, batch, args.seed)
         )
         super().__init__(model, args, data_collator=_collate, **options)
-        self.model_accepts_loss_kwargs = False  # our loss is a mean, to be divided by accumulation
+        self.model_accepts_loss_kwargs = False  # our loss is a mean, divided by accumulation
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         dataset: Any = train_dataset or self.train_dataset
@@ -204,7 +204,7 @@ class RegretTrainer(Trainer):
 def _check_differentiable(tasks: Sequence[Task]) -> None:
     if any(task.answers for task in tasks):
         raise ValueError(
-            "the differentiable losses need transcripts without answers: use full feedback, or rmft or grpo"
+            "differentiable losses need transcripts without answers: use full feedback, or train with rmft or grpo"
         )
 
 
@@ -261,25 +261,25 @@ def train(
     resume: bool = True,
     **arguments: Any,
 ) -> Any:
-    """Train a model in a folder and return it; an interrupted run is resumed, a finished one is loaded.
+    """Train a model in a folder and return it; an interrupted run is resumed, and a finished run is loaded.
 
     Args:
-        model: a causal language model, which is changed in place. Load it again before resuming.
+        model: a causal language model, which is modified in place. Reload it before resuming.
         tokenizer: its tokenizer.
-        task: the task, or several that are mixed in every batch.
+        task: the task, or several tasks that are mixed in every batch.
         config: the settings.
         folder: where settings, checkpoints, metrics and the trained model are written.
         on_progress: called after every step.
         save_every: seconds between checkpoints.
-        resume: continue a run that is in the folder; otherwise that is an error.
+        resume: continue an existing run in the folder; if False, an existing run is an error.
         **arguments: further `transformers.TrainingArguments`, such as `bf16=True` or `report_to="tensorboard"`.
     """
     tasks = [task] if isinstance(task, Task) else list(task)
     _check_differentiable(tasks)
     if config.objective == "hindsight" and not all(map(is_standard_gaussian, tasks)):
         warnings.warn(
-            "the hindsight loss equals squared regret on average for standard Gaussian losses only: "
-            "on others it trains the model to forecast the best action",
+            "the hindsight loss equals squared regret on average only for standard Gaussian losses; "
+            "on other losses it trains the model to forecast the best action",
             stacklevel=2,
         )
     parts = config.accumulate * process_count()
@@ -295,7 +295,7 @@ def train(
         "warmup_steps": config.warmup,
         "adam_beta2": 0.98,
         "max_grad_norm": config.clip,
-        "save_strategy": "no",  # the callback saves by the clock
+        "save_strategy": "no",  # the callback saves at timed intervals
         "seed": config.seed,
         **trainer_arguments(model, place / "checkpoints"),
         **arguments,
@@ -318,7 +318,7 @@ def train(
 
 
 def trainer_arguments(model: Any, folder: str | Path) -> dict[str, Any]:
-    """Arguments shared by all trainers: a line of metrics per step, and no output of their own."""
+    """Return the arguments shared by all trainers: one line of metrics per step, and no other output."""
     return {
         "output_dir": str(folder),
         "use_cpu": model.device.type == "cpu",
@@ -342,7 +342,7 @@ def run_trainer(
     for state in Path(trainer.args.output_dir).glob("checkpoint-*/trainer_state.json"):
         with contextlib.suppress(
             ValueError, KeyError
-        ):  # written last: damaged if the run was killed
+        ):  # written last, so it is damaged if the run was killed
             step = json.loads(state.read_text())["global_step"]
             if step > newest_step:
                 newest = str(state.parent)
@@ -398,7 +398,7 @@ def run_in_folder(
 ) -> Any:
     """Load the trained model from a folder, or train it with `work` and save it there.
 
-    Only the main process locks and writes the folder. `temporary` lists what is removed from it at the end.
+    Only the main process locks and writes the folder. `temporary` lists the names to remove from it at the end.
     """
     for task in tasks:
         check_readable(model, tokenizer, task, draw_losses(task, 1, seed=0))
@@ -418,7 +418,7 @@ def run_in_folder(
 
 
 def _settings(method: str, model: Any, tasks: list[Task], config: Any) -> dict[str, Any]:
-    """Settings that a folder belongs to, with a fingerprint of the initial model."""
+    """Return the settings that identify a folder's run, with a fingerprint of the initial model."""
     digest = hashlib.sha256()
     count = 0
     for name, parameter in model.named_parameters():
@@ -434,7 +434,7 @@ def _settings(method: str, model: Any, tasks: list[Task], config: Any) -> dict[s
 
 
 def is_complete(folder: Path) -> bool:
-    """True if a folder has a saved model; its task is written last."""
+    """True if a folder has a completely saved model, whose task is written last."""
     return (folder / "task.json").exists()
 
 
@@ -463,7 +463,7 @@ def require(module: str, what: str) -> None:
 
 
 def with_lora(model: Any, rank: int, seed: int) -> Any:
-    """Add LoRA of a rank to all linear layers but the last; rank 0 leaves the model unchanged."""
+    """Add LoRA of the given rank to all linear layers except the last; rank 0 leaves the model unchanged."""
     if not rank:
         return model
     require("peft", "LoRA")
@@ -473,12 +473,12 @@ def with_lora(model: Any, rank: int, seed: int) -> Any:
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
-    with warnings.catch_warnings():  # peft detects how a layer stores its matrix and says so
+    with warnings.catch_warnings():  # peft detects how a layer stores its matrix and warns about it
         warnings.filterwarnings("ignore", message="fan_in_fan_out")
         return get_peft_model(model, settings)
 
 
 def merge_lora(model: Any) -> Any:
-    """Merge LoRA into the parameters of the model, if it has any, and turn dropout off."""
+    """Merge LoRA, if there is any, into the model's parameters, and turn dropout off."""
     merge = getattr(model, "merge_and_unload", None)
     return (merge() if merge else model).eval()

@@ -1,8 +1,8 @@
 r"""Transcripts as tokens, and the positions in them where the model decides.
 
-The pieces of a text (opening, questions, answers, reports) are tokenized one by one, each as the continuation of a
-text. The tokens of early rounds therefore never depend on later rounds, and reading a whole transcript gives the same
-policies as playing it round by round.
+The pieces of a text (opening, questions, answers, reports) are tokenized separately, each as the continuation of
+another text. The tokens of early rounds therefore never depend on later rounds, and reading a complete transcript gives
+the same policies as playing it round by round.
 
 Action names form a tree of tokens. Where names diverge, the model chooses among the tokens that can follow:
 
@@ -25,7 +25,7 @@ from regrax.agents.llm._sandbox import RENDER, run_sandboxed
 from regrax.agents.llm.task import Task
 
 ANCHORS = ("\n", ":", "a", "0")
-MARK = "\u2063regrax\u2063"  # stands for the user's message while a chat template is split
+MARK = "\u2063regrax\u2063"  # placeholder for the user's message while a chat template is split
 
 
 class Branching(NamedTuple):
@@ -35,7 +35,7 @@ class Branching(NamedTuple):
     tokens: tuple[int, ...]  # the tokens that can follow
     choice: tuple[
         int, ...
-    ]  # for each action the index of its token, or -1 if it is not on this path
+    ]  # for each action, the index of its token, or -1 if it is not on this path
 
 
 class NameTree(NamedTuple):
@@ -46,7 +46,7 @@ class NameTree(NamedTuple):
 
     @property
     def rows(self) -> tuple[int, ...]:
-        """Rows of the output embedding that are needed to decide."""
+        """Rows of the output embedding that are needed for a decision."""
         return tuple(sorted({token for point in self.branchings for token in point.tokens}))
 
 
@@ -60,12 +60,12 @@ class Pieces(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Number of tokens after a question that must be read to decide."""
+        """Number of tokens after a question that must be read before a decision."""
         return len(self.suffix) + max(len(point.path) for point in self.names.branchings)
 
 
 class Transcript(NamedTuple):
-    """The tokens of a transcript, and for every round how many of them precede the decision."""
+    """The tokens of a transcript and, for each round, how many of them precede the decision."""
 
     tokens: list[int]
     ends: list[int]
@@ -119,7 +119,7 @@ def encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
     """Tokenize each text as the continuation of another text.
 
     Tokenizers of the sentencepiece family put a space before every text. For those, each text is tokenized after a
-    short anchor whose tokens are then removed, so that the pieces add up to the text that `Task.text` prints.
+    short anchor whose tokens are then removed, so that the pieces concatenate to the output of `Task.text`.
     """
     newline, word, both = _tokenize(tokenizer, ["\n", "a", "\na"])
     if both == newline + word:
@@ -130,7 +130,7 @@ def encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
         if tokenizer.unk_token_id in tokens:  # None if the tokenizer knows every word
             shown = textwrap.shorten(text, 60, placeholder=" ...")
             raise ValueError(
-                f"the tokenizer does not know a word of {shown!r}: does it belong to this model?"
+                f"the tokenizer does not know a word in {shown!r}: does it belong to this model?"
             )
     return pieces
 
@@ -166,7 +166,7 @@ def _name_tree(tokenizer: Any, task: Task) -> NameTree:
         if names[second][: len(names[first])] == names[first]:
             raise ValueError(
                 f"the tokenizer cannot tell the action names {task.actions[first]!r} and {task.actions[second]!r} "
-                "apart: the tokens of the first begin those of the second"
+                "apart: the tokens of the first are a prefix of the second's"
             )
     paths = set()
     for name in names:
@@ -222,7 +222,7 @@ def transcripts(
 
 
 def context_length(model: Any) -> int:
-    """Number of tokens that a model can read, 2^31 if its config does not limit it."""
+    """Number of tokens that a model can read, or 2^31 if its config sets no limit."""
     config = model.config.get_text_config()
     return getattr(config, "max_position_embeddings", None) or 2**31
 
@@ -246,5 +246,5 @@ def check_fits(model: Any, token_lists: list[list[int]], pieces: Pieces) -> None
     largest = max(max(tokens) for tokens in [*token_lists, [0, *pieces.suffix], pieces.names.rows])
     if largest >= known:
         raise ValueError(
-            f"the tokenizer has token {largest}, but the model has {known} tokens: they do not belong together"
+            f"the tokenizer has token {largest}, but the model has {known} tokens: they do not match"
         )
