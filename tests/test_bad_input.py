@@ -65,12 +65,12 @@ HALVES = jnp.full((2, 2), 0.5)
         (lambda: play(PENNIES, Hedge(0.1), 2.5), "rounds must be an integer .* got 2.5"),
         (
             lambda: play(PENNIES, [], 5),
-            "learners must be one, or one for each of 2 players, got 0",
+            "expected one learner, or one for each of 2 players, got 0",
         ),
         (lambda: play(PENNIES, [Uniform()] * 3, 5), "one for each of 2 players, got 3"),
         (
             lambda: play(PENNIES, EuclideanFTRL(0.1, Ball()), 5),
-            r"learners on the simplex, but euclidean_ftrl\(0.1, ball\(1.0\)\) plays on the ball",
+            r"must play on the simplex, but euclidean_ftrl\(0.1, ball\(1.0\)\) plays on the ball",
         ),
         (lambda: Hedge(-0.1), "step_size must be above 0, got -0.1"),
         (lambda: Hedge(float("nan")), "step_size must be finite numbers, got nan"),
@@ -124,11 +124,9 @@ def test_policies_and_losses_of_different_shapes():
 
 
 def test_players_must_be_learners():
-    with pytest.raises(
-        ValueError, match="learners must be Learner objects or specs of them, got 5"
-    ):
+    with pytest.raises(ValueError, match="learners must be Learner objects or specs, got 5"):
         play(PENNIES, [5, 5], 5)
-    with pytest.raises(ValueError, match="game must be a Game or the spec of one, got ndarray"):
+    with pytest.raises(ValueError, match="game must be a Game or a spec, got ndarray"):
         play(np.zeros((2, 2, 2)), "hedge(1)", 5)
     with pytest.raises(ValueError, match="unknown learner 'agent'"):
         play(PENNIES, 'agent("python:os:getcwd")', 5)
@@ -203,7 +201,7 @@ def test_no_public_name_fails_by_accident(name, tmp_path, monkeypatch):
         (lambda: rx.plots.plot_tournament(None), "tournament must be what round_robin returns"),
         (lambda: report.audit_page(None, ""), "audit must be what audit_log returns, got None"),
         (lambda: report.compare_page(None), "comparison must be what compare_logs returns"),
-        (lambda: rx.specs.parse_game([]), r"a spec must be text.*, got \[\]"),
+        (lambda: rx.specs.parse_game([]), r"a spec must be a string.*, got \[\]"),
         (lambda: rx.ChatAgent(None), "target must be a url or a function, got None"),
         (lambda: rx.TrainConfig(None), "model must be one of linear, full, swap, transformer, got"),
         (lambda: rx.TrainConfig(["linear"]), "model must be one of linear, full, swap, transf"),

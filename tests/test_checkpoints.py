@@ -127,9 +127,12 @@ def test_a_flipped_bit_is_detected(saved, as_users_run_it):
             {"format": "regrax checkpoint 9"},
             "format 'regrax checkpoint 2', got 'regrax checkpoint 9'",
         ),
-        ({"model": "mamba"}, "must hold one of linear_attention, full_linear.*, got 'mamba'"),
-        ({"model": []}, r"must hold one of .*got \[\]"),
-        ({"settings": {"actions": 3, "layers": 2}}, "do not make a linear_attention: .*layers"),
+        ({"model": "mamba"}, "must contain one of linear_attention, full_linear.*, got 'mamba'"),
+        ({"model": []}, r"must contain one of .*got \[\]"),
+        (
+            {"settings": {"actions": 3, "layers": 2}},
+            "has invalid settings for a linear_attention: .*layers",
+        ),
         ({"settings": {"actions": 0}}, "actions must be an integer >= 1, got 0"),
         (
             {"model": "transformer", "settings": {"actions": 3, "layers": 10**9}},

@@ -101,7 +101,7 @@ def test_a_batch_of_actions_gets_a_regret_each(x64, name, monkeypatch):
     ("played", "message"),
     [
         ([0, 3], "actions must be from 0 to 1, got 3"),
-        ([0.0, 1.0], "actions must be integers, or policies of 2 probabilities per round"),
+        ([0.0, 1.0], "actions must be integers, or policies with 2 probabilities per round"),
         ([0, 1, 1], r"losses must have shape \(T, d\), the shape \(3,\) of policies"),
     ],
 )

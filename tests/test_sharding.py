@@ -201,7 +201,7 @@ def test_auto_without_a_launcher_is_an_error(tmp_path):
         start("-m", "regrax", *TRAIN, "--out", tmp_path, "--coordinator", "auto")
     )
     assert code == 2
-    assert "no launcher of several processes was detected" in errors
+    assert "no multi-process launcher was detected" in errors
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@
     play = rx.play(game, [rx.Hedge(0.45), rx.BlumMansour(rx.Hedge(1.0))], rounds=1000)
     rx.cce_gap(play.joint, game), rx.ce_gap(play.joint, game), rx.swap_gap(play.joint, game)
 
-`__init__.pyi` lists the names. Each loads on first use, so that the command line answers `--help` without jax.
+The public names are listed in `__init__.pyi`. Each is imported on first use, so `regrax --help` does not load jax.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""The names of `regrax`, as type checkers and `lazy_loader` read them: each is loaded on first use."""
+"""Public names of `regrax`, for type checkers and for `lazy_loader`, which imports each on first use."""
 
 from . import (
     agents as agents,

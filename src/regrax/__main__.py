@@ -1,4 +1,4 @@
-"""`python -m regrax` is the command `regrax`."""
+"""Run the `regrax` command with `python -m regrax`."""
 
 from regrax.cli import main
 

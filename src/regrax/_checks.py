@@ -1,7 +1,7 @@
-"""Checks whose errors teach: each says what was expected and what it got, in one sentence.
+"""Argument checks with one-sentence errors that state what was expected and what was passed.
 
-Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no values yet, so a check of values lets
-it pass; shapes are always known and always checked.
+Only concrete values are checked. Inside `jit`, `vmap` or `grad` an array has no values yet, so value checks are
+skipped; shapes are always known and always checked.
 """
 
 import math
@@ -18,14 +18,14 @@ from jax.core import Tracer
 Class = TypeVar("Class", bound=type)
 
 TOLERANCE = 1e-4
-"""How far from 1 a distribution's sum may be: float32 rounding over a thousand actions stays well inside."""
+"""Largest accepted error in a distribution's sum, well above float32 rounding over a thousand actions."""
 MAX_INTEGER = 2**63 - 1
 MEMORY_SHARE = 0.7
-"""The share of the machine's memory that one result may take."""
+"""Largest fraction of the machine's memory that a single result may take."""
 
 
 def is_concrete(value: Any) -> bool:
-    """Return True if `value` has values to look at, that is, if it is not traced."""
+    """Return True unless `value` is a JAX tracer."""
     return not isinstance(value, Tracer)
 
 
@@ -82,7 +82,7 @@ def positive(name: str, value: Any) -> None:
 
 
 def at_least(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
-    """Raise unless `value` is an integer from `least` to `most`.
+    """Raise unless `value` is an integer between `least` and `most`.
 
     >>> at_least("rounds", 0, 1)
     Traceback (most recent call last):
@@ -96,7 +96,7 @@ def at_least(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None
 
 
 def instance(name: str, value: Any, kind: Any, expected: str) -> None:
-    """Raise unless `value` is an instance of `kind`, which `expected` describes in words.
+    """Raise unless `value` is an instance of `kind`; `expected` describes the kind in the error.
 
     >>> instance("path", 3, str, "a path")
     Traceback (most recent call last):
@@ -107,33 +107,36 @@ def instance(name: str, value: Any, kind: Any, expected: str) -> None:
 
 
 def random_key(key: Any) -> None:
-    """Raise unless `key` looks like a key of `jax.random`.
+    """Raise unless `key` looks like a JAX random key.
 
     >>> random_key(7)
     Traceback (most recent call last):
-    ValueError: key must be a key, as in jax.random.key(0), got 7
+    ValueError: key must be a JAX random key, as in jax.random.key(0), got 7
     """
     if not hasattr(key, "ndim"):
-        raise ValueError(f"key must be a key, as in jax.random.key(0), got {_short(key)}")
+        raise ValueError(
+            f"key must be a JAX random key, as in jax.random.key(0), got {_short(key)}"
+        )
 
 
 def fits_in_memory(what: str, needed: float, hint: str) -> None:
-    """Raise unless there is room for `needed` bytes; `hint` says what would need fewer.
+    """Raise if `needed` bytes are too many for this machine; `hint` suggests how to need fewer.
 
     >>> fits_in_memory("a table", 1e18, "have fewer rows")
     Traceback (most recent call last):
-    ValueError: a table takes 1,000,000,000 GB of memory, and there are ...: have fewer rows
+    ValueError: a table takes 1,000,000,000 GB of memory, more than 70 % of this machine's ... GB: have fewer rows
     """
     if needed > MEMORY_SHARE * memory_bytes():
         have = f"{memory_bytes() / 1e9:.0f}"
         raise ValueError(
-            f"{what} takes {needed / 1e9:,.0f} GB of memory, and there are {have}: {hint}"
+            f"{what} takes {needed / 1e9:,.0f} GB of memory, "
+            f"more than {100 * MEMORY_SHARE:.0f} % of this machine's {have} GB: {hint}"
         )
 
 
 @cache
 def memory_bytes() -> float:
-    """Return the size of the machine's memory, or infinity where the system does not report it."""
+    """Return the size of the machine's memory, or infinity if the system does not report it."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -141,13 +144,13 @@ def memory_bytes() -> float:
 
 
 def plays(model: Any, actions: int) -> None:
-    """Raise unless a model's parameters are for this number of actions."""
+    """Raise unless the model was built for this number of actions."""
     if actions != model.actions:
-        raise ValueError(f"{model} plays {model.actions} actions, got {actions}")
+        raise ValueError(f"{model} is for {model.actions} actions, got {actions}")
 
 
 def shape(name: str, value: Any, expected: str, fits: bool) -> None:
-    """Raise unless `fits`; `expected` names the shape in words."""
+    """Raise a shape error unless `fits` is true; `expected` describes the shape that `value` must have."""
     if not fits:
         raise ValueError(f"{name} must have shape {expected}, got {np.shape(value)}")
 
@@ -172,21 +175,21 @@ def distributions(name: str, value: Any) -> None:
 
 
 def as_float(value: Any) -> Any:
-    """Convert an integer to a float, so that both share a compiled program; leave anything else as it is."""
+    """Convert an integer to a float, so that both share a compiled program; return anything else unchanged."""
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
 
 
 def pytree(*leaves: str) -> Callable[[Class], Class]:
-    """Make a class a pytree of these attributes; after a transformation all others have the defaults of the class."""
+    """Register a class as a pytree of these attributes; transformations reset all others to the class's defaults."""
 
     def decorate(kind: Class) -> Class:
         def flatten(tree: Any) -> tuple[tuple[Any, ...], None]:
             return tuple(getattr(tree, name) for name in leaves), None
 
         def unflatten(_: None, children: tuple[Any, ...]) -> Any:
-            tree = object.__new__(kind)  # not checked: its arrays may be traced
+            tree = object.__new__(kind)  # skip `__init__`: the arrays may be traced
             tree.__dict__.update(zip(leaves, children, strict=True))
             return tree
 

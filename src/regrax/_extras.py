@@ -1,4 +1,4 @@
-"""Doors of packages that need extras: names load on first use, and an extra that is not installed is one line."""
+"""Lazy imports for packages that need extras, with a one-line error if the extra is not installed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,13 @@ import lazy_loader
 def attach_extra(
     package: str, file: str, extra: str, needs: tuple[str, ...]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package.
+    """Return `__getattr__`, `__dir__` and `__all__` for a package that needs an extra.
 
     Args:
-        package: its name.
-        file: its `__file__`; the stub beside it lists the names.
-        extra: what must be installed for them.
-        needs: the modules that the extra installs.
+        package: the package's name.
+        file: the package's `__file__`; the stub next to it lists the public names.
+        extra: name of the extra that must be installed.
+        needs: modules that the extra installs.
     """
     attribute, names, every = lazy_loader.attach_stub(package, file)
 

@@ -8,37 +8,37 @@ from pathlib import Path
 from typing import IO
 
 MAX_TEXT_BYTES = 2**26
-"""Largest text file that is read at once; parsed, it takes about thirty times as much memory."""
+"""Largest text file to read into memory; once parsed, it takes about thirty times as much."""
 
 
 def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
-    """Read a file of at most `most` bytes; an endless file raises after that many.
+    """Read a file of at most `most` bytes; raise ValueError if it is longer, even if it never ends.
 
     >>> read_limited(Path("/dev/zero"), 1000)
     Traceback (most recent call last):
-    ValueError: /dev/zero must have at most 1,000 bytes, got more
+    ValueError: /dev/zero must have at most 1,000 bytes, but it has more
     """
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise ValueError(f"{path} must have at most {most:,} bytes, got more")
+        raise ValueError(f"{path} must have at most {most:,} bytes, but it has more")
     return data
 
 
 def checkpoint_file(path: str | Path) -> Path:
-    """Return the file of a checkpoint, given with or without its suffix."""
+    """Return the path of a checkpoint file, adding the suffix if it is missing."""
     path = Path(path)
     if not path.name:
-        raise ValueError(f"a checkpoint must be a file, got path {str(path)!r}")
+        raise ValueError(f"a checkpoint path must name a file, got {str(path)!r}")
     return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
 
 
 def write_output(path: Path, data: bytes) -> None:
-    """Write an output to a file, to the target of a link, or for `-` to standard output.
+    """Write an output to a file, following symlinks, or to standard output if the path is `-`.
 
     >>> write_output(Path("/dev/null"), b"")
     Traceback (most recent call last):
-    ValueError: /dev/null must be a regular file or a new one
+    ValueError: /dev/null must be a regular file or must not exist
     """
     if str(path) == "-":
         sys.stdout.flush()
@@ -49,11 +49,11 @@ def write_output(path: Path, data: bytes) -> None:
 
 @contextlib.contextmanager
 def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
-    """Open a new file for lines of text, or standard output for `-`.
+    """Open a new text file, or standard output if the path is `-`.
 
     Args:
         path: a file that does not exist yet.
-        at_once: write lines to the file as they come; by default it appears when all are written.
+        at_once: write every line to the file immediately; otherwise the file appears when it is complete.
     """
     if str(path) == "-":
         yield sys.stdout
@@ -66,34 +66,34 @@ def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
 
 
 def new_file(path: Path) -> Path:
-    """Return the file to write an output to; raise ValueError if there is one already.
+    """Resolve the path of a new output file; raise ValueError if it already exists.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
     ...     new_file(Path(file.name))
     Traceback (most recent call last):
-    ValueError: ... exists already: choose another file, or remove this one first
+    ValueError: ... already exists: choose another file, or remove this one first
     """
     file = output_file(path)
     if file.exists():
-        raise ValueError(f"{path} exists already: choose another file, or remove this one first")
+        raise ValueError(f"{path} already exists: choose another file, or remove this one first")
     return file
 
 
 def output_file(path: Path) -> Path:
-    """Resolve the path of an output; raise ValueError for a folder, a device or a pipe."""
+    """Resolve the path of an output file; raise ValueError for a folder, a device or a pipe."""
     if path.exists() and not path.is_file():
-        raise ValueError(f"{path} must be a regular file or a new one")
+        raise ValueError(f"{path} must be a regular file or must not exist")
     if not path.absolute().parent.is_dir():
-        raise ValueError(f"{path} must be in a folder that exists")
+        raise ValueError(f"{path} must be in an existing folder")
     try:
         return path.resolve()
     except RuntimeError:
-        raise ValueError(f"{path} must be a file, got links in a circle") from None
+        raise ValueError(f"{path} must be a file, but it is a symlink loop") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write `data` to `path` atomically: a reader sees the old file or the new one, never a part.
+    """Write `data` to `path` atomically: readers see the old file or the new one, never a partial one.
 
     >>> import tempfile
     >>> target = Path(tempfile.mkdtemp()) / "numbers.json"
@@ -108,11 +108,11 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 TEMPORARY = ".*.[0-9]*.regrax.tmp"
-"""Pattern of the names of unfinished files."""
+"""Glob pattern for the names of unfinished files."""
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove files in `folder` (not below it) that a killed process left unfinished."""
+    """Remove unfinished files that a killed process left in `folder`, but not in its subfolders."""
     for file in folder.glob(TEMPORARY):
         if file.is_file() and not file.is_symlink():
             file.unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def _replacing(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Add the file's name to system errors without one, such as a full disk.
+    """Add the file's name to system errors that lack one, such as a full disk.
 
     >>> with naming("log.jsonl"):
     ...     raise OSError(28, "No space left on device")

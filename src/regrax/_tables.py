@@ -1,4 +1,4 @@
-"""Results as tables: anything with `columns()`, a mapping of names to lists of one length, exports in four formats.
+"""Table exports in four formats, for any result whose `columns()` maps names to lists of equal length.
 
 class Result:
     def columns(self): ...
@@ -37,7 +37,7 @@ def to_pandas(self: Any) -> Any:
 
 
 def to_csv(self: Any, path: str | Path | None = None) -> str:
-    """Return the table as CSV with numbers in full, and write it to `path` if given."""
+    """Return the table as CSV with numbers in full precision, and write it to `path` if given."""
     table = self.columns()
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
@@ -50,7 +50,7 @@ def to_csv(self: Any, path: str | Path | None = None) -> str:
 
 
 def csv_cell(value: Any) -> Any:
-    """Quote a text that a spreadsheet would run as a formula.
+    """Quote a string that a spreadsheet would run as a formula.
 
     >>> [csv_cell(value) for value in ("=1+1", "hedge", "-1.5", -1.5)]
     ["'=1+1", 'hedge', '-1.5', -1.5]
@@ -70,7 +70,7 @@ def to_latex(self: Any, digits: int = 4) -> str:
 
 
 def latex(table: Columns, digits: int = 4) -> str:
-    r"""Format columns as a LaTeX tabular, numbers aligned on the right.
+    r"""Format columns as a LaTeX tabular with right-aligned numbers.
 
     >>> print(latex({"learner": ["a_b"], "regret": [0.123456]}, 3))
     \begin{tabular}{lr}
@@ -92,7 +92,7 @@ def latex(table: Columns, digits: int = 4) -> str:
 
 
 def _latex_cell(value: Any, digits: int) -> str:
-    if value is None or value != value:  # a missing number
+    if value is None or value != value:  # missing value
         return ""
     if isinstance(value, float):
         return f"{round(value, 15) + 0.0:.{digits}g}"
@@ -104,7 +104,7 @@ def _latex_text(text: str) -> str:
 
 
 def to_html(self: Any) -> str:
-    """Return the first rows as an HTML table, for a notebook."""
+    """Return the first rows as an HTML table, for notebooks."""
     table = self.columns()
     rows = list(itertools.islice(zip(*table.values(), strict=True), MAX_HTML_ROWS + 1))
     lines = [_html_row("th", table)]
@@ -122,7 +122,7 @@ def _html_row(tag: str, cells: Iterable[Any]) -> str:
 
 
 def sketch(rows: Any) -> str:
-    """Draw rows of probabilities as a small SVG with a line per column, for a notebook.
+    """Draw rows of probabilities as a small SVG with one line per column, for notebooks.
 
     >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]])).count("<polyline")
     2

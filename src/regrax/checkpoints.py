@@ -1,9 +1,9 @@
-r"""Trained models on disk: one safetensors file each, with one JSON header and no pickle.
+r"""Save and load trained models: one safetensors file per model, with a JSON header and no pickle.
 
     DIR/seed-0.safetensors    the parameters, named as in the model: "values", "blocks[0].queries", ...
                               metadata "regrax": {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...}
 
-A damaged or foreign file raises a ValueError with the reason, before a model is built from its settings.
+A damaged file, or one that is not a checkpoint, raises a ValueError with the reason before any model is built.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ Header = TypeVar("Header")
 
 
 class Contents(NamedTuple):
-    """The header and the arrays of a file."""
+    """Header and arrays of a checkpoint file."""
 
     about: dict[str, Any]
     arrays: dict[str, np.ndarray]
@@ -68,7 +68,7 @@ def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
 
 
 def load_model(path: str | Path) -> Saved:
-    """Read the model saved at `path`, with or without its suffix, in jax's default precision.
+    """Load the model saved at `path`, given with or without its suffix, in jax's default precision.
 
     >>> import tempfile
     >>> from regrax.attention import SwapAttention
@@ -85,7 +85,7 @@ class Checkpoint(Learner):
     """A learner that plays a trained model read from `path.safetensors`.
 
     Args:
-        path: path of the file, with or without its suffix.
+        path: path of the file, with or without the suffix.
         calibrated: scale the heads of a `SwapAttention` for play, as models trained on Gaussian blocks require.
 
     >>> import jax, tempfile
@@ -137,7 +137,7 @@ class Checkpoint(Learner):
 
 
 def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
-    """Write the arrays of a tree as a safetensors file whose header is `about` and a checksum."""
+    """Serialise a tree's arrays as a safetensors file whose header contains `about` and a checksum."""
     arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(tree).items()}
     header = {"format": FORMAT, **about, "sha256": _checksum(save(arrays))}
     return save(arrays, {"regrax": json.dumps(header, allow_nan=False)})
@@ -150,7 +150,7 @@ def read_whole(file: Path) -> bytes:
 
 
 def read_contents(data: bytes, file: Path) -> Contents:
-    """Parse the bytes of a file; raise ValueError unless it is a whole regrax checkpoint."""
+    """Parse a file's bytes; raise ValueError unless they are a complete regrax checkpoint."""
     with _errors_of(file):
         arrays = load(data)
         header = json.loads(data[8 : _start(data)])
@@ -165,14 +165,14 @@ def read_contents(data: bytes, file: Path) -> Contents:
 
 
 def parse_about(file: Path, about: dict[str, Any], kind: type[Header]) -> Header:
-    """Convert a header to the fields of `kind`; raise ValueError unless each is there and has its type."""
+    """Convert a header to the fields of `kind`; raise ValueError if one is missing or has the wrong type."""
     try:
         fields = msgspec.convert(about, kind)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{file} is damaged: {error} of its header") from None
+        raise ValueError(f"{file} is damaged: {error} in its header") from None
     for name, value in msgspec.to_builtins(fields).items():
         if about.get(name, value) != value:
-            raise ValueError(f"{file} is damaged: {name} of its header has unknown fields")
+            raise ValueError(f"{file} is damaged: {name} in its header has unknown fields")
     return fields
 
 
@@ -182,22 +182,22 @@ def unpack_model(data: bytes, file: Path) -> Saved:
     name = about.get("model")
     settings = about.get("settings")
     if not isinstance(name, str) or name not in MODELS or not isinstance(settings, dict):
-        raise ValueError(f"{file} must hold one of {', '.join(MODELS)}, got {name!r}")
+        raise ValueError(f"{file} must contain one of {', '.join(MODELS)}, got {name!r}")
     largest = max([len(arrays), *(max(array.shape, default=1) for array in arrays.values())])
     for setting, value in settings.items():
         if isinstance(value, int) and value > largest:  # building it could take forever
             raise ValueError(
-                f"{file} does not fit its header: {setting} = {value}, but its largest array axis is {largest}"
+                f"{file} does not match its header: {setting} = {value}, but its largest array axis is {largest}"
             )
     try:
         template = eqx.filter_eval_shape(MODELS[name], **settings, key=jax.random.key(0))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{file} has settings that do not make a {name}: {error}") from None
+        raise ValueError(f"{file} has invalid settings for a {name}: {error}") from None
     return Saved(unpack(data, file, template), about)
 
 
 def unpack(data: bytes, file: Path, template: Tree) -> Tree:
-    """Fill `template` with the arrays of a file, in the template's precision; raise ValueError unless they fit it."""
+    """Fill `template` with a file's arrays, in the template's precision; raise ValueError if names or shapes differ."""
     arrays = read_contents(data, file).arrays
     leaves = _named_leaves(template)
     expected = {name: leaf.shape for name, leaf in leaves.items()}
@@ -205,7 +205,7 @@ def unpack(data: bytes, file: Path, template: Tree) -> Tree:
     for name in sorted(expected | shapes):
         if expected.get(name) != shapes.get(name):
             raise ValueError(
-                f"{file} does not fit its header: {name} must have shape {expected.get(name)}, got {shapes.get(name)}"
+                f"{file} does not match its header: {name} must have shape {expected.get(name)}, got {shapes.get(name)}"
             )
     filled = [jnp.asarray(arrays[name], leaf.dtype) for name, leaf in leaves.items()]
     return jax.tree.unflatten(jax.tree.structure(template), filled)
@@ -228,6 +228,6 @@ def _checksum(data: bytes) -> str:
 
 
 def _named_leaves(tree: PyTree) -> dict[str, Any]:
-    """Return the leaves by their paths, such as `blocks[0].queries`."""
+    """Return the leaves keyed by path, as in `blocks[0].queries`."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}

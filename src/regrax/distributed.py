@@ -1,4 +1,4 @@
-"""Several processes as one run: join them with `jax.distributed`, and leave with one line when one of them is lost.
+"""Multi-process runs: join processes with `jax.distributed`, and exit with a one-line error if one of them is lost.
 
 Importing this module has no effect. The program calls `join` once, before it computes anything.
 """
@@ -20,8 +20,10 @@ from regrax.sharding import is_first
 
 FAILED = 2  # exit code after an error
 LOST = 3  # exit code after another process was lost
-HEARTBEAT_SECONDS = 20  # silence after which a process counts as lost
-COLLECTIVE_SECONDS = 120  # limit of one exchange, including delays by compiling and saving
+HEARTBEAT_SECONDS = 20  # a process that is silent for this long counts as lost
+COLLECTIVE_SECONDS = (
+    120  # time limit for a collective operation, including delays from compiling and saving
+)
 STATUS = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): ")
 
 
@@ -32,13 +34,13 @@ def join(
     *,
     timeout: float = 120.0,
 ) -> None:
-    """Join a run of several processes; exit with one line and code 3 if they do not all arrive in time.
+    """Join a multi-process run; exit with a one-line error and code 3 if not all processes join in time.
 
     Args:
         coordinator: HOST:PORT of process 0, or "auto" to let `jax.distributed` detect SLURM, Open MPI, Kubernetes or a
             TPU pod.
         processes: number of processes.
-        process_id: number of this process, from 0.
+        process_id: index of this process, from 0.
         timeout: seconds to wait for the other processes.
     """
     if coordinator == "auto":
@@ -48,7 +50,7 @@ def join(
         settings = _settings(coordinator, processes, process_id)
         absent = (
             f"not all of {processes} processes reached {coordinator} within {timeout:.0f} s: "
-            "start every --process-id from 0 up, with the same --coordinator and --processes"
+            "start one process per --process-id, from 0 up, all with the same --coordinator and --processes"
         )
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     timer = threading.Timer(timeout, leave, [absent])  # jax itself would abort without a message
@@ -65,12 +67,12 @@ def join(
         if coordinator != "auto":
             raise
         raise ValueError(
-            "no launcher of several processes was detected (SLURM, Open MPI, Kubernetes, TPU): pass "
+            "no multi-process launcher was detected (SLURM, Open MPI, Kubernetes, TPU): pass "
             f"--coordinator HOST:PORT, --processes and --process-id instead ({error})"
         ) from None
     finally:
         timer.cancel()
-    # Gloo prints greetings to file descriptor 1: send them to the error stream, and keep our own output
+    # Gloo prints greetings to file descriptor 1: redirect it to stderr, and keep our own output on stdout
     sys.stdout.flush()
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding)
     os.dup2(2, 1)
@@ -81,7 +83,7 @@ def join(
 
 
 def _settings(coordinator: str, processes: int | None, process_id: int | None) -> dict[str, Any]:
-    """Return the arguments of `jax.distributed.initialize`; raise ValueError if they cannot work."""
+    """Return the arguments for `jax.distributed.initialize`; raise ValueError if they are invalid."""
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}")
@@ -117,7 +119,7 @@ def _settings(coordinator: str, processes: int | None, process_id: int | None) -
 
 @contextlib.contextmanager
 def guard() -> Iterator[None]:
-    """Exit at once and with one line if another process is lost or this one fails."""
+    """Exit immediately with a one-line error if another process is lost or this one fails."""
     try:
         yield
     except (jax.errors.JaxRuntimeError, ValueError, OSError, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-r"""Domains of policies: the probability simplex and the L2 ball, with projections and best points."""
+r"""Policy domains: the probability simplex and the L2 ball, with projections and best fixed points."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -21,7 +21,7 @@ class Domain(eqx.Module):
 
     @abstractmethod
     def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
-        r"""Return the nearest point, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
+        r"""Return the nearest point of the domain, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
 
     @abstractmethod
     def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:

@@ -1,17 +1,17 @@
-r"""Regret of a trajectory: how much less it would have lost with some of its actions replaced.
+r"""Regret of a trajectory: how much less it would have lost if some of its actions had been replaced.
 
 With policies $\pi_1, \dots, \pi_T$, losses $\ell_1, \dots, \ell_T$, $S_T = \sum_t \ell_t$ and
 $M = \sum_t \pi_t \ell_t^\top$ (row: action played, column: action swapped to),
 
     external   sum_t <l_t, pi_t> - min_j (S_T)_j        one fixed action for every round
     internal   max_ij (M_ii - M_ij)                     one action replaced by another, wherever it was played
-    swap       sum_i (M_ii - min_j M_ij)                every action replaced by its own best other
+    swap       sum_i (M_ii - min_j M_ij)                every action replaced by its own best alternative
 
 All three are functions of the gains $G_{ij} = M_{ii} - M_{ij}$ of playing $j$ wherever $i$ was played: `external_of`,
 `internal_of` and `swap_of` compute them for NumPy and JAX arrays, with any leading axes. `running_*` computes the
-regret of every prefix. Play is given as policies of shape `(T, d)` or as actions, integers of shape `(T,)`; a batch of
-sequences has leading axes, and gets a regret for each. Results are NumPy doubles, or JAX's default float inside `jit`,
-`vmap` and `grad`.
+regret of every prefix. Pass play as policies of shape `(T, d)` or as integer actions of shape `(T,)`; a batch of
+sequences has leading axes, and the result has one regret per sequence. Results are NumPy doubles, or JAX's default
+float inside `jit`, `vmap` and `grad`.
 """
 
 import itertools
@@ -47,9 +47,9 @@ Losses = Float[Rows, "*n T d"]
 Scalar = Float[Rows, "*n"] | np.floating
 Index = Int[Rows, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
-"""Numbers in the matrices of the prefixes that are computed at once."""
+"""Limit on the total size of the prefix matrices that are computed at once."""
 ROUNDS_PER_BLOCK = 256
-"""Rounds that are summed at once in single precision."""
+"""Number of rounds in each partial sum in single precision."""
 
 
 def gains_of(matrix: Any) -> Any:
@@ -63,17 +63,17 @@ def gains_of(matrix: Any) -> Any:
 
 
 def external_of(gains: Any) -> Any:
-    r"""Return $\max_j \sum_i G_{ij}$, the gain of the best fixed action."""
+    r"""Return $\max_j \sum_i G_{ij}$, the gain from the best fixed action."""
     return gains.sum(-2).max(-1)
 
 
 def internal_of(gains: Any) -> Any:
-    r"""Return $\max_{ij} G_{ij}$, the gain of the best replacement of one action by another."""
+    r"""Return $\max_{ij} G_{ij}$, the gain from the best replacement of one action by another."""
     return gains.max((-2, -1))
 
 
 def swap_of(gains: Any) -> Any:
-    r"""Return $\sum_i \max_j G_{ij}$, the gain of the best map from actions to actions."""
+    r"""Return $\sum_i \max_j G_{ij}$, the gain from the best map from actions to actions."""
     return gains.max(-1).sum(-1)
 
 
@@ -163,9 +163,9 @@ def running_external_regret(
     """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
 
     Args:
-        policies: of shape `(T, d)`, or actions of shape `(T,)`.
-        losses: of shape `(T, d)`.
-        rounds: the last rounds of the prefixes to compute; by default all.
+        policies: array of shape `(T, d)`, or actions of shape `(T,)`.
+        losses: array of shape `(T, d)`.
+        rounds: last round of each prefix to compute; by default every round.
 
     >>> import jax.numpy as jnp
     >>> running_external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
@@ -201,7 +201,7 @@ def running_swap_regret(
 
 
 def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
-    """Return the last rounds of the requested prefixes, by default all; raise unless they were played.
+    """Return the last round of each requested prefix, by default every round; raise if one was not played.
 
     >>> ends_of(None, 3).tolist(), ends_of([3, 1], 3).tolist()
     ([1, 2, 3], [3, 1])
@@ -218,7 +218,7 @@ def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
 
 
 def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
-    """Compute the regret of every prefix from running sums of $\\pi_t \\ell_t^\\top$, some prefixes at a time."""
+    """Compute the regret of every prefix from running sums of $\\pi_t \\ell_t^\\top$, a few prefixes at a time."""
     *batch, last, d = losses.shape
     ends, order = np.unique(ends_of(rounds, last), return_inverse=True)
     size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
@@ -234,7 +234,7 @@ def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
 
 
 def _gains(policies: Any, losses: Any) -> Any:
-    """Sum the gains over rounds; traced ones in blocks, because one long sum in single precision loses digits."""
+    """Sum the gains over rounds; sum traced arrays in blocks, because a long sum in single precision loses digits."""
     *batch, rounds, d = losses.shape
     if checks.are_concrete(policies, losses) or rounds <= ROUNDS_PER_BLOCK:
         return gains_of(policies.swapaxes(-2, -1) @ losses)
@@ -273,7 +273,7 @@ def _one_hot(actions: Any, count: int) -> Any:
     actions = actions if hasattr(actions, "dtype") else np.asarray(actions)
     if not np.issubdtype(actions.dtype, np.integer):
         raise ValueError(
-            f"actions must be integers, or policies of {count} probabilities per round"
+            f"actions must be integers, or policies with {count} probabilities per round"
         )
     if not checks.is_concrete(actions):
         return jnp.eye(count)[actions]

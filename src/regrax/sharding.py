@@ -1,9 +1,9 @@
-r"""One computation on many devices and processes, with the same result as on one device.
+r"""Run a computation on many devices and processes, with the same result as on one device.
 
 Work is a sum or a list over global indices $i = 0, 1, \dots$, and the draws of index $i$ depend on $i$ alone. The terms
 are therefore the same for any number of devices, and results differ only by the order of additions. Devices form a mesh
 of `pieces` x `sequences`: indices are divided along the first axis, the sequences of one index along the second, and
-parameters are replicated. Only the first of several processes reads and writes files and prints.
+parameters are replicated. With several processes, only the first reads and writes files and prints.
 """
 
 import math
@@ -24,9 +24,9 @@ Tree = TypeVar("Tree")
 
 
 def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
-    """Arrange devices for work in `pieces` pieces; by default every device takes pieces of its own.
+    """Arrange devices in a mesh for work in `pieces` pieces; by default no two devices share a piece.
 
-    If the devices do not divide the pieces evenly, groups of devices share the sequences of each piece.
+    If the pieces cannot be divided evenly among the devices, groups of devices share the sequences of each piece.
 
     >>> import jax
     >>> dict(mesh_of(jax.devices()[:1], pieces=4).shape)
@@ -48,14 +48,14 @@ def total(
     zero: Tree,
     mesh: Mesh | None = None,
 ) -> Tree:
-    r"""Compute $\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh every device adds its own terms first.
+    r"""Compute $\sum_{i < \mathrm{count}} f(\mathrm{shared}, i)$; on a mesh, each device first sums its own terms.
 
     Args:
         function: function of `shared` and an index. On a mesh it must not capture other traced arrays.
         shared: arrays that every device needs.
         count: number of terms.
-        zero: the sum of no terms.
-        mesh: devices, or None for one.
+        zero: the empty sum.
+        mesh: the devices, or None for a single device.
 
     >>> import jax.numpy as jnp
     >>> total(lambda scale, i: scale * i, 10, 4, jnp.zeros((), int)).tolist()
@@ -83,7 +83,7 @@ def each(
     count: int,
     mesh: Mesh | None = None,
 ) -> Tree:
-    """Stack `function(shared, i)` for every i below `count`; on a mesh every device computes a contiguous share.
+    """Stack `function(shared, i)` for every i below `count`; on a mesh, each device computes a contiguous share.
 
     >>> each(lambda scale, i: scale * i, 2, 3).tolist()
     [0, 2, 4]
@@ -127,7 +127,7 @@ def _over_pieces(function: Callable, shared: Any, rows: Any, mesh: Mesh, out: Pa
 
 
 def split(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Inside `jit`: divide the last axis of every array, that of the sequences, along the mesh."""
+    """Divide the last axis of every array, the sequence axis, along the mesh; call this inside `jit`."""
     if mesh is None or mesh.shape["sequences"] == 1:
         return tree
 
@@ -149,7 +149,7 @@ def replicate(tree: Tree, mesh: Mesh | None) -> Tree:
 
 
 def local(tree: Tree, mesh: Mesh | None) -> Tree:
-    """Outside `jit`: copy replicated arrays to the default device of this process."""
+    """Copy replicated arrays to the default device of this process; call this outside `jit`."""
     if mesh is None:
         return tree
     return jax.tree.map(lambda array: jnp.asarray(np.asarray(array)), tree)
@@ -161,7 +161,7 @@ def is_first() -> bool:
 
 
 def from_first(read: Callable[[], bytes]) -> bytes:
-    """Call `read` in the first process only and return its result in all; its ValueError or OSError is raised in all.
+    """Call `read` in the first process and return its result in all; a ValueError or OSError from it is raised in all.
 
     >>> from_first(lambda: b"the same in every process")
     b'the same in every process'

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from regrax import _checks as checks
 
 MAX_UNROLLED_STATES = 16
-"""Largest number of states for which elimination is unrolled: more take long to compile."""
+"""Largest number of states for which elimination is unrolled; beyond it, compiling takes too long."""
 
 __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex", "stationary"]
 
@@ -40,7 +40,7 @@ def stationary(
 
     Without `start` the result is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component
     keeps its relative accuracy even if the chain nearly splits in two. With `start` (a policy known to be close) it
-    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance`, and eliminates if `max_iterations` are not enough.
+    takes power steps until $\|P\pi - \pi\|_1 \le$ `tolerance`, and falls back to elimination after `max_iterations`.
 
     Differentiation is implicit in both cases: $(I - P + \pi 1^\top)\, d\pi = (dP - \mathrm{diag}(1^\top dP))\,\pi$.
     A chain with several closed classes has several stationary distributions, of which one is returned.
@@ -48,9 +48,9 @@ def stationary(
     Args:
         matrix: column-stochastic $P$, of shape `(d, d)`; its diagonal is implied by the rest.
         start: a policy known to be close; without it the result is exact.
-        tolerance: on $\|P\pi - \pi\|_1$ with `start`; by default 1e-6 in float32, 1e-10 in float64.
-        max_iterations: power steps before elimination takes over; by default $4d$, at least 64, which costs about as
-            much.
+        tolerance: limit on $\|P\pi - \pi\|_1$ with `start`; by default 1e-6 in float32, 1e-10 in float64.
+        max_iterations: power steps before falling back to elimination; by default $4d$ but at least 64, which costs
+            about as much as elimination.
 
     >>> import jax.numpy as jnp
     >>> stationary(jnp.array([[0.5, 0.2], [0.5, 0.8]])).tolist()
@@ -81,7 +81,7 @@ def _solve(
 
     @mapped.def_vmap
     def many(count: int, axes: list[bool], matrix: Array, start: Array) -> tuple[Array, bool]:
-        # power steps last until the slowest chain converges: for 64 chains of 10 states, 2.5 times as long
+        # power steps run until the slowest chain converges, which takes 2.5 times as long for 64 chains of 10 states
         if axes[0] and matrix.shape[-1] <= MAX_UNROLLED_STATES:
             return jax.vmap(_eliminate_unrolled)(matrix), True
         in_axes = [0 if is_mapped else None for is_mapped in axes]
@@ -93,7 +93,7 @@ def _solve(
 def _near(
     matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
 ) -> Float[Array, "d"]:
-    """Take power steps, and eliminate if they do not converge."""
+    """Take power steps, and fall back to elimination if they do not converge."""
     found = _powers(matrix, start, tolerance, max_iterations)
 
     def eliminate(carry: tuple) -> tuple:
@@ -101,13 +101,13 @@ def _near(
         residual, tied = lax.optimization_barrier((carry[1], matrix))
         return _eliminate_by_scan(tied), jnp.zeros_like(residual)  # rarely run, quick to compile
 
-    # A `while_loop` that runs at most once: under `vmap` it is skipped if every chain has converged, where `cond`
-    # would become a select and always eliminate.
+    # This `while_loop` runs at most once. Under `vmap` it is skipped if every chain has converged, whereas `cond` would
+    # become a select and always eliminate.
     powers = found.distribution, found.residual
     return lax.while_loop(lambda carry: carry[1] > tolerance, eliminate, powers)[0]
 
 
-# outside `jit` its loops would be compiled at every call
+# without `jit`, its loops would be recompiled on every call
 _jitted_solve = jax.jit(_solve, static_argnums=(2, 3))
 
 
@@ -136,12 +136,14 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
         matrix = matrix[:last, :last] + jnp.outer(out / jnp.where(leaving > 0, leaving, 1), into)
     pi = jnp.ones(1, matrix.dtype)
     for into, leaving in reversed(censored):
-        arriving = jnp.where(leaving > 0, (into * pi).sum(), 1)  # an absorbing state takes all
+        arriving = jnp.where(
+            leaving > 0, (into * pi).sum(), 1
+        )  # an absorbing state gets all the weight
         pi = jnp.append(leaving * pi, arriving) / (leaving + arriving)
     return pi
 
 
-@jax.jit  # traced once, wherever it is mapped
+@jax.jit  # traced only once, however often it is mapped
 def _eliminate_by_scan(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
     states = jnp.arange(len(matrix))
 
@@ -180,8 +182,8 @@ def power_iteration(
     Args:
         matrix: column-stochastic $P$, of shape `(d, d)`.
         start: the first $\pi$; by default uniform.
-        tolerance: on the residual $\|P\pi - \pi\|_1$.
-        max_iterations: cap on the steps.
+        tolerance: limit on the residual $\|P\pi - \pi\|_1$.
+        max_iterations: largest number of steps.
 
     >>> import jax.numpy as jnp
     >>> power_iteration(jnp.array([[0.5, 0.2], [0.5, 0.8]])).distribution.tolist()
@@ -197,7 +199,7 @@ def _powers(
     matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
 ) -> PowerIteration:
     def step(carry: PowerIteration) -> PowerIteration:
-        # Blum-Mansour stores columns as rows: `matrix @ pi` would make XLA copy them in every round
+        # Blum-Mansour stores columns as rows, so `matrix @ pi` would make XLA copy them in every round
         moved = carry.distribution @ matrix.T
         residual = jnp.abs(moved - carry.distribution).sum()
         return PowerIteration(moved, residual, carry.iterations + 1)
@@ -252,7 +254,7 @@ def project_ball(
     [0.6, 0.8]
     """
     checks.finite("point", point)
-    # scaled, so that the square of a large number is finite
+    # rescale, so that squares of large numbers stay finite
     largest = lax.stop_gradient(jnp.maximum(jnp.abs(point).max(), 1))
     square = jnp.sum((point / largest) ** 2)
     outside = square > (radius / largest) ** 2

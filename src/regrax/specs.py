@@ -1,11 +1,11 @@
-r"""Names for learners, games, loss distributions and feedback: anywhere one is expected you can pass its spec as text.
+r"""Specs: strings that name learners, games, loss distributions and feedback, and can be passed in place of them.
 
     spec     = name [ "(" [ argument { "," argument } ] ")" ]
     argument = [ keyword "=" ] ( number | true | false | "text" | spec | "[" [ number { "," number } ] "]" )
 
-as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names `-`
-and `_` are the same. A spec is parsed with Python's grammar and never evaluated, and it can only name what `register`
-has registered, so text from an untrusted file reaches no module, file or agent.
+as in `hedge(0.4479)`, `blum_mansour(hedge(inverse_sqrt(1.0)))`, `weighted-rps`, `random(10, 10, seed=3)`. In names, `-`
+and `_` are interchangeable. A spec is parsed with Python's grammar but never evaluated, and it can only name what
+`register` has registered, so a spec from an untrusted file cannot reach modules, files or agents.
 """
 
 import ast
@@ -48,7 +48,7 @@ MAX_DEPTH = 8  # specs within specs
 MAX_CHARACTERS = 10_000
 MAX_INTEGER = 2**63
 _HYPHEN = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?<=\w)-(?=[A-Za-z])""")
-"""A quoted text, or a hyphen inside a name: `1e-3` and `-1` have none."""
+"""Matches a quoted string, or a hyphen inside a name but not the minus sign in `1e-3` or `-1`."""
 
 _HOMES = {
     "learner": ("regrax.learners", "regrax.theory"),
@@ -57,7 +57,7 @@ _HOMES = {
     "distribution": ("regrax.training",),
     "feedback": ("regrax.training",),
 }
-"""The packages that register each kind; `registered` imports them, so that a spec may name what lives above."""
+"""Packages that register each kind; `registered` imports them, so that specs can name objects from higher layers."""
 
 _REGISTRY: dict[str, dict[str, "Entry"]] = {kind: {} for kind in _HOMES}
 _NAMES: dict[Any, str] = {}
@@ -67,10 +67,10 @@ class Entry(NamedTuple):
     """A registered class or function.
 
     Attributes:
-        name: as written in specs.
-        make: called with the arguments of a spec.
-        examples: specs that use it.
-        is_alias: True for a second name.
+        name: name used in specs.
+        make: class or function, called with the spec's arguments.
+        examples: example specs.
+        is_alias: True if the name is an alias.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Entry(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """The literature that its docstring cites."""
+        """The references that its docstring cites."""
         cited = [part for part in self.paragraphs if part.startswith("Reference:")]
         return " ".join(part.removeprefix("Reference: ") for part in cited)
 
@@ -115,8 +115,8 @@ def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered
 
     Args:
         kind: `"learner"`, `"argument"` (of a learner's spec), `"game"`, `"distribution"` or `"feedback"`.
-        examples: specs that use it, the first of which begins with its name; by default the name is the function's.
-        alias: a second name.
+        examples: example specs; the first begins with the name to register, by default the function's own.
+        alias: an alternative name.
 
     >>> @register("game")  # doctest: +SKIP
     ... def traffic_lights():
@@ -137,7 +137,7 @@ def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered
 
 
 def registered(kind: str) -> dict[str, Entry]:
-    """Return every registered entry of a kind by its name.
+    """Return all registered entries of a kind, keyed by name.
 
     >>> registered("game")["ultimatum"].parameters
     '(pie=10)'
@@ -148,12 +148,12 @@ def registered(kind: str) -> dict[str, Entry]:
 
 
 def name_of(kind: type) -> str:
-    """Return the name of a class in specs, or the name of the class if it is not registered."""
+    """Return the name that specs use for a class, or the class's own name if it is not registered."""
     return _NAMES.get(kind, kind.__name__)
 
 
 class Call(NamedTuple):
-    """A parsed spec: a name and its arguments, not looked up yet."""
+    """A parsed spec: a name and its arguments, before any lookup."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -167,7 +167,7 @@ def parse_learner(
 
     Args:
         text: the spec.
-        more: functions by further names, for what is not data, such as a file or an agent.
+        more: functions for additional names, for learners that need a file or an agent.
 
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
     'blum_mansour(hedge(0.9944))'
@@ -180,7 +180,7 @@ def parse_learner(
 
 
 def as_learner(learner: "Learner | str") -> "Learner":
-    """Return the learner itself, or the one that a spec names.
+    """Return a learner unchanged, or build it from its spec.
 
     >>> as_learner("hedge(0.5)")
     Hedge(step_size=0.5)
@@ -188,7 +188,7 @@ def as_learner(learner: "Learner | str") -> "Learner":
     if isinstance(learner, str):
         return parse_learner(learner)
     if not isinstance(learner, _type_of("learner")):
-        raise ValueError(f"learners must be Learner objects or specs of them, got {learner!r}")
+        raise ValueError(f"learners must be Learner objects or specs, got {learner!r}")
     return learner
 
 
@@ -203,7 +203,7 @@ def parse_game(text: str) -> "Game":
 
 
 def as_game(game: "Game | str") -> "Game":
-    """Return the game itself, or the one that a spec names; `regrax.games.load` reads files.
+    """Return a game unchanged, or build it from its spec; to read a file, use `regrax.games.load`.
 
     >>> as_game("chicken")
     chicken
@@ -211,12 +211,12 @@ def as_game(game: "Game | str") -> "Game":
     if isinstance(game, str):
         return parse_game(game)
     if not isinstance(game, _type_of("game")):
-        raise ValueError(f"game must be a Game or the spec of one, got {type(game).__name__}")
+        raise ValueError(f"game must be a Game or a spec, got {type(game).__name__}")
     return game
 
 
 def draw_games(text: str, seeds: int) -> "list[Game]":
-    """Build one game per seed if the spec names a random family without a seed, else the one game it names.
+    """Build one game per seed if the spec names a random family without a seed, otherwise the single game it names.
 
     >>> draw_games("random(2, 2)", 3)
     [random(2, 2), random(2, 2, seed=1), random(2, 2, seed=2)]
@@ -237,11 +237,11 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
 def parse_distribution(
     text: str, more: Mapping[str, Callable[..., "Distribution"]] | None = None
 ) -> "Distribution":
-    """Build the distribution of loss sequences that a spec names; a game and its learners are specs in quotes.
+    """Build the distribution of loss sequences that a spec names; games and learners inside it are quoted specs.
 
     Args:
         text: the spec.
-        more: functions by further names, which take precedence.
+        more: functions for additional names, which take precedence.
 
     >>> type(parse_distribution("mixture(gaussian, student-t(5.0))")).__name__
     'Mixture'
@@ -253,7 +253,7 @@ def parse_distribution(
 
 
 def parse_feedback(text: str) -> "Feedback":
-    """Build the feedback that a spec names: what a model sees of the losses.
+    """Build the feedback that a spec names, that is, the part of the losses that a model sees.
 
     >>> parse_feedback("delayed(2)").delay
     2
@@ -271,15 +271,15 @@ def _makers(kind: str) -> dict[str, Callable[..., Any]]:
 
 
 def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
-    """Read Python's grammar of calls, numbers and texts as data, and look up every name."""
+    """Parse calls, numbers and strings with Python's grammar, without evaluating them, and look up every name."""
     example = EXAMPLES[kind]
     if not isinstance(text, str):
-        raise ValueError(f"a spec must be text, as in {example}, got {text!r:.60}")
+        raise ValueError(f"a spec must be a string, as in {example}, got {text!r:.60}")
     try:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it is longer than {MAX_CHARACTERS} characters")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an unknown escape in a text
+            warnings.simplefilter("ignore")  # an unknown escape in a string
             tree = ast.parse(_HYPHEN.sub(lambda m: m[1] or "_", text.strip()), mode="eval")
         call = _value(tree.body, 0)
         if not isinstance(call, Call):
@@ -293,7 +293,7 @@ def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
 
 def _value(node: ast.expr, depth: int) -> Any:
     if depth > MAX_DEPTH:
-        raise ValueError(f"specs may be at most {MAX_DEPTH} deep")
+        raise ValueError(f"specs may be nested at most {MAX_DEPTH} deep")
     match node:
         case ast.Name(id="true" | "false" as constant):
             return constant == "true"
@@ -303,7 +303,7 @@ def _value(node: ast.expr, depth: int) -> Any:
             values = tuple(_value(argument, depth + 1) for argument in arguments)
             named = {(k.arg or "**").lower(): _value(k.value, depth + 1) for k in keywords}
             if len(named) < len(keywords) or "**" in named:
-                raise ValueError("every keyword must be named, and given once")
+                raise ValueError("every keyword must have a name and appear only once")
             return Call(name.lower(), values, named)
         case ast.List(elts=items):
             return [float(_number(item)) for item in items]
@@ -322,7 +322,7 @@ def _number(node: ast.expr) -> int | float:
             if isinstance(number, int) and number >= MAX_INTEGER:
                 raise ValueError("an integer must be below 2^63")
             return number
-    raise ValueError(f"{_short(ast.unparse(node))} is not a number, text or spec")
+    raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
 
 
 def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
@@ -335,7 +335,7 @@ def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
         if kind in ("game", "learner"):
             listed = f"`regrax {kind}s` lists all {kind}s"
         else:
-            listed = f"there are {', '.join(map(_with_hyphens, known))}"
+            listed = f"choose from {', '.join(map(_with_hyphens, known))}"
         raise ValueError(
             f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
         )
@@ -345,7 +345,7 @@ def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
 
 
 def _build(value: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
-    """Call what a spec names with its arguments, which may be specs themselves; other values stay as they are."""
+    """Build what a spec names, with its nested specs; return other values unchanged."""
     if not isinstance(value, Call):
         return value
     make = known[value.name]
@@ -360,11 +360,11 @@ def _build(value: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
     except TypeError as error:
         bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
         form = inspect.Signature(bare)
-        raise ValueError(f"{value.name} is called as {value.name}{form}, but: {error}") from None
+        raise ValueError(f"{value.name} must be called as {value.name}{form}: {error}") from None
     try:
         return make(*arguments, **keywords)
     except TypeError as error:
-        raise ValueError(f"{value.name} cannot take these arguments: {error}") from None
+        raise ValueError(f"{value.name} does not accept these arguments: {error}") from None
 
 
 def _with_hyphens(name: str) -> str:

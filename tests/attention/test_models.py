@@ -75,9 +75,9 @@ def test_every_model_keeps_the_contract(x64, name, tmp_path):
     np.testing.assert_allclose(both(models, losses), expected, rtol=0, atol=ROUNDING)
     save_model(tmp_path / "model", model)
     assert eqx.tree_equal(load_model(tmp_path / "model").model, model)
-    with pytest.raises(ValueError, match="plays 3 actions, got 4"):
+    with pytest.raises(ValueError, match="is for 3 actions, got 4"):
         rollout(model, draws(T, 4))
-    with pytest.raises(ValueError, match="plays 3 actions, got 4"):
+    with pytest.raises(ValueError, match="is for 3 actions, got 4"):
         model.policies(jnp.asarray(draws(T, 4, N)))
 
 

@@ -298,7 +298,7 @@ def test_data_of_others_is_never_overwritten(name, place, tmp_path, capfd, monke
     command, *given = WRITING[name]
     code, error = run(command, [*given, place], tmp_path, capfd, monkeypatch)
     assert code == 2
-    assert f"{place} exists already: choose another file" in error
+    assert f"{place} already exists: choose another file" in error
     assert (tmp_path / "mine.json").read_text() == "42 rows"
 
 

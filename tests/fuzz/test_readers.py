@@ -74,7 +74,7 @@ def test_oversized_archives_raise_before_allocation():
         archive(("payoffs.npy", header((2, 2**14, 2**14)) + bytes(2**20)), **squeezed),
         archive(("payoffs.npy", header((2, 2**40, 2**4)))),
     ):
-        with pytest.raises(ValueError, match=r"payoffs must be numbers of at most .* bytes"):
+        with pytest.raises(ValueError, match=r"payoffs must be an array of at most .* bytes"):
             FORMATS[".npz"].read(data)
 
 
@@ -105,5 +105,5 @@ def test_the_header_of_a_checkpoint_is_checked_before_anything_is_built(tmp_path
     changed = repacked(data, lambda about, top: about["settings"].update(actions=10**6))
     assert read_contents(changed, tmp_path).about["settings"]["actions"] == 10**6
     (tmp_path / "m.safetensors").write_bytes(changed)
-    with jax.check_tracer_leaks(False), pytest.raises(ValueError, match="does not fit"):
+    with jax.check_tracer_leaks(False), pytest.raises(ValueError, match="does not match"):
         load_model(tmp_path / "m")

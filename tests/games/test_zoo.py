@@ -190,7 +190,7 @@ def test_fractions_of_the_zoo_are_exact():
         ("beauty-contest(share=1.5)", "share must be between 0 and 1"),
         ("random-covariant(2, 2, 2, correlation=-0.9)", "must be between -0.5 and 1, got -0.9"),
         ("market-entry(players=2, capacity=5)", "players must be an integer >= 5"),
-        ("random-potential", "needs the number of actions of each player"),
+        ("random-potential", "needs a number of actions for each player"),
         ("cournot(firms=1.5)", "firms must be an integer"),
     ],
 )

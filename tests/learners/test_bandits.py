@@ -110,7 +110,10 @@ def test_full_information_and_bandit_share_a_table():
         (lambda: Delayed(TsallisINF(), 2), "base must learn from loss vectors"),
         (lambda: TreeSwap(Hedge(0.1), 0, 4), "depth must be an integer >= 1"),
         (lambda: TreeSwap(Hedge(0.1), 2, 1), "branching must be an integer >= 2"),
-        (lambda: BlumMansour(Agent(len)), r"base must be traced by jax, but agent\(len\) runs in"),
+        (
+            lambda: BlumMansour(Agent(len)),
+            r"base must be traceable by jax, but agent\(len\) runs in",
+        ),
         (lambda: Agent("hedge"), "function must be callable with past losses, got 'hedge'"),
     ],
 )

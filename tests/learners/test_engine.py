@@ -120,7 +120,7 @@ def test_a_start_means_the_same_for_a_copy_of_hedge(x64):
 
 
 def test_a_prior_needs_a_learner_that_has_one(as_users_run_it):
-    with pytest.raises(ValueError, match=r"follow_the_leader\(\) has no prior; start sets"):
+    with pytest.raises(ValueError, match=r"follow_the_leader\(\) has no prior; use start"):
         rollout("follow_the_leader()", np.zeros((2, 3)), prior=START)
     with pytest.raises(ValueError, match="prior must sum to 1"):
         rx.play(matching_pennies(), "hedge(0.3)", 5, prior=[[0.5, 0.6], None])
@@ -181,13 +181,16 @@ def test_a_prior_makes_matching_pennies_move():
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ([[0.5, 0.5]], "start must have an entry for each of 2 players, got 1"),
+        ([[0.5, 0.5]], "start must have one entry for each of 2 players, got 1"),
         ([[0.5, 0.6], None], "start must sum to 1"),
         ([[0.2, 0.3, 0.5], None], r"start must have shape \(2,\)"),
-        ("edge", "start must be 2 probabilities as in 0.2,0.8, random, own or one of heads, tails"),
+        (
+            "edge",
+            r"start must be 2 probabilities \(as in 0.2,0.8\), random, own or one of heads, tails",
+        ),
         ([2, 0], "start must be an action from 0 to 1, got 2"),
-        (3, "start must be a list with an entry for each player, got 3"),
-        ({}, "start must be a list with an entry for each player, got {}"),
+        (3, "start must be a list with one entry per player, got 3"),
+        ({}, "start must be a list with one entry per player, got {}"),
     ],
 )
 def test_bad_starts_raise(as_users_run_it, start, message):

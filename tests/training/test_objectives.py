@@ -294,7 +294,7 @@ def test_every_objective_rejects_wrong_arguments(kind):
     with pytest.raises(ValueError, match=r"^count must be"):
         objective.draw(0, key=KEY)
     model = SwapAttention if "Swap" in kind.__name__ else LinearAttention
-    with pytest.raises(ValueError, match="plays 3 actions, got 2"):
+    with pytest.raises(ValueError, match="is for 3 actions, got 2"):
         objective.loss(model(3, key=KEY), objective.draw(N, key=KEY))
 
 

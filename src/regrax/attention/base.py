@@ -16,9 +16,9 @@ class Recipe(NamedTuple):
     Args:
         steps: optimizer steps.
         batch: sequences per step.
-        chunk: sequences processed at a time, few enough to stay in the processor's cache.
+        chunk: sequences processed at a time, few enough to fit in the processor's cache.
         rate: highest learning rate.
-        tail: fraction of the steps, at the end, whose models are averaged.
+        tail: fraction of steps at the end of training whose models are averaged.
     """
 
     steps: int = 300
@@ -29,9 +29,9 @@ class Recipe(NamedTuple):
 
 
 class TrainableLearner(Learner):
-    r"""A learner with trained parameters, which can also map a whole batch of loss sequences to policies.
+    r"""A learner with trained parameters, which can also map a batch of complete loss sequences to policies.
 
-    `policies` is the training form, `policy` and `update` are the playing form. The two agree to rounding, up to the
+    `policies` is the training form; `policy` and `update` are the playing form. The two agree to rounding, up to the
     projection that play adds on the ball. Batches have the sequence axis last: `losses[t, j, n]` is the loss of
     action $j$ in round $t$ of sequence $n$. Every array leaf is a trained parameter; all other fields are static.
     """

@@ -134,7 +134,9 @@ class SingleLayer(TrainableLearner):
         r"""Compute the policy after `round` rounds of losses that sum to `sums`; raise ValueError unless $a = 0$."""
         layer = self.layer
         if checks.is_concrete(layer.slope) and np.asarray(layer.slope).any():
-            raise ValueError(f"{self} plays from sums of losses only if a = 0, got {layer.slope}")
+            raise ValueError(
+                f"{self} can play from sums of losses only if a = 0, got {layer.slope}"
+            )
         logits = layer.values @ sums + jnp.asarray(round, sums.dtype) * layer.bias
         return self._operate(layer.offset * logits)
 
@@ -193,7 +195,7 @@ class LinearAttention(SingleLayer):
         return model.replaced(-step * jnp.eye(actions), zeros, zeros)
 
     def replaced(self, values: Matrix, scores: Vector, bias: Vector) -> "LinearAttention":
-        """Return a copy with other parameters $V$, $a$ and $v_c$."""
+        """Return a copy with new parameters $V$, $a$ and $v_c$."""
         return eqx.tree_at(lambda m: (m.values, m.scores, m.bias), self, (values, scores, bias))
 
     @property
@@ -246,7 +248,7 @@ class FullLinearAttention(SingleLayer):
         r"""Return the reduced form that plays the same policies.
 
         With the bias score $\kappa = k_c^\top (Q1 + q_c)$ it is $V' = \kappa V$, $v_c' = \kappa v_c$,
-        $a = K^\top (Q1 + q_c) / \kappa$. If $\kappa = 0$ there is none, and a ValueError is raised.
+        $a = K^\top (Q1 + q_c) / \kappa$. If $\kappa = 0$ there is no reduced form, and a ValueError is raised.
         """
         values, bias, slope, offset = self.layer
         if checks.is_concrete(offset) and not offset:

@@ -89,7 +89,7 @@ class SwapAttention(TrainableLearner):
     def calibrated(self) -> "SwapAttention":
         r"""Return a copy for play, with features scaled by $d$: $V_j \to d V_j$, $a_j \to d a_j$, $v_j$ unchanged.
 
-        Training uses blocks of full scale, but in play $x_{i,t} = \pi_{t,i} \ell_t$ has scale about $1/d$.
+        Training uses full-scale blocks, but in play $x_{i,t} = \pi_{t,i} \ell_t$ has scale about $1/d$.
         """
         scaled = (self.actions * self.values, self.actions * self.scores)
         return eqx.tree_at(lambda model: (model.values, model.scores), self, scaled)

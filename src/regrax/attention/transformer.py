@@ -68,8 +68,8 @@ class Cache(NamedTuple):
 class Transformer(TrainableLearner):
     r"""$L$ layers of causal softmax attention over a start token and the losses so far; the last output is the policy.
 
-    It has no positions. Softmax attention averages, and the start token's share of an average reveals how many losses
-    there were. Playing requires `rounds`, the size of the cache.
+    There are no position embeddings: softmax attention averages, and the start token's share of an average reveals how
+    many losses there were. Playing requires `rounds`, the size of the cache.
 
     Args:
         actions: number of actions $d$, an integer >= 1.
@@ -154,7 +154,7 @@ class Transformer(TrainableLearner):
         checks.plays(self, actions)
         checks.at_least("rounds, the size of a transformer's cache,", rounds, 1)
         assert rounds is not None
-        # one token more than rounds, because the update after the last round reads its loss
+        # one more token than rounds, because the update after the last round reads its loss
         empty = jnp.zeros((len(self.blocks), 2, self.start.size, rounds + 1))
         cache = Cache(empty, jnp.zeros((), int), jnp.zeros(actions))
         return self._append(cache, self.start)
@@ -183,7 +183,7 @@ def _draw_block(key: PRNGKeyArray, width: int, hidden: int, layers: int) -> Bloc
     square = (width, width)
     shapes = (square, square, square, square, (hidden, width), (width, hidden))
     queries, keys, values, output, expand, contract = _draw_weights(key, shapes)
-    # each of L layers adds twice to the residual stream: keep its size independent of the depth
+    # each of L layers adds to the residual stream twice; this keeps its size independent of the depth
     share = (2 * layers) ** 0.5
     return Block(queries, keys, values, output / share, expand, jnp.zeros(hidden), contract / share)
 
@@ -192,8 +192,8 @@ def _draw_block(key: PRNGKeyArray, width: int, hidden: int, layers: int) -> Bloc
 def _draw_weights(key: PRNGKeyArray, shapes: tuple[tuple[int, int], ...]) -> list[Array]:
     """Draw Gaussian matrices, each divided by the square root of its number of columns.
 
-    Every matrix has its own key but all are drawn by one `vmap`, at the length of the longest: XLA then compiles one
-    loop instead of one per matrix, and a new two-layer model takes a third of the time.
+    Every matrix has its own key but all are drawn by one `vmap`, at the length of the longest. XLA then compiles one
+    loop instead of one per matrix, and building a two-layer model takes a third of the time.
     """
     keys = jax.random.split(key, len(shapes))
     longest = max(rows * columns for rows, columns in shapes)

@@ -1,4 +1,5 @@
-"""Exact equilibria of a game by concept and objective, and the distance from a distribution to the equilibria."""
+"""Exact equilibria of a game by concept and objective, and the distance from a distribution to the nearest
+equilibrium."""
 
 from typing import Any, Literal, NamedTuple
 
@@ -28,9 +29,9 @@ def solve(
     r"""Compute an equilibrium of `game` that maximises an objective.
 
     Correlated and coarse correlated equilibria are linear programs; maximum entropy is a convex program whose solution
-    is certified to $10^{-9}$ of the range of the payoffs. Nash equilibria are a linear program for zero-sum games, the
+    is certified to $10^{-9}$ of the payoff range. Nash equilibria are a linear program for zero-sum games, the
     best extreme equilibrium for other two-player games, and a pure equilibrium for more players. `profile.gap(concept)`
-    measures the accuracy of the answer.
+    measures the accuracy of the result.
 
     Args:
         game: the game, or its spec.
@@ -51,9 +52,8 @@ def solve(
     players = len(game.sizes)
     payoffs = np.asarray(game.payoffs, float).reshape(players, -1)
     payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
-    weights = payoffs.sum(
-        0
-    )  # "any", too: without an objective the simplex method took 4 to 40 times as long
+    # for "any" too, because without an objective the simplex method took 4 to 40 times as long
+    weights = payoffs.sum(0)
     if not isinstance(objective, str):
         weights = np.asarray(objective, float)
         fits = weights.shape == game.sizes
@@ -67,7 +67,7 @@ def solve(
         )
     if objective == "any":
         pure = pure_equilibria(game)
-        if pure:  # an equilibrium by every concept
+        if pure:  # an equilibrium under every concept
             joint = np.zeros(game.sizes)
             joint[pure[0]] = 1.0
             return CorrelatedProfile(joint, game)
@@ -84,13 +84,13 @@ def solve(
 
 
 def _best_nash(game: Game, objective: str, weights: Any) -> CorrelatedProfile:
-    """Return the best extreme equilibrium; each payoff is linear on a set of their mixtures, so no other is better."""
+    """Return the best extreme equilibrium; payoffs are linear on sets of their mixtures, so no other is better."""
     players = len(game.sizes)
     if objective == "entropy":
         raise ValueError('objective "entropy" requires concept "ce" or "cce", got "nash"')
     if players > 2:
         raise ValueError(
-            f"a Nash equilibrium of {players} players can be computed only if it is pure and the objective is "
+            f"with {players} players, a Nash equilibrium can be computed only if it is pure and the objective is "
             f'"any"; compute a "ce" of {game} instead, or approximate one by dynamics (regrax solve --by)'
         )
     equilibria = nash_equilibria(game)
@@ -125,7 +125,7 @@ def nearest_equilibrium(
     flat = np.ravel(CorrelatedProfile(joint, game).joint)
     gains = incentives(game, concept)
     identity = sparse.eye_array(flat.size, format="csr")
-    # variables mu and r >= p - mu; half the L1 distance of distributions is sum_a max(p - mu, 0)
+    # variables mu and r >= p - mu; half the L1 distance between distributions is sum_a max(p - mu, 0)
     result = minimise(
         np.repeat([0.0, 1.0], flat.size),
         sparse.block_array([[gains, None], [-identity, -identity]], format="csr"),

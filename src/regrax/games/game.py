@@ -1,4 +1,4 @@
-r"""Normal-form games of $N$ players: an immutable payoff tensor $u[n, a_1, \dots, a_N]$ with labels."""
+r"""Normal-form games with $N$ players: an immutable payoff tensor $u[n, a_1, \dots, a_N]$ with labels."""
 
 import itertools
 from collections import Counter
@@ -16,9 +16,9 @@ from regrax._checks import pytree
 from regrax._tables import latex, to_csv, to_html, to_pandas
 
 MAX_PLAYERS = 26
-"""`einsum` has a letter for each."""
+"""Largest number of players: `einsum` has a letter for each."""
 MAX_PAYOFFS = 50_000_000
-"""Payoffs that a spec or a file may request: 400 megabytes."""
+"""Largest number of payoffs in a spec or a file, which take 400 megabytes."""
 
 
 class Known(NamedTuple):
@@ -75,17 +75,17 @@ def correlated(
 class Game:
     r"""A finite game: player $n$ receives $u[n, a_1, \dots, a_N]$ when the players choose $a_1, \dots, a_N$.
 
-    Payoffs passed as lists or NumPy arrays are stored in double precision and cannot be changed. A fraction that no
-    double equals is rounded for computation and stored in `exact`. As a pytree, a game consists of its payoffs alone:
-    games of the same shape share a compiled program whatever their names are, and the result of a transformation has
-    default labels.
+    Payoffs passed as lists or NumPy arrays are stored in double precision and cannot be changed. Fractions that doubles
+    cannot represent are rounded for computation and stored in `exact`. As a pytree, a game consists of its payoffs
+    alone: games of the same shape share a compiled program whatever their labels, and the result of a transformation
+    has default labels.
 
     Args:
         payoffs: a tensor of shape `(N, d_1, ..., d_N)`, one table per player.
         name: the printed name; by default the sizes, as in `game(2, 2)`.
         players: a label per player; by default `player 1`, `player 2`, ...
         actions: for each player a label per action; by default `1`, `2`, ...
-        comment: text that is written to files with the game.
+        comment: a comment, saved to files with the game.
         equilibria: equilibria known from theory, shown next to computed ones.
 
     >>> game = Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]], name="pennies")
@@ -97,7 +97,7 @@ class Game:
     comment: str = ""
     equilibria: tuple[Known, ...] = ()
     exact: tuple[Fraction, ...] | None = None
-    """The payoffs as fractions, flattened, if a double cannot represent one of them."""
+    """The flattened payoffs as fractions, if doubles cannot represent all of them."""
 
     def __init__(
         self,
@@ -159,11 +159,11 @@ class Game:
 
     @cached_property
     def loss_tables(self) -> tuple[Float[Any, "d others"], ...]:
-        """The losses of each player: its own action by the joint action of the others."""
+        """Loss matrix of each player: its own actions by the joint actions of the others."""
         return tuple(-self.own(n) for n in range(len(self.sizes)))
 
     def own(self, player: int) -> Float[Any, "d others"]:
-        """Return a player's payoffs as a matrix: its own action by the joint action of the others."""
+        """Return a player's payoff matrix: its own actions by the joint actions of the others."""
         return unfolded(checks.as_floats(self.payoffs)[player], player)
 
     def columns(self) -> dict[str, list[Any]]:
@@ -186,7 +186,7 @@ class Game:
     _repr_html_ = to_html
 
     def to_latex(self, digits: int = 4) -> str:
-        """Return the payoffs as a LaTeX tabular: a bimatrix for two players, else a row per joint action."""
+        """Return the payoffs as a LaTeX tabular: a bimatrix for two players, otherwise a row per joint action."""
         if len(self.sizes) != 2:
             return latex(self.columns(), digits)
         table = {"": list(self.actions[0])}
@@ -206,13 +206,13 @@ class Game:
 
 
 def unfolded(tensor: Any, player: int) -> Any:
-    """Reshape a tensor over joint actions to a matrix: the player's action by the joint action of the others."""
+    """Reshape a tensor over joint actions to a matrix: the player's actions by the joint actions of the others."""
     others = [n for n in range(tensor.ndim) if n != player]
     return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
 
 
 def exact_payoffs(game: Game) -> np.ndarray:
-    """Return the payoffs as fractions; each rounds to the payoff that the game computes with."""
+    """Return the payoffs as fractions, each of which rounds to the double in `payoffs`."""
     payoffs = np.asarray(game.payoffs, float)
     values = [Fraction(double) for double in payoffs.ravel().tolist()]
     if game.exact is not None:
@@ -236,7 +236,7 @@ def _doubles(payoffs: Any) -> Float[np.ndarray, "*any"]:
 
 
 def _exact(payoffs: Any, doubles: Float[np.ndarray, "*any"]) -> tuple[Fraction, ...] | None:
-    """Return the payoffs as fractions if a double cannot represent one of them."""
+    """Return the payoffs as fractions if doubles cannot represent all of them, otherwise None."""
     is_array = isinstance(payoffs, np.ndarray) and payoffs.dtype != object
     if is_array or not np.isfinite(doubles).all():
         return None
@@ -299,7 +299,7 @@ def symmetric(row: Any, **labels: Any) -> Game:
 
 
 def _matrix(name: str, value: Any) -> Any:
-    """Check a payoff matrix; one that holds fractions stays an array of objects, so that `Game` can store them."""
+    """Check a payoff matrix; keep fractions as an object array, so that `Game` can store them."""
     doubles = _doubles(value)
     checks.shape(name, doubles, "(rows, columns)", doubles.ndim == 2)
     matrix = np.array(value)

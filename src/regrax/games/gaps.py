@@ -6,7 +6,7 @@ $i$. Then
 
     CCE gap    max_j sum_i G[i, j]     one fixed action               (external regret / T)
     CE gap     max_ij G[i, j]          one action in place of another (internal regret / T), "pairwise"
-    swap gap   sum_i max_j G[i, j]     a whole map of actions         (swap regret / T)
+    swap gap   sum_i max_j G[i, j]     any map of the actions         (swap regret / T)
     Nash gap   max_j u_n(j, m_-n) - u_n(m), against the product m of the marginals of mu
 
 Every gap is the maximum over players unless `reduce` is `"sum"` or `"none"` (one number per player). No gap is clipped:
@@ -42,7 +42,7 @@ Gaps = Float[Any, "*N"] | np.floating
 NAMES = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
 FROM_GAINS = {"cce_gap": external_of, "ce_gap": internal_of, "swap_gap": swap_of}
 MAX_NUMBERS = 1 << 22
-"""Numbers of product distributions held in memory at once."""
+"""Limit on the total size of product distributions in memory at once."""
 
 
 def nash_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
@@ -129,7 +129,7 @@ def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> di
 
 
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
-    r"""Compute $G_n[i, j]$, what `player` gains by playing $j$ whenever it would have played $i$.
+    r"""Compute $G_n[i, j]$, the gain of `player` from playing $j$ whenever it would have played $i$.
 
     >>> import numpy as np
     >>> from regrax.games import matching_pennies
@@ -141,10 +141,10 @@ def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d 
 
 
 def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
-    """Compute all four gaps (max over players) of the first `t` rounds, for every `t` or for each one in `rounds`.
+    """Compute all four gaps (max over players) of the first `t` rounds, for every `t` or for each `t` in `rounds`.
 
-    CCE, CE and swap gaps are running regrets divided by `t`, and the Nash gap follows the running marginals, so that no
-    joint distribution is built for any round.
+    CCE, CE and swap gaps are running regrets divided by `t`, and the Nash gap is computed from the running marginals,
+    so no joint distributions are built.
 
     >>> from regrax.games import play, weighted_rps
     >>> from regrax.learners import Uniform

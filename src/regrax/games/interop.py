@@ -1,4 +1,4 @@
-"""Convert games from and to OpenSpiel, Gambit, nashpy and QuantEcon, which must be installed separately.
+"""Convert games to and from OpenSpiel, Gambit, nashpy and QuantEcon, which must be installed separately.
 
 The extras `regrax[openspiel]` and `regrax[gambit]` install the first two.
 """

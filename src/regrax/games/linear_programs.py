@@ -5,7 +5,8 @@ A distribution $\mu$ over joint actions is an equilibrium if $G \mu \le 0$, wher
     CE     row (n, i, j)   sum_{a: a_n = i} mu(a) (u_n(j, a_-n) - u_n(a)) <= 0
     CCE    row (n, j)      sum_a mu(a) (u_n(j, a_-n) - u_n(a)) <= 0
 
-Each player's rows are divided by the range of its payoffs, so that the solver's tolerances mean the same in every game.
+Each player's rows are divided by the range of its payoffs, so that the solver's tolerances have the same meaning in
+every game.
 """
 
 from math import prod
@@ -18,7 +19,7 @@ from regrax.games.game import Game, unfolded
 from regrax.games.profile import Concept
 
 MAX_LP_ENTRIES = 30_000_000
-"""Entries of the largest constraint matrix that is built: about half a gigabyte."""
+"""Largest number of entries in a constraint matrix, about half a gigabyte."""
 MAX_LP_SECONDS = 300.0
 # 1e-10 is the smallest tolerance that HiGHS accepts; degenerate programs may need a larger one, or interior points
 ATTEMPTS = (("highs-ds", 1e-10), ("highs-ds", 1e-8), ("highs-ipm", 1e-7))
@@ -55,7 +56,7 @@ def incentives(game: Game, concept: Concept) -> Any:
         starts = np.arange(pairs + 1) * gains.shape[1]
         parts = (gains.ravel(), columns[recommended].ravel(), starts)
         rows = sparse.csr_array(parts, shape=(pairs, index.size))
-        if concept != "ce":  # the deviation to `instead` from whatever is recommended
+        if concept != "ce":  # always play `instead`, whatever is recommended
             to_instead = (np.ones(pairs), (instead, np.arange(pairs)))
             rows = sparse.csr_array(to_instead, shape=(size, pairs)) @ rows
         blocks.append(rows)
@@ -63,7 +64,7 @@ def incentives(game: Game, concept: Concept) -> Any:
 
 
 def scaled(game: Game, player: int) -> Float[np.ndarray, "d others"]:
-    """Return a player's payoffs, own action first, shifted and divided to lie in [0, 1]."""
+    """Return a player's payoffs, own action first, rescaled to [0, 1]."""
     payoffs = game.own(player)
     payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
     payoffs = payoffs - payoffs.min()
@@ -93,7 +94,7 @@ def minimise(
         rows: $R$, sparse.
         limits: $b$, or one number for all rows.
         shares: the number of leading variables that form a distribution.
-        bounds: bounds of each variable; by default all are nonnegative.
+        bounds: bounds on each variable; by default all are nonnegative.
     """
     from scipy.optimize import linprog
 

@@ -1,4 +1,4 @@
-r"""Many matches at once: games of several shapes, each played by several line-ups of learners, in one program.
+r"""Play many matches in one program: games of several shapes, each with several line-ups of learners.
 
 A seating assigns a learner to every player; a match is a seating in a game. All copies of a learner with the same
 number of actions form one player of the engine, whose policies are a batch, so every learner compiles once per number
@@ -26,15 +26,15 @@ from regrax.learners import Learner, State, Sum, keys_of_round, play_round
 from regrax.sharding import over_rows
 
 Seating = tuple[int, ...]
-"""The index of every player's learner."""
+"""Index of each player's learner."""
 Payoffs = Sequence[Float[Array, "_ _ ..."]]
-"""Payoffs of the games of every shape, `(J, N, *d)`."""
+"""For each shape, the payoffs of its games, `(J, N, *d)`."""
 Keys = Sequence[Key[Array, "_"]]
-"""A key per game of every shape, `(J,)`."""
+"""For each shape, a key per game, `(J,)`."""
 Starts = Sequence[tuple[Float[Array, "_ _"], ...]]
-"""A policy per game for every shape and player, `(J, d)`."""
+"""For each shape and player, a policy per game, `(J, d)`."""
 Matrices = list[list[Float[Array, "_ _ _ _"]]]
-"""A matrix per game and seating for every shape and player, `(J, M, d, d)`."""
+"""For each shape and player, a matrix per game and seating, `(J, M, d, d)`."""
 
 
 @partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
@@ -47,16 +47,16 @@ def swap_matrices(
     mesh: Mesh | None = None,
     starts: Starts | None = None,
 ) -> Matrices:
-    r"""Compute $\sum_t \pi_t \ell_t^\top$ for every shape and player, of every game and seating.
+    r"""Compute $\sum_t \pi_t \ell_t^\top$ for every shape, player, game and seating.
 
     Args:
-        payoffs: payoffs of $J$ games for every shape.
+        payoffs: for each shape, the payoffs of $J$ games.
         learners: the learners.
-        seatings: the index of every player's learner, for every shape and each of $M$ matches per game.
+        seatings: for each shape and each of $M$ matches per game, the index of every player's learner.
         rounds: rounds per match.
-        keys: a key per game for every shape, to draw actions; by default losses are expectations.
-        mesh: devices that share the games, which must all have one shape.
-        starts: the policy of round 1 per game for every shape and player, the same in every seating.
+        keys: for each shape, a key per game to draw actions with; by default losses are expectations.
+        mesh: devices that share the games, which must all have the same shape.
+        starts: for each shape and player, the round-1 policy in each game, the same in every seating.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -74,7 +74,7 @@ def swap_matrices(
 
 
 class Place(NamedTuple):
-    """A player in all matches of a shape, and its learner in each."""
+    """A player in all matches of one shape, with its learner in each match."""
 
     shape: int
     player: int
@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
 
 class Copies:
-    """Copies of a learner with the same number of actions, as one player of the engine."""
+    """Copies of a learner with the same number of actions, batched as one player of the engine."""
 
     def __init__(self, learner: Learner, starts: Float[Array, "n d"] | None) -> None:
         self.learner = learner
@@ -226,7 +226,7 @@ def _matches(
 def _losses(
     tables: tuple[Any, ...], played: Sequence[Float[Array, "matches _"]], count: int
 ) -> list[Float[Array, "matches _"]]:
-    """Compute the losses of every player in all matches of a shape, `count` seatings of every game."""
+    """Compute every player's losses in all matches of a shape, with `count` seatings per game."""
     grouped = [policies.reshape(-1, count, policies.shape[1]) for policies in played]
     of_seatings = jax.vmap(
         lambda tables, *policies: game_losses(tables, policies, None), (None, *[0] * len(played))
@@ -238,7 +238,7 @@ def _losses(
 def _player_keys(
     layout: Layout, keys: Keys | None, counts: Sequence[int]
 ) -> tuple[list[Any], list[Any] | None]:
-    """Split keys: for every batch of copies one per row for its initial state, and one for its draws."""
+    """Split the keys: for each batch of copies, one key per row for the initial state and one for the draws."""
     if keys is None:
         return [None] * len(layout.sitting), None
     per_player = []

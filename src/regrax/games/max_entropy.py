@@ -1,8 +1,8 @@
-r"""The (coarse) correlated equilibrium of maximum entropy, with a certificate.
+r"""Compute the maximum-entropy (coarse) correlated equilibrium, with a certificate.
 
 The problem $\max \{ H(\mu) : G\mu \le 0 \}$, $H(\mu) = -\sum_a \mu_a \log \mu_a$, has the dual
 $\min_{\lambda \ge 0} \log Z$ with $Z(\lambda) = \sum_a e^{-(G^\top \lambda)_a}$ and
-$\mu(\lambda) = e^{-G^\top\lambda} / Z$. The minimum is attained only if equilibria reach every joint action, so a
+$\mu(\lambda) = e^{-G^\top\lambda} / Z$. The minimum is attained only if some equilibrium plays every joint action, so a
 linear program first finds the *face* that contains all equilibria:
 
     support   joint actions that some equilibrium plays
@@ -11,8 +11,8 @@ linear program first finds the *face* that contains all equilibria:
 
 On the face, a primal-dual Newton method solves $(G\mu)_k = 0$ for tight rows and $(G\mu)_k = -s_k$, $\lambda_k s_k =
 \tau \to 0$ for the others. Adding a sufficient multiple of the proof makes $\lambda$ feasible for the whole dual.
-However the iterations went, any $\lambda \ge 0$ proves that no equilibrium has entropy above $\log Z(\lambda)$: the
-answer is returned only if $\max G\mu$ and $\log Z - H(\mu)$ are both at most the tolerance.
+However the iterations go, any $\lambda \ge 0$ proves that no equilibrium has entropy above $\log Z(\lambda)$, so the
+result is returned only if $\max G\mu$ and $\log Z - H(\mu)$ are both at most the tolerance.
 
 References: Ortiz, Schapire, Kakade (2007), Maximum entropy correlated equilibria; Borwein, Wolkowicz (1981),
 Regularizing the abstract convex program; Wright (1997), Primal-dual interior-point methods.
@@ -32,8 +32,8 @@ Mask = Bool[np.ndarray, "_"]
 TOLERANCE = 1e-9  # on gains and on entropy
 MAX_UNKNOWNS = 4096
 MAX_STEPS = 100
-RIDGE = 1e-10  # on tight rows, which may repeat each other
-MAX_EXPONENT_RISE = 2.0  # per step: Newton's quadratic model is not trusted further
+RIDGE = 1e-10  # on tight rows, which may be redundant
+MAX_EXPONENT_RISE = 2.0  # per step; beyond it, Newton's quadratic model is not trusted
 
 
 class Face(NamedTuple):
@@ -78,8 +78,8 @@ def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
 def find_face(gains: Any) -> Face:
     r"""Find the largest support and the largest slacks of any equilibrium.
 
-    Solve $\max \sum_a t_a + \sum_k u_k$ over $G(t + r) + u \le 0$, $0 \le t, u \le 1$, $r \ge 0$: equilibria may be
-    scaled up until whatever can be positive is at least 1. The dual variables are the proof.
+    Solve $\max \sum_a t_a + \sum_k u_k$ over $G(t + r) + u \le 0$, $0 \le t, u \le 1$, $r \ge 0$. Equilibria can be
+    scaled up until every entry that can be positive is at least 1. The dual variables are the proof.
     """
     from scipy import sparse
 
@@ -152,8 +152,8 @@ def _ratio(top: Rows, bottom: Rows, where: Mask, other: float) -> Rows:
 def _hessian_solver(gains: Any, joint: Any, mean: Rows, w: Rows) -> Callable[[Rows], Rows]:
     r"""Return a solver for $\mathrm{diag}(w) + G (\mathrm{diag}\mu - \mu\mu^\top) G^\top$.
 
-    The matrix that is factorised has the size of the deviations or, by Woodbury's identity, of the joint actions,
-    whichever is smaller.
+    The factorised matrix is indexed by the deviations or, by Woodbury's identity, by the joint actions, whichever are
+    fewer.
     """
     if gains.shape[0] <= gains.shape[1]:
         root = np.sqrt(w)
@@ -178,7 +178,7 @@ def _hessian_solver(gains: Any, joint: Any, mean: Rows, w: Rows) -> Callable[[Ro
 def _one_plus(matrix: Float[np.ndarray, "n n"]) -> Callable[[Any], Any]:
     """Return a solver for the identity plus a positive semidefinite matrix.
 
-    In late iterations rounding can make it indefinite, which a small shift of the diagonal repairs.
+    In late iterations rounding can make the sum indefinite, which a small diagonal shift repairs.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 

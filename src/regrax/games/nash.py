@@ -1,16 +1,16 @@
-r"""Exact Nash equilibria: pure equilibria of any game, extreme equilibria of two players, zero-sum games.
+r"""Exact Nash equilibria: pure equilibria of any game, extreme equilibria of two-player games, and zero-sum games.
 
 For payoff matrices $A$ and $B$, a pair $(x, y)$ is an equilibrium if every action in the support of $x$ is a best reply
-to $y$, and every action in the support of $y$ is a best reply to $x$. A strategy $x$ against which as many columns are
-best replies as $x$ has actions is a vertex of the first player's best-reply polyhedron (likewise for $y$). Every
-equilibrium is a mixture of pairs of vertices that are equilibria themselves, the *extreme* equilibria. A pair of
-supports $(I, J)$ of equal size determines at most one vertex, the solution of $(B^\top x)_j = v$ for $j \in J$,
-$x_i = 0$ for $i \notin I$, $\sum_i x_i = 1$.
+to $y$, and every action in the support of $y$ is a best reply to $x$. A strategy $x$ with as many best replies as
+actions in its support is a vertex of the first player's best-reply polyhedron (likewise for $y$). Every equilibrium is
+a mixture of pairs of vertices that are equilibria themselves, the *extreme* equilibria. A pair of supports $(I, J)$ of
+equal size determines at most one vertex, the solution of $(B^\top x)_j = v$ for $j \in J$, $x_i = 0$ for $i \notin I$,
+$\sum_i x_i = 1$.
 
-Payoffs are rational numbers (doubles are), so every decision is exact. Floating point decides what is clear beyond its
-rounding error, estimated from the condition number of the system. Integer arithmetic decides the rest: singular
-systems, ties, and payoffs of very different magnitudes. A vertex is identified by its support and its best replies; the
-weights of an equilibrium are solved in integers, checked, and rounded once.
+Payoffs are rational numbers, as all doubles are, so every decision can be exact. Floating-point arithmetic decides
+cases that are clear beyond its rounding error, estimated from the condition number of the system. Integer arithmetic
+decides the rest: singular systems, ties, and payoffs of very different magnitudes. A vertex is identified by its
+support and its best replies; the weights of an equilibrium are solved in integers, checked, and rounded once.
 """
 
 import itertools
@@ -26,9 +26,9 @@ from regrax.games.profile import CorrelatedProfile
 from regrax.specs import as_game
 
 MAX_SUPPORT_PAIRS = 200_000
-"""Pairs of supports that are enumerated: a 10 x 10 game has 184,755."""
+"""Largest number of support pairs to enumerate; a 10 x 10 game has 184,755."""
 ROUNDING = 1e-13
-"""Relative to the condition number of a system: smaller differences are decided in integers."""
+"""Rounding error per unit of condition number; smaller differences are decided in integer arithmetic."""
 
 
 def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
@@ -47,7 +47,7 @@ def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
 
 
 def is_zero_sum(game: Game | str) -> bool:
-    """Return True for two players whose payoffs have a constant sum, up to rounding."""
+    """Return True for a two-player game whose payoffs have a constant sum, up to rounding."""
     payoffs = np.asarray(as_game(game).payoffs, float)
     total = payoffs.sum(0)
     return len(payoffs) == 2 and bool(np.ptp(total) <= 1e-12 * np.abs(payoffs).max())
@@ -64,7 +64,7 @@ def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
     """
     game = as_game(game)
     if not is_zero_sum(game):
-        raise ValueError(f"game must have two players and payoffs of constant sum, got {game}")
+        raise ValueError(f"game must have two players and payoffs with a constant sum, got {game}")
     result = largest_minimum(scaled(game, 0).T)
     return _product(game, result.x[:-1], -result.ineqlin.marginals)
 
@@ -72,7 +72,7 @@ def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
 def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
     """Enumerate the extreme equilibria of a two-player game, small supports first.
 
-    These are all equilibria if the game is nondegenerate.
+    If the game is nondegenerate, these are all of its equilibria.
 
     >>> from regrax.games import battle_of_the_sexes
     >>> for equilibrium in nash_equilibria(battle_of_the_sexes()):
@@ -94,7 +94,7 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
         )
     row, column = (_integers(payoffs) for payoffs in exact_payoffs(game))
     column = column.T
-    # a player's vertices make the other's actions indifferent
+    # a player's vertices make the other player indifferent
     xs = _vertices(column, scaled(game, 1))
     ys = _vertices(row, scaled(game, 0))
     # a pair is an equilibrium if neither plays an action that is not a best reply
@@ -111,7 +111,7 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
 
 
 class _Vertices(NamedTuple):
-    """Vertices over `m` actions: which of them they play, and which of the other player's actions are best replies."""
+    """Vertices over one player's `m` actions, with their supports and the other player's best replies."""
 
     support: Bool[np.ndarray, "v m"]
     replies: Bool[np.ndarray, "v n"]
@@ -119,7 +119,7 @@ class _Vertices(NamedTuple):
 
 
 def _vertices(exact: np.ndarray, payoffs: Float[np.ndarray, "n m"]) -> _Vertices:
-    """Enumerate the mixed strategies over the columns that are vertices; the rows reply."""
+    """Enumerate the mixed strategies over the columns that are vertices; the rows are the other player's replies."""
     n, m = payoffs.shape
     supports, replies, systems = [], [], []
     for size in range(1, min(n, m) + 1):
@@ -159,10 +159,10 @@ def _margins(
     support: Bool[np.ndarray, "v m"],
     best: Bool[np.ndarray, "v n"],
 ) -> tuple[Float[np.ndarray, "v"], Float[np.ndarray, "v"]]:
-    """Return the smallest slack of each system's solution as a vertex with this support, and its rounding error.
+    """Return the smallest slack of each system's solution, taken as a vertex with this support, and its rounding error.
 
-    The slacks are the weights of the support, and how much worse the other replies are. They are nan if the system is
-    singular.
+    The slacks are the weights on the support and the payoff differences between the best replies and all others. They
+    are nan if the system is singular.
     """
     count, size = equal.shape
     system = np.ones((count, size + 1, size + 1))
@@ -183,10 +183,10 @@ def _margins(
 
 
 def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> Any:
-    """Solve for the strategy that makes all of `equal` worth the same; None unless there is exactly one.
+    """Solve for the strategy against which all of `equal` pay the same; return None unless it is unique.
 
-    The weights are integers in the right proportions. Fraction-free elimination (Bareiss 1968): every division is
-    exact.
+    The weights are integers in the right proportions. The elimination is fraction-free (Bareiss 1968), so every
+    division is exact.
     """
     size = len(equal) + 1
     rows = [[*exact[j, played].tolist(), -1, 0] for j in equal]
@@ -211,7 +211,7 @@ def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> Any:
 
 
 def _gap(own: Any, strategy: Any, other: Any) -> Any:
-    """Return the gain of the best reply to `other` over `strategy`, times positive integers."""
+    """Return the gain of the best reply to `other` over `strategy`, times a positive integer."""
     worth = own @ other
     return worth.max() * strategy.sum() - (worth * strategy).sum()
 

@@ -1,4 +1,4 @@
-r"""Repeated play: every player has a learner, and the game turns what they play into losses."""
+r"""Repeated play: each player has a learner, and the game determines the losses from what the players do."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -78,19 +78,19 @@ def play(
 
     Args:
         game: the game, or its spec, as in `"weighted-rps"`.
-        learners: a learner, or its spec, as in `"hedge(0.45)"`, for each player; a single one plays for every player. A
-            `HostLearner` is played in a Python loop.
+        learners: a learner, or its spec, as in `"hedge(0.45)"`, for each player; a single learner plays for every
+            player. A `HostLearner` is played in a Python loop.
         rounds: how many rounds to play, an integer >= 1.
         key: a JAX random key to draw actions with; bandit learners need one. By default losses are expectations.
-        start: the policy of round 1 for each player: probabilities, an action's index or label, `"random"`,
+        start: each player's policy in round 1: probabilities, an action's index or label, `"random"`,
             `"random(7)"` for another seed, or `"own"` or None (the default) for the learner's own choice. A single
             string applies to every player. See `Learner.starting_at`.
-        prior: the distribution that each learner's weights begin from, in the same forms as `start`; by default
-            uniform. Only for learners that have a prior; see `Learner.with_prior`.
-        keep: `"all"` returns every round as a `Trajectory`; `"summary"` returns sums whose memory does not grow with
-            the number of rounds.
+        prior: the initial distribution of each learner's weights, in the same forms as `start`; by default uniform.
+            Requires learners that have a prior; see `Learner.with_prior`.
+        keep: `"all"` returns every round as a `Trajectory`; `"summary"` returns sums, whose size does not depend on the
+            number of rounds.
         on_round: called with the `Round` after every round; play is then a Python loop.
-        on_progress: called with the number of rounds played so far and `rounds`, from time to time.
+        on_progress: called from time to time with the number of rounds played so far and `rounds`.
 
     >>> from regrax.games import weighted_rps
     >>> from regrax.learners import Uniform
@@ -126,11 +126,11 @@ def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None
     checks.at_least("episodes", episodes, 1, MAX_EPISODES)
     if keep == "all":
         needed = 16.0 * rounds * sum(game.sizes)
-        hint = 'keep="summary", or no log and no plot'
-        checks.fits_in_memory(f"every row of {rounds:,} rounds", needed, hint)
+        hint = 'use keep="summary", or no log and no plot'
+        checks.fits_in_memory(f"storing {rounds:,} rounds", needed, hint)
     elif keep == "summary":
         needed = 64.0 * sum(size * size for size in game.sizes)
-        what = f"the regrets of {max(game.sizes):,} actions"
+        what = f"computing the regrets of {max(game.sizes):,} actions"
         checks.fits_in_memory(what, needed, "play a game with fewer actions")
     else:
         raise ValueError(f'keep must be "all" or "summary", got {keep!r}')
@@ -146,12 +146,12 @@ def seated_learners(
     count = len(game.sizes)
     if len(players) not in (1, count):
         raise ValueError(
-            f"learners must be one, or one for each of {count} players, got {len(players)}"
+            f"expected one learner, or one for each of {count} players, got {len(players)}"
         )
     for learner in players:
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
-                f"a game takes learners on the simplex, but {learner} plays on the {learner.domain.name}"
+                f"learners in a game must play on the simplex, but {learner} plays on the {learner.domain.name}"
             )
     if len(players) < count:
         players = players * count
@@ -162,12 +162,12 @@ def seated_learners(
 
 
 def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ...]:
-    """Return each player's policy of round 1, or None for the learner's own choice.
+    """Return each player's policy in round 1, or None for the learner's own choice.
 
     Args:
         game: the game.
-        start: as for `play`.
-        name: the name of the setting in errors.
+        start: see `play`.
+        name: name of the setting in error messages.
 
     >>> from regrax.games import chicken
     >>> [policy.tolist() for policy in start_policies(chicken(), ["swerve", 1])]
@@ -178,10 +178,10 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
     if start is None or isinstance(start, str):
         starts = [start] * len(labels)
     if not hasattr(starts, "__len__") or isinstance(starts, dict | set):
-        raise ValueError(f"{name} must be a list with an entry for each player, got {starts!r}")
+        raise ValueError(f"{name} must be a list with one entry per player, got {starts!r}")
     if len(starts) != len(labels):
         raise ValueError(
-            f"{name} must have an entry for each of {len(labels)} players, got {len(starts)}"
+            f"{name} must have one entry for each of {len(labels)} players, got {len(starts)}"
         )
     return tuple(
         as_start(policy, len(labels[n]), n, labels[n], name) for n, policy in enumerate(starts)
@@ -193,7 +193,7 @@ def _each(
     learners: tuple[Learner, ...],
     policies: Sequence[Any],
 ) -> tuple[Learner, ...]:
-    """Change every learner by its policy; None leaves the learner as it is."""
+    """Apply `change` to every learner and its policy; a policy of None leaves the learner unchanged."""
     return tuple(
         learner if policy is None else change(learner, policy)
         for learner, policy in zip(learners, policies, strict=True)

@@ -1,7 +1,7 @@
 r"""Correlated profiles: a distribution over the joint actions of a game, and the gains from deviating from it.
 
-A mediator draws a joint action $a \sim \mu$ and recommends to every player its own part. With the deviation gains $G_n$
-of `regrax.games.gaps`, the profile is, up to a tolerance,
+A mediator draws a joint action $a \sim \mu$ and recommends to each player its own action. With the deviation gains
+$G_n$ of `regrax.games.gaps`, the profile is, up to a tolerance,
 
     CE      if no player gains by playing j whenever i is recommended     max_nij G_n[i, j] <= tolerance
     CCE     if no player gains by always playing j                        max_nj sum_i G_n[i, j] <= tolerance
@@ -30,13 +30,13 @@ MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
 
 
 class Deviation(NamedTuple):
-    """A deviation of one player, and its gain.
+    """A deviation by one player, and its gain.
 
     Attributes:
         player: index of the player.
         recommended: index of the action that is replaced; None if the deviation ignores the recommendation.
         instead: index of the action played in its place.
-        gain: increase of the player's expected payoff.
+        gain: increase in the player's expected payoff.
     """
 
     player: int
@@ -100,7 +100,8 @@ class CorrelatedProfile:
         return CorrelatedProfile(reduce(np.multiply.outer, self.marginals), self.game)
 
     def worst_deviation(self, concept: Concept = "ce") -> Deviation:
-        """Find the deviation with the largest gain: from one action for `"ce"`, from all for `"cce"` and `"nash"`.
+        """Find the deviation with the largest gain: from one action for `"ce"`, from every action for `"cce"` and
+        `"nash"`.
 
         >>> from regrax.games import chicken
         >>> CorrelatedProfile([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
@@ -155,7 +156,7 @@ class CorrelatedProfile:
         return f"{self.game.players[deviation.player]} gains {deviation.gain:.6g} by {how}"
 
     def likeliest(self, minimum: float = 0.0) -> Iterator[tuple[Any, ...]]:
-        """Yield labels and probability of the joint actions with probability above `minimum`, likeliest first."""
+        """Yield the labels and the probability of each joint action more likely than `minimum`, most likely first."""
         flat = np.ravel(self.joint)
         for index in np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > minimum)]:
             profile = np.unravel_index(index, self.game.sizes)
@@ -163,7 +164,7 @@ class CorrelatedProfile:
             yield *(labels[a] for labels, a in pairs), float(flat[index])
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return a table of the joint actions with positive probability, likeliest first.
+        """Return a table of the joint actions with positive probability, most likely first.
 
         >>> from regrax.games import solve
         >>> solve("chicken", "ce", "welfare").columns()["probability"]

@@ -1,4 +1,4 @@
-r"""Results of play: every round as a `Trajectory`, or its sums as a `Summary`."""
+r"""Results of play: a `Trajectory` of all rounds, or a `Summary` with sums over rounds."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,19 +11,19 @@ from regrax._tables import sketch, to_csv, to_html, to_latex, to_pandas
 from regrax.games.game import Game, unfolded
 
 Tables = tuple[Any, ...]
-"""For every player a table of losses: own action by joint action of the others."""
+"""A loss matrix per player: its own actions by the joint actions of the others."""
 
 ROUNDS_PER_SUM = 1024
-"""Rounds whose products are computed at once, in double precision."""
+"""Number of rounds whose products are computed at once, in double precision."""
 
 
 def game_losses(tables: Tables, played: Sequence[Any], _: None) -> tuple[Any, ...]:
-    r"""Return $\ell_n = -u_n(\cdot, \pi_{-n})$ for every player $n$: a game as an environment."""
+    r"""Return $\ell_n = -u_n(\cdot, \pi_{-n})$ for every player $n$, which makes a game an environment."""
     return tuple(table @ outer([*played[:n], *played[n + 1 :]]) for n, table in enumerate(tables))
 
 
 def outer(policies: Sequence[Any]) -> Any:
-    """Multiply policies into a product distribution, flattened with the first player slowest."""
+    """Multiply policies into a product distribution, flattened with the first player's action varying slowest."""
     if not policies:
         return np.ones(1)
     product = policies[0]
@@ -72,7 +72,7 @@ def _sum_of_products(rows: Sequence[Any]) -> Any:
 
 
 class Summary(NamedTuple):
-    r"""Sums of a play: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies and joint play.
+    r"""Sums over a play: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies and joint play.
 
     Attributes:
         rounds: the number of rounds, $T$.
@@ -126,9 +126,9 @@ class Trajectory(NamedTuple):
     The regret of `played` on `losses` divided by `T` is the gap of `joint`, player by player.
 
     Attributes:
-        policies: of shape `(T, d_n)`, per player.
-        losses: of every action, of shape `(T, d_n)`, per player.
-        actions: drawn, of shape `(T,)`, per player; None when losses are expected.
+        policies: arrays of shape `(T, d_n)`, one per player.
+        losses: losses of every action, of shape `(T, d_n)`, one array per player.
+        actions: drawn actions, of shape `(T,)`, one array per player; None if losses are expectations.
         joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
     """
 
@@ -144,13 +144,14 @@ class Trajectory(NamedTuple):
 
     @property
     def played(self) -> tuple[Rows, ...]:
-        """Rows that joint play averages: the policies, or the drawn actions as one-hot rows."""
+        """The rows that joint play averages: policies, or drawn actions as one-hot rows."""
         from regrax.learners import Round
 
         return Round(self.policies, self.losses, self.actions).played
 
     def columns(self) -> dict[str, Any]:
-        """Return a table with a row per round (from 1), player and action: probability, loss, and True if drawn.
+        """Return a table with a row per round (from 1), player and action: probability, loss, and whether the action
+        was drawn.
 
         >>> from regrax.games import play
         >>> play("matching-pennies", "hedge(0.1)", 2).columns()["probability"].tolist()

@@ -1,4 +1,4 @@
-"""Any Python function from past losses to a distribution, as a learner."""
+"""A learner defined by a Python function from past losses to a distribution."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ class Agent(HostLearner):
     r"""A Python function as a learner: $\pi_t = f(\ell_1, \dots, \ell_{t-1})$.
 
     The function may call a model behind an API, a person or another library. It is called once per round with the past
-    losses, an array of doubles of shape `(t - 1, d)`, and must return $d$ probabilities. It runs in a Python loop and
+    losses, an array of doubles with shape `(t - 1, d)`, and must return $d$ probabilities. It runs in a Python loop and
     cannot be transformed by `jit`, `vmap` or `grad`.
 
     >>> import jax.numpy as jnp

@@ -1,7 +1,7 @@
 r"""Bandit feedback: learners that draw $a_t \sim \pi_t$, see only $\ell_{t,a_t}$, and estimate the other losses.
 
 The importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ has mean $\ell_t$. Bounds are on
-expected regret and assume losses between 0 and $w$; shift other losses.
+expected regret and assume losses between 0 and $w$; shift losses that lie outside this range.
 """
 
 import equinox as eqx
@@ -103,7 +103,7 @@ class Exp3IX(BanditSumLearner, StepLearner):
 
     $\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
 
-    The estimates are slightly too small, which reduces their variance and so the spread of regret. If the step size
+    The estimates are slightly too small, which reduces their variance and hence the spread of regret. If the step size
     never grows and losses are between 0 and $w$, expected regret
     $\le \ln d / k_T + \frac{d w^2}{2} \sum_t k_t + \gamma d w T$; $\gamma = k/2$ is usual.
 
@@ -141,7 +141,7 @@ def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
 
     The smallest gap is 0, and $y \in [2, 2\sqrt d]$ normalises $x$: it solves $(\sum_j (g_j + y)^{-2})^{-1/2} = 2$. The
     left side is concave and increasing in $y$, so Newton's method from 2 increases to the root until rounding stops it;
-    one more step, from a constant, gives the result its derivative.
+    one more step, from a constant, gives the result the right derivative.
     """
 
     def newton(y: Float[Array, ""], gaps: Float[Array, "d"]) -> Float[Array, ""]:
@@ -167,7 +167,7 @@ class TsallisINF(BanditSumLearner):
 
     $\hat S$ is the sum of importance-weighted losses, $k_t = c / \sqrt t$ with `scale` $c$. For losses between 0 and
     $w$ expected regret $\le 4 (\sqrt d - 1) / k_T + \frac{w^2 \sqrt d}{2} \sum_t k_t$, below $4 \sqrt{dT}$ for $c =
-    2$ and $w = 1$: no logarithm of $d$. For i.i.d. losses it grows only like $\ln T$.
+    2$ and $w = 1$, with no logarithm of $d$. For i.i.d. losses it grows only like $\ln T$.
 
     >>> import jax
     >>> import jax.numpy as jnp
@@ -207,7 +207,7 @@ class TsallisINF(BanditSumLearner):
 class ImportanceWeighted(BanditLearner):
     r"""Any base learner on importance-weighted losses with exploration, for bandit feedback.
 
-    Any full-information `base` on $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in place of $\ell_t$.
+    The full-information `base` sees $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in place of $\ell_t$.
 
     It plays $\pi_t = (1 - \gamma) \pi^{\mathrm{base}}_t + \gamma / d$ with `exploration` $\gamma$. If $B(q)$ bounds the
     base's external regret on losses whose squared range is $q$ per round, and $\gamma > 0$, then for losses between 0

@@ -1,4 +1,4 @@
-r"""The central type: everything that plays, from Hedge to a trained attention layer, is a `Learner`."""
+r"""`Learner`, the base class of everything that plays, from Hedge to a trained attention layer."""
 
 import dataclasses
 import json
@@ -39,12 +39,12 @@ class Learner(eqx.Module):
     """
 
     regret: ClassVar[Literal["external", "internal", "swap"]] = (
-        "external"  # the regret that `bound` is about
+        "external"  # the regret that `bound` bounds
     )
 
     @property
     def domain(self) -> Domain:
-        """Domain of the policies; a game takes only learners on the simplex."""
+        """Domain of the policies; games accept only learners on the simplex."""
         return SIMPLEX
 
     @abstractmethod
@@ -64,8 +64,8 @@ class Learner(eqx.Module):
     ) -> Bound:
         """Return a proven upper bound on `regret`, or None if there is none.
 
-        For a fixed `largest` every bound here is concave in the rounds' squared widths, so wrappers whose base sees
-        losses of uneven width can evaluate the base's bound at their mean.
+        For a fixed `largest`, every bound in this package is concave in the rounds' squared widths, so wrappers whose
+        base sees losses of uneven width can evaluate the base's bound at their mean.
 
         Args:
             actions: number of actions.
@@ -77,18 +77,18 @@ class Learner(eqx.Module):
         return None
 
     def starting_at(self, start: Any) -> "Learner":
-        """Return this learner with `start` as its policy of round 1; later policies follow from losses as before."""
+        """Return this learner with `start` as its policy in round 1; later policies depend on losses as before."""
         from regrax.learners.starts import started
 
         return started(self, start)
 
     def with_prior(self, prior: Any) -> "Learner":
-        """Return this learner with `prior` as the distribution that its weights begin from.
+        """Return this learner with `prior` as the initial distribution of its weights.
 
         A wrapper passes the prior on to its base. Raises ValueError if the learner has no prior.
         """
         if not self.has_prior:
-            raise ValueError(f"{self} has no prior; start sets its policy of round 1")
+            raise ValueError(f"{self} has no prior; use start to set its policy in round 1")
         if hasattr(self, "prior"):
             return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
         base: Learner = self.base  # pyright: ignore[reportAttributeAccessIssue]
@@ -96,11 +96,11 @@ class Learner(eqx.Module):
 
     @property
     def has_prior(self) -> bool:
-        """True if the learner, or the base that it wraps, has a prior."""
+        """True if the learner or its base has a prior."""
         return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
 
     def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
-        """Return the part of a round that the learner sees, which is passed to `update`."""
+        """Return the feedback that the learner sees in a round, which is passed to `update`."""
         return loss
 
     def __str__(self) -> str:
@@ -119,12 +119,12 @@ class HostLearner(Learner):
     """A learner that runs in Python and cannot be traced; it is played in a plain loop."""
 
     def seated(self, game: Any, player: int) -> "HostLearner":
-        """Return this learner as a player of `game`; agents use it to read the names of actions."""
+        """Return this learner as a player of `game`; agents use this to look up action names."""
         return self
 
 
 def as_prior(prior: Any) -> Any:
-    """Check a distribution over actions and return it as an array; None stays None."""
+    """Check a distribution over actions and return it as an array; return None unchanged."""
     if prior is None or isinstance(prior, jax.Array) or not checks.is_concrete(prior):
         return prior
     array = np.array(prior, float)
@@ -160,7 +160,7 @@ def prior_bits(prior: Prior, actions: int) -> float:
 
 
 def as_base(base: Any) -> Any:
-    """Return the base learner, built from its spec if it is given as text."""
+    """Return the base learner, built from its spec if it is a string."""
     return parse_learner(base) if isinstance(base, str) else base
 
 
@@ -180,7 +180,7 @@ def check_base(base: Any) -> None:
     if isinstance(base, BanditLearner):
         raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
     if isinstance(base, HostLearner):
-        raise ValueError(f"base must be traced by jax, but {base} runs in Python")
+        raise ValueError(f"base must be traceable by jax, but {base} runs in Python")
 
 
 def spec(x: Any) -> str:
@@ -194,7 +194,7 @@ def spec(x: Any) -> str:
 
 
 def fields_text(module: Any) -> str:
-    """Write a module as `name(argument, ...)`, without trailing arguments that have their default."""
+    """Format a module as `name(argument, ...)`, omitting trailing arguments with default values."""
     fields = [f for f in dataclasses.fields(module) if f.init]
     values = [getattr(module, f.name) for f in fields]
     while fields and _is_default(values[-1], fields[-1].default):

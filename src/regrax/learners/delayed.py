@@ -16,7 +16,7 @@ class Waiting(NamedTuple):
     """State of a delayed learner."""
 
     base: State
-    ring: Float[Array, "D d"]  # losses not delivered yet; that of round s is in row s mod D
+    ring: Float[Array, "D d"]  # undelivered losses; the loss of round s is in row s mod D
     round: Int[Array, ""]  # t - 1
 
 
@@ -24,8 +24,8 @@ class Waiting(NamedTuple):
 class Delayed(Learner):
     r"""Any base learner, with losses that arrive some rounds late.
 
-    $\pi_t$ is the policy of `base` after $\ell_1, \dots, \ell_{t-1-D}$ with $D$ = `delay`. The base does not know of
-    the delay: a base that weighs losses with its own policy, such as regret matching, uses the policy it has when they
+    $\pi_t$ is the policy of `base` after $\ell_1, \dots, \ell_{t-1-D}$ with $D$ = `delay`. The base is unaware of the
+    delay: if it weights losses with its own policy, as regret matching does, it uses the policy it has when they
     arrive. No bound holds for every base. For delayed bandit feedback, delay the estimates:
     `ImportanceWeighted(Delayed(base, delay))`.
 

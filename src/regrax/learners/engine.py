@@ -1,11 +1,11 @@
 r"""The loop over rounds.
 
 In every round each learner chooses a policy, the environment turns the policies into losses, and each learner updates
-its state with the losses it sees. A loss sequence, a game and an adversary are environments.
+its state with the losses it sees. Loss sequences, games and adversaries are environments.
 
-`play_round` is one round. `scan_rounds` repeats it under `jit`, `vmap` or `grad`. `play_in_calls` repeats it in calls
-of one compiled program, between which Python handles Ctrl-C and reports progress. `play_in_python` repeats it in a
-plain loop, for learners that cannot be traced.
+`play_round` plays one round. `scan_rounds` repeats it under `jit`, `vmap` or `grad`. `play_in_calls` repeats it in
+calls of one compiled program, between which Python handles Ctrl-C and reports progress. `play_in_python` repeats it in
+a plain loop, for learners that cannot be traced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +30,8 @@ Environment = Callable[[Vectors, Any], Vectors]
 
 MAX_ROUNDS_PER_CALL = 2**14
 MAX_NUMBERS_PER_CALL = 2**18
-"""Rounds times actions of all players in one call: two megabytes of buffers, and at most about a second of work
-(Blum-Mansour in a 1000x1000 game)."""
+"""Limit on rounds times actions of all players in one call: two megabytes of buffers, and at most about a second of
+work (Blum-Mansour in a 1000x1000 game)."""
 
 
 class Round(NamedTuple):
@@ -49,7 +49,7 @@ class Round(NamedTuple):
 
     @property
     def played(self) -> tuple[Any, ...]:
-        """Rows that count: the policies, or the drawn actions as one-hot rows."""
+        """The rows that were played: policies, or drawn actions as one-hot rows."""
         if self.actions is None:
             return self.policies
         return one_hots(self.actions, self.policies)
@@ -62,11 +62,11 @@ def play_round(
     row: Any = None,
     keys: Sequence[Any] | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """Play one round and return the states after it and the round itself.
+    """Play one round; return the new states and the round.
 
     Args:
         learners: one per player.
-        environment: maps what is played and `row` to the losses of every player.
+        environment: maps the players' moves and `row` to every player's losses.
         states: one per player.
         row: the environment's data for this round.
         keys: one per player, to draw actions; without them the policies themselves are played.
@@ -90,7 +90,7 @@ def play_round(
 
 
 def draw(key: Any, policy: Float[Array, "*n d"]) -> Int[Array, "*n"]:
-    r"""Draw an action $a \sim \pi$; with a batch of keys, one for each row."""
+    r"""Draw an action $a \sim \pi$; with a batch of keys, draw one action per row."""
     logits = jnp.log(policy)  # an action of probability 0 has logit -inf and is never drawn
     if policy.ndim == 1:
         return jax.random.categorical(key, logits)
@@ -112,13 +112,13 @@ def one_hots(actions: tuple, policies: tuple) -> tuple:
 def init_players(
     learners: Sequence[Any], sizes: Sequence[int], rounds: int | None, key: Key
 ) -> tuple[tuple[State, ...], tuple[Any, ...] | None]:
-    """Initialise every player and return their states and one key per player to draw actions with.
+    """Initialise every player; return their states and one key per player to draw actions with.
 
     Args:
         learners: one per player.
         sizes: number of actions per player.
-        rounds: an upper bound on the rounds to be played, for learners with a buffer.
-        key: split among states and draws; None if no actions are drawn.
+        rounds: upper bound on the number of rounds, for learners with a buffer.
+        key: random key, split among states and draws; None if no actions are drawn.
     """
     if key is None:
         players = zip(learners, sizes, strict=True)
@@ -130,7 +130,7 @@ def init_players(
 
 
 def keys_of_round(keys: Sequence[Any] | None, number: Any) -> list[Any] | None:
-    """Derive the keys of a round from the players' keys, each a key or a batch of keys."""
+    """Derive a round's keys from the players' keys, each of which is a key or a batch of keys."""
     if keys is None:
         return None
     fold = jax.random.fold_in
@@ -148,15 +148,15 @@ def scan_rounds(
     rows: Any = None,
     keys: Sequence[Any] | None = None,
 ) -> tuple[tuple[State, ...], Round]:
-    """Play rounds with `lax.scan`; return the states after them and all rounds, stacked.
+    """Play rounds with `lax.scan`; return the final states and all rounds, stacked.
 
     Args:
         learners: one per player.
-        environment: maps what is played, and the round's row, to the losses of every player.
-        states: before the first round.
-        rounds: how many.
+        environment: maps the players' moves and the round's row to every player's losses.
+        states: states before the first round.
+        rounds: number of rounds.
         rows: the environment's data, one row per round.
-        keys: one per player, to draw actions.
+        keys: one per player, to draw actions with.
     """
 
     def step(states: tuple, given: tuple) -> tuple[tuple, Round]:
@@ -175,23 +175,23 @@ def play_in_calls(
     key: Key = None,
     record: Callable[[Round], Any] = lambda played: played,
 ) -> Iterator[Any]:
-    """Play in calls of a compiled program, and yield the numpy rows of each call.
+    """Play in calls of a compiled program, and yield each call's rows as NumPy arrays.
 
-    The number of rounds is an argument of the program: it compiles once for all numbers up to a power of two.
+    The number of rounds is an argument of the program, which compiles once for all numbers up to a power of two.
 
     Args:
         learners: one per player.
         environment: a `jax.tree_util.Partial`, whose arrays are arguments of the program.
         sizes: number of actions per player.
-        rounds: how many.
+        rounds: number of rounds.
         rows: the environment's data, of shape `(rounds, ...)`.
-        key: to draw actions.
-        record: selects what is stored of a round, by default all of it.
+        key: random key to draw actions with.
+        record: selects the part of each round to store; by default all of it.
     """
     most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     enough = 1 << (rounds - 1).bit_length()
     capacity = min(enough, most)
-    # `jit` takes 50 microseconds to flatten these modules, and 20 to check a structure that is given
+    # `jit` takes 50 microseconds to flatten these modules, but only 20 to check a flattened structure
     arrays, structure = jax.tree.flatten((learners, environment))
     states = None
     if rounds > capacity:
@@ -233,7 +233,7 @@ def _play_part(
     record: Callable[[Round], Any],
     capacity: int,
 ) -> tuple[Any, Any]:
-    """Play as `scan_rounds` does, for a traced number of rounds, into buffers of `capacity` rows."""
+    """Play like `scan_rounds`, but for a traced number of rounds and into buffers of `capacity` rows."""
     learners, environment = jax.tree.unflatten(structure, arrays)
     states, keys = states_and_keys
     first, count = span
@@ -286,11 +286,11 @@ def play_in_python(
 
     Args:
         learners: one per player.
-        environment: maps what is played, and the round's row, to the losses of every player.
+        environment: maps the players' moves and the round's row to every player's losses.
         sizes: number of actions per player.
-        rounds: how many.
+        rounds: number of rounds.
         rows: the environment's data, one row per round.
-        key: to draw actions.
+        key: random key to draw actions with.
     """
     states, keys = init_players(learners, sizes, rounds, key)
     players = [
@@ -340,7 +340,7 @@ def check_policies(
 
     Args:
         learners: one per player.
-        policies: of shape `(T, d)`, one per player.
+        policies: arrays of shape `(T, d)`, one per player.
         first: number of rounds played before these.
     """
     for learner, rows in zip(learners, policies, strict=True):

@@ -33,9 +33,9 @@ class EuclideanFTRL(StepLearner, SumLearner):
 
     `domain` is `Simplex()` (the default) or `Ball(radius)`. If the step size never grows, regret
     $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$, where $2D$ is the spread of $\|x\|^2$ over $\Pi$. On the simplex,
-    shifting all losses changes nothing, so $\|\ell_t\|^2$ is measured from their midrange and is at most $d w^2 / 4$.
-    With a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest
-    $\|e_j - \pi_1\|^2$.
+    shifting all losses has no effect, so $\|\ell_t\|^2$ is measured from their midrange and is at most $d w^2 / 4$.
+    With a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest $\|e_j -
+    \pi_1\|^2$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

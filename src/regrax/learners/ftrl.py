@@ -1,7 +1,7 @@
 r"""Follow the regularised leader: compensated sums of losses $S_{t-1}$, step sizes $k_t$, and Hedge.
 
-A float32 sum of many rounds loses digits: after 20,000 rounds of a 10x10 game the policy can be off by 0.3. So learners
-add up losses in a `Sum`, which carries its rounding error along.
+A float32 sum over many rounds loses digits: after 20,000 rounds of a 10x10 game the policy can be off by 0.3. Learners
+therefore add up losses in a `Sum`, which keeps track of its rounding error.
 """
 
 from abc import abstractmethod
@@ -44,7 +44,7 @@ class Sum(NamedTuple):
     """
 
     value: Float[Array, "*d"]
-    error: Float[Array, "*d"]  # how much too large `value` is because of rounding
+    error: Float[Array, "*d"]  # excess of `value` due to rounding
 
     @classmethod
     def zeros(cls, *shape: int, dtype: Any = float) -> "Sum":
@@ -63,7 +63,7 @@ class Sum(NamedTuple):
 
 
 class Cumulative(NamedTuple):
-    """State of a learner that depends on the sum of past losses only."""
+    """State of a learner that depends only on the sum of past losses."""
 
     losses: Sum  # S_{t-1} up to a constant
     round: Int[Array, ""]  # t - 1
@@ -82,7 +82,7 @@ Count = int | Int[Array, "*n"]
 """Number of rounds played."""
 
 prior_field: Any = partial(eqx.field, converter=as_prior, default=None)
-"""A field for the prior, by default None for the uniform distribution."""
+"""Field for the prior; the default, None, means the uniform distribution."""
 
 
 class SumLearner(Learner):
@@ -109,7 +109,7 @@ Values = Float[Array, "*T"] | Float[np.ndarray, "*T"]
 
 
 class Schedule(eqx.Module):
-    """A step size for every round, counted from 0; NumPy numbers give NumPy values, JAX numbers JAX values."""
+    """A step size for every round, counted from 0; the result is a NumPy or a JAX array, like the argument."""
 
     @abstractmethod
     def __call__(self, round_: Numbers) -> Values:
@@ -171,12 +171,12 @@ Step = Scalar | Schedule
 
 
 def as_step(step_size: Any) -> Any:
-    """Convert a constant step size to a float; leave a schedule as it is."""
+    """Convert a constant step size to a float; return a schedule unchanged."""
     return step_size if isinstance(step_size, Schedule) else checks.as_float(step_size)
 
 
 def check_number(name: str, value: Any) -> None:
-    """Raise unless a setting is a positive number, or an array of them with one per run."""
+    """Raise unless a setting is a positive number, or an array with one per run."""
     if isinstance(value, list | tuple):
         raise ValueError(
             f"{name} must be a number, got a list (per_round takes one step per round)"
@@ -197,7 +197,7 @@ def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
 
 
 BoundTerms = tuple[float, float, Any]
-r"""The terms $D$, $c$, $e$ of a bound $D / k_T + c \sum_t k_t + e$; an infinite $D$ means there is none."""
+r"""The terms $D$, $c$, $e$ of a bound $D / k_T + c \sum_t k_t + e$; an infinite $D$ means that there is no bound."""
 
 
 def ftrl_bound(step_size: Step, rounds: Rounds, terms: BoundTerms) -> Bound:

@@ -38,8 +38,8 @@ class AdaHedge(Learner):
     $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $k_t = \ln d / \Delta_{t-1}$ ($\Delta_0 = 0$: the leaders).
 
     $\Delta_t = \Delta_{t-1} + \langle \ell_t, \pi_t \rangle + \frac{1}{k_t} \ln \sum_j \pi_{t,j} e^{-k_t \ell_{t,j}}$
-    sums the losses of the policy minus its mix losses. It has no hyperparameters and does not depend on the scale or
-    the zero of the losses. Regret $\le w \sqrt{T \ln d} + w' (\frac43 \ln d + 2)$ with $w'$ the span of the widest
+    sums the losses of the policy minus its mix losses. It has no hyperparameters, and rescaling or shifting the losses
+    does not change its play. Regret $\le w \sqrt{T \ln d} + w' (\frac43 \ln d + 2)$ with $w'$ the span of the widest
     round.
 
     >>> import jax.numpy as jnp
@@ -78,7 +78,7 @@ class AdaHedge(Learner):
         if self.prior is not None:
             prior = jnp.asarray(self.prior, total.dtype)
             least = jnp.where(prior > 0, total, jnp.inf).min()
-            total = jnp.where(prior > 0, total, least)  # finite, so that derivatives are
+            total = jnp.where(prior > 0, total, least)  # keeps derivatives finite
         weights = prior * jnp.exp(-step * (total - least))
         return least - jnp.log(weights.sum()) / step, weights / weights.sum()
 
@@ -103,13 +103,13 @@ class Epoch(NamedTuple):
     """State of doubling Hedge."""
 
     losses: Sum  # of this epoch
-    left: Int[Array, ""]  # rounds left in it, including this one
+    left: Int[Array, ""]  # rounds left in the epoch, including this one
     length: Int[Array, ""]
 
 
 @register("learner", "doubling_hedge(2.0)")
 class DoublingHedge(Learner):
-    r"""Hedge restarted in epochs of doubling length, with a step size to match each.
+    r"""Hedge restarted in epochs of doubling length, each with a matching step size.
 
     Hedge in epochs of $n = 1, 2, 4, \dots$ rounds, each restarted with the step size $c / \sqrt n$.
 

@@ -1,6 +1,6 @@
-r"""Internal regret without a copy per action: learners that weigh the pairs $i \to j$ themselves.
+r"""Internal-regret learners that weight the pairs $i \to j$ directly, instead of running a copy per action.
 
-Both keep the gains $R_{ij} = \sum_t \pi_{t,i} (\ell_{t,i} - \ell_{t,j})$ of playing $j$ wherever $i$ was played, turn
+Both track the gains $R_{ij} = \sum_t \pi_{t,i} (\ell_{t,i} - \ell_{t,j})$ of playing $j$ wherever $i$ was played, turn
 them into rates $A_{ij} \ge 0$, and play the distribution whose flow balances:
 $\sum_j \pi_i A_{ij} = \sum_j \pi_j A_{ji}$.
 """
@@ -45,7 +45,7 @@ def balanced(rates: Float[Array, "d d"]) -> Float[Array, "d"]:
 
 
 class PairLearner(Learner):
-    """A learner for internal regret, which turns gains into rates and plays the distribution that balances them."""
+    """An internal-regret learner, which turns gains into rates and plays the distribution that balances them."""
 
     regret: ClassVar = "internal"
     prior: Prior = prior_field()
@@ -70,7 +70,7 @@ class PairLearner(Learner):
 
 @register("learner", "internal_regret_matching()")
 class InternalRegretMatching(PairLearner):
-    r"""Regret matching for internal regret: flows proportional to positive regret, balanced.
+    r"""Regret matching for internal regret: balanced flows, proportional to positive regret.
 
     $\sum_j \pi_{t,i} R^+_{ij} = \sum_j \pi_{t,j} R^+_{ji}$.
 

@@ -56,7 +56,7 @@ def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
     def add_node(odds: Float[Array, "d *batch"], z: Float[Array, ""]) -> tuple[Array, None]:
         return odds + _at_node(z, gaps)[0], None
 
-    # node by node: storing nothing of the size of the grid is five times faster for a large batch
+    # one node at a time: for a large batch this is five times faster than storing arrays of the grid's size
     odds = lax.scan(add_node, jnp.zeros_like(gaps), _grid(len(gaps), gaps.dtype))[0]
     return odds / odds.sum(0, keepdims=True)
 
@@ -97,7 +97,7 @@ def _grid(d: int, dtype: jnp.dtype) -> Float[Array, "n"]:
 
 @register("learner", "follow_the_perturbed_leader(3.0)")
 class FollowThePerturbedLeader(SumLearner):
-    r"""The probability that an action leads once Gaussian noise is added to past losses.
+    r"""The probability that an action leads after Gaussian noise is added to past losses.
 
     $\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma G_j) = \cdot\bigr)$, $G$ standard normal, $\sigma$ the `noise`.
 

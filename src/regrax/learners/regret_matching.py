@@ -47,7 +47,7 @@ class RegretSumLearner(Learner):
 
 @register("learner", "regret_matching()")
 class RegretMatching(RegretSumLearner):
-    r"""Regret matching: actions in proportion to their positive regret.
+    r"""Regret matching: play actions in proportion to their positive regret.
 
     $\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
 
@@ -71,7 +71,7 @@ class RegretMatchingPlus(RegretSumLearner):
 
     $\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
 
-    It follows a changing best action faster than regret matching, whose bound holds too.
+    It follows a changing best action faster than regret matching and has the same bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
@@ -182,9 +182,9 @@ class DiscountedRegretMatching(Learner):
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
     ) -> Bound:
-        # Let v_t be the weight left of round t's regret. If beta <= alpha, discounted regret is never below the sum
-        # with weights v, and is at most w sqrt((d-1) t) in every round as in plain regret matching; as 1 / v_t falls
-        # with t, summation by parts gives regret <= max_t (that) / v_1.
+        # Let v_t be the remaining weight of round t's regret. If beta <= alpha, discounted regret is never below the
+        # sum with weights v, and is at most w sqrt((d-1) t) in every round, as in plain regret matching; since 1 / v_t
+        # falls with t, summation by parts gives regret <= max_t (that) / v_1.
         alpha, beta = float(self.alpha), float(self.beta)
         if beta > alpha:
             return None

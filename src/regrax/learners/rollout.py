@@ -1,4 +1,4 @@
-"""Playing one learner on a loss sequence."""
+"""Play one learner on a loss sequence."""
 
 from typing import Any
 
@@ -41,9 +41,9 @@ def rollout(
         losses: the loss of every action in every round, of shape `(T, d)`.
         key: a JAX random key, for learners that need one; a bandit learner draws $a_t \sim \pi_t$ and sees only
             $\ell_{t,a_t}$.
-        start: the policy of round 1, by default the learner's own choice: probabilities, an action's index,
+        start: the policy in round 1, by default the learner's own choice: probabilities, an action's index,
             `"random"` or `"random(7)"`; see `as_start` and `Learner.starting_at`.
-        prior: the distribution that the learner's weights begin from, in the same forms; see `Learner.with_prior`.
+        prior: the initial distribution of the learner's weights, in the same forms; see `Learner.with_prior`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader
@@ -84,7 +84,7 @@ def _in_calls(
 
 
 def given_losses(_: Vectors, row: Float[Array, "d"]) -> Vectors:
-    """Return the round's row of losses: a loss sequence as an environment."""
+    """Return the round's row of losses, which makes a loss sequence an environment."""
     return (row,)
 
 

@@ -9,7 +9,7 @@ from regrax.specs import register
 
 
 def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
-    r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, ties shared equally or in proportion to the prior."""
+    r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, with ties split equally or in proportion to the prior."""
     weights = jnp.ones_like(total) if prior is None else jnp.asarray(prior, total.dtype)
     reachable = jnp.where(weights > 0, total, jnp.inf)
     leading = jnp.where(reachable == reachable.min(), weights, 0)
@@ -46,7 +46,7 @@ class Uniform(Learner):
 
 @register("learner", "follow_the_leader()", alias="fictitious_play")
 class FollowTheLeader(SumLearner):
-    r"""The action with the smallest total loss so far, ties shared: fictitious play.
+    r"""The action with the smallest total loss so far, with ties split equally (fictitious play).
 
     $\pi_t = \arg\min_{x \in \Delta} \langle S_{t-1}, x \rangle$. In a game this is fictitious play: every player
     best-responds to the others' empirical play. `fictitious_play()` is another name in specs. Alternating losses make
@@ -66,10 +66,10 @@ class FollowTheLeader(SumLearner):
 
 @register("learner", "best_response()")
 class BestResponse(Learner):
-    r"""The best action against the last loss, ties shared.
+    r"""The best action against the last loss, with ties split equally.
 
     $\pi_t = \arg\min_{x \in \Delta} \langle \ell_{t-1}, x \rangle$; round 1 is uniform. In a game this is
-    best-response dynamics. It has no bound.
+    best-response dynamics. It has no regret bound.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout

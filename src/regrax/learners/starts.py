@@ -1,4 +1,4 @@
-"""Starts: a learner with a given policy in round 1, and the forms in which that policy can be given."""
+"""Starts: learners with a fixed policy in round 1, and the ways to specify that policy."""
 
 import re
 from collections.abc import Sequence
@@ -33,16 +33,16 @@ _RANDOM = re.compile(r"random(?:\((\d{1,18})\))?")
 def as_start(
     start: Any, actions: int, player: int = 0, labels: Sequence[str] = (), name: str = "start"
 ) -> Any:
-    r"""Convert `start` to a policy of round 1, or None for the learner's own choice.
+    r"""Convert `start` to a policy for round 1, or None for the learner's own choice.
 
     Args:
-        start: probabilities, as a list or as text, `"0.2,0.8"`; an action, as its index or its label; `"random"`, a
-            draw from the uniform distribution on the simplex, or `"random(7)"` for another seed; `"own"` or None for
-            the learner's own choice.
+        start: probabilities, as a list or as a string such as `"0.2,0.8"`; an action, by its index or its label;
+            `"random"`, a draw from the uniform distribution on the simplex, or `"random(7)"` for another seed; `"own"`
+            or None for the learner's own choice.
         actions: number of actions.
-        player: index of the player; a seed draws a different start for each.
+        player: index of the player; the same seed gives each player a different draw.
         labels: names of the actions.
-        name: the name of the setting in errors.
+        name: name of the setting in error messages.
 
     >>> as_start(1, 3).tolist(), as_start("dare", 2, labels=("swerve", "dare")).tolist()
     ([0.0, 1.0, 0.0], [0.0, 1.0])
@@ -72,7 +72,7 @@ def _from_text(text: str, actions: int, player: int, labels: Sequence[str], name
     except ValueError:
         known = f" or one of {', '.join(labels)}" if labels else ""
         raise ValueError(
-            f"{name} must be {actions} probabilities as in 0.2,0.8, random, own{known}, got {text!r}"
+            f"{name} must be {actions} probabilities (as in 0.2,0.8), random, own{known}, got {text!r}"
         ) from None
 
 
@@ -82,14 +82,14 @@ def random_start(actions: int, *seeds: int) -> Float[np.ndarray, "d"]:
 
 
 class First(NamedTuple):
-    """State of a learner with a given start."""
+    """State of a learner with a fixed start."""
 
     base: State
     first: Bool[Array, ""]  # True before round 1
 
 
 class _Starting(Learner):
-    """The common part of learners with a given start."""
+    """Base class of learners with a fixed start."""
 
     base: Learner = eqx.field(converter=as_base)
     start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
@@ -122,18 +122,18 @@ class _Starting(Learner):
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
     ) -> Bound:
-        """Bound of the base plus the cost of a different policy in round 1."""
+        """Return the base's bound plus the cost of a different policy in round 1."""
         bound = self.base.bound(actions, rounds, width, largest)
         if bound is None:
             return None
-        # for swap regret, both the start and the base's own policy of round 1 can cost a width
+        # for swap regret, both the start and the base's own policy in round 1 can cost one width
         policies = 2 if self.regret == "swap" else 1
         return bound + policies * (largest or width)
 
 
 @register("argument", "started(hedge(0.1), [0.2, 0.8])")
 class Started(_Starting):
-    r"""A learner that plays $\pi_1 =$ `start`, and from round 2 what `base` plays after the same losses.
+    r"""A learner that plays $\pi_1 =$ `start`, and from round 2 on what `base` would play after the same losses.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -146,18 +146,18 @@ class Started(_Starting):
 
 
 class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """A bandit learner with a given policy in round 1."""
+    """A bandit learner with a fixed policy in round 1."""
 
 
 class StartedOnHost(_Starting, HostLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
-    """A Python learner with a given policy in round 1; the base is not called in that round."""
+    """A Python learner with a fixed policy in round 1, in which the base is not called."""
 
     def policy(self, state: First) -> Float[Array, "d"]:
         return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
 
 
 def started(base: Learner, start: Any) -> Learner:
-    """Wrap `base` in the class for its kind of learner, with `start` as its policy of round 1."""
+    """Wrap `base` in the class for its kind of learner, with `start` as its policy in round 1."""
     if isinstance(base, BanditLearner):
         return StartedBandit(base, start)
     if isinstance(base, HostLearner):

@@ -1,5 +1,4 @@
-"""Swap regret from any learner for external regret: Blum-Mansour runs a copy per action, TreeSwap one per time
-scale."""
+"""Swap regret from external-regret learners: Blum-Mansour runs a copy per action, TreeSwap one per time scale."""
 
 from typing import ClassVar, NamedTuple
 
@@ -37,13 +36,13 @@ class Heads(NamedTuple):
     "blum_mansour(optimistic_hedge(0.5))",
 )
 class BlumMansour(Learner):
-    r"""Swap regret from any base learner: one copy per action, and the fixed point of their policies.
+    r"""Low swap regret from any base learner: run a copy per action and play the fixed point of their policies.
 
-    $\pi_t = P_t \pi_t$, column $i$ of $P_t$ played by copy $i$ of `base` on losses $x_{i,t} = \pi_{t,i} \ell_t$.
+    $\pi_t = P_t \pi_t$, where copy $i$ of `base` plays column $i$ of $P_t$ on losses $x_{i,t} = \pi_{t,i} \ell_t$.
 
-    Swap regret is at most the sum of the copies' external regrets. The fixed point is iterated from the last policies
-    until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at most
-    `tolerance` times the range of losses per round; see `regrax.simplex.stationary`.
+    Swap regret is at most the sum of the copies' external regrets. The fixed point is computed by iteration from the
+    last policies until $\|P\pi - \pi\|_1 \le$ `tolerance` (default 1e-6 in float32, 1e-10 in float64), which costs at
+    most `tolerance` times the range of losses per round; see `regrax.simplex.stationary`.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import Hedge, rollout
@@ -105,15 +104,15 @@ class Levels(NamedTuple):
 
 @register("learner", "tree_swap(hedge(0.7), 3, 8)")
 class TreeSwap(Learner):
-    r"""Swap regret from any base learner: the average of copies on longer and longer blocks.
+    r"""Low swap regret from any base learner: average copies that run on longer and longer blocks.
 
     $\pi_t = \frac1L \sum_{h<L} \pi_t^{(h)}$: level $h$ is `base` on the mean losses of blocks of $M^h$ rounds.
 
     Level $h$ keeps its policy during a block and restarts after $M$ blocks; $L$ is `depth`, $M$ `branching`. No
-    replacement of what a level plays during a block beats the best action of that block, which the level below competes
-    with. So the comparators of the levels telescope, and swap regret is at most $T (\epsilon + w / L)$, where
-    $\epsilon$ is the base's regret per round over $M$ rounds. Unlike Blum-Mansour's, the bound has no factor of $d$
-    beyond the base's own.
+    replacement for a level's policy during a block beats the block's best action, with which the level below competes.
+    The levels' comparators therefore telescope, and swap regret is at most $T (\epsilon + w / L)$, where $\epsilon$ is
+    the base's regret per round over $M$ rounds. Unlike Blum-Mansour's, the bound has no factor of $d$ beyond the base's
+    own.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import FollowTheLeader, rollout
@@ -167,7 +166,7 @@ class TreeSwap(Learner):
     def _level_bound(
         self, block: int, actions: int, rounds: Rounds, width: float, largest: float | None
     ) -> Bound:
-        """Bound the external regret of the copies of one level by theory and by the most they can lose."""
+        """Bound the external regret of one level's copies, by theory and by the most they can lose."""
         copies, rest = np.divmod(rounds, block * self.branching)
         whole = self.base.bound(actions, self.branching, width, largest)
         part = self.base.bound(actions, np.maximum(-(-rest // block), 1), width, largest)
@@ -185,7 +184,7 @@ class TreeSwap(Learner):
 
 
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:
-    """Choose for every level the state of `yes` where `chosen`, else that of `no`."""
+    """Select each level's state from `yes` where `chosen` is true, otherwise from `no`."""
 
     def pick(x: Array, y: Array) -> Array:
         return jnp.where(jnp.expand_dims(chosen, tuple(range(1, x.ndim))), x, y)

@@ -1,4 +1,4 @@
-"""Training: distributions of loss sequences, objectives, and `fit`, which minimises them."""
+"""Training: distributions of loss sequences, objectives, and `fit`, which minimises an objective."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-r"""Distributions of loss sequences: batches `losses[t, j, n]` of round $t$, action $j$ and sequence $n$.
+r"""Distributions of loss sequences, drawn in batches: `losses[t, j, n]` for round $t$, action $j$ and sequence $n$.
 
 If every action's loss has the same known `mean` in every round, whatever the past, then the expected regret is the same
 for every policy, and training can use the baseline of `regrax.training.objectives`.
@@ -25,7 +25,7 @@ Shape = tuple[int, int, int]  # rounds, actions, sequences
 
 
 class Distribution(eqx.Module):
-    """Base class of distributions of loss sequences. A subclass implements `_draw`."""
+    """Base class of distributions of loss sequences; subclasses implement `_draw`."""
 
     centred: ClassVar[bool] = False  # True if `mean` is 0
 
@@ -40,7 +40,7 @@ class Distribution(eqx.Module):
 
     @property
     def mean(self) -> float | None:
-        """Mean of every action's loss given all earlier rounds; None if it differs or is not known."""
+        """Mean of every action's loss given all earlier rounds; None if it varies or is unknown."""
         return 0.0 if self.centred else None
 
 
@@ -161,7 +161,7 @@ class Laplace(Distribution):
 
 @register("distribution", "student_t(5.0)")
 class StudentT(Distribution):
-    r"""$\ell_{t,j}$ independent and Student's t with `freedom` degrees of freedom: heavy tails.
+    r"""$\ell_{t,j}$ independent and Student's t with `freedom` degrees of freedom, which has heavy tails.
 
     Squared regret has a finite mean only above 2 degrees of freedom, and its gradient has a finite variance only above
     4. The draws use the polar form $\sqrt{\nu (U^{-2/\nu} - 1)} \cos 2\pi V$ with $U, V$ uniform.
@@ -190,7 +190,7 @@ class StudentT(Distribution):
 
 @register("distribution", "alternating(0.1)")
 class Alternating(Distribution):
-    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once per sequence: follow-the-leader fails on them.
+    r"""$\ell_t = (-1)^t g + s\,\epsilon_t$, $g \sim N(0, I)$ once per sequence; follow-the-leader fails on such losses.
 
     >>> import jax
     >>> losses = Alternating(noise=0.0).draw(2, 3, 5, key=jax.random.key(0))
@@ -212,7 +212,8 @@ class Alternating(Distribution):
 
 @register("distribution", "drifting(0.2)")
 class Drifting(Distribution):
-    r"""$\ell_t = m_t + \epsilon_t$ with a random walk $m_t = m_{t-1} + s\,\eta_t$, $m_0 = 0$: the best action changes.
+    r"""$\ell_t = m_t + \epsilon_t$ with a random walk $m_t = m_{t-1} + s\,\eta_t$, $m_0 = 0$, so the best action
+    changes.
 
     >>> import jax
     >>> Drifting().draw(20, 3, 100, key=jax.random.key(0)).shape
@@ -316,7 +317,7 @@ class RandomHorizon(Distribution):
 
 
 class Rescaled(Distribution):
-    r"""Losses of `base` divided by `deviation`; the step size that is best for `base` grows by the same factor.
+    r"""Losses of `base` divided by `deviation`; the best step size grows by the same factor.
 
     >>> import jax
     >>> from regrax.training import UniformLosses
@@ -381,13 +382,13 @@ class InGame(Distribution):
 
 @register("distribution", "mixture(gaussian, laplace)")
 def mixture(*parts: Distribution) -> Mixture:
-    """Mix distributions with equal weights, as a spec writes it."""
+    """Mix distributions with equal weights; this is the function that specs call."""
     return Mixture(parts)
 
 
 @register("distribution", 'in_game("weighted-rps", "hedge(0.4)")')
 def in_game(game: str, *learners: str, seat: int = 0) -> InGame:
-    """Draw losses from a game, as a spec writes it."""
+    """Draw losses from a game; this is the function that specs call."""
     return InGame(game, learners, seat)
 
 

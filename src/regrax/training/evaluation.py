@@ -1,4 +1,4 @@
-r"""Evaluation of a trained model: its expected loss, and the step size of the algorithm it has become."""
+r"""Evaluation of a trained model: its expected loss, and the step size of the algorithm nearest to it."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ MAX_STEP = 5.0  # largest step size that `fit_step_size` considers
 
 
 class Evaluation(NamedTuple):
-    """An expected loss, its standard error, and the lowest loss of any policy (None if it is not known)."""
+    """An expected loss, its standard error, and the lowest loss of any policy (None if unknown)."""
 
     loss: float
     error: float
@@ -30,11 +30,11 @@ class Evaluation(NamedTuple):
 
 
 class StepFit(NamedTuple):
-    r"""The step size of the FTRL nearest to a model, and the distance between the two.
+    r"""Step size of the FTRL algorithm nearest to a model, and the distance between the two.
 
     Attributes:
         step: step size $k$.
-        mse: mean squared difference of the policies, over sequences, rounds and actions.
+        mse: mean squared difference between the policies, over sequences, rounds and actions.
         l1: mean over sequences and rounds of $\|\pi_t - \pi_t(k)\|_1$.
         total_variation: half of `l1`.
         per_action: `l1` divided by $d$.
@@ -103,7 +103,7 @@ def _chunk_losses(
 def fit_step_size(
     model: TrainableLearner, horizon: int, *, key: PRNGKeyArray, sequences: int = 4096
 ) -> StepFit:
-    r"""Find the step $k$ in $[0, 5]$ of the FTRL nearest to a model, by the mean of $\|\pi_t - \pi_t(k)\|^2$.
+    r"""Find the step $k$ in $[0, 5]$ of the FTRL algorithm nearest to a model, in mean $\|\pi_t - \pi_t(k)\|^2$.
 
     The mean is over fresh Gaussian sequences and rounds. $\pi_t(k) = \mathrm{softmax}(-k S_{t-1})$, or $-k S_{t-1}$ on
     the ball, the form that training uses. Every head of the swap architecture is compared with the sum of its own
@@ -152,7 +152,7 @@ def _nearest_step(
         moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
         return jnp.clip(moved, 0, MAX_STEP), None
 
-    # start from the best step on a grid, judged by some of the sequences
+    # start from the best step on a grid, using a subset of the sequences
     grid = jnp.linspace(0, MAX_STEP, 101)
     errors = lax.map(lambda step: jnp.mean(difference(step, 256) ** 2), grid)
     step, _ = lax.scan(gauss_newton, grid[jnp.argmin(errors)], None, 20)

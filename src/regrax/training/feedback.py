@@ -13,7 +13,7 @@ from regrax.training.distributions import Batch
 
 
 class Feedback(eqx.Module):
-    """Base class: maps losses to what the model sees of them."""
+    """Base class of feedback, which maps losses to what the model sees."""
 
     @abstractmethod
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
@@ -44,7 +44,7 @@ class DelayedFeedback(Feedback):
 
 @register("feedback", "bandit()")
 class BanditFeedback(Feedback):
-    r"""Each round reveals one action $a$, drawn uniformly: the estimate $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
+    r"""Each round reveals one uniformly drawn action $a$; the model sees $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
 
     The revealed action does not depend on the policy, so the objective stays differentiable.
 

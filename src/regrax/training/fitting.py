@@ -1,13 +1,13 @@
-r"""`fit`: minimise an objective over the parameters of a model, by a compiled `lax.scan` from report to report.
+r"""`fit` minimises an objective over a model's parameters, with a compiled `lax.scan` between reports.
 
-Each step draws a batch, differentiates the loss, moves the model by optax, and adds the new model to an average:
+Each step draws a batch, differentiates the loss, updates the model with optax, and adds the new model to an average:
 
     loss, gradient = value_and_grad(objective.loss)(model, objective.draw(batch, key=fold_in(key, step)))
     changes, optimizer_state = optimizer.update(gradient, optimizer_state, model)
     model = model + changes
 
 Batches are drawn in pieces of `chunk` sequences, each from its own key. The draws depend only on `key`, the step and
-the index of the piece, and everything else is in the state: a resumed run gives the same bits as an uninterrupted one.
+the index of the piece, and everything else is in the state, so a resumed run is bit-identical to an uninterrupted one.
 """
 
 from collections.abc import Callable
@@ -33,11 +33,11 @@ Optimizer = optax.GradientTransformation
 
 
 class TrainingState(eqx.Module):
-    """Everything needed to resume a run. With several seeds every array has a leading axis for them.
+    """Everything needed to resume a run. With several seeds, every array has a leading seed axis.
 
     Attributes:
         model: the model after the last step.
-        average: average of the models after each of the last steps; before these, the model itself.
+        average: average of the models over the last steps; before averaging begins, the model itself.
         optimizer: state of the optimizer.
         step: number of steps taken.
     """
@@ -49,7 +49,7 @@ class TrainingState(eqx.Module):
 
 
 class Report(NamedTuple):
-    """Progress that a callback receives every `every` steps.
+    """Progress, passed to the callback every `every` steps.
 
     Attributes:
         step: number of steps taken.
@@ -78,16 +78,16 @@ class TrainingDiverged(ArithmeticError):
     def __init__(self, step: int, state: TrainingState) -> None:
         good = int(np.max(state.step))
         super().__init__(
-            f"the loss must be finite, got nan or inf at step {step}; the state after step {good} is the "
-            "last good one: resume from it with a lower learning rate"
+            f"the loss became nan or inf at step {step}; resume from the last good state, after step {good}, "
+            "with a lower learning rate"
         )
         self.state = state
 
 
 class Plan(NamedTuple):
-    """Sizes of a step, fixed at compile time."""
+    """Settings of a training step, fixed at compile time."""
 
-    pieces: int  # pieces of a batch
+    pieces: int  # pieces per batch
     chunk: int  # sequences per piece
     average_after: int  # the step after which models are averaged
     mesh: Mesh | None  # devices that share the pieces
@@ -110,7 +110,7 @@ def fit(
 ) -> Fitted:
     r"""Train `model` on `objective` for `steps` steps of `batch` sequences.
 
-    Settings that are None come from `objective.recipe(model)`.
+    Settings left as None come from `objective.recipe(model)`.
 
     Args:
         model: model to train. With a `key` of shape `(n,)` its arrays have a leading axis of length `n`, and `n` seeds
@@ -121,12 +121,12 @@ def fit(
         batch: sequences per step.
         chunk: sequences processed at a time, a divisor of `batch`.
         optimizer: any optax optimizer; by default `adam` at the recipe's rate.
-        tail: fraction of the steps, at the end, whose models are averaged. The average has less noise than the last
-            model.
+        tail: fraction of steps at the end of training whose models are averaged. The average is less noisy than the
+            last model.
         every: steps per report; by default a twentieth of all steps.
         callback: function called with a `Report` every `every` steps.
         state: state from a report, to resume that run.
-        devices: devices that share the pieces of every batch, e.g. `jax.devices()`. The draws stay the same.
+        devices: devices that share the pieces of every batch, e.g. `jax.devices()`. This does not change the draws.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention
@@ -245,13 +245,13 @@ def _move(state: TrainingState, gradient: Any, optimizer: Any, plan: Plan) -> Tr
 
 @cache  # equal arguments must give the same object, because `fit` compiles once per optimizer
 def adam(rate: float, steps: int) -> optax.GradientTransformation:
-    """Return Adam with gradients clipped to length 1, a warm-up over a twentieth of the steps and cosine decay.
+    """Return Adam with gradients clipped to norm 1, a warm-up over a twentieth of the steps and cosine decay.
 
-    The highest rate is a hyperparameter in the state, so one compiled program trains models at different rates.
+    The highest rate is a hyperparameter in the state, so one compiled program can train models at different rates.
 
     Args:
         rate: highest learning rate.
-        steps: number of steps after which the rate is zero.
+        steps: number of steps after which the rate reaches zero.
 
     >>> import jax
     >>> from regrax.attention import LinearAttention

@@ -1,18 +1,18 @@
 r"""Objectives: functions of a model's regret on drawn loss sequences, which training minimises.
 
-An objective draws data from a key and computes the loss of a model on it. It knows the default settings to train with
-(`recipe`) and, where theory gives it, the lowest loss that any policy can have (`optimal_loss`).
+An objective draws data from a key and computes the loss of a model on it. It also provides default training settings
+(`recipe`) and, where theory gives it, the lowest loss of any policy (`optimal_loss`).
 
-**Regret loss.** The plain form is $E[h(R)]$. Over groups of $N$ sequences Park et al. (2024) weight it,
+**Regret loss.** The plain form is $E[h(R)]$. Park et al. (2024) weight it over groups of $N$ sequences,
 
     E[ sum_j h(R_j) f(R_j, k) / sum_j f(R_j, k) ],        N = 1 is the plain E[h(R)]
 
-**Baseline.** Let every action's loss have the same mean given the past. Then $E[R]$ is the same for every policy, its
-gradient is zero, and subtracting any constant from the weight $w_n = \partial L / \partial R_n$ of a sequence preserves
-the expected gradient. For $h(R) = R^2$ the constant $2 E[R]$ lowers the gradient's noise from $E[R^2]$ to
+**Baseline.** Suppose every action's loss has the same mean given the past. Then $E[R]$ is the same for every policy,
+its gradient is zero, and subtracting any constant from the weight $w_n = \partial L / \partial R_n$ of a sequence
+preserves the expected gradient. For $h(R) = R^2$ the constant $2 E[R]$ lowers the gradient's noise from $E[R^2]$ to
 $\mathrm{Var}[R]$: from 14.8 to 0.47 at $d = 3$, $T = 20$. It carries no information about which action was best.
 
-**Hindsight loss.** For i.i.d. losses $\ell_t \sim N(0, C)$, any policy that depends on the past only, and
+**Hindsight loss.** For i.i.d. losses $\ell_t \sim N(0, C)$, any policy that depends only on the past, and
 $x^\star(S) = \arg\min_x \langle S, x \rangle$, squared regret is regression onto the action that turns out best:
 
     E[R^2] = E[ sum_t ||pi_t - x*(S_T)||_C^2 - T ||x*(S_T)||_C^2 + <S_T, x*(S_T)>^2 ],      ||x||_C^2 = <x, C x>
@@ -56,7 +56,7 @@ SURROGATES: dict[str, Surrogate] = {
     "softplus": jax.nn.softplus,
     "identity": lambda regret: regret,
 }
-"""The functions $h$ of regret that objectives know by name."""
+"""Functions $h$ of regret that objectives accept by name."""
 
 
 def exponential(regret: Regrets, sharpness: float) -> Regrets:
@@ -70,7 +70,7 @@ def exponential(regret: Regrets, sharpness: float) -> Regrets:
 
 
 class Objective(eqx.Module):
-    """Base class: draws data and computes the loss of a model on it."""
+    """Base class of objectives, which draw data and compute a model's loss on it."""
 
     actions: int = eqx.field(static=True)
     horizon: int = eqx.field(static=True)
@@ -81,7 +81,7 @@ class Objective(eqx.Module):
 
     @abstractmethod
     def draw(self, count: int, *, key: PRNGKeyArray) -> PyTree:
-        """Draw the data of `count` sequences."""
+        """Draw data for `count` sequences."""
 
     @abstractmethod
     def loss(self, model: Learner, data: PyTree) -> Loss:
@@ -94,11 +94,11 @@ class Objective(eqx.Module):
 
     @property
     def is_standard(self) -> bool:
-        """True if the expected loss is squared regret on standard Gaussian losses, for which theory has the optimum."""
+        """True if the expected loss is squared regret on standard Gaussian losses, whose optimum is known."""
         return False
 
     def optimal_loss(self, model: Learner) -> float | None:
-        """Return the lowest expected loss of any policy on the model's domain, or None if it is not known.
+        """Return the lowest expected loss of any policy on the model's domain, or None if it is unknown.
 
         >>> from regrax.learners import Hedge
         >>> RegretObjective(actions=3, horizon=20).optimal_loss(Hedge(0.4))
@@ -114,7 +114,7 @@ class Objective(eqx.Module):
         return None
 
     def low_noise(self, model: Learner) -> "Objective":
-        """Return an objective with the same expected loss and as little noise as possible, to evaluate a model with."""
+        """Return an objective with the same expected loss and as little noise as possible, for evaluating a model."""
         if self.is_standard and isinstance(model.domain, Simplex):
             swap = self.heads > 1
             return HindsightObjective(self.actions, self.horizon, conditional=True, swap=swap)
@@ -145,7 +145,7 @@ class RegretObjective(Objective):
         group_size: $N$ in the weighting of Park et al. over groups of $N$ sequences; 1 is the plain mean.
         weight: $f(R, k)$ in that weighting.
         sharpness: $k$ in that weighting.
-        baseline: reduce the noise of the gradient by a baseline, where it is unbiased: all actions' losses have the
+        baseline: reduce gradient noise with a baseline where this is unbiased, that is, if all actions' losses have the
             same known mean.
 
     >>> import jax
@@ -220,14 +220,14 @@ class RegretObjective(Objective):
 class SwapRegretObjective(Objective):
     r"""$E[h(\sum_i (\sum_t \langle x_{i,t}, p_{i,t} \rangle - \min_j \sum_t x_{i,t,j}))]$ on Gaussian blocks $x_{i,t}$.
 
-    The heads of a `SwapAttention` see blocks $X \sim N(0, I_{d^2 T})$ of full scale. After training, play
+    The heads of a `SwapAttention` see full-scale blocks $X \sim N(0, I_{d^2 T})$. After training, play
     `model.calibrated()`.
 
     Args:
         actions: number of actions $d$, an integer >= 1.
         horizon: rounds $T$ per sequence, an integer >= 1.
         surrogate: $h$, one of `"square"`, `"positive"`, `"positive-square"`, `"softplus"`, `"identity"`, or a function.
-        baseline: reduce the noise of the gradient by an unbiased baseline.
+        baseline: reduce gradient noise with an unbiased baseline.
 
     >>> import jax
     >>> SwapRegretObjective(actions=2, horizon=5).draw(100, key=jax.random.key(0)).shape
@@ -305,7 +305,7 @@ class HindsightObjective(Objective):
         horizon: rounds $T$ per sequence, an integer >= 1.
         distribution: distribution of the losses, which must be i.i.d. Gaussian.
         conditional: forecast the mean of $x^\star(S_T)$ given the past. This is the known optimum, so a model trained
-            this way is no evidence of emergence.
+            this way is not evidence of emergence.
         swap: train the heads of a `SwapAttention` on Gaussian blocks.
 
     >>> import jax
@@ -363,7 +363,7 @@ class HindsightObjective(Objective):
 
     @property
     def optimum(self) -> float:
-        """Deprecated name of `optimal_loss(model)`."""
+        """Deprecated alias for `optimal_loss(model)`."""
         warnings.warn(
             "HindsightObjective.optimum is now optimal_loss(model)",
             DeprecationWarning,
@@ -380,7 +380,7 @@ class HindsightObjective(Objective):
 
 
 def policies(model: Learner, losses: Batch) -> Batch:
-    """Compute the policy of every round on every sequence, by a model's training form or by playing a learner."""
+    """Compute the policy of every round on every sequence, with a model's training form or by playing a learner."""
     if isinstance(model, TrainableLearner):
         return model.policies(losses)
     if isinstance(model, HostLearner) and hasattr(model, "answer_batch"):
@@ -407,7 +407,7 @@ def draw_blocks(horizon: int, actions: int, count: int, key: PRNGKeyArray) -> Bl
 
 
 def heads_last(array: Float[Array, "T *h d n"]) -> Float[Array, "T d m"]:
-    """Merge the heads of blocks with the sequences, so that every head is a sequence; leave other batches alone."""
+    """Merge the heads of blocks with the sequences, making every head a sequence; return other batches unchanged."""
     if array.ndim == 3:
         return array
     rounds, _, actions, _ = array.shape
@@ -460,7 +460,7 @@ def _surrogate(surrogate: str | Surrogate) -> Surrogate:
 
 
 def _check_surrogate(surrogate: str | Surrogate, distribution: Distribution) -> None:
-    """Raise ValueError unless the surrogate is known, and warn if it leaves regret without a gradient."""
+    """Raise ValueError unless the surrogate is known, and warn if its expected gradient is zero."""
     _surrogate(surrogate)
     if surrogate == "identity" and distribution.mean is not None:
         warnings.warn(

@@ -102,7 +102,7 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
         ("--text words.txt", "the tokenizer does not know a word in 'no such words'"),
         ("--text empty.txt", "a held-out text must have at least 2 tokens, got 0"),
         ("--sequences 1", "sequences must be an integer >= 2"),
-        ("--export missing/rows.jsonl", "must be in a folder that exists"),
+        ("--export missing/rows.jsonl", "must be in an existing folder"),
         ("--method grpo --iterations 0", "iterations must be an integer >= 1"),
         ("--method rmft --group 1", "group must be an integer >= 2"),
         ("--rounds 500", "but the model's context is 512"),

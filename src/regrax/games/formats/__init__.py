@@ -1,4 +1,4 @@
-"""Game files: a module per format, and `load` and `save`, which choose the format by the suffix."""
+"""Game files: one module per format, and `load` and `save`, which choose the format by the file suffix."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Games as JSON, which people can write, and as `.npz`, for large tensors.
+"""Games as JSON, which can be written by hand, and as `.npz`, for large tensors.
 
     {"name": "pennies", "players": ["even", "odd"], "actions": [["h", "t"], ["h", "t"]],
      "payoffs": [[[1, -1], [-1, 1]], [[-1, 1], [1, -1]]]}
 
-Only `payoffs`, of shape (N, d_1, ..., d_N), is required. In JSON, a payoff that no double equals is an integer or the
-text of a fraction, `"1/3"`; an archive stores doubles.
+Only `payoffs`, of shape (N, d_1, ..., d_N), is required. In JSON, a payoff that a double cannot represent is an integer
+or a string such as `"1/3"`; an archive stores doubles.
 """
 
 import io
@@ -52,7 +52,7 @@ def game_from_json(data: bytes) -> Game:
     unknown = sorted(set(fields) - set(LABELS))
     if unknown:
         raise ValueError(
-            f"a JSON game has the fields payoffs, {', '.join(LABELS)}, got {', '.join(unknown)}"
+            f"a JSON game may only have the fields payoffs, {', '.join(LABELS)}, got {', '.join(unknown)}"
         )
     return Game(payoffs, **fields)
 
@@ -80,7 +80,7 @@ def _json_number(value: Fraction) -> float | int | str:
 
 
 def _read_fractions(value: Any) -> Any:
-    """Convert text like `"1/3"` in nested lists to fractions."""
+    """Convert strings like `"1/3"` in nested lists to fractions."""
     if isinstance(value, list):
         return [_read_fractions(entry) for entry in value]
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,4000}/\d{0,4000}[1-9]\d{0,4000}", value):
@@ -97,32 +97,32 @@ def game_from_npz(data: bytes) -> Game:
             if "labels.npy" in archive.namelist():
                 labels = json.loads(str(_array(archive, "labels", MAX_LABEL_BYTES)))
         if not isinstance(labels, dict):
-            raise ValueError("labels must be the text of a JSON object")
+            raise ValueError("labels must be a JSON object, stored as a string")
     except ARCHIVE_ERRORS as error:
         raise ValueError(
-            f"an .npz game must be a NumPy archive with an array payoffs and no pickles: {str(error)[:200]}"
+            f"an .npz game must be a NumPy archive with an array named payoffs and no pickles: {str(error)[:200]}"
         ) from None
     return Game(payoffs, **{field: labels[field] for field in LABELS if field in labels})
 
 
 def _array(archive: zipfile.ZipFile, name: str, max_bytes: int) -> np.ndarray:
-    """Read an array of an archive after checking the size in its header."""
+    """Read an array from an archive after checking the size in its header."""
     with archive.open(f"{name}.npy") as member:
         version = np.lib.format.read_magic(member)
-        if version != (1, 0):  # the others are for long lists of fields
+        if version != (1, 0):  # other versions are for large structured types
             raise ValueError(f"{name} must have format version (1, 0), got {version}")
         shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(member)
         size = math.prod(shape) * dtype.itemsize
         if dtype.hasobject or size > max_bytes:
             raise ValueError(
-                f"{name} must be numbers of at most {max_bytes:,} bytes, got {size:,} of {dtype}"
+                f"{name} must be an array of at most {max_bytes:,} bytes, got {size:,} of {dtype}"
             )
         array = np.frombuffer(member.read(size), dtype, math.prod(shape))
     return array.reshape(shape, order="F" if fortran_order else "C")
 
 
 def game_to_npz(game: Game) -> bytes:
-    """Write a game as a NumPy archive with its payoffs, and its labels as JSON text.
+    """Write a game as a NumPy archive with its payoffs, and its labels as JSON.
 
     >>> from regrax.games import chicken
     >>> game_from_npz(game_to_npz(chicken()))

@@ -5,7 +5,7 @@
     PAYOFFS = number ...                                    payoff form: every player's payoff at every joint action
             | { { "outcome" number, ... } ... } index ...   outcome form: an outcome (0: none) at every joint action
 
-A number is an integer, a decimal (with or without an exponent) or a ratio of integers. In text, `\"` is a quote and
+A number is an integer, a decimal (with or without an exponent) or a ratio of integers. In strings, `\"` is a quote and
 `\\` a backslash. The comment is optional; the names of outcomes are ignored.
 
 Reference: Gambit documentation, Game representation formats, www.gambit-project.org.
@@ -22,7 +22,7 @@ from regrax import _checks as checks
 from regrax.games.game import MAX_PLAYERS, Game, exact_payoffs
 
 MAX_PAYOFFS = 2_000_000
-"""Payoffs that a file may contain; larger games belong in `.npz`."""
+"""Largest number of payoffs in a file; larger games belong in `.npz`."""
 MAX_NUMBER_CHARACTERS = 1000
 MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
 
@@ -108,7 +108,7 @@ def _number_text(payoff: float | Fraction) -> str:
 
 
 def _place(before: str) -> str:
-    """Return the line and column that follow a text."""
+    """Return the line and column right after the text `before`."""
     line = before.count("\n") + 1
     column = len(before) - before.rfind("\n")
     return f"line {line}, column {column}"
@@ -120,7 +120,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
-        self.end = 0  # of the token that was peeked at
+        self.end = 0  # end of the token that was peeked at
 
     def game(self) -> Game:
         self.take("word", "NFG", "NFG")
@@ -143,7 +143,7 @@ class _Parser:
         if profiles < 1:
             self.fail("at least 1 action for every player", "0")
         if count * profiles > MAX_PAYOFFS:
-            self.fail(f"a game of at most {MAX_PAYOFFS:,} payoffs", f"{count * profiles:,}")
+            self.fail(f"a game with at most {MAX_PAYOFFS:,} payoffs", f"{count * profiles:,}")
         self.mark("}")
         comment = self.quoted("a comment") if self.peek("text") else ""
         if self.peek("mark") == "{":
@@ -178,14 +178,14 @@ class _Parser:
             index = self.integer("the number of an outcome")
             if index >= len(outcomes):
                 self.position = start
-                self.fail(f"the number of one of {len(outcomes) - 1} outcomes")
+                self.fail(f"an outcome number of at most {len(outcomes) - 1}")
             payoffs += outcomes[index]
         return payoffs
 
     def check_length(self, needed: int, what: str) -> None:
-        """Fail before reading anything if the rest of the text is too short for what the shape promises."""
+        """Fail before reading anything if the rest of the text is too short for the declared shape."""
         if needed > (len(self.text) - self.position + 1) // 2:
-            self.fail(f"{needed:,} {what}", "a text too short for them")
+            self.fail(f"{needed:,} {what}", "too little text")
 
     def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
@@ -217,14 +217,14 @@ class _Parser:
         try:
             float(value)
         except OverflowError:
-            self.fail("a number that a double can hold")
+            self.fail("a number that fits in a double")
         self.position = self.end
         if value.denominator == 1:
             return int(value)
         return value
 
     def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
-        """Read a token of this kind that matches the pattern, or fail."""
+        """Read a token of this kind that matches the pattern; fail if the next token does not."""
         token = self.peek(kind)
         if token is None or not re.fullmatch(pattern, token):
             self.fail(expected)
@@ -238,7 +238,7 @@ class _Parser:
             self.end = match.end()
             return match[kind or match.lastgroup or ""]
         if self.text[self.position :].strip():
-            self.fail("a text that ends in a quote")
+            self.fail("a closing quote")
         return None
 
     def fail(self, expected: str, got: str | None = None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Named games and families of games. In a spec, a function's name is written with `-` for `_`."""
+"""Named games and families of games. In a spec, write a function's name with `-` instead of `_`."""
 
 from .bargaining import (
     centipede as centipede,

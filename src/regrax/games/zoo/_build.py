@@ -1,4 +1,4 @@
-"""Helpers to define the games of the zoo: grids of joint actions, labels, and names that are specs."""
+"""Helpers for defining the games in the zoo: grids of joint actions, labels, and names in the form of specs."""
 
 import inspect
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def check_sizes(*sizes: int) -> None:
     """Raise an error unless every size is an integer >= 1 and the payoff tensor fits in memory."""
     if not sizes:
         raise ValueError(
-            "a game needs the number of actions of each player, as in random(10, 10), got none"
+            "a game needs a number of actions for each player, as in random(10, 10), got none"
         )
     for size in sizes:
         checks.at_least("actions", size, 1)
@@ -42,13 +42,13 @@ def choices(*sizes: int) -> Int[np.ndarray, "N *d"]:
 
 
 def same_choices(name: str, players: int, actions: int, minimum: int = 1) -> Any:
-    """Return the `choices` of players with the same number of actions; `name` is for the error message."""
+    """Return the `choices` of players with the same number of actions; `name` is used in error messages."""
     checks.at_least(name, players, minimum)
     return choices(*[actions] * players)
 
 
 def numbers(highest: int, lowest: int = 0) -> list[str]:
-    """Return labels for actions that are integers."""
+    """Return labels for integer actions."""
     return [str(number) for number in range(lowest, highest + 1)]
 
 
@@ -66,9 +66,9 @@ def split_prize(
 
 
 def named(make: Callable[Arguments, Game]) -> Callable[Arguments, Game]:
-    """Register a function of the zoo, and name every game that it returns by the spec of the call.
+    """Register a zoo function, and name every game that it returns after the spec of the call.
 
-    Parameters without a default come first in order, the others by keyword where they differ from the default.
+    Parameters without a default come first, in order; the others follow by keyword if they differ from the default.
 
     >>> from regrax.games import random
     >>> random(2, 3, seed=7).name
@@ -91,7 +91,7 @@ def named(make: Callable[Arguments, Game]) -> Callable[Arguments, Game]:
         name = make.__name__.replace("_", "-")
         if texts:
             name += f"({', '.join(texts)})"
-        game.__dict__["name"] = name  # nobody else has seen this immutable object yet
+        game.__dict__["name"] = name  # safe: nothing else refers to this immutable object yet
         return game
 
     return register("game")(make_named)

@@ -1,4 +1,4 @@
-"""Games of claims, offers and taking turns."""
+"""Games with claims, offers and alternating moves."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def travellers_dilemma(low: int = 2, high: int = 100, bonus: int = 2) -> Game:
     Args:
         low: lowest claim.
         high: highest claim.
-        bonus: reward of the lower claim, at least 2.
+        bonus: reward for the lower claim, at least 2.
 
     >>> travellers_dilemma(high=4).payoffs[0].tolist()
     [[2.0, 4.0, 4.0], [0.0, 3.0, 5.0], [0.0, 1.0, 4.0]]
@@ -38,8 +38,8 @@ def travellers_dilemma(low: int = 2, high: int = 100, bonus: int = 2) -> Game:
 def ultimatum(pie: int = 10) -> Game:
     """The proposer offers a share of a pie; below the responder's threshold, both get nothing.
 
-    An offer x against a threshold y pays pie - x and x if x >= y, else 0 each. Every offer that equals its threshold is
-    an equilibrium.
+    An offer x against a threshold y pays pie - x and x if x >= y, else 0 each. Every offer equal to the threshold is an
+    equilibrium.
 
     Args:
         pie: amount to share, in units that can be offered.

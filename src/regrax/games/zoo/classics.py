@@ -1,4 +1,4 @@
-"""Textbook games of two players: dilemmas and coordination."""
+"""Textbook two-player games: dilemmas and coordination."""
 
 import numpy as np
 

@@ -37,7 +37,7 @@ def cournot(firms: int = 2, intercept: int = 12, cost: int = 0) -> Game:
 
 @named
 def bertrand(firms: int = 2, highest: int = 10) -> Game:
-    """Firms choose prices, the cheapest sell, and competition removes the profit.
+    """Firms choose prices, only the cheapest sell, and competition erodes the profit.
 
     Prices are 0..highest, production is free, and the cheapest firms share one unit of demand. All pricing at 0 and all
     pricing at 1 are equilibria.
@@ -61,7 +61,8 @@ def bertrand(firms: int = 2, highest: int = 10) -> Game:
 def hotelling(positions: int = 5, firms: int = 2) -> Game:
     """Shops choose places on a street, and every customer goes to the nearest shop.
 
-    There is one customer at each position, shared by the nearest shops. Two shops both choose the middle.
+    There is one customer at each position, shared by the nearest shops. In equilibrium, two shops both choose the
+    middle.
 
     Args:
         positions: number of positions on the street.
@@ -84,8 +85,8 @@ def hotelling(positions: int = 5, firms: int = 2) -> Game:
 def first_price_auction(first: int = 5, second: int = 5) -> Game:
     """Two sealed bids for one good; the higher bidder wins and pays its bid.
 
-    Both values are known, bids are 0..max(value), and a tie is broken by a coin. In equilibrium the bidder with the
-    higher value wins at the lower value; with equal values both bid one less.
+    Both values are known, bids are 0..max(value), and ties are broken by a coin toss. In equilibrium the bidder with
+    the higher value wins at the lower value; with equal values both bid one less.
 
     Args:
         first: value of the good to the first bidder.
@@ -112,7 +113,7 @@ def first_price_auction(first: int = 5, second: int = 5) -> Game:
 def second_price_auction(first: int = 5, second: int = 3) -> Game:
     """Two sealed bids for one good; the higher bidder wins and pays the lower bid, so truthful bidding is dominant.
 
-    Bids are 0..max(value), and a tie is broken by a coin.
+    Bids are 0..max(value), and ties are broken by a coin toss.
 
     Args:
         first: value of the good to the first bidder.
@@ -143,7 +144,7 @@ def _auction(first: int, second: int) -> tuple:
 def all_pay_auction(prize: int = 5) -> Game:
     """Both bidders pay their bids and the higher one wins, as in contests, lobbying and races.
 
-    Bids are 0..prize, and a tie is broken by a coin. Bidding uniformly on 0..prize-1 is an equilibrium.
+    Bids are 0..prize, and ties are broken by a coin toss. Bidding uniformly on 0..prize-1 is an equilibrium.
 
     Args:
         prize: value of winning, and the highest bid.
@@ -165,10 +166,10 @@ def all_pay_auction(prize: int = 5) -> Game:
 
 @named
 def war_of_attrition(prize: int = 5) -> Game:
-    """Both players wait, and pay for waiting, until one leaves the prize to the other.
+    """Both players wait, and pay for waiting, until one concedes the prize.
 
-    Waiting times are 0..prize. Both pay the shorter time, the more patient player gets the prize, and a tie is broken
-    by a coin. In a pure equilibrium one player gives up immediately.
+    Waiting times are 0..prize. Both pay the shorter time, the more patient player gets the prize, and ties are broken
+    by a coin toss. In a pure equilibrium one player gives up immediately.
 
     Args:
         prize: value of the prize, and the longest waiting time.

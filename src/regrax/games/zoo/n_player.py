@@ -1,4 +1,4 @@
-"""Games of any number of players: roads, crowds and public goods."""
+"""Games for any number of players: roads, crowds and public goods."""
 
 import numpy as np
 from jaxtyping import Int
@@ -12,8 +12,8 @@ from regrax.games.zoo._build import named, numbers, same_choices, split_prize
 def congestion(players: int = 3, links: int = 2) -> Game:
     """Every player takes one of several links, and a link costs more the more players take it.
 
-    Link e = 1, 2, ... costs e times the number of players on it. If the players join the cheapest link one after the
-    other, the result is an equilibrium.
+    Link e = 1, 2, ... costs e times the number of players on it. If the players join the cheapest link one after
+    another, the result is an equilibrium.
 
     Args:
         players: number of players.
@@ -116,7 +116,7 @@ def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) ->
     """Everyone benefits if anyone volunteers, but volunteering is costly.
 
     The payoff is `benefit` if anyone volunteers, minus `cost` for each volunteer. Either one player volunteers, or each
-    stays away with probability (cost / benefit)^(1 / (players - 1)), so that more players help less.
+    stays away with probability (cost / benefit)^(1 / (players - 1)), so each helps less the more players there are.
 
     Args:
         players: number of players, at least 2.
@@ -144,7 +144,7 @@ def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) ->
 
 @named
 def public_goods(players: int = 3, tokens: int = 4, factor: float = 1.5) -> Game:
-    """Players give tokens to a pot that is multiplied and shared equally, so that giving helps others most.
+    """Players give tokens to a pot that is multiplied and shared equally, so giving mostly helps the others.
 
     The payoff is tokens - given + factor * (all given) / players. Nobody gives if factor < players; otherwise everyone
     gives everything.
@@ -198,7 +198,7 @@ def market_entry(players: int = 4, capacity: int = 2) -> Game:
 
 @named
 def beauty_contest(players: int = 3, highest: int = 10, share: float = 2 / 3) -> Game:
-    """The guess nearest to a share of the average guess wins 1, which ties split.
+    """The guess nearest to a fraction of the average guess wins 1; ties split the prize.
 
     Guesses are 0..highest, and the target is `share` times their mean. All players guessing 0 is an equilibrium.
 

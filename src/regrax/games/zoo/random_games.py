@@ -1,4 +1,4 @@
-"""Random games: the same sizes and seed give the same game."""
+"""Random games, reproducible from their sizes and seed."""
 
 import numpy as np
 from jaxtyping import Float
@@ -102,14 +102,14 @@ def random_potential(*sizes: int, seed: int = 0) -> Game:
 
 @named
 def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Game:
-    """Payoffs are standard normal, and those of two players at the same joint action are correlated.
+    """Payoffs are standard normal, with correlation between the players at each joint action.
 
-    The correlation ranges from -1 / (players - 1), which is zero-sum for two players, over 0, which is independent, to
-    1, which is the same payoff for all.
+    The correlation ranges from -1 / (players - 1) (zero-sum for two players) through 0 (independent payoffs) to 1 (the
+    same payoff for all).
 
     Args:
         sizes: number of actions of each player.
-        correlation: correlation of the payoffs of two players.
+        correlation: correlation between any two players' payoffs.
         seed: seed of the random payoffs.
 
     >>> game = random_covariant(50, 50, correlation=-0.5)
@@ -123,7 +123,7 @@ def random_covariant(*sizes: int, correlation: float = 0.0, seed: int = 0) -> Ga
     lowest = -1 / max(players - 1, 1)
     if not lowest <= correlation <= 1:
         raise ValueError(
-            f"correlation of {players} players must be between {lowest:g} and 1, got {correlation}"
+            f"correlation for {players} players must be between {lowest:g} and 1, got {correlation}"
         )
     mean = noise.mean(0)
     shared = np.sqrt(max(1 + (players - 1) * correlation, 0)) * mean

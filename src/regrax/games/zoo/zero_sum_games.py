@@ -57,7 +57,7 @@ def penalty_kick() -> Game:
     """A kicker and a goalkeeper choose left or right; payoffs are the scoring rates of professionals, in per cent.
 
     The scoring rates are [[58.30, 94.97], [92.91, 69.92]], and the game is zero-sum. In equilibrium the kicker goes
-    left 38.54 % and the goalkeeper 41.99 % of the time, which is what they did.
+    left 38.54 % and the goalkeeper 41.99 % of the time, which matches what professionals did.
 
     >>> penalty_kick().payoffs[0].tolist()
     [[58.3, 94.97], [92.91, 69.92]]
