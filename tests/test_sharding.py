@@ -237,7 +237,7 @@ def test_a_process_id_that_is_taken_is_reported(tmp_path):
             time.sleep(0.05)
         ended = next(process for process in processes if process.poll() is not None)
         assert ended.returncode == LOST
-        assert "is its --process-id taken already?" in ended.stderr.read()
+        assert "is its --process-id already in use?" in ended.stderr.read()
     finally:
         for process in processes:
             process.kill()

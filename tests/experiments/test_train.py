@@ -140,7 +140,7 @@ def test_a_state_of_an_earlier_version_raises_an_error(tmp_path):
     interrupt_at(QUICK, tmp_path, 1)
     file = tmp_path / "state.safetensors"
     file.write_bytes(file.read_bytes().replace(b'layout\\": 2', b'layout\\": 1'))
-    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0, and later versions"):
+    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0 and cannot be resumed"):
         train(QUICK, tmp_path)
 
 

@@ -157,7 +157,7 @@ def posttrain(
     from regrax import _checks as checks
 
     if (model is None) == (options.pretrained is None):
-        raise ValueError("pass a model (a folder or a name on the hub) or --pretrained")
+        raise ValueError("pass either a model (a folder or a name on the hub) or --pretrained")
     options = dataclasses.replace(options, model=model)
     for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
         checks.at_least(name, getattr(options, name), least)

@@ -112,7 +112,7 @@ def test_three_actions_are_enclosed_and_a_wide_strip_fails():
     found = three_action_step(3)
     assert found.width < 1e-13
     assert found.verdict(f"{theory.step_size(3, 3):.12f}") == "proved"
-    with pytest.raises(StripError, match="nothing is proved beyond"):
+    with pytest.raises(StripError, match="the proof does not extend past them"):
         three_action_step(3, widen=1.01)
 
 
