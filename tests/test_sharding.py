@@ -126,7 +126,7 @@ def kill_in_the_middle(out, count, victim):
             code, errors = failure(process, LEAVE_SECONDS)
             if process is not processes[victim]:
                 assert code == LOST, errors
-                assert "regrax: error: another process of this run was lost" in errors
+                assert "regrax: error: lost another process of this run" in errors
     finally:
         for process in processes:
             process.kill()
@@ -171,7 +171,7 @@ def test_an_error_of_the_first_process_is_printed_by_all(tmp_path):
     for process in start_all(tmp_path, 2):
         code, errors = failure(process)
         assert code == 2
-        assert "already holds a run" in errors
+        assert "already contains a run" in errors
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_a_process_id_that_is_taken_is_reported(tmp_path):
             time.sleep(0.05)
         ended = next(process for process in processes if process.poll() is not None)
         assert ended.returncode == LOST
-        assert "is its --process-id taken already?" in ended.stderr.read()
+        assert "is its --process-id already in use?" in ended.stderr.read()
     finally:
         for process in processes:
             process.kill()
@@ -247,9 +247,12 @@ def test_a_process_id_that_is_taken_is_reported(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--devices", "some"], "--devices must be all or a number above 0, got some"),
-        (["--devices", "0"], "--devices must be all or a number above 0, got 0"),
-        (["--devices", "64"], "64 devices, but there are 1 here; XLA_FLAGS="),
+        (["--devices", "some"], "--devices must be all or a positive integer, got some"),
+        (["--devices", "0"], "--devices must be all or a positive integer, got 0"),
+        (
+            ["--devices", "64"],
+            "--devices must be at most 1, the number of devices here, got 64; XLA_FLAGS=",
+        ),
         (["--processes", "2"], "--processes and --process-id need a --coordinator HOST:PORT"),
     ],
 )

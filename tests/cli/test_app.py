@@ -191,4 +191,4 @@ def test_an_unknown_platform_is_one_line(platform):
     command = [sys.executable, "-m", "regrax", *PLAY]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), done.stderr
-    assert "jax cannot use the devices that JAX_PLATFORMS names" in done.stderr
+    assert "jax cannot use the devices in JAX_PLATFORMS" in done.stderr

@@ -163,9 +163,7 @@ def test_lists_name_everything_that_can_be_typed(run, result):
         assert name in learners
         for example in about["examples"]:
             assert f"\n{example}" in learners
-    assert "\n " not in learners.split("from outside")[0].replace("\n   ", ""), (
-        "no row without a name"
-    )
+    assert "\n " not in learners.split("external")[0].replace("\n   ", ""), "no row without a name"
     for name in ("checkpoint(", "agent(", "llm("):
         assert f"\n{name}" in learners
 
@@ -186,15 +184,15 @@ SOLVE = ("solve", "chicken")
         ((*PLAY, "uniform()", "--seed", "-1"), "seed must be an integer"),
         ((*PLAY, "uniform()", "--plot", "x.gif"), "must end in .pdf, .png, .svg"),
         ((*PLAY, "uniform()", "--log", "/no/such/log"), "must be in an existing folder"),
-        ((*SOLVE, "--by", "hedge(1)"), "--by and --rounds come together"),
-        ((*SOLVE, "--rounds", "5"), "--by and --rounds come together"),
+        ((*SOLVE, "--by", "hedge(1)"), "--by and --rounds must be used together"),
+        ((*SOLVE, "--rounds", "5"), "--by and --rounds must be used together"),
         ((*SOLVE, "--by", "u", "--rounds", "5", "--objective", "welfare"), "have no objective"),
         (
             (*SOLVE, "--concept", "nash", "--objective", "entropy"),
             'objective "entropy" requires concept "ce" or "cce"',
         ),
         ((*SOLVE, "--by", "hedge(1)", "--rounds", "0"), "rounds must be an integer >= 1"),
-        ((*SOLVE, "--seed", "1"), "--seed is for dynamics"),
+        ((*SOLVE, "--seed", "1"), "--seed is only for dynamics"),
         ((*SOLVE, "--all"), "--all needs --concept nash"),
         (("solve", "jordan", "--concept", "nash", "--all"), "two players"),
         (("games", "--save", "x.nfg"), "--save needs a game"),

@@ -163,5 +163,5 @@ def test_the_command_names_a_foreign_file_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["train", "--model", "linear", "--actions", "2", "--out", str(tmp_path)])
     error = capsys.readouterr().err
-    assert "such as thesis.tex: choose a new or an empty folder" in error
+    assert "such as thesis.tex: choose a new or empty folder" in error
     assert error.count("\n") == 1

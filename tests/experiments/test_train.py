@@ -106,17 +106,19 @@ def test_a_finished_run_is_read_not_repeated(whole):
 
 
 def test_other_settings_raise_an_error(whole):
-    with pytest.raises(ValueError, match="holds a run with horizon = 5, got 6: choose another"):
+    with pytest.raises(ValueError, match="contains a run with horizon = 5, got 6: choose another"):
         train(replace(QUICK, horizon=6), whole)
 
 
 def test_a_model_of_another_run_raises_an_error(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     shutil.copy(whole / "seed-0.safetensors", tmp_path / "run" / "seed-1.safetensors")
-    with pytest.raises(ValueError, match=r"seed-1.* must hold a model with first_seed = 1, got 0"):
+    with pytest.raises(
+        ValueError, match=r"seed-1.* must contain a model with first_seed = 1, got 0"
+    ):
         train(QUICK, tmp_path / "run")
     save_model(tmp_path / "run" / "seed-1", LinearAttention.hedge(2, 0.5))
-    with pytest.raises(ValueError, match=r"seed-1.* must be a checkpoint of a training run"):
+    with pytest.raises(ValueError, match=r"seed-1.* must be a checkpoint from a training run"):
         train(QUICK, tmp_path / "run")
 
 
@@ -138,7 +140,7 @@ def test_a_state_of_an_earlier_version_raises_an_error(tmp_path):
     interrupt_at(QUICK, tmp_path, 1)
     file = tmp_path / "state.safetensors"
     file.write_bytes(file.read_bytes().replace(b'layout\\": 2', b'layout\\": 1'))
-    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0, and later versions"):
+    with pytest.raises(ValueError, match=r"was written by regrax 0\.1\.0 and cannot be resumed"):
         train(QUICK, tmp_path)
 
 
@@ -190,7 +192,7 @@ def test_the_command_prints_the_measures_of_each_seed(tmp_path, capsys, as_users
     assert row["loss"] > row["optimal_loss"] > row["loss_error"] > 0
     with pytest.raises(SystemExit, match="2"):
         main(small)
-    assert "already holds a run: add --resume to continue it" in capsys.readouterr().err
+    assert "already contains a run: add --resume to continue it" in capsys.readouterr().err
     main([*small, "--resume"])
     assert json.loads(capsys.readouterr().out)["seeds"] == [row]
     game = ["play", "coordination", "--rounds", "5", "--json"]

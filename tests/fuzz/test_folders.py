@@ -94,5 +94,5 @@ def test_many_changed_files_in_folders(name, folders, tmp_path):
 def test_a_folder_without_settings_returns_no_model(folders, tmp_path):
     shutil.copytree(folders[0], tmp_path / "copy")
     (tmp_path / "copy" / "training.json").unlink()
-    with pytest.raises(ValueError, match="must hold a model with horizon = 4, got 3"):
+    with pytest.raises(ValueError, match="must contain a model with horizon = 4, got 3"):
         train(replace(TOY, horizon=4), tmp_path / "copy")

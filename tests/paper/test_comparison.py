@@ -113,7 +113,7 @@ def test_totals_agree_with_an_independent_count(seed):
         words.append(independent_verdict(row, digits))
     totals = ", ".join(f"{words.count(word)} {word}" for word in ("the same", "better", "differ"))
     text = summary_text(reproduction)
-    assert f"18 numbers of the paper: {totals}." in " ".join(text.split())
+    assert f"18 numbers in the paper: {totals}." in " ".join(text.split())
     assert sum(count_verdicts(compare(reproduction)).values()) == 18
 
 
@@ -132,7 +132,7 @@ def test_other_sizes_have_no_verdicts():
     assert not any(row.paper or row.verdict for row in compare(other))
     text = summary_text(other)
     assert "R_8, 4 layers" in text
-    assert "The paper reports numbers for 3 actions and 20 rounds only." in text
+    assert "The paper reports numbers only for 3 actions and 20 rounds." in text
 
 
 def test_without_a_claim_every_number_is_shown():
@@ -142,4 +142,4 @@ def test_without_a_claim_every_number_is_shown():
     text = summary_text(Reproduction(**{**vars(made_up(0)), **only, "config": config}))
     assert "k*(3, 20), single head" in text
     assert "0.2236 ± 0.0000" in text
-    assert "The paper prints no number for these experiments." in text
+    assert "The paper reports no numbers for these experiments." in text

@@ -31,7 +31,9 @@ def test_a_bad_option_is_one_line(words, message, tmp_path, capsys, as_users_run
 
 
 def test_an_unknown_experiment_raises(as_users_run_it):
-    with pytest.raises(ValueError, match=r"only must name experiments of step-size, .* got 'dept'"):
+    with pytest.raises(
+        ValueError, match=r"only must list experiments from step-size, .* got 'dept'"
+    ):
         ReproduceConfig(only=("dept",))
 
 
@@ -56,7 +58,7 @@ def test_all_of_it_and_again_after_an_interruption(tmp_path, browse):
     config = TinyConfig(quick=True)
     whole = reproduce(config, tmp_path / "whole")
     assert {str(number) for number in REPORTED.values()} <= {row.paper for row in compare(whole)}
-    assert "18 numbers of the paper" in summary_text(whole)
+    assert "18 numbers in the paper" in summary_text(whole)
     report = paper_page(whole)
     assert report.rindex("<svg") < report.index('id="numbers"')
     for name, size, dark in (("desk", (1200, 9000), False), ("phone", (500, 14000), True)):

@@ -55,7 +55,7 @@ def test_the_table_shows_all_digits(capsys):
         (("--actions", "3", "--horizon", "many"), "horizon must be an integer or inf"),
         (
             ("--actions", "3", "--horizon", "20", "--radius", "2"),
-            "radius belongs to operator='ball'",
+            "radius is only for operator='ball'",
         ),
         (("--actions", "3", "--horizon", "20", "--operator", "cube"), "--operator"),
     ],

@@ -221,12 +221,15 @@ def test_far_from_the_stationary_step_is_not_a_minimum():
             lambda: curvature(3, 20, architecture="triple"),
             'architecture must be "single" or "swap"',
         ),
-        (lambda: curvature(3, 20, operator="ball", architecture="swap"), "softmax heads"),
+        (
+            lambda: curvature(3, 20, operator="ball", architecture="swap"),
+            'requires operator "softmax"',
+        ),
         (lambda: curvature(1, 20), "actions must be"),
         (lambda: curvature(3, 20, -1.0), "step must be above 0"),
         (
             lambda: newton_direction(curvature(2, 3, operator="ball"), Direction(0, 0, 0)),
-            "one softmax layer",
+            "a single softmax layer",
         ),
     ],
 )

@@ -216,7 +216,7 @@ def test_moments_of_the_smallest_normal():
         (lambda: theory.step_size(10**7, 20), "actions must be at most 1,000,000"),
         (lambda: theory.step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
         (lambda: theory.step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
-        (lambda: theory.step_size(3, 20, radius=2.0), "radius belongs to operator='ball'"),
+        (lambda: theory.step_size(3, 20, radius=2.0), "radius is only for operator='ball'"),
         (lambda: theory.loss(0, 3, 20), "step must be above 0, got 0"),
         (lambda: theory.loss(-1.0, 3, 20), "step must be above 0"),
         (lambda: theory.loss(1e9, 3, 20), "must be at most 1000"),

@@ -137,7 +137,7 @@ def test_a_layer_that_sees_common_shifts_is_handled():
 
 def test_a_layer_with_scores_raises():
     model = rx.LinearAttention(3, key=jax.random.key(0))
-    with pytest.raises(ValueError, match="must return what it plays"):
+    with pytest.raises(ValueError, match="must return the policy it plays"):
         theory.worst_case(model, 3, 5)
     with pytest.raises(ValueError, match="if a = 0, got"):
         model.policy_from_sums(jnp.zeros(3), 0)
@@ -160,15 +160,15 @@ class LastRoundTwice(rx.Learner):
 
 
 def test_the_order_of_the_past_must_not_matter():
-    with pytest.raises(ValueError, match=r"policy_from_sums of .* must return what it plays"):
+    with pytest.raises(ValueError, match=r"policy_from_sums of .* must return the policy it plays"):
         theory.worst_case(LastRoundTwice(), 3, 6)
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        ("regret_matching()", "worst_case_search takes any learner"),
-        ("exp3(0.1)", "must see every loss"),
+        ("regret_matching()", "worst_case_search accepts any learner"),
+        ("exp3(0.1)", "must observe every loss"),
         ("euclidean_ftrl(0.3, ball(1.0))", "must play on the simplex"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The command line: each command parses its options, calls public functions and prints the result."""
+"""The command line. Each command parses its options, calls public functions and prints the result."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; the entry point of the console script `regrax`."""
+    """Run one command. This is the entry point of the `regrax` console script."""
     with _ctrl_c():
         from .app import run
 
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @contextlib.contextmanager
 def _ctrl_c() -> Iterator[None]:
-    """End the process on Ctrl-C, unless the caller or the shell (for a background job) handles it already."""
+    """Exit on Ctrl-C, unless the caller or the shell (for a background job) already handles it."""
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, _interrupt)
@@ -32,8 +32,10 @@ def _ctrl_c() -> Iterator[None]:
 
 
 def _interrupt(*_: object) -> NoReturn:
-    """Exit at once: C extensions lose a KeyboardInterrupt while they are imported, and files are written atomically."""
+    """Exit at once, because C extensions can swallow a KeyboardInterrupt during import; file writes are atomic."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
+        cursor = (
+            "\x1b[?25h" if sys.stderr.isatty() else ""
+        )  # show the cursor, which a progress bar hides
         print(f"{cursor}regrax: interrupted", file=sys.stderr, flush=True)
     os._exit(130)

@@ -1,4 +1,4 @@
-"""One command from its tokens: set up jax, parse, run, and turn a failure into one line.
+"""Run a command from its tokens: set up jax, parse, run, and report a failure in one line.
 
 Exit codes: 0 success, 1 a requested check failed, 2 bad input, 3 lost peers, 70 a bug in regrax, 130 Ctrl-C.
 """
@@ -46,12 +46,12 @@ XLA_FLAGS = (
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
-"""Flags that shorten compilation, which takes more time than the programs of a command: 9 s of CPU time instead of 11
-for a first tournament, 5 s instead of 8 for a first training."""
+"""Flags that speed up compilation, which takes longer than running the compiled programs: 9 s of CPU time instead of 11
+for a first tournament, 5 s instead of 8 for a first training run."""
 
 
 def run(tokens: list[str]) -> None:
-    """Run the command that the tokens name, and turn a failure into one line and an exit code."""
+    """Run the command named by the tokens, and report a failure as one line and an exit code."""
     try:
         if sys.stdout is None:
             raise ValueError("standard output is closed")
@@ -59,14 +59,14 @@ def run(tokens: list[str]) -> None:
             prepare_jax()
             build_app(tokens)(tokens)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader left, as in `regrax games | head`
+    except BrokenPipeError:  # the reader closed the pipe, as in `regrax games | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except Exception as error:
         _fail(error)
 
 
 def build_app(tokens: Sequence[str] = ()) -> App:
-    """Build the parser: every command by name, and from its docstring the one that is named first."""
+    """Build the parser with all commands; the command in the first token takes its help from its docstring."""
     app = App(
         name="regrax",
         help="Regret in games and online learning. Every command has --help with examples.",
@@ -98,7 +98,7 @@ def build_app(tokens: Sequence[str] = ()) -> App:
 
 
 def _exact(kind: Any, tokens: Sequence[Token]) -> Any:
-    """Convert the text of an option; unlike cyclopts' own conversion, do not round 3.5 to an integer."""
+    """Convert an option's text; unlike the cyclopts default, do not round 3.5 to an integer."""
     text = tokens[0].value
     if kind is int and not text.lstrip("+-").isdecimal():
         raise ValueError(f"must be an integer, got {text[:40]!r}")
@@ -106,7 +106,7 @@ def _exact(kind: Any, tokens: Sequence[Token]) -> Any:
 
 
 def _default(value: Any) -> Any:
-    """Format a default for the help; no text for flags and for options that are off."""
+    """Format a default value for the help, or return None for flags and options that are off."""
     if isinstance(value, bool) or value in ((), None, ""):
         return None
     if isinstance(value, tuple):
@@ -115,11 +115,11 @@ def _default(value: Any) -> Any:
 
 
 def prepare_jax() -> None:
-    """Set compiler flags and the compilation cache for jax; the user's own settings take precedence."""
+    """Set jax's compiler flags and compilation cache; settings made by the user take precedence."""
     from jaxlib.version import __version_info__
 
     flags = os.environ.get("XLA_FLAGS", "")
-    # jaxlib 0.11 does not know the last two, and XLA aborts on a flag that it does not know
+    # jaxlib 0.11 does not have the last two, and XLA aborts on an unknown flag
     for flag in XLA_FLAGS if __version_info__ < (0, 11) else XLA_FLAGS[:1]:
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}".strip()
@@ -127,7 +127,7 @@ def prepare_jax() -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
-    # jax recompiles an unreadable entry and warns about it
+    # jax recompiles unreadable cache entries and warns about them
     warnings.filterwarnings("ignore", message=".*persistent compilation cache")
     warnings.showwarning = lambda message, *_, **__: print(
         f"regrax: warning: {printable(str(message))}", file=sys.stderr
@@ -135,9 +135,9 @@ def prepare_jax() -> None:
 
 
 def cache_folder() -> Path:
-    """Return the user's cache folder for this kind of processor.
+    """Return the user's cache folder for this type of processor.
 
-    Programs compiled for one processor may crash on another, and clusters share home folders.
+    Programs compiled for one processor may crash on another, and clusters share home directories.
     """
     features = {platform.processor()}
     about = Path("/proc/cpuinfo")
@@ -150,7 +150,7 @@ def cache_folder() -> Path:
 
 
 def _has_no_devices() -> bool:
-    """True if jax was imported but cannot start a backend; it may fail with an empty AssertionError."""
+    """True if jax is imported but cannot start a backend, which may fail with an empty AssertionError."""
     jax = sys.modules.get("jax")
     try:
         return jax is not None and not jax.devices()
@@ -159,7 +159,7 @@ def _has_no_devices() -> bool:
 
 
 def _fail(error: Exception) -> NoReturn:
-    """Print one line about a failure and exit."""
+    """Print a one-line error message and exit."""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     code = 2
     if isinstance(error, CycloptsError):
@@ -172,7 +172,7 @@ def _fail(error: Exception) -> NoReturn:
     elif "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError):
         message = f"not enough memory for these sizes ({text})"
     elif "Unable to initialize backend" in text or _has_no_devices():
-        message = f"jax cannot use the devices that JAX_PLATFORMS names ({text})"
+        message = f"jax cannot use the devices in JAX_PLATFORMS ({text})"
     elif os.environ.get("REGRAX_DEBUG"):
         raise error
     else:

@@ -20,7 +20,7 @@ def audit(
 ) -> None:
     """Measure the regret of the agents in a log.
 
-    The log has one record per round and agent: what it played, and its losses.
+    The log has one record per round and agent, with the action played and the losses.
 
     Example uses:
         regrax audit log.jsonl --html report.html
@@ -52,7 +52,7 @@ def _print(result: dict[str, Any]) -> None:
         counts = listed(
             f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts)
         )
-        print_text(f"{MAX_PRINTED_AGENTS} of {len(agents):,} agents are shown: {counts}")
+        print_text(f"showing {MAX_PRINTED_AGENTS} of {len(agents):,} agents: {counts}")
     if result["gaps"] is not None:
         names = {"CCE": "cce_gap", "CE, pairwise": "ce_gap", "swap": "swap_gap"}
         rows = [[label, result["gaps"][name]] for label, name in names.items()]
@@ -87,7 +87,7 @@ def _print_agent(agent: dict[str, Any]) -> None:
         print_text(f"played: {listed(shares)}")
     if agent["answers"]:
         counts = [f"{_short(name)} {count:,}" for name, count in sorted(agent["answers"].items())]
-        print_text(f"answers were read by: {listed(counts)}")
+        print_text(f"answers by parser: {listed(counts)}")
     if agent["exploration"]:
         never, least, greedy = agent["exploration"].values()
         print_text(

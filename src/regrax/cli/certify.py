@@ -26,8 +26,8 @@ def certify(
 ) -> None:
     """Check the paper's theorems at one size.
 
-    By default: gradients, curvature and identities, by Monte Carlo and exact
-    integrals.
+    By default, check gradients, curvature and identities by Monte Carlo and
+    exact integrals.
 
     Example uses:
         regrax certify --actions 2 --horizon 10 --sequences 20000
@@ -36,14 +36,14 @@ def certify(
     Args:
         actions: Number of actions d.
         horizon: Number of rounds T.
-        architecture: One softmax head, or the multi-head swap architecture.
+        architecture: A single softmax head, or the multi-head swap architecture.
         step: Check the gradients at this step size instead of the stationary one.
         sequences: Number of random sequences for the gradients.
         lemmas: Also search for counterexamples to the paper's lemmas.
-        rigorous: Only proofs in ball arithmetic, for two or three actions (needs the extra rigorous).
+        rigorous: Only run proofs in ball arithmetic, for two or three actions (needs regrax[rigorous]).
         claim: With --rigorous: digits of k* to prove or refute; exit code 1 if they are not proved.
-        worst_case: Only the largest regret over all binary loss sequences; with --rigorous, proved.
-        learners: With --worst-case: specs of learners; by default Hedge at k* and Optimal with noise 0.68.
+        worst_case: Only compute the largest regret over all binary loss sequences; with --rigorous, prove it.
+        learners: With --worst-case: learner specs; by default Hedge at k* and Optimal with noise 0.68.
         seed: Seed of the random sequences.
     """
     size = {"actions": actions, "horizon": horizon}
@@ -85,7 +85,7 @@ def certify(
 
 def _require_rigorous(actions: int) -> None:
     if actions not in (2, 3):
-        raise ValueError(f"actions must be 2 or 3 for a rigorous certificate, got {actions}")
+        raise ValueError(f"actions must be 2 or 3 with --rigorous, got {actions}")
     if find_spec("flint") is None:
         raise ValueError('--rigorous needs python-flint: pip install "regrax[rigorous]"')
 
@@ -114,7 +114,7 @@ def _worst_cases(
 
 
 def _prove(actions: int, horizon: int, claim: str | None, json: bool) -> None:
-    """Print what ball arithmetic proves; exit with 1 if the claim is not proved."""
+    """Print the results proved in ball arithmetic; exit with code 1 if the claim is not proved."""
     from regrax.paper.certify import rigorous_certificate, three_action_step
 
     result: dict[str, Any] = {"actions": actions, "horizon": horizon}

@@ -1,4 +1,4 @@
-"""`regrax compare`: agents compared by regret."""
+"""`regrax compare`: compare agents by regret."""
 
 import sys
 from pathlib import Path
@@ -25,11 +25,11 @@ def compare(
         regrax compare log.jsonl --measure swap --fail-above 0.1
 
     Args:
-        logs: One log per agent, the first being the reference; or one log with several agents.
-        agent: Agent to compare in each log, if logs have several.
-        measure: Kind of regret, or the loss itself.
+        logs: One log per agent, with the reference first, or one log with several agents.
+        agent: Agent to compare in each log, if a log has several.
+        measure: Kind of regret to compare, or the loss itself.
         fail_above: Exit with code 1 if an agent's measure per round is above this.
-        fail_if_worse: Exit with code 1 if an agent is significantly worse than the first (5 % for all pairs).
+        fail_if_worse: Exit with code 1 if an agent is significantly worse than the first (5 % level over all pairs).
         html: Write a report to this file.
     """
     from regrax.agents.audit import compare_logs

@@ -15,7 +15,7 @@ def explore(
 
     Args:
         game: Spec or file of the game to open with.
-        port: Port on 127.0.0.1; 0 takes any free one.
+        port: Port on 127.0.0.1; 0 picks any free port.
         no_browser: Serve the page without opening a browser.
         out: Write the page to this file instead; it works offline and without a server.
     """
@@ -30,7 +30,7 @@ def explore(
         print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB", wrap=False)
         return
     with Server(text, port) as server:
-        print(f"regrax explorer at {server.url} (Ctrl-C stops it)", flush=True)
+        print(f"regrax explorer at {server.url} (press Ctrl-C to stop)", flush=True)
         if not no_browser:
             webbrowser.open(server.url)
         server.serve_forever()

@@ -1,4 +1,4 @@
-"""`regrax games`: the list of games, or one game in full."""
+"""`regrax games`: list the games, or show one in full."""
 
 from itertools import islice, product
 from math import prod
@@ -24,7 +24,7 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
 
     Args:
         game: Spec or file of a game to show.
-        save: Write the game to this new .json, .npz or .nfg file.
+        save: Write the game to a new .json, .npz or .nfg file.
     """
     if game is not None:
         return _show(game, save, json)
@@ -104,7 +104,7 @@ def _payoffs(game: "Game", joint: tuple[int, ...]) -> str:
 
 
 def _strategies(game: "Game", known: "Known") -> str:
-    """Each player's mixed strategy for Nash; the probabilities of joint actions otherwise."""
+    """Format each player's mixed strategy for Nash, and the probabilities of joint actions otherwise."""
     from regrax.games import CorrelatedProfile
 
     if known.concept != "nash":

@@ -1,7 +1,7 @@
-"""Commands on several devices and hosts.
+"""Commands that run on several devices and hosts.
 
-jax aborts a process that is refused by the coordinator or loses its peers, without an explanation. So a process that
-joins others does its work in a child, and prints why the child ended.
+jax aborts a process without explanation if the coordinator rejects it or its peers are lost. A process that joins
+others therefore does its work in a child process, and reports why the child exited.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from cyclopts import Group, Parameter
 if TYPE_CHECKING:
     from regrax.sharding import Devices
 
-PARENT = "REGRAX_PARENT"  # environment variable: the child's end of the socket to its parent
+PARENT = "REGRAX_PARENT"  # environment variable with the child's end of the socket to its parent
 LOST = 3  # exit code
 
 
@@ -30,10 +30,10 @@ class Hosts:
     """Devices and processes that share the work.
 
     Args:
-        devices: Use all devices, or this many of each process: all, 1, 2, ...
+        devices: Number of devices to use per process: all, 1, 2, ...
         coordinator: HOST:PORT of process 0, or auto under SLURM, Open MPI, Kubernetes or a TPU pod.
-        processes: Number of processes; start this command once for each.
-        process_id: Number of this process, from 0; process 0 writes files and prints.
+        processes: Number of processes; run this command once for each.
+        process_id: Index of this process, starting at 0; process 0 writes the files and prints.
     """
 
     devices: str | None = None
@@ -43,7 +43,7 @@ class Hosts:
 
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":
-        """Join the other processes and give the devices to use; None is jax's default device."""
+        """Join the other processes and yield the devices to use, or None for jax's default device."""
         coordinator = self.coordinator or _launcher()
         if coordinator is None:
             if self.processes is not None or self.process_id is not None:
@@ -69,7 +69,7 @@ class Hosts:
         count = None
         if self.devices not in (None, "all"):
             if not self.devices.isdecimal() or int(self.devices) == 0:
-                raise ValueError(f"--devices must be all or a number above 0, got {self.devices}")
+                raise ValueError(f"--devices must be all or a positive integer, got {self.devices}")
             count = int(self.devices)
         elif self.devices is None and jax.process_count() == 1:
             return None
@@ -77,7 +77,7 @@ class Hosts:
         if count is not None and count > available:
             hint = f"XLA_FLAGS=--xla_force_host_platform_device_count={count} splits a CPU"
             raise ValueError(
-                f"--devices asks for {count} devices, but there are {available} here; {hint}"
+                f"--devices must be at most {available}, the number of devices here, got {count}; {hint}"
             )
         devices = []
         for process in range(jax.process_count()):
@@ -95,7 +95,7 @@ def _launcher() -> str | None:
 
 
 def _end_with_parent() -> socket.socket | None:
-    """End this child when its parent ends, for any reason; return the socket to the parent."""
+    """Make this child exit when its parent exits for any reason; return the socket to the parent."""
     number = os.environ.get(PARENT)
     if not number:
         return None
@@ -103,7 +103,7 @@ def _end_with_parent() -> socket.socket | None:
 
     def wait() -> None:
         with contextlib.suppress(OSError):
-            parent.recv(1)  # the parent sends nothing: this returns when the socket closes
+            parent.recv(1)  # the parent sends nothing, so this returns when the socket closes
         os._exit(LOST)
 
     threading.Thread(target=wait, daemon=True).start()
@@ -111,7 +111,7 @@ def _end_with_parent() -> socket.socket | None:
 
 
 def _run_child() -> int:
-    """Run this command in a child and return its exit code."""
+    """Run this command in a child process and return its exit code."""
     ours, theirs = socket.socketpair()
     environment = {**os.environ, PARENT: str(theirs.fileno())}
     command = [sys.executable, "-m", "regrax", *sys.argv[1:]]
@@ -122,8 +122,8 @@ def _run_child() -> int:
     if code != -signal.SIGABRT:
         return code if code >= 0 else 128 - code
     if ours.recv(1):
-        message = "another process of this run was lost, so this one stops"
+        message = "lost another process of this run, stopping"
     else:
-        message = "this process was not let in: is its --process-id taken already?"
+        message = "the coordinator rejected this process: is its --process-id already in use?"
     print(f"regrax: error: {message}", file=sys.stderr)
     return LOST

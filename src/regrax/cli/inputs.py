@@ -1,4 +1,4 @@
-"""Types of command-line options, and learners, games and log layouts from text."""
+"""Types of command-line options, and parsing of learners, games and log layouts."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,7 +34,7 @@ def _check_figure(_: Any, path: Path | None) -> None:
     _check_output(_, path)
 
 
-# checked while parsing, so that no work is lost on a file that cannot be written
+# checked while parsing, so that no results are lost because a file cannot be written
 Output = Annotated[Path | None, Parameter(validator=_check_output, group=OUTPUT)]
 NewOutput = Annotated[Path | None, Parameter(validator=_check_new, group=OUTPUT)]
 Figure = Annotated[Path | None, Parameter(validator=_check_figure, group=OUTPUT)]
@@ -47,11 +47,11 @@ OUTSIDE = {
     "checkpoint": "regrax.checkpoints:Checkpoint",
     "llm": "regrax.agents.llm:llm",
 }
-"""Learners that run code or read files: only the command line accepts their names in a spec."""
+"""Learners that run code or read files; only the command line accepts their names in a spec."""
 
 
 def read_learner(spec: str) -> "Learner":
-    """Build a learner, a checkpoint, an outside agent or a language model from its spec."""
+    """Build a learner, a checkpoint, an external agent or a language model from its spec."""
     from regrax.specs import parse_learner
 
     outside = {}
@@ -68,7 +68,7 @@ def read_game(text: str) -> "Game":
 
 
 def read_games(text: str, seeds: int) -> "list[Game]":
-    """Load a game from a file, or draw the games of a spec: one per seed if it is random."""
+    """Load a game from a file, or build it from its spec, once per seed if it is random."""
     from regrax.games import FORMATS, load
     from regrax.specs import draw_games
 
@@ -83,17 +83,17 @@ def read_games(text: str, seeds: int) -> "list[Game]":
 @Parameter(name="*", group=LOG_FORMAT)
 @dataclass(frozen=True)
 class LogOptions:
-    """Options to read a log that another tool wrote.
+    """Options for reading logs written by other tools.
 
     Args:
-        game: Spec or file of the game played; its payoffs give the loss of every action.
-        layout: TOML file that says where records keep the fields of a row.
-        fields: Fields by name, as in episode=game_id payoff=info.reward.
-        format: Records of a known tool: verifiers or textarena.
+        game: Spec or file of the game; its payoffs give the loss of every action.
+        layout: TOML file that maps the fields of a row to paths in a record.
+        fields: Paths of fields, as in episode=game_id payoff=info.reward.
+        format: Tool that wrote the log: verifiers or textarena.
         rows: Field that lists the rounds of an episode.
-        messages: Field with chat messages; each message of the assistant is an answer.
+        messages: Field with chat messages; each assistant message is an answer.
         actions: Names of the actions to look for in answers.
-        parsers: Parsers of answers, among think, regex, json, name and number.
+        parsers: Parsers for the answers, from think, regex, json, name and number.
         regex: Regular expression whose last match is the answer.
     """
 
@@ -108,7 +108,7 @@ class LogOptions:
     regex: str | None = None
 
     def read(self) -> dict[str, Any]:
-        """Return the layout and the game as `audit_log` and `compare_logs` take them."""
+        """Return the layout and the game as keyword arguments for `audit_log` and `compare_logs`."""
         from regrax.agents.audit import layout_of, read_layout
 
         settings: dict[str, Any] = {"fields": {}}

@@ -1,4 +1,4 @@
-"""`regrax learners`: the list of learners."""
+"""`regrax learners`: list the learners."""
 
 from regrax.cli.inputs import Json
 from regrax.cli.output import print_json, print_table, print_text
@@ -7,7 +7,7 @@ OUTSIDE = {
     'checkpoint("runs/linear/seed-0")': "a trained model from its file",
     'agent("http://localhost:8000", model="NAME")': "a language model behind a chat endpoint",
     'agent("python:module:function")': "a Python function from past losses to an action",
-    'llm("folder")': "a local language model that transformers wrote",
+    'llm("folder")': "a local language model saved by transformers",
 }
 
 
@@ -35,7 +35,7 @@ def learners(*, json: Json = False) -> None:
         return print_json(facts)
     rows = [["\n".join(entry.examples), entry.summary] for entry in entries]
     print_table(("learner", "how it plays"), rows)
-    print_table(("from outside", "what it is"), list(OUTSIDE.items()))
+    print_table(("external", "what it is"), list(OUTSIDE.items()))
     return print_text(
-        "regrax play GAME --learners SPEC ... plays them; quote a spec for the shell."
+        "Run regrax play GAME --learners SPEC ... to play them; quote each spec in the shell."
     )

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from regrax.experiments import Progress
 
 GAP = 3  # spaces between columns
-TEXT_WIDTH = 24  # texts may be wrapped to this width before a column moves to a second table
+TEXT_WIDTH = (
+    24  # text columns are wrapped down to this width before a column moves to a second table
+)
 COLOURS = {
     **dict.fromkeys(("learning", "holds", "proved", "same", "better"), "green"),
     **dict.fromkeys(("not learning", "does not hold", "not proved", "refuted", "differs"), "red"),
@@ -26,7 +28,7 @@ COLOURS = {
 
 
 def print_json(result: Any) -> None:
-    """Print one JSON object; NaN and infinity raise ValueError because JSON does not have them."""
+    """Print one JSON object; raise ValueError for NaN and infinity, which JSON does not support."""
     print(json.dumps(result, allow_nan=False))
 
 
@@ -34,8 +36,8 @@ def print_text(*lines: str, wrap: bool = True) -> None:
     """Print lines of text.
 
     Args:
-        lines: Lines; a verdict before a colon is coloured.
-        wrap: Wrap at words to the width of the terminal; False keeps paths whole.
+        lines: Lines to print; a verdict before a colon is coloured.
+        wrap: Wrap lines at the terminal width; use False for paths.
     """
     for line in lines:
         text = Text(printable(line))
@@ -45,14 +47,14 @@ def print_text(*lines: str, wrap: bool = True) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
-    """Print a table with its numbers in full; columns that do not fit go into a second table.
+    """Print a table without cutting numbers off; columns that do not fit go into a second table.
 
     Every part repeats the first column. Floats are shown with four significant digits, None as a blank.
 
     Args:
-        columns: Headers; each says its unit.
-        rows: A list of cells per row: texts, numbers or None.
-        title: A line above the table.
+        columns: Headers, including units.
+        rows: Lists of cells, each a string, a number or None.
+        title: Line above the table.
     """
     console = Console(highlight=False)
     cells = [[cell_text(cell) for cell in row] for row in rows]
@@ -73,7 +75,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: st
 
 
 class _Column(NamedTuple):
-    """A column of texts: `full` is its width on one line, `least` its width with all words and numbers whole."""
+    """A text column: `full` is its unwrapped width, `least` its width if no word or number is broken."""
 
     header: str
     cells: list[str]
@@ -93,7 +95,7 @@ class _Column(NamedTuple):
 
 
 def _parts(columns: list[_Column], limit: int) -> list[list[_Column]]:
-    """Split the columns into tables that are at most `limit` wide; each begins with the first column."""
+    """Split the columns into tables of at most `limit` characters; each starts with the first column."""
     parts = [columns[:1]]
     for column in columns[1:]:
         needed = sum(other.least + GAP for other in parts[-1]) + column.least
@@ -104,7 +106,7 @@ def _parts(columns: list[_Column], limit: int) -> list[list[_Column]]:
 
 
 def _widths(columns: list[_Column], limit: int) -> list[int]:
-    """Give every column its least width, and share what is left among those that need more."""
+    """Give every column its minimum width, and distribute the rest among columns that need more."""
     widths = [column.least for column in columns]
     spare = limit - sum(widths) - GAP * (len(columns) - 1)
     order = sorted(range(len(columns)), key=lambda index: columns[index].full - widths[index])
@@ -143,14 +145,14 @@ def number(value: float) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Format an interval; blank if it is not known."""
+    """Format an interval, or return an empty string if it is unknown."""
     if low is None or high is None:
         return ""
     return f"{number(low)} to {number(high)}"
 
 
 def printable(text: str) -> str:
-    r"""Escape control characters, so that text from a file cannot move the cursor.
+    r"""Escape control characters so that text from a file cannot move the cursor.
 
     >>> print(printable("\x1b[31mred"))
     \x1b[31mred
@@ -174,7 +176,7 @@ def _is_number(cell: str) -> bool:
 
 
 class Bar:
-    """One progress bar for all tasks of a command, on a terminal only, removed at the end.
+    """A progress bar for all tasks of a command, shown only on a terminal and removed at the end.
 
     Args:
         hidden: Show nothing, for `--json` and for processes other than the first.
@@ -194,11 +196,11 @@ class Bar:
             self.bar.stop()
 
     def show(self, at: "Progress") -> None:
-        """Report how far a task is."""
+        """Show the progress of a task."""
         self.move(*at)
 
     def move(self, task: str, done: float, total: float, note: str = "") -> None:
-        """Report how far a task is; safe to call from several threads."""
+        """Update the progress of a task; safe to call from several threads."""
         if self.hidden:
             return
         with self.lock:

@@ -1,4 +1,4 @@
-"""`regrax play`: learners in a repeated game."""
+"""`regrax play`: play learners in a repeated game."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -34,15 +34,15 @@ def play(
         regrax play chicken --learners 'exp3(0.1)' 'uniform()' --rounds 500 --seed 1
 
     Args:
-        game: Spec of a game, as in weighted-rps or random(10, 10, seed=3), or a .json, .npz or .nfg file.
-        learners: Spec of one learner for all players, or of one per player.
+        game: Game spec, such as weighted-rps or random(10, 10, seed=3), or a .json, .npz or .nfg file.
+        learners: One learner spec for all players, or one per player.
         rounds: Number of rounds.
-        episodes: Number of times to play, each from the start; --plot shows the first.
-        seed: Draw actions with this seed; without it every player sees expected losses.
-        start: Policy of round 1, for all players or one each: 0.2,0.8, an action, random(7), or own.
-        prior: Distribution that the learner's weights start from, written like --start.
-        log: Write a JSON line per round and player to this new file.
-        plot: Plot gaps, regrets with their bounds and policies to this .png, .svg or .pdf file.
+        episodes: Number of independent repetitions; --plot shows the first.
+        seed: Sample actions with this seed; without it every player observes expected losses.
+        start: Policy in round 1, one for all players or one each: 0.2,0.8, an action, random(7), or own.
+        prior: Initial distribution of the learner's weights, in the format of --start.
+        log: Write one JSON line per round and player to a new file.
+        plot: Plot gaps, regrets with their bounds, and policies to a .png, .svg or .pdf file.
     """
     import jax
 
@@ -85,14 +85,16 @@ def play(
     if start:
         result["start"] = list(start)
     for row, player in zip(result["players"], players, strict=True):
-        counts = getattr(player, "counts", None)  # a chat agent counts how its answers were read
+        counts = getattr(
+            player, "counts", None
+        )  # a chat agent counts which parser read each answer
         if counts is not None:
             row["answers"] = dict(counts)
     print_json(result) if json else _print(result)
 
 
 def _measured(game: "Game", summaries: "list[Summary]") -> dict[str, Any]:
-    """Gaps of the empirical distribution of all episodes; payoffs and regrets as means over episodes."""
+    """Compute gaps of the empirical distribution over all episodes, and mean payoffs and regrets per episode."""
     import numpy as np
 
     from regrax.games import joint_gaps
@@ -141,7 +143,7 @@ def _print(result: dict[str, Any]) -> None:
         )
         if player.get("answers"):
             counts = [f"{name} {count:,}" for name, count in sorted(player["answers"].items())]
-            print_text(f"answers of {player['player']} were read by {listed(counts)}")
+            print_text(f"answers of {player['player']} by parser: {listed(counts)}")
     print()
     gaps = [[label, result[name]] for name, label in GAPS.items()]
-    print_table(("equilibrium gap", "largest gain of a player, per round"), gaps)
+    print_table(("equilibrium gap", "largest gain for a player, per round"), gaps)

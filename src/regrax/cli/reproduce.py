@@ -1,4 +1,4 @@
-"""`regrax reproduce`: the experiments of the paper."""
+"""`regrax reproduce`: reproduce the paper's experiments."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,8 +21,8 @@ def reproduce(
 ) -> None:
     """Reproduce the paper and compare with its numbers.
 
-    Trains, measures, and writes a report. Run the same command again to
-    continue an interrupted run.
+    Train the models, measure them, and write a report. Run the same command
+    again to continue an interrupted run.
 
     Example uses:
         regrax reproduce --quick

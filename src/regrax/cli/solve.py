@@ -1,4 +1,4 @@
-"""`regrax solve`: equilibria of a game."""
+"""`regrax solve`: compute equilibria of a game."""
 
 import contextlib
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,24 +37,24 @@ def solve(
         regrax solve battle-of-the-sexes --concept nash --all
 
     Args:
-        game: Spec of a game, or a .json, .npz or .nfg file.
+        game: Game spec, or a .json, .npz or .nfg file.
         concept: Nash, correlated or coarse correlated equilibrium.
         objective: Any equilibrium, or the one that maximises the sum of payoffs, the lowest payoff or the entropy.
-        all: List every Nash equilibrium of a two-player game (if they are infinitely many, the extreme ones).
-        by: Approximate by dynamics: the spec of a learner for every player.
-        rounds: Number of rounds of the dynamics.
-        seed: Draw the actions of the dynamics with this seed; without it players see expected losses.
+        all: List every Nash equilibrium of a two-player game, or the extreme equilibria if there are infinitely many.
+        by: Approximate the equilibrium by dynamics with this learner for every player.
+        rounds: Number of rounds to run the dynamics.
+        seed: Sample actions in the dynamics with this seed; without it players observe expected losses.
     """
     from regrax.games import nash_equilibria, solve as solve_game
 
     if (by is None) != (rounds is None):
-        raise ValueError("--by and --rounds come together, but only one was given")
+        raise ValueError("--by and --rounds must be used together, got only one")
     if by is not None and objective != "any":
-        raise ValueError(f"dynamics have no objective, got --objective {objective}")
+        raise ValueError(f"--objective does not apply to dynamics (--by), got {objective}")
     if by is None and seed is not None:
-        raise ValueError("--seed is for dynamics (--by): an exact solution draws nothing")
+        raise ValueError("--seed is only for dynamics (--by); exact solutions are not random")
     if all and (concept != "nash" or by is not None):
-        raise ValueError("--all needs --concept nash, without --by")
+        raise ValueError("--all needs --concept nash and cannot be used with --by")
     table = read_game(game)
     result = {
         "game": str(table),
@@ -73,7 +73,9 @@ def solve(
         profiles = [solve_game(table, concept, objective)]
     result |= _described(profiles[0], concept)
     if concept == "nash" and by is None:
-        with contextlib.suppress(ValueError):  # more than two players, or too many actions to count
+        with contextlib.suppress(
+            ValueError
+        ):  # more than two players, or too many actions to enumerate
             result["nash_equilibria"] = len(nash_equilibria(table))
     if json:
         return print_json(result)
@@ -89,7 +91,7 @@ def solve(
 def _play(
     game: "Game", spec: str, rounds: int, seed: int | None, concept: str
 ) -> "CorrelatedProfile":
-    """Play in float64; for Nash, take the product of the players' average policies."""
+    """Play in float64, and for Nash take the product of the players' average policies."""
     import jax
 
     from regrax import _checks as checks

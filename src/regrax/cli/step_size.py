@@ -1,4 +1,4 @@
-"""`regrax step-size`: the exact stationary step size."""
+"""`regrax step-size`: compute the exact stationary step size."""
 
 import math
 from typing import Any, Literal
@@ -25,8 +25,8 @@ def step_size(
         regrax step-size --actions 3 --horizon inf
 
     Args:
-        actions: Number of actions, 2 to 1000000.
-        horizon: Number of rounds T, 2 or more, or inf for the limit of step size times sqrt(T).
+        actions: Number of actions, from 2 to 1000000.
+        horizon: Number of rounds T, at least 2, or inf for the limit of step size times sqrt(T).
         operator: Map from cumulative losses to play: softmax, or the identity on the L2 ball.
         radius: Radius of the ball.
     """

@@ -1,4 +1,4 @@
-"""`regrax sweep`: trainings of a grid of settings."""
+"""`regrax sweep`: train models on a grid of settings."""
 
 import sys
 from pathlib import Path
@@ -24,8 +24,8 @@ def sweep(
 ) -> None:
     """Train every combination of settings in a TOML file.
 
-    Run the same command again to do what is missing. The exit code is 1 if a
-    cell failed.
+    Run the same command again to finish an incomplete sweep. The exit code
+    is 1 if a cell failed.
 
     Example uses:
         regrax sweep examples/architectures.toml --report
@@ -33,9 +33,9 @@ def sweep(
 
     Args:
         file: TOML file with options of regrax train, each a value or a list, and optional [[cells]] tables.
-        out: Folder for cells, results.csv and report.html; by default out/ and the name of the file.
+        out: Folder for cells, results.csv and report.html; by default out/ followed by the file's name.
         dask: Address of a Dask scheduler to run on, as in tcp://127.0.0.1:8786.
-        retries: Number of times a failed cell is tried again.
+        retries: Number of times to retry a failed cell.
         report: Write report.html: learned step sizes against exact ones, and losses above the lower bound.
     """
     from regrax._files import write_whole
@@ -60,9 +60,9 @@ def sweep(
             print_table(columns, lines[:MAX_PRINTED_ROWS])
         if len(lines) > MAX_PRINTED_ROWS:
             print_text(f"{len(lines) - MAX_PRINTED_ROWS} more rows are in {out}/results.csv")
-        done = f"{len(finished.rows)} of {len(cells)} cells are finished"
+        done = f"finished {len(finished.rows)} of {len(cells)} cells"
         print_text(
-            f"{done} ({finished.done_before} by earlier runs): {out}/results.csv", wrap=False
+            f"{done} ({finished.done_before} in earlier runs): {out}/results.csv", wrap=False
         )
         if report:
             print_text(f"report: {out}/report.html", wrap=False)

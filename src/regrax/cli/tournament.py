@@ -1,4 +1,4 @@
-"""`regrax tournament`: every learner against every learner."""
+"""`regrax tournament`: play every learner against every learner."""
 
 import math
 from typing import TYPE_CHECKING, Any, Literal
@@ -46,8 +46,8 @@ def tournament(
 ) -> None:
     """Play every learner against every learner and rank them.
 
-    Payoffs are scaled to span 1 for every player. Intervals are at 95 %,
-    over seeds of starts, random games and sampled actions.
+    Each player's payoffs are scaled to a range of 1. Intervals are 95 %
+    intervals over the seeds of starts, random games and sampled actions.
 
     Example uses:
         regrax tournament --rounds 200 --seeds 2
@@ -56,12 +56,12 @@ def tournament(
     Args:
         learners: Specs of the learners.
         games: Specs or files of the games; a random game without a seed is drawn again for every seed.
-        rounds: Number of rounds of a match.
+        rounds: Number of rounds per match.
         seeds: Number of random draws.
-        start: Policy of round 1: random, the same for every learner, or the learner's own.
-        sampled: Draw actions instead of using expected losses; implied by learners with bandit feedback.
+        start: Policy in round 1: random (the same for every learner), or the learner's own.
+        sampled: Sample actions instead of using expected losses; implied by learners with bandit feedback.
         rank: Measure to rank by.
-        plot: Plot heat maps of all pairings to this .png, .svg or .pdf file.
+        plot: Plot heat maps of all pairings to a .png, .svg or .pdf file.
     """
     import jax
 
@@ -120,7 +120,7 @@ def _means(results: "Tournament", game: str | None) -> dict[str, Any]:
 
 
 def _plain(mean: "Interval") -> dict[str, float | None]:
-    """Replace NaN by None: a pairing failed, or one seed has no interval."""
+    """Replace NaN by None; NaN means that a pairing failed, or that a single seed has no interval."""
     values = mean._asdict().items()
     return {name: value if math.isfinite(value) else None for name, value in values}
 

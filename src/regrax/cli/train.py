@@ -1,4 +1,4 @@
-"""`regrax train`: attention models with a regret objective."""
+"""`regrax train`: train attention models with a regret objective."""
 
 from dataclasses import asdict
 from typing import Annotated
@@ -40,7 +40,7 @@ def train(
     Args:
         out: Folder for seed-I.safetensors, metrics.jsonl and the state to resume from.
         resume: Continue the run in the folder.
-        save_every: Least number of seconds between two saved states.
+        save_every: Minimum number of seconds between two saved states.
     """
     from regrax.experiments.runs import train as train_models
     from regrax.sharding import is_first

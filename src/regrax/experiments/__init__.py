@@ -1,4 +1,4 @@
-"""Experiments: training runs, sweeps and tournaments, stored in folders and resumed."""
+"""Experiments: training runs, sweeps and tournaments that are stored in folders and can be resumed."""
 
 import warnings
 from typing import Any

@@ -1,4 +1,4 @@
-"""Settings of a training run, as plain values that fit in files and command lines."""
+"""Settings of a training run, as plain values for files and command lines."""
 
 from dataclasses import dataclass, fields
 from functools import cache
@@ -20,34 +20,34 @@ LIMITS = {
     "first_seed": (0, 2**32 - 1),
     "sequences": (2, 10**9),
 }
-"""Smallest and largest value of each size; files of settings may come from strangers."""
+"""Smallest and largest value of each size, because settings files may be untrusted."""
 DEEP = ("layers", "heads", "width")
-"""Settings of the transformer only."""
+"""Settings that apply only to the transformer."""
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """Settings of a training run; None stands for the model's default.
+    """Settings of a training run; None means the model's default.
 
     Args:
-        model: One layer (reduced or full form), the swap architecture, or a deep transformer.
+        model: Single layer (reduced or full form), swap architecture, or deep transformer.
         actions: Number of actions d.
         horizon: Rounds T per loss sequence.
         objective: Loss to minimise; by default the regret loss (swap regret on Gaussian blocks for the swap model).
-        operator: Set that one layer plays on: the simplex, or the L2 ball (identity in training).
-        layers: Layers of the transformer.
-        heads: Attention heads per layer of the transformer, a divisor of its width.
+        operator: Output of a single layer: softmax on the simplex, or the L2 ball (identity in training).
+        layers: Number of transformer layers.
+        heads: Attention heads per transformer layer; must divide the width.
         width: Width of the transformer's residual stream.
-        distribution: Law of the losses: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ...
-        feedback: What the model sees of the losses: delayed(2) or bandit; by default everything.
-        surrogate: The h of E[h(R)]: square, positive, positive-square, softplus or identity.
-        steps: Steps of Adam; by default enough to reach the optimum.
+        distribution: Loss distribution: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ...
+        feedback: Feedback on the losses: delayed(2) or bandit; by default full and immediate.
+        surrogate: Function h in the objective E[h(R)]: square, positive, positive-square, softplus or identity.
+        steps: Number of Adam steps; by default enough to reach the optimum.
         batch: Loss sequences per step.
         rate: Peak learning rate.
-        seeds: Number of models to train at the same time.
+        seeds: Number of models to train simultaneously.
         first_seed: Seed of the first model.
-        sequences: Fresh loss sequences to measure a trained model on; by default 10,000, or as many as it was trained
-            on if that is fewer.
+        sequences: Number of fresh loss sequences for measuring a trained model; by default 10,000, or the number used
+            in training if smaller.
 
     >>> TrainConfig("swap", actions=3, horizon=20).objective_name
     'swap'
@@ -111,7 +111,7 @@ class TrainConfig:
         if name == "swap" and self.distribution != "gaussian":
             raise ValueError(
                 "distribution must be gaussian for the objective swap, which draws Gaussian blocks, "
-                f"got {self.distribution}; swap-closed takes any"
+                f"got {self.distribution}; swap-closed accepts any distribution"
             )
         if self.feedback is not None:
             parse_feedback(self.feedback)
@@ -121,7 +121,7 @@ class TrainConfig:
 
 @cache
 def setting_type(name: str) -> tuple[Any, tuple[str, ...]]:
-    """Return the type of a setting of `TrainConfig`, and the values it may take if they are listed.
+    """Return the type of a `TrainConfig` setting and its allowed values, if they are restricted.
 
     >>> setting_type("rate"), setting_type("operator")
     ((<class 'float'>, ()), (<class 'str'>, ('softmax', 'ball')))

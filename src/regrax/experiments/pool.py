@@ -1,4 +1,4 @@
-"""Tasks that run at the same time, in threads of this process or on a Dask cluster."""
+"""Concurrent tasks, in threads of this process or on a Dask cluster."""
 
 import logging
 import os
@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from regrax import __version__
 
-MAX_WORKERS = min(2, os.cpu_count() or 1)  # XLA compiles on one core while the other computes
-WAIT_SECONDS = 0.1  # between two progress reports
+MAX_WORKERS = min(2, os.cpu_count() or 1)  # one computes while XLA compiles on the other core
+WAIT_SECONDS = 0.1  # seconds between progress reports
 
 Task = TypeVar("Task", bound=Hashable)
 Tell = Callable[[float], None]
-"""Callback that takes the fraction of a task that is done."""
+"""Callback that receives the completed fraction of a task."""
 
 
 class Threads:
@@ -35,7 +35,7 @@ class Threads:
         return self.executor.submit(function, argument, tell_unless_stopped)
 
     def status(self) -> str:
-        """Return a remark for the progress bar."""
+        """Return a note for the progress bar."""
         return ""
 
     def close(self) -> None:
@@ -45,9 +45,9 @@ class Threads:
 
 
 class Dask:
-    """Run tasks on the Dask cluster whose scheduler has this address, as in `tcp://127.0.0.1:8786`.
+    """Run tasks on the Dask cluster with this scheduler address, such as `tcp://127.0.0.1:8786`.
 
-    Workers need regrax installed; they share no files with this process.
+    Workers need regrax installed; they do not share files with this process.
     """
 
     def __init__(self, address: str) -> None:
@@ -58,13 +58,13 @@ class Dask:
                 "--dask needs an extra that is not installed: pip install 'regrax[dask]'"
             ) from None
         for name in list(logging.root.manager.loggerDict):
-            if name.partition(".")[0] == "distributed":  # its errors are raised here in one line
+            if name.partition(".")[0] == "distributed":  # its errors are raised below in one line
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
             self.client = Client(address, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
             raise ValueError(
-                f"no Dask scheduler at {address} (--dask takes an address like tcp://127.0.0.1:8786): {error!s:.200}"
+                f"no Dask scheduler at {address} (--dask expects an address like tcp://127.0.0.1:8786): {error!s:.200}"
             ) from None
         self.executor = self.client.get_executor(pure=False)
 
@@ -73,7 +73,7 @@ class Dask:
         return self.executor.submit(run_checked, function, argument, __version__)
 
     def status(self) -> str:
-        """Return the number of workers in words."""
+        """Return the number of workers as text."""
         workers = len(self.client.scheduler_info()["workers"])
         if not workers:
             return "waiting for workers"
@@ -88,7 +88,7 @@ Pool = Threads | Dask
 
 
 def run_checked(function: Callable[..., Any], argument: Any, version: str) -> Any:
-    """Run a task on a worker, whose version of regrax must be `version`."""
+    """Run a task on a worker, or raise if the worker's regrax version is not `version`."""
     if version != __version__:
         raise RuntimeError(f"workers must run regrax {version}, got {__version__}")
     return function(argument)
@@ -101,13 +101,13 @@ def run_all(
     end: Callable[[Task, Future], Iterable[Task]],
     look: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Run tasks until none is left, then close the pool.
+    """Run tasks until none are left, then close the pool.
 
     Args:
-        pool: Where the tasks run.
-        tasks: Tasks to start with.
-        begin: Submits a task to the pool.
-        end: Takes a finished task and its future; returns the tasks to run next.
+        pool: Pool to run the tasks in.
+        tasks: Initial tasks.
+        begin: Function that submits a task to the pool.
+        end: Function that receives a finished task and its future, and returns the tasks to run next.
         look: Called several times a second with the status of the pool.
     """
     try:

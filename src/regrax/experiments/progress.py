@@ -1,4 +1,4 @@
-"""Progress reports of long computations, as progress bars take them."""
+"""Progress reports of long computations, for progress bars."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,8 +10,8 @@ class Progress(NamedTuple):
     Args:
         task: Name of the task.
         done: Amount of work done, in the unit of `total`.
-        total: Amount of work in all.
-        note: Short remark to print after the bar.
+        total: Total amount of work.
+        note: Short note to print after the bar.
 
     >>> Progress("train linear", 5, 20).done
     5
@@ -27,4 +27,4 @@ OnProgress = Callable[[Progress], None]
 
 
 def ignore(_: Progress) -> None:
-    """Do nothing: the default of every `on_progress` argument."""
+    """Do nothing; the default for every `on_progress` argument."""

@@ -1,4 +1,4 @@
-"""Training runs: the names of `regrax.experiments.train` and its settings."""
+"""Training runs: re-exports `regrax.experiments.train` and its settings."""
 
 from .config import DEEP as DEEP, TrainConfig as TrainConfig
 from .train import (

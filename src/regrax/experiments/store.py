@@ -1,7 +1,7 @@
 """Results on disk, stored with their settings and reused only if the settings match.
 
-Files are written to a temporary name and renamed, so a killed process leaves no partial result. A folder is locked by
-one process at a time. A folder with files that regrax did not write raises an error.
+Files are written under a temporary name and then renamed, so a killed process leaves no partial results. A folder can
+be locked by only one process at a time. Using a folder with files that regrax did not write raises an error.
 """
 
 import contextlib
@@ -24,12 +24,12 @@ LOCK = ".regrax.lock"
 """Name of the lock file, which also marks a folder as written by regrax."""
 OLD_LOCK = ".lock"
 OLD_FILES = ("training.json", "sweep.json", "pieces", "*-" + "[0-9a-f]" * 12 + ".json")
-"""Files next to `OLD_LOCK` that identify a folder of an earlier version."""
+"""Files next to `OLD_LOCK` that identify a folder from an earlier version."""
 
 
 @dataclass(frozen=True)
 class StoredResult(Generic[R]):
-    """A result with its settings and the seconds it took to compute."""
+    """A result with its settings and the time it took to compute, in seconds."""
 
     config: Any
     result: R
@@ -58,7 +58,7 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Lock the folder for this process, and remove temporary files left by a killed one.
+        """Lock the folder for this process, and remove temporary files left by a killed process.
 
         Raises ValueError if another process holds the lock, or if the folder has files that regrax did not write.
         """
@@ -73,7 +73,7 @@ class Store:
             yield
 
     def check_folder(self) -> None:
-        """Raise ValueError if the folder has files and was not created by regrax."""
+        """Raise ValueError if the folder contains files and was not created by regrax."""
         if not self.folder.is_dir() or (self.folder / LOCK).is_file():
             return
         is_old = (self.folder / OLD_LOCK).is_file()
@@ -83,11 +83,11 @@ class Store:
             if file.name != OLD_LOCK and not file.match(TEMPORARY):
                 raise ValueError(
                     f"{self.folder} has files that regrax did not write, such as {file.name}: "
-                    "choose a new or an empty folder"
+                    "choose a new or empty folder"
                 )
 
     def path(self, name: str, config: Any, suffix: str = "") -> Path:
-        """Return the path of a result: its name and a hash of its settings."""
+        """Return the path of a result, made of its name and a hash of its settings."""
         return self.folder / f"{name}-{digest(config)}{suffix}"
 
     def result(
@@ -99,7 +99,7 @@ class Store:
             name: First part of the file name.
             config: Settings of the result.
             kind: Type of the result.
-            compute: Called if there is no intact result for these settings.
+            compute: Function to call if there is no valid result for these settings.
         """
         file = self.path(name, config, ".json")
         settings = _encoded(config)
@@ -111,7 +111,9 @@ class Store:
         start = time.perf_counter()
         encoded = msgspec.json.encode(compute())
         seconds = time.perf_counter() - start
-        result = msgspec.json.decode(encoded, type=kind)  # raises for NaN, which JSON lacks
+        result = msgspec.json.decode(
+            encoded, type=kind
+        )  # raises for NaN, which JSON does not support
         record = _Record(msgspec.Raw(settings), msgspec.Raw(encoded), seconds)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, msgspec.json.encode(record))
@@ -121,7 +123,7 @@ class Store:
 
 
 class RunFolder:
-    """A folder for one long run: its settings in `training.json`, one line per report in `metrics.jsonl`.
+    """A folder for one long run, with settings in `training.json` and one line per report in `metrics.jsonl`.
 
     >>> import tempfile
     >>> folder = RunFolder(tempfile.mkdtemp())
@@ -134,7 +136,7 @@ class RunFolder:
     >>> with folder.locked({"steps": 4}):
     ...     pass
     Traceback (most recent call last):
-    ValueError: ... holds a run with steps = 3, got 4: choose another folder, or the same settings
+    ValueError: ... contains a run with steps = 3, got 4: choose another folder, or use the same settings
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -152,11 +154,11 @@ class RunFolder:
             yield
 
     def check_unused(self) -> None:
-        """Raise ValueError if the folder already holds a run, or files that regrax did not write."""
+        """Raise ValueError if the folder already contains a run, or files that regrax did not write."""
         Store(self.path).check_folder()
         if self.settings.exists():
             raise ValueError(
-                f"{self.path} already holds a run: add --resume to continue it, or choose another --out"
+                f"{self.path} already contains a run: add --resume to continue it, or choose another --out"
             )
 
     def _claim(self, settings: dict[str, Any]) -> None:
@@ -167,25 +169,25 @@ class RunFolder:
             stored = msgspec.json.decode(self.settings.read_bytes(), type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
             raise ValueError(
-                f"{self.settings} is damaged: it must hold the settings of a run"
+                f"{self.settings} is damaged: it must contain the settings of a run"
             ) from None
         for name in [*settings, *stored]:
             if stored.get(name) != settings.get(name):
                 before = reprlib.repr(stored.get(name))
                 raise ValueError(
-                    f"{self.path} holds a run with {name} = {before}, got {reprlib.repr(settings.get(name))}: "
-                    "choose another folder, or the same settings"
+                    f"{self.path} contains a run with {name} = {before}, got {reprlib.repr(settings.get(name))}: "
+                    "choose another folder, or use the same settings"
                 )
 
     def log(self, line: Mapping[str, Any]) -> None:
-        """Append a line to the metrics, and flush it to disk before any state that depends on it is saved."""
+        """Append a line to the metrics, and flush it to disk before any dependent state is saved."""
         with naming(self.metrics), self.metrics.open("a") as file:
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
 
     def cut(self, name: str, last: float) -> None:
-        """Drop damaged lines of metrics and those whose `name` is above `last`: a resumed run writes them again."""
+        """Drop metrics lines that are damaged or have `name` above `last`; a resumed run writes them again."""
         if self.metrics.exists():
             lines = self.metrics.read_text().splitlines()
             earlier = [line + "\n" for line in lines if _number(line, name) <= last]

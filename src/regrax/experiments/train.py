@@ -1,13 +1,14 @@
-r"""Training in a folder: saved along the way, and resumed after any interruption.
+r"""Training in a folder, with states saved along the way so that an interrupted run can resume.
 
     DIR/training.json          the settings
     DIR/state.safetensors      the latest state; removed when the run is finished
-    DIR/metrics.jsonl          a line per report: step, mean loss of each seed since the last line, seconds
-    DIR/seed-I.safetensors     the trained model of seed I with its settings and measurements, see `regrax.checkpoints`
+    DIR/metrics.jsonl          one line per report: step, each seed's mean loss since the previous line, seconds
+    DIR/seed-I.safetensors     the trained model of seed I with its settings and measurements (`regrax.checkpoints`)
 
-The draws of seed $I$ depend on $I$ and the step only: a run that was killed and resumed is bit-identical to one that
-was not, and the first seeds of a larger run are those of a smaller one. If there are several processes, only the first
-reads and writes the folder and sends its contents to the others, so a run may resume with another number of processes.
+The random draws of seed $I$ depend only on $I$ and the step. So a run that is killed and resumed is bit-identical to an
+uninterrupted run, and the first seeds of a larger run match those of a smaller one. With several processes, only the
+first reads and writes the folder and sends its contents to the others, so a run can resume with a different number of
+processes.
 """
 
 import contextlib
@@ -56,12 +57,14 @@ from regrax.training import (
 )
 
 MEASURING_SEED = 2**31  # all models are measured on the same sequences
-LOSS_SEQUENCES = 10_000  # to measure the loss on, unless training drew fewer
-STEP_SEQUENCES = 4096  # at most, to fit the nearest step on
-COPIES = 6  # of the parameters in training: model, average, Adam's two moments, gradient, update
+LOSS_SEQUENCES = 10_000  # for measuring the loss, unless training used fewer
+STEP_SEQUENCES = 4096  # maximum number for fitting the nearest step
+COPIES = (
+    6  # copies of the parameters in training: model, average, Adam's two moments, gradient, update
+)
 STATE = "state.safetensors"
 LAYOUT = 2
-"""Version of the arrays in a state: 1 has the moments of regrax's own optimizer, 2 those of optax."""
+"""Version of the state layout: 1 stores the moments of regrax's own optimizer, 2 those of optax."""
 
 Seeds = UInt32[np.ndarray, "seeds"]
 
@@ -73,7 +76,7 @@ class Measured:
     Attributes:
         loss: Population loss.
         loss_error: Standard error of the loss.
-        optimal_loss: Lower bound on the loss of any policy, or None if it is not known.
+        optimal_loss: Lower bound on the loss of any policy, or None if unknown.
         step_size: Step of the nearest algorithm.
         mse: Mean squared difference between the model's policies and those of the nearest algorithm.
         total_variation: Mean total variation between them.
@@ -92,9 +95,9 @@ class Trained(NamedTuple):
 
     Attributes:
         model: Model after training.
-        measured: Its measurements.
-        seconds: Seconds of training.
-        operations: Floating-point operations of training, or None if they were not counted.
+        measured: Measurements of the model.
+        seconds: Training time in seconds.
+        operations: Floating-point operations in training, or None if not counted.
     """
 
     model: TrainableLearner
@@ -110,7 +113,7 @@ class _Numbers(msgspec.Struct):
 
 
 def build_objective(config: TrainConfig) -> Objective:
-    """Build the objective that the settings name.
+    """Build the objective from the settings.
 
     >>> build_objective(TrainConfig("linear", actions=3, horizon=20)).horizon
     20
@@ -144,12 +147,12 @@ def _build_model(config: TrainConfig, key: Key[Array, ""]) -> TrainableLearner:
 
 
 def build_models(config: TrainConfig, seeds: Seeds) -> TrainableLearner:
-    """Build models with random parameters, stacked along a first axis of seeds."""
+    """Build models with random parameters, stacked along a leading seed axis."""
     return jax.jit(jax.vmap(partial(_build_model, config)))(_keys(seeds, 0))
 
 
 def draw_keys(seeds: Seeds) -> Key[Array, "seeds"]:
-    """Return the key of each seed that the loss sequences of its training are drawn with."""
+    """Return, for each seed, the key that draws its training loss sequences."""
     return _keys(seeds, 1)
 
 
@@ -158,7 +161,7 @@ def _keys(seeds: Seeds, purpose: int) -> Key[Array, "seeds"]:
 
 
 def model_shapes(config: TrainConfig) -> TrainableLearner:
-    """Return the model with shapes in place of arrays; raise ValueError if training would not fit in memory."""
+    """Return the model with shapes instead of arrays; raise ValueError if training would not fit in memory."""
     shapes = eqx.filter_eval_shape(partial(_build_model, config), jax.eval_shape(jax.random.key, 0))
     parameters = sum(leaf.size for leaf in jax.tree.leaves(shapes))
     losses = config.horizon * config.actions * min(config.batch or 64, 64)
@@ -171,11 +174,11 @@ def model_shapes(config: TrainConfig) -> TrainableLearner:
 def measure(
     model: TrainableLearner, config: TrainConfig, *, devices: Devices | None = None
 ) -> Measured:
-    """Measure a model on fresh sequences of the losses that it was trained on.
+    """Measure a model on fresh sequences from its training distribution.
 
     Args:
         model: Trained model.
-        config: Settings of its training.
+        config: Settings of its training run.
         devices: Devices that share the sequences; by default one.
 
     >>> from regrax.attention import LinearAttention
@@ -197,29 +200,29 @@ def measure(
 
 
 def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
-    """Write a checkpoint with a model, the settings of its seed and its measurements."""
+    """Write a checkpoint with a model, its settings and its measurements."""
     model, measured, seconds, operations = trained
     numbers = msgspec.to_builtins(_Numbers(measured, seconds, operations))
     save_model(path, model, config=asdict(config), **numbers)
 
 
 def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> Trained:
-    """Read a checkpoint of `save_trained`; raise ValueError if it has other settings.
+    """Read a checkpoint written by `save_trained`; raise ValueError if its settings differ.
 
     Args:
         path: Path of the checkpoint.
         config: Settings that it must have.
-        data: Contents of the file, if they have been read already.
+        data: Contents of the file, if already read.
     """
     file = file_of(path)
     model, about = unpack_model(read_whole(file) if data is None else data, file)
     stored = about.get("config")
     if not isinstance(stored, dict):
-        raise ValueError(f"{file} must be a checkpoint of a training run, got one without settings")
+        raise ValueError(f"{file} must be a checkpoint from a training run, but it has no settings")
     for name, value in asdict(config).items():
         if name not in stored or stored[name] != value:
             raise ValueError(
-                f"{file} must hold a model with {name} = {value!r}, got {stored.get(name)!r}"
+                f"{file} must contain a model with {name} = {value!r}, got {stored.get(name)!r}"
             )
     numbers = parse_about(file, about, _Numbers)
     return Trained(model, numbers.measured, numbers.seconds, numbers.operations)
@@ -236,16 +239,16 @@ def train(
 ) -> list[Trained]:
     """Train one model per seed in `folder`, or read the models if the run is finished.
 
-    An interrupted run resumes where it stopped. Raises ValueError if the folder holds a run with other settings, or if
-    another process is using it.
+    An interrupted run resumes where it stopped. Raises ValueError if the folder contains a run with different settings,
+    or if another process is using it.
 
     Args:
         config: Settings of the run.
-        folder: Folder for its files.
+        folder: Folder for the run's files.
         on_progress: Called about a hundred times.
         save_every: Minimum number of seconds between two saved states; the state is also saved at the end.
-        resume: If False, raise ValueError if the folder already holds a run.
-        devices: Devices that share each batch; with several processes, each passes the devices of all.
+        resume: If False, raise ValueError if the folder already contains a run.
+        devices: Devices that share each batch; with several processes, each must pass the devices of all processes.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -299,17 +302,17 @@ class _Run:
             f"seed-{seed}.safetensors": replace(config, seeds=1, first_seed=seed) for seed in seeds
         }
         self.first_step = 0
-        self.seconds_before = 0.0  # of earlier processes
+        self.seconds_before = 0.0  # time spent by earlier processes
         self.began = time.monotonic()
         self.saved = self.began
 
     def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
-        """Lock the folder and read all models, or else the state if there is one."""
+        """Lock the folder and read all models, or the saved state if the run is not finished."""
         stack.enter_context(self.files.locked(asdict(self.config), resume))
         state = self.folder / STATE
         files = [self.folder / name for name in self.models]
         if all(file.exists() for file in files):
-            state.unlink(missing_ok=True)  # left by a process that was killed at the very end
+            state.unlink(missing_ok=True)  # left by a process killed at the very end
         elif state.exists():
             files = [state]
             self.files.cut("step", _read_position(state, read_whole(state)).step)
@@ -320,16 +323,16 @@ class _Run:
 
     @property
     def key(self) -> Array:
-        """Key of the loss sequences, one per seed if there are several."""
+        """Key that draws the loss sequences, one per seed if there are several."""
         return self._unstacked(draw_keys(self.seeds))
 
     def start(self) -> TrainingState:
-        """Build the state before the first step."""
+        """Build the initial state."""
         models = self._unstacked(build_models(self.config, self.seeds))
         return start(models, self.optimizer, self.key)
 
     def _unstacked(self, tree: Any) -> Any:
-        """Drop the axis of seeds if there is one seed: a batch of one trains half as fast."""
+        """Drop the seed axis if there is only one seed, because a batch of one trains half as fast."""
         return jax.tree.map(lambda leaf: leaf[0], tree) if self.config.seeds == 1 else tree
 
     def resume(self, data: bytes) -> TrainingState:
@@ -374,7 +377,7 @@ class _Run:
         return trained
 
     def report(self, report: Report) -> None:
-        """Write a line of metrics and from time to time the state, and show progress."""
+        """Write a line of metrics, save the state from time to time, and show progress."""
         if not is_first():
             return
         losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
@@ -388,7 +391,7 @@ class _Run:
         self._show(report.step, f"loss {loss:.3f}{above}, {speed:.0f} steps/s")
 
     def save(self, state: TrainingState) -> None:
-        """Write the state over the previous one."""
+        """Save the state, replacing the previous one."""
         step = int(np.asarray(state.step).max())
         position = _Position(step, self._seconds(), LAYOUT)
         write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(position)))
@@ -402,14 +405,14 @@ class _Run:
 
 
 def unstack(models: TrainableLearner) -> list[TrainableLearner]:
-    """Split models that are stacked along a first axis."""
+    """Split models stacked along a leading axis."""
     arrays = jax.tree.map(np.asarray, models)
     count = len(jax.tree.leaves(arrays)[0])
     return [jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), arrays) for i in range(count)]
 
 
 class _Position(msgspec.Struct):
-    """Step and seconds of a saved state, and the version of its layout."""
+    """Step, elapsed seconds and layout version of a saved state."""
 
     step: int
     seconds: float
@@ -420,7 +423,7 @@ def _read_position(file: Path, data: bytes) -> _Position:
     position = parse_about(file, read_contents(data, file).about, _Position)
     if position.layout != LAYOUT:
         raise ValueError(
-            f"{file} was written by regrax 0.1.0, and later versions cannot resume it: "
+            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
             "remove it to train from scratch, or finish the run with regrax 0.1.0"
         )
     return position

@@ -1,4 +1,4 @@
-"""The evidence: every experiment of the paper next to the reported and the exact numbers, certificates, and proofs."""
+"""Evidence for the paper: its experiments compared with the reported and exact numbers, certificates, and proofs."""
 
 from .comparison import (
     MEASURES as MEASURES,

@@ -1,4 +1,4 @@
-"""The paper's numbers next to those measured here and the exact ones, with a verdict for each.
+"""The paper's numbers compared with measured and exact values, with a verdict for each.
 
 A number is the "same" if it is within two of the paper's standard deviations (or rounds to the paper's last digit),
 "better" if it is lower and closer to the exact value (every quantity is a distance, a gap or a regret, so lower is
@@ -18,7 +18,7 @@ from regrax.paper.reproduction import Reproduction
 
 
 class Reported(NamedTuple):
-    """A number printed in the paper, and its standard deviation if there is one."""
+    """A number printed in the paper, and its standard deviation if reported."""
 
     value: float
     spread: float = 0.0
@@ -56,7 +56,7 @@ SYSTEMS = {
     "linear": ("softmax", "Hedge (entropy FTRL)", "1/sqrt(T)"),
     "swap": ("softmax columns, fixed point", "Blum-Mansour over Hedge", "1/sqrt(T)"),
 }
-"""For each model its operator, the algorithm it becomes, and the order of its step."""
+"""For each model: its operator, the algorithm it converges to, and the order of its step."""
 
 MEASURES = {
     "step": ("fitted step", 5),
@@ -66,7 +66,7 @@ MEASURES = {
     "total_variation": ("total variation", 5),
     "per_action": ("error per action", 5),
 }
-"""For each measure of a trained model its label, and the number of digits to print."""
+"""For each measure of a trained model: its label and the number of digits to print."""
 
 
 class Line(NamedTuple):
@@ -74,7 +74,7 @@ class Line(NamedTuple):
 
     Attributes:
         quantity: name of the quantity.
-        paper: number in the paper, if there is one.
+        paper: the paper's number, if there is one.
         ours: mean over the seeds, and its standard error.
         exact: exact value, where known.
         verdict: "same", "better" or "differs", and the reason.
@@ -120,7 +120,7 @@ def line(
     Args:
         quantity: name of the quantity.
         values: measured values, one per seed or pair of seeds.
-        why: reason for a difference, or a remark on a number that the paper does not have.
+        why: reason for a difference, or a note on a number that is not in the paper.
         reported: key of the paper's number in `REPORTED`, if there is one.
         exact: exact value, if known.
         digits: number of digits to print.
@@ -147,7 +147,7 @@ def line(
 
 
 def compare(reproduction: Reproduction) -> list[Line]:
-    """Compare every number; without the paper's numbers if the sizes are not the paper's."""
+    """Compare every number; the paper's numbers are left out if the sizes are not the paper's."""
     lines = [
         *_steps(reproduction),
         *_matching(reproduction),
@@ -171,12 +171,12 @@ def _steps(reproduction: Reproduction) -> Iterator[Line]:
             why = f"Monte Carlo, {cell.runs} runs of {cell.samples} samples"
             yield line(f"k*({d}, {T}), {label}", point.steps, why, exact=point.exact)
             estimated, exact = exponent(reproduction.step_size, cell.architecture, d)
-            why = "the paper claims -1/2 up to logarithms and shows a figure without numbers"
+            why = "the paper claims -1/2 up to logarithms, but its figure has no numbers"
             yield line(f"exponent of k* in T, d = {d}, {label}", [estimated], why, exact=exact)
 
 
 def measures(measured: Sequence[Measured], actions: int) -> dict[str, list[float]]:
-    """The measures of the paper's table for each model: the nearest step, four distances from it, and the loss."""
+    """Collect the measures in the paper's table: the nearest step, four distances from it, and the loss."""
     distances = [model.total_variation for model in measured]
     return {
         "step": [model.step_size for model in measured],
@@ -198,10 +198,14 @@ def _matching(reproduction: Reproduction) -> Iterator[Line]:
         label, digits = MEASURES[name]
         if name == "loss":
             reported = None
-            why = f"exact: the minimum for one layer; any policy: {theory.optimal_loss(d, T):.4f}"
+            why = (
+                f"exact: the minimum for one layer; for any policy: {theory.optimal_loss(d, T):.4f}"
+            )
         else:
             reported = f"matching.{name}"
-            why = "training here runs to convergence, the paper's stops short of the optimum"
+            why = (
+                "training runs to convergence here, whereas the paper's stops short of the optimum"
+            )
         known = exact.get(name, 0.0)
         yield line(label, values, why, reported=reported, exact=known, digits=digits)
 
@@ -214,8 +218,8 @@ def _depth(reproduction: Reproduction) -> Iterator[Line]:
     for depth in reproduction.depth:
         R_T = f"R_{reproduction.config.horizon}"
         last = {name: _last(policies.regret) for name, policies in depth.policies.items()}
-        optimum = round(last["optimal"][0], 2)  # of the optimal policy, on the same sequences
-        why = "the models here are trained until they are close to the optimal policy"
+        optimum = round(last["optimal"][0], 2)  # the optimal policy's regret on the same sequences
+        why = "models are trained here until they are close to the optimal policy"
         for layers in ("2", "4"):
             values = last[f"transformer-{layers}"]
             key = f"depth.regret.{layers}"
@@ -234,7 +238,7 @@ def _cce(reproduction: Reproduction) -> Iterator[Line]:
         return
     for result in reproduction.equilibrium:
         gaps = {name: _last(kinds["cce_gap"]) for name, kinds in result.gaps.items()}
-        why = "converged, one layer plays Hedge at k*; the paper's gap is that of a longer step"
+        why = "at convergence one layer plays Hedge at k*; the paper's gap matches a longer step"
         yield line(
             "CCE gap, 1 layer",
             gaps["linear"],
@@ -243,7 +247,7 @@ def _cce(reproduction: Reproduction) -> Iterator[Line]:
             exact=gaps["hedge"][0],
             samples=SEEDS,
         )
-        why = "after so few rounds the gap of a deep model depends on its seed"
+        why = "after so few rounds a deep model's gap depends on its seed"
         for layers in ("2", "4"):
             values = gaps[f"transformer-{layers}"]
             text = f"CCE gap, {layers} layers"
@@ -256,8 +260,8 @@ def _ce(reproduction: Reproduction) -> Iterator[Line]:
         return
     d = reproduction.config.actions
     reasons = {
-        "calibrated": f"converged, the heads play Blum-Mansour at {d} k*",
-        "uncalibrated": f"converged, they play Blum-Mansour at k*, 1/{d} of the step they need",
+        "calibrated": f"at convergence the heads play Blum-Mansour at {d} k*",
+        "uncalibrated": f"at convergence they play Blum-Mansour at k*, 1/{d} of the step they need",
     }
     for result in reproduction.equilibrium:
         for name, why in reasons.items():
@@ -285,5 +289,5 @@ def _systems(reproduction: Reproduction) -> Iterator[Line]:
     for systems in reproduction.table_one:
         for name, (operator, _, order) in SYSTEMS.items():
             values = [model.step_size for model in reproduction.measured[name]]
-            why = f"the paper gives the order, {order}, and no number"
+            why = f"the paper gives the order, {order}, but no number"
             yield line(f"step, {operator}", values, why, exact=systems.steps[name])

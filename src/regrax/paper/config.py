@@ -1,4 +1,4 @@
-"""Settings of the reproduction: which experiments, on what scale."""
+"""Settings of the reproduction: which experiments to run, and on what scale."""
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -15,16 +15,16 @@ class Sizes:
     """Sample sizes of the experiments.
 
     Attributes:
-        actions: numbers of actions in the figure of step sizes.
-        horizons: numbers of rounds in the figure of step sizes.
-        runs: Monte Carlo estimates of each step.
-        samples: sequences of each estimate.
-        biased: test sequences with a hidden best action, for each seed.
-        gaussian: test sequences with standard Gaussian losses, for each seed.
+        actions: numbers of actions in the step-size figure.
+        horizons: numbers of rounds in the step-size figure.
+        runs: Monte Carlo estimates per step.
+        samples: sequences per estimate.
+        biased: test sequences with a hidden best action, per seed.
+        gaussian: test sequences with standard Gaussian losses, per seed.
         long_horizons: horizons at which the corollaries are checked.
         compared: sequences on which a layer is compared with its algorithm.
-        lengths: test horizons of generalization, relative to the trained one.
-        drawn: sequences of each kind of losses for generalization.
+        lengths: test horizons for generalization, as multiples of the training horizon.
+        drawn: sequences per loss family for generalization.
     """
 
     actions: tuple[int, ...]
@@ -67,10 +67,10 @@ FULL = Sizes(
 
 @dataclass(frozen=True)
 class ReproduceConfig:
-    """Experiments to reproduce; the paper reports numbers for three actions and twenty rounds only.
+    """Experiments to reproduce; the paper reports numbers only for three actions and twenty rounds.
 
     Args:
-        quick: Run everything on a smaller scale: one minute instead of half an hour.
+        quick: Run everything on a smaller scale, in one minute instead of half an hour.
         actions: Number of actions d.
         horizon: Number of rounds T.
         only: Run only these experiments.
@@ -90,7 +90,9 @@ class ReproduceConfig:
         known = get_args(Name)
         for name in self.only:
             if name not in known:
-                raise ValueError(f"only must name experiments of {', '.join(known)}, got {name!r}")
+                raise ValueError(
+                    f"only must list experiments from {', '.join(known)}, got {name!r}"
+                )
 
     @property
     def is_the_papers(self) -> bool:
@@ -98,7 +100,7 @@ class ReproduceConfig:
         return (self.actions, self.horizon) == (3, 20)
 
     def has(self, *names: str) -> bool:
-        """True if one of these experiments is requested."""
+        """True if any of these experiments is requested."""
         return not self.only or any(name in self.only for name in names)
 
     def sizes(self) -> Sizes:
@@ -109,7 +111,9 @@ class ReproduceConfig:
 
     def trainings(self) -> dict[str, TrainConfig]:
         """Settings of every model that the experiments use, by name."""
-        if self.quick:  # half the width learns as much from as many sequences, in half the time
+        if (
+            self.quick
+        ):  # half the width learns as much from the same number of sequences, in half the time
             layer = {"batch": 1024, "sequences": 10_000}
             deep = {"batch": 32, "sequences": 500, "width": 16, "heads": 2, "rate": 0.006}
             return {
@@ -128,7 +132,7 @@ class ReproduceConfig:
         layer = {
             "batch": 4096,
             "sequences": 200_000,
-        }  # a large batch, for another digit of the step
+        }  # a large batch gives another digit of the step
         deep = {"sequences": 2000}
         hindsight = {"objective": "hindsight"}
         return {

@@ -1,7 +1,7 @@
-"""The experiments of the paper: functions from settings and trained models to numbers.
+"""The paper's experiments, as functions from settings and trained models to numbers.
 
-Every random test draws its own sequences for each seed of a model, so that the spread of the seeds shows the noise of
-training and of the test alike.
+Every random test draws fresh sequences for each seed of a model, so that the spread over seeds reflects the noise of
+both training and testing.
 """
 
 import itertools
@@ -52,13 +52,13 @@ from regrax.training import (
 Models = dict[str, list[Any]]
 """Trained models by name, one per seed."""
 
-CHUNK = 250  # sequences that a learner plays at once: more take gigabytes
+CHUNK = 250  # sequences that a learner plays at once; more would take gigabytes
 STEP_SEQUENCES = 4096
 
 
 @eqx.filter_jit
 def answers(learner: Learner, losses: Batch) -> Batch:
-    """Policies of every round on every sequence, computed in chunks of sequences."""
+    """Compute the policies in every round of every sequence, in chunks of sequences."""
     rounds, actions, count = losses.shape
     size = np.gcd(count, CHUNK)
     chunks = jnp.moveaxis(losses.reshape(rounds, actions, -1, size), 2, 0)
@@ -74,7 +74,7 @@ class Seeds:
 
 
 def measure_seeds(models: Sequence[Any], config: TrainConfig) -> Seeds:
-    """Loss of each model, and its distance from the nearest Hedge, on test sequences of its own."""
+    """Measure each model's loss and its distance from the nearest Hedge, on separate test sequences."""
     assert config.sequences is not None
     measured = []
     for seed, model in enumerate(models):
@@ -91,7 +91,7 @@ def measure_seeds(models: Sequence[Any], config: TrainConfig) -> Seeds:
 
 @dataclass(frozen=True)
 class StepCell:
-    """A point of the figure, and the number of Monte Carlo runs and of samples in each."""
+    """A point of the figure, the number of Monte Carlo runs, and the number of samples per run."""
 
     architecture: Literal["single", "swap"]
     actions: int
@@ -102,7 +102,7 @@ class StepCell:
 
 @dataclass(frozen=True)
 class Steps:
-    """Monte Carlo estimates of the stationary step, and the exact one."""
+    """Monte Carlo estimates of the stationary step, and the exact step."""
 
     cell: StepCell
     steps: list[float]
@@ -130,7 +130,7 @@ def _step_cells(config: ReproduceConfig) -> list[StepCell]:
 
 
 def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Steps:
-    """Estimate the stationary step of one point of the figure."""
+    """Estimate the stationary step at one point of the figure."""
     key = jax.random.fold_in(jax.random.key(0), 1000 * cell.actions + cell.horizon)
     steps = monte_carlo_steps(**asdict(cell), key=key)
     exact = theory.step_size(cell.actions, cell.horizon)
@@ -138,7 +138,7 @@ def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Step
 
 
 def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
-    """Slope of log k over log T: of the estimates, and of the exact steps."""
+    """Compute the slope of log k over log T, for the estimates and for the exact steps."""
     rounds = []
     steps = []
     for point in points:
@@ -154,7 +154,7 @@ def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[floa
 
 @dataclass(frozen=True)
 class Policies:
-    """Measurements of one kind of policy, a value per seed.
+    """Measurements of one kind of policy, with one value per seed.
 
     Attributes:
         regret: regret after each round on losses with a hidden best action.
@@ -171,7 +171,7 @@ class Policies:
 
 @dataclass(frozen=True)
 class Depth:
-    """Every kind of policy by its name, and the lower bound for their losses."""
+    """All kinds of policy by name, and the lower bound on their losses."""
 
     optimal_loss: float
     policies: dict[str, Policies]
@@ -199,7 +199,7 @@ def compare_depths(models: Models, config: ReproduceConfig, _: None) -> Depth:
     results = {}
     for name, seeds in rows.items():
         columns = [np.array(column) for column in zip(*seeds, strict=True)]
-        if name in fixed:  # one policy on the sequences of all seeds
+        if name in fixed:  # one policy for the sequences of all seeds
             columns = [column.mean(0, keepdims=True) for column in columns]
         regret, excess, to_hedge, to_optimal = columns
         curves = regret.tolist(), (lower_bound + excess).tolist()
@@ -209,7 +209,7 @@ def compare_depths(models: Models, config: ReproduceConfig, _: None) -> Depth:
 
 @jax.jit
 def running_regret(played: Batch, losses: Batch) -> Float[Array, "T"]:
-    """Mean regret of rounds 1 to t, for every t."""
+    """Compute the mean regret over rounds 1 to t, for every t."""
     suffered = jnp.cumsum(jnp.sum(played * losses, 1), 0)
     return (suffered - jnp.cumsum(losses, 0).min(1)).mean(1)
 
@@ -218,7 +218,7 @@ def running_regret(played: Batch, losses: Batch) -> Float[Array, "T"]:
 def distances(
     played: Batch, hedge: Batch, optimal: Batch
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    """Expected squared distance from the optimal policy, and total variation to Hedge and to the optimal policy."""
+    """Compute the expected squared distance from the optimal policy, and total variation to Hedge and to it."""
     excess = ((played - optimal) ** 2).sum((0, 1)).mean()
     to_hedge = jnp.abs(played - hedge).sum(1).mean() / 2
     to_optimal = jnp.abs(played - optimal).sum(1).mean() / 2
@@ -230,13 +230,13 @@ def distances(
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Gaps of play in a game.
+    """Equilibrium gaps of play in a game.
 
     Attributes:
         game: spec of the game.
-        gaps: running gaps by learner and by kind of gap: a curve per ordered pair of seeds, or one for a fixed learner.
-        horizons: numbers of rounds of the long plays.
-        long: gaps after each horizon, with the step for that horizon and (`_fixed`) for the trained one.
+        gaps: running gaps by learner and kind of gap, one curve per ordered pair of seeds, or one for a fixed learner.
+        horizons: numbers of rounds in the long runs.
+        long: gaps at each horizon, with the step for that horizon and (`_fixed`) the step for the training horizon.
         path: policies of Blum-Mansour over 400 rounds.
     """
 
@@ -248,9 +248,9 @@ class Equilibrium:
 
 
 def measure_gaps(models: Models, config: ReproduceConfig, _: None) -> Equilibrium:
-    """Measure gaps of ordered pairs of trained models, of baselines, and of exact learners at long horizons.
+    """Measure the gaps of ordered pairs of trained models, of baselines, and of exact learners at long horizons.
 
-    The game is the paper's for three actions, and a random zero-sum game for any other number.
+    With three actions the game is the paper's, otherwise it is a random zero-sum game.
     """
     actions, horizon = config.actions, config.horizon
     game = weighted_rps() if actions == 3 else random_zero_sum(actions, actions)
@@ -284,10 +284,10 @@ def measure_gaps(models: Models, config: ReproduceConfig, _: None) -> Equilibriu
 
 
 def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, list[float]]:
-    """Final gaps at each horizon, with the step for that horizon and with the fixed one.
+    """Compute the final gaps at each horizon, with the step for that horizon and with the fixed step.
 
-    The two players' steps differ by one part in a billion. Exact copies play alike for ever, which spirals into the
-    equilibrium at any step; the smallest difference between them grows, as it does in practice.
+    The two players' steps differ by one part in a billion. Exact copies would play identically for ever and spiral into
+    the equilibrium at any step; in practice even the smallest difference between the players grows.
     """
     d = game.sizes[0]
     own = [theory.step_size(d, horizon) for horizon in horizons]
@@ -313,14 +313,14 @@ def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, l
 
 @dataclass(frozen=True)
 class Systems:
-    """Theoretical step of each system, and the largest difference between the layer and its algorithm."""
+    """Each system's theoretical step, and the largest difference between the layer and its algorithm."""
 
     steps: dict[str, float]
     differences: dict[str, float]
 
 
 def compare_systems(models: Models, config: ReproduceConfig, _: None) -> Systems:
-    """Compare each layer at its stationary parameters with its algorithm, in double precision."""
+    """Compare each layer, at its stationary parameters, with its algorithm in double precision."""
     actions, horizon = config.actions, config.horizon
     soft = theory.step_size(actions, horizon)
     ball = theory.step_size(actions, horizon, operator="ball")
@@ -345,7 +345,7 @@ def compare_systems(models: Models, config: ReproduceConfig, _: None) -> Systems
     return Systems(steps, {name: float(gap) for name, gap in differences.items()})
 
 
-# Beyond the paper: losses and horizons that no model was trained on
+# Beyond the paper: losses and horizons not seen in training
 
 FAMILIES = {
     "Gaussian (trained on)": Gaussian(),
@@ -358,7 +358,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Generalization:
-    """Mean regret after some number of rounds, by learner and by family of losses."""
+    """Mean regret after a number of rounds, by learner and by loss family."""
 
     rounds: int
     regret: dict[str, dict[str, float]]
@@ -369,7 +369,7 @@ def _lengths(config: ReproduceConfig) -> list[int]:
 
 
 def measure_generalization(models: Models, config: ReproduceConfig, rounds: int) -> Generalization:
-    """Measure the mean regret over `rounds` rounds of trained and classical learners on every family of losses.
+    """Measure the mean regret of trained and classical learners over `rounds` rounds on every loss family.
 
     Only the first seed of each model plays.
     """
@@ -404,7 +404,7 @@ def measure_generalization(models: Models, config: ReproduceConfig, rounds: int)
 
 @eqx.filter_jit
 def adversarial_regret(learner: Learner, rounds: int, actions: int) -> Any:
-    """Regret when each round's most likely action loses 1 and the others nothing."""
+    """Compute the regret if each round's most likely action has loss 1 and the others 0."""
 
     def play_round(state: Any, _: None) -> tuple[Any, tuple[Array, Array]]:
         policy = learner.policy(state)
@@ -424,10 +424,10 @@ class Experiment(NamedTuple):
 
     Attributes:
         names: names on the command line.
-        models: trained models it needs, if the configuration has them.
-        run: computes a part from the models, the configuration and the part.
-        result: type of the result of a part.
-        parts: parts that are computed and stored one by one.
+        models: trained models it needs, if they are in the configuration.
+        run: function of the models, the configuration and a part that computes the part's result.
+        result: type of a part's result.
+        parts: parts to compute and store one by one.
     """
 
     names: tuple[str, ...]
@@ -455,4 +455,4 @@ EXPERIMENTS = {
     ),
 }
 MATCHING = ("linear", "linear-hindsight", "full")
-"""Models of the experiment that only trains and measures."""
+"""Models of the experiment that only trains and measures them."""

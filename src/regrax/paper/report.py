@@ -1,4 +1,4 @@
-"""The page of the reproduction: pictures first, the long table last; what it claims follows from the numbers."""
+"""The reproduction's report page: figures first, the full table last, with claims derived from the numbers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,19 +24,21 @@ POLICIES = {
 
 
 def paper_page(reproduction: Reproduction) -> str:
-    """The self-contained HTML page."""
-    checks.instance("reproduction", reproduction, Reproduction, "what reproduce returns")
+    """Render the reproduction as a self-contained HTML page."""
+    checks.instance("reproduction", reproduction, Reproduction, "the result of reproduce")
     d, T = reproduction.config.actions, reproduction.config.horizon
     lead = [
-        "Single-layer linear attention, trained with nothing but the square of its regret, becomes smoothed fictitious "
+        "Single-layer linear attention, trained only on the square of its regret, becomes smoothed fictitious "
         "play; trained with swap regret through a fixed point, it becomes Blum-Mansour. Played against itself it "
         "approaches coarse correlated and correlated equilibrium. This page repeats the experiments of Park and "
-        f"Ozdaglar with {d} actions and {T} rounds and sets them beside exact theory.",
+        f"Ozdaglar with {d} actions and {T} rounds, and compares them with exact theory.",
     ]
     if reproduction.config.quick:
-        lead.append("This is the quick run: fewer samples and shorter training, the same story.")
+        lead.append(
+            "This is the quick run, with fewer samples and shorter training; the conclusions are the same."
+        )
     if not reproduction.config.is_the_papers:
-        lead.append("The paper reports numbers for three actions and twenty rounds only.")
+        lead.append("The paper reports numbers only for three actions and twenty rounds.")
     versions = ", ".join(f"{name} {number}" for name, number in reproduction.versions.items())
     sections = [*_sections(reproduction), _numbers(compare(reproduction))]
     return render("Regret-trained attention, reproduced", lead, sections, f"Made with {versions}.")
@@ -71,11 +73,11 @@ def _step_size(points: Sequence[Steps]) -> Section:
     runs = points[0].cell
     text = [
         f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
-        "times, and shows the mean with a band of one standard deviation. Points and bars below are the same "
-        f"experiment, {runs.runs} times; the lines are not fitted: they are the exact step.",
-        f"Both architectures share one exact curve. A run of the swap objective scatters by {swap:.0%} of the step, "
-        f"one of the single head by {single:.0%}, in the mean over the sizes: there the regrets of d heads are added "
-        "before squaring.",
+        "times, and shows the mean with a band of one standard deviation. The points and bars below repeat that "
+        f"experiment {runs.runs} times; the lines are not fitted but show the exact step.",
+        f"Both architectures share the same exact curve. Averaged over sizes, a run's standard deviation is {swap:.0%} "
+        f"of the step for the swap objective and {single:.0%} for the single head, because the swap objective adds the "
+        "regrets of d heads before squaring.",
     ]
     panels = [_panel(part, name, heads[name]) for name, part in parts.items()]
     return Section("step-size", "The stationary step size", text, panels)
@@ -89,17 +91,19 @@ def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
         series.append(Series(f"d = {d}, exact", rounds, [one.exact for one in mine], color=color))
         means, bars = [one.mean for one in mine], [one.spread for one in mine]
         series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
-    caption = "Points: mean of the Monte Carlo estimates, bars: one standard deviation of a run."
+    caption = (
+        "Points show the mean of the Monte Carlo estimates, bars one standard deviation of a run."
+    )
     return Chart(f"step-{architecture}", title, "horizon T", "k*", series, True, True, caption)
 
 
 def _matching(reproduction: Reproduction) -> Section:
     text = [
-        "The model starts from random parameters and sees nothing but the squared regret of its own play: no "
-        "trajectories of an algorithm, no constraint on its matrices. Afterwards one number, the step of "
+        "The model starts from random parameters and is trained only on the squared regret of its own play, without "
+        "trajectories of an algorithm or constraints on its matrices. Afterwards one number, the step k of "
         "softmax(-k S), is fitted to its policies on 4,096 fresh sequences.",
-        "The hindsight loss, beside it, sees only which action turned out best; its expected gradient is the "
-        "same. The full form trains V, K, Q and all biases.",
+        "The hindsight loss, shown for comparison, uses only which action turned out best; its expected gradient is "
+        "the same. The full form trains V, K, Q and all biases.",
     ]
     labels = {
         "linear": "regret loss",
@@ -127,11 +131,11 @@ def _depth(result: Depth) -> Section:
     last = {name: one.regret[0][-1] for name, one in result.policies.items()}
     less = "less" if last["hedge"] < last["optimal"] else "more"
     text = [
-        "Two- and four-layer transformers, trained on mean-zero Gaussian losses only, meet sequences in which every "
-        "action has a mean of its own. Hedge at the stationary step and the best possible policy for the training "
-        "distribution are drawn for scale.",
-        "Which algorithm does depth approach? On fresh Gaussian sequences four layers end at a total variation of "
-        f"{optimal:.4f} from the best possible policy and {hedge:.4f} from Hedge at k*: nearer to the {near}.",
+        "Two- and four-layer transformers, trained only on mean-zero Gaussian losses, are tested on sequences in which "
+        "every action has a different mean. Hedge at the stationary step and the best possible policy for the training "
+        "distribution are shown for scale.",
+        "Which algorithm do deeper models approach? On fresh Gaussian sequences four layers end at a total variation "
+        f"of {optimal:.4f} from the best possible policy and {hedge:.4f} from Hedge at k*, closer to the {near}.",
         f"On the biased losses themselves Hedge at its fixed step has {less} regret ({last['hedge']:.3f}) than the "
         f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
     ]
@@ -147,13 +151,13 @@ def _regrets(result: Depth) -> Chart:
     shown = ("uniform", "hedge", "optimal", "transformer-2", "transformer-4")
     found = {POLICIES[name]: np.array(result.policies[name].regret) for name in shown}
     series = _means({n: rows / np.arange(1, rows.shape[1] + 1) for n, rows in found.items()})
-    caption = "Mean over test sequences; bands are one standard error over three seeds."
+    caption = "Mean over test sequences. Bands show one standard error over three seeds."
     title = "Regret per round on biased losses"
     return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
 
 
 def _means(found: dict[str, np.ndarray]) -> list[Series]:
-    """Draw the mean of the curves of every label with a band of its standard error; a single curve is dashed."""
+    """Draw each label's mean curve with a band of one standard error; a single curve is dashed."""
     series = []
     for color, (label, curves) in enumerate(found.items()):
         error = curves.std(0, ddof=1) / len(curves) ** 0.5 if len(curves) > 1 else None
@@ -166,13 +170,13 @@ def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
     slopes = {name: _slope(result.horizons, gaps) for name, gaps in result.long.items()}
     text = [
         f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
-        f"{result.game}. The CCE gap is the most a player could gain by one fixed action against the time-averaged "
+        f"{result.game}. The CCE gap is the most a player could gain from one fixed action against the time-averaged "
         "joint play.",
-        f"With the step taken for each horizon the CCE gap of Hedge falls like T to the power {slopes['cce']:.2f}, and "
-        f"the CE gap of Blum-Mansour like {slopes['ce']:.2f}; the corollary says -1/2. With the step of horizon "
-        f"{horizon} the powers are {slopes['cce_fixed']:.2f} and {slopes['ce_fixed']:.2f}. The two players' steps "
-        "differ by one part in a billion there: exact copies would play alike for ever and find the equilibrium at "
-        "any step, and the least difference between them grows.",
+        f"With the step chosen for each horizon, the CCE gap of Hedge falls like T to the power {slopes['cce']:.2f}, "
+        f"and the CE gap of Blum-Mansour to the power {slopes['ce']:.2f}; the corollary predicts -1/2. With the step "
+        f"for horizon {horizon} the powers are {slopes['cce_fixed']:.2f} and {slopes['ce_fixed']:.2f}. The two "
+        "players' steps differ by one part in a billion, because exact copies would play identically for ever and "
+        "find the equilibrium at any step, whereas in practice even the smallest difference grows.",
     ]
     shown = ("linear", "transformer-2", "transformer-4", "hedge", "uniform")
     gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
@@ -188,9 +192,9 @@ def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
 
 def _ce(result: Equilibrium, actions: int) -> Section:
     text = [
-        "The swap architecture is trained on Gaussian blocks of full scale; in play a head's losses are scaled by the "
+        "The swap architecture is trained on full-scale Gaussian blocks, but in play a head's losses are scaled by the "
         f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
-        "the fixed point on real play (closed loop) need no such step.",
+        "the fixed point on real play (closed loop) need no calibration.",
     ]
     shown = {
         "calibrated": "learned heads, calibrated",
@@ -202,7 +206,7 @@ def _ce(result: Equilibrium, actions: int) -> Section:
     figures: list[Chart | Ternary] = [_gaps(result, "ce", shown)]
     if actions == 3:
         corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(result.path)}
-        caption = "The cross is the equilibrium (3, 2, 1)/6; both players use step 0.3."
+        caption = "The cross marks the equilibrium (3, 2, 1)/6. Both players use step 0.3."
         title = "Blum-Mansour spirals into the equilibrium"
         figures.append(Ternary("simplex", title, corners, path, (1 / 2, 1 / 3, 1 / 6), caption))
     title = "Swap-regret training approaches correlated equilibrium"
@@ -212,7 +216,9 @@ def _ce(result: Equilibrium, actions: int) -> Section:
 def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
     found = {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
     series = _means(found)
-    caption = "Mean over the nine ordered pairs of three checkpoints; bands are one standard error."
+    caption = (
+        "Mean over the nine ordered pairs of three checkpoints. Bands show one standard error."
+    )
     name = kind.upper()
     return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
 
@@ -231,7 +237,7 @@ def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
 
 def _systems(reproduction: Reproduction) -> Section:
     text = [
-        "At the stationary parameters the forward pass of each system is an algorithm with a name. The last column is "
+        "At the stationary parameters the forward pass of each system is a known algorithm. The last column is "
         "the largest difference between the two over random sequences, in double precision.",
     ]
     (systems,), rows = reproduction.table_one, []
@@ -248,10 +254,10 @@ def _systems(reproduction: Reproduction) -> Section:
 
 def _generalization(results: Sequence[Generalization]) -> Section:
     text = [
-        "Mean regret after T rounds, lower is better, the best of each column marked with a star. Trained models are "
-        "the first seed of each kind; transformers are not made for other horizons than that of their training.",
+        "Mean regret after T rounds. Lower is better, and a star marks the best in each column. Trained models are the "
+        "first seed of each kind. Transformers are not designed for horizons other than the one they were trained on.",
     ]
-    title = "Losses and horizons nobody was trained on"
+    title = "Losses and horizons not seen in training"
     return Section("generalization", title, text, tables=[_table(one) for one in results])
 
 

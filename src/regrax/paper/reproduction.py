@@ -1,4 +1,4 @@
-"""The whole reproduction: train and compute what is missing, and store every result."""
+"""The complete reproduction: train and compute what is missing, and store every result."""
 
 import platform
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -25,19 +25,19 @@ from regrax.paper.experiments import (
 )
 
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "numpy", "scipy")
-WORKERS = 2  # while one compiles, on one core, the other computes
+WORKERS = 2  # one computes while the other compiles on a single core
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Every number of the requested experiments; the others are empty.
+    """All numbers of the requested experiments; fields of other experiments are empty.
 
     Attributes:
         config: settings.
         versions: versions of the packages.
         measured: measurements of the trained models by name, one per seed.
         step_size: stationary steps by actions and horizon.
-        depth: deep transformers next to the optimum.
+        depth: deep transformers compared with the optimum.
         equilibrium: gaps of play.
         table_one: the paper's Table 1.
         generalization: regret on other losses and horizons.
@@ -56,14 +56,14 @@ class Reproduction:
 def reproduce(
     config: ReproduceConfig, out: str | Path, *, on_progress: OnProgress = ignore
 ) -> Reproduction:
-    """Run the experiments of `config`.
+    """Run the experiments in `config`.
 
-    Every trained model and every part of an experiment is stored under `out/pieces` as soon as it is finished; a
-    repeated call computes what is missing or whose settings have changed.
+    Every trained model and every part of an experiment is stored under `out/pieces` as soon as it is finished. A
+    repeated call computes only parts that are missing or have new settings.
 
     Args:
         config: experiments to run.
-        out: folder of the results.
+        out: folder for the results.
         on_progress: called with the progress of each training and experiment.
     """
     out = Path(out)
@@ -119,7 +119,7 @@ def reproduce(
         run = partial(measure_seeds, models, configs[name])
         return store.result(f"measured-{name}", configs[name], Seeds, run).result.measured
 
-    # threads take tasks in order and models come first, so whatever waits for a model waits for one in training
+    # threads take tasks in order and models come first, so a task only ever waits for a model already in training
     with Store(out).locked(), ThreadPoolExecutor(WORKERS) as pool:
         trained = {name: pool.submit(train_model, name) for name in reversed(configs)}
         results = {name: pool.submit(compute, name, trained) for name in wanted}

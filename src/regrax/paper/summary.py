@@ -1,4 +1,4 @@
-"""The reproduction in about 25 lines of 78 columns: five claims, a count of verdicts, and what differs."""
+"""Summary of the reproduction in about 25 lines of 78 columns: five claims, verdict counts, and differences."""
 
 from collections.abc import Sequence
 from textwrap import wrap
@@ -15,7 +15,7 @@ CLAIMS = {
     "CCE gap, 1 layer": "In self-play it approaches a coarse correlated equilibrium.",
     "CE gap, calibrated heads": "Trained on swap regret, it approaches a correlated equilibrium.",
 }
-"""The quantity that stands for each claim of the paper."""
+"""The quantity that represents each of the paper's claims."""
 VERDICTS = ("same", "better", "differs")
 
 
@@ -24,7 +24,7 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
 
     Args:
         reproduction: results to summarise.
-        report: path of the report to read next.
+        report: path of the full report.
     """
     config = reproduction.config
     lines = compare(reproduction)
@@ -47,7 +47,7 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
     counts = count_verdicts(lines)
     if counts:
         text += wrap(
-            f"{sum(counts.values())} numbers of the paper: {counts['same']} the same, {counts['better']} better, "
+            f"{sum(counts.values())} numbers in the paper: {counts['same']} the same, {counts['better']} better, "
             f"{counts['differs']} differ. Same: within two of the paper's standard deviations, or equal to its last "
             f"digit. Better: lower, and closer to theory. "
             f"± is one standard error over {SEEDS} seeds, each tested on its own sequences.",
@@ -55,15 +55,15 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
         )
         text += _notes(lines)
     elif config.is_the_papers:
-        text.append("The paper prints no number for these experiments.")
+        text.append("The paper reports no numbers for these experiments.")
     else:
-        text.append("The paper reports numbers for 3 actions and 20 rounds only.")
+        text.append("The paper reports numbers only for 3 actions and 20 rounds.")
     text += ["", f"Read next: {report} (figures)", "Every number: add --table"]
     return "\n".join(text)
 
 
 def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
-    """Count the verdicts on the numbers that the paper reports; empty if there are none."""
+    """Count the verdicts on the numbers in the paper; empty if there are none."""
     words = [_word(row) for row in lines if row.paper]
     if not words:
         return {}

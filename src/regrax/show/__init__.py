@@ -1,3 +1,3 @@
-"""Numbers in, pictures and pages out."""
+"""Figures, reports and the interactive explorer."""
 
 from . import explorer as explorer, plots as plots, report as report

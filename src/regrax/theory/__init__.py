@@ -1,4 +1,4 @@
-r"""Exact numbers of the theory: step sizes, losses, curvature, the optimal policy, and worst cases.
+r"""Exact theory: step sizes, losses, curvature, the optimal policy, and worst cases.
 
 Conventions: $d$ actions, $T$ rounds, losses $l_t$ with sums $S_t = l_1 + \dots + l_t$; round $t$ is played from
 $S_{t-1}$. Losses are i.i.d. standard Gaussian except in worst cases, where they lie in $[0, 1]$.

@@ -59,12 +59,14 @@ def ball_optimal_loss(actions: int, horizon: float, radius: float) -> float:
     """
     from scipy.special import hyp2f1
 
-    theta, weight = round_nodes(horizon, 120)  # many: even d has a logarithm in the last rounds
+    theta, weight = round_nodes(
+        horizon, 120
+    )  # many nodes: for even d the last rounds have a log term
     rho = np.sin(theta) ** 2
     c = actions / 2 + 1
     if actions <= 100:
         series = hyp2f1(0.5, 0.5, c, rho**2)
-    else:  # scipy's function fails near 1, but the series needs few terms
+    else:  # scipy's hyp2f1 fails near 1, but the series needs only a few terms
         n = np.arange(40.0)
         ratios = (n + 0.5) ** 2 / ((c + n) * (n + 1))
         series = 1 + np.cumprod(ratios * rho[:, None] ** 2, 1).sum(1)

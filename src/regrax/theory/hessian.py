@@ -1,32 +1,33 @@
-r"""The Hessian of the regret loss at smoothed fictitious play, in all parameters, for any $d$ and $T$.
+r"""The Hessian of the regret loss at smoothed fictitious play, over all parameters, for any $d$ and $T$.
 
 The parameters of a linear layer are $V$, $v_c$ and $a$; the Hessian is taken at $V = -kI$, $v_c = a = 0$. There are at
-most eight distinct nonzero eigenvalues; where all are positive, $k^*$ is a strict local minimum up to symmetry
-(`docs/theory.md` has the proof).
+most eight distinct nonzero eigenvalues. If all of them are positive, $k^*$ is a strict local minimum up to symmetry
+(proof in `docs/theory.md`).
 
 **Symmetry.** A direction $(dV, dv, da)$ moves the logits of round $n + 1$ by $z' = dV S + n\,dv - k C da$ and
 $z'' = 2(dV C da + dv\langle S, da\rangle)$, $C = \sum_{s \le n} l_s l_s^\top$. Two groups act. Relabelling the actions
 splits $R^d = \langle 1\rangle \oplus s$. Reflecting the common component, $l \mapsto (I - 2\,11^\top/d)\,l$, preserves
 all differences, hence policies and regret, and sends $V \mapsto V(I - 2\,11^\top/d)$,
-$a \mapsto (I - 2\,11^\top/d)\,a$: what it reverses decouples. For unit $c \in s$ the remaining kinds of direction are
+$a \mapsto (I - 2\,11^\top/d)\,a$: components that change sign decouple. For unit $c \in s$ the remaining kinds of
+direction are
 
-- step: $V = (I - 11^\top/d)/\sqrt{d-1}$, once;
-- common score: $a = 1/\sqrt{d}$, once;
-- common loss: $V = c 1^\top/\sqrt{d}$, $d - 1$ times;
+- step: $V = (I - 11^\top/d)/\sqrt{d-1}$, multiplicity 1;
+- common score: $a = 1/\sqrt{d}$, multiplicity 1;
+- common loss: $V = c 1^\top/\sqrt{d}$, multiplicity $d - 1$;
 - mixed: $N_c = \sqrt{d/(d-2)}\,(\mathrm{diag}(c) - (c1^\top + 1c^\top)/d)$, $v_c = c$, $a = c$: a $3 \times 3$ block,
-  $d - 1$ times (with two actions there is no $N_c$);
-- symmetric: $V = V^\top$ with zero diagonal and zero row sums, $d(d-3)/2$ times;
-- skew: $V = -V^\top$ with zero row sums, $(d-1)(d-2)/2$ times.
+  multiplicity $d - 1$ (with two actions there is no $N_c$);
+- symmetric: $V = V^\top$ with zero diagonal and zero row sums, multiplicity $d(d-3)/2$;
+- skew: $V = -V^\top$ with zero row sums, multiplicity $(d-1)(d-2)/2$.
 
-$V = 1c^\top$ and $v_c = 1$ are flat. Traces of the Hessian over these spaces are sums over rounds of `moments`.
+$V = 1c^\top$ and $v_c = 1$ are flat. Traces of the Hessian over these spaces are `moments` summed over rounds.
 
-**Scaling.** Blocks are those of $L/T$ in terms of $K = k\sqrt{T}$, with $V = \hat V/\sqrt{T}$ and, in the mixed block,
-$v_c = \hat u/T + k a$: then $C \approx nI$ cancels between $v_c$ and $a$, and all entries have limits as
+**Scaling.** The blocks are for $L/T$ in terms of $K = k\sqrt{T}$, with $V = \hat V/\sqrt{T}$ and, in the mixed block,
+$v_c = \hat u/T + k a$. Then $C \approx nI$ cancels between $v_c$ and $a$, and every entry has a limit as
 $T \to \infty$.
 
-**Many horizons.** The moments of a round depend on $d$, $K$ and the angle $\theta$ with $\sin^2\theta = (t-1)/T$ only,
-and are smooth in both. `curvatures` interpolates one table at Chebyshev points, which also gives $k^*$ as the root of
-the sum of slopes.
+**Many horizons.** The moments of a round depend only on $d$, $K$ and the angle $\theta$ with $\sin^2\theta = (t-1)/T$,
+and are smooth in $K$ and $\theta$. `curvatures` interpolates one table at Chebyshev points, which also gives $k^*$ as
+the root of the sum of slopes.
 """
 
 import math
@@ -45,10 +46,10 @@ from regrax.theory.quadrature import interpolation, node_count, round_nodes
 from regrax.theory.steps import REFINED, secant, step_size
 
 ROUNDING = 1e-12
-"""Lower bound of an error relative to its eigenvalue: moments of late rounds lose two or three digits."""
+"""Smallest relative error reported for an eigenvalue; moments of late rounds lose two or three digits."""
 
 INTERPOLATION = 2e-8
-"""Relative error allowed to the interpolation of `curvatures`; the tests check it against single horizons."""
+"""Relative error allowed for the interpolation in `curvatures`; tests check it against `curvature`."""
 
 
 class Eigenvalue(NamedTuple):
@@ -56,9 +57,9 @@ class Eigenvalue(NamedTuple):
 
     Attributes:
         value: the eigenvalue.
-        error: estimate of its absolute error.
+        error: estimated absolute error.
         multiplicity: dimension of its eigenspace.
-        direction: kind of direction in that space.
+        direction: kind of direction in the eigenspace.
     """
 
     value: float
@@ -68,15 +69,15 @@ class Eigenvalue(NamedTuple):
 
 
 class Curvature(NamedTuple):
-    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$; of $L/T$ in scaled parameters when $T = \infty$.
+    r"""The Hessian of $E[R^2]$ at $V = -kI$, $v_c = a = 0$, or of $L/T$ in scaled parameters if $T = \infty$.
 
     Attributes:
         actions: $d$.
         horizon: $T$.
         step: $k$.
-        eigenvalues: ascending, without those of flat directions.
-        flat: dimension of the space of directions that change no policy.
-        mixed: block over $(N_c, v_c, a)$; over $(N, u, a)$ when $T$ is infinite.
+        eigenvalues: in ascending order, without the zeros of flat directions.
+        flat: dimension of the space of directions that leave the policy unchanged.
+        mixed: block over $(N_c, v_c, a)$, or over $(N, u, a)$ if $T$ is infinite.
     """
 
     actions: int
@@ -98,12 +99,12 @@ class Curvature(NamedTuple):
 
     @property
     def condition(self) -> float:
-        """Condition number, largest over smallest: gradient descent needs a number of steps proportional to it."""
+        """Condition number, largest over smallest; gradient descent takes a number of steps proportional to it."""
         return self.largest / self.smallest
 
     @property
     def is_minimum(self) -> bool:
-        """True if every eigenvalue is positive by more than its error: a strict minimum up to symmetry."""
+        """True if every eigenvalue exceeds its error estimate, which makes this a strict minimum up to symmetry."""
         return all(eigenvalue.value > eigenvalue.error for eigenvalue in self.eigenvalues)
 
     @property
@@ -113,7 +114,7 @@ class Curvature(NamedTuple):
 
     @property
     def contraction(self) -> float:
-        r"""$(\kappa - 1)/(\kappa + 1)$: the factor per step of gradient descent at that rate."""
+        r"""$(\kappa - 1)/(\kappa + 1)$, the factor by which gradient descent contracts per step at that rate."""
         return (self.condition - 1) / (self.condition + 1)
 
     def spectrum(self) -> Float[ndarray, "n"]:
@@ -132,19 +133,20 @@ def curvature(
     radius: float = 1.0,
     architecture: Literal["single", "swap"] = "single",
 ) -> Curvature:
-    r"""Compute the Hessian of $L = E[R^2]$ over $(V, v_c, a)$ at $V = -kI$, $v_c = a = 0$: at most eight eigenvalues.
+    r"""Compute the Hessian of $L = E[R^2]$ over $(V, v_c, a)$ at $V = -kI$, $v_c = a = 0$.
 
-    With `math.inf` it is the limit in scaled parameters: of $L/T$ in $V\sqrt{T}$, $(v_c - ka)T$ and $a$.
+    It has at most eight distinct nonzero eigenvalues. If the horizon is `math.inf`, the result is the limit in scaled
+    parameters: the Hessian of $L/T$ over $V\sqrt{T}$, $(v_c - ka)T$ and $a$.
 
     Args:
         actions: number of actions $d$, from 2 to a million.
         horizon: number of rounds $T$, an integer >= 2, or `math.inf`.
-        step: $k$, by default the stationary $k^*$; for `math.inf` the scaled $k\sqrt{T}$.
-        operator: `"softmax"`, or `"ball"` for $\pi_t = z_t$ on the L2 ball, where there is a closed form.
+        step: $k$, by default the stationary $k^*$; the scaled $k\sqrt{T}$ if the horizon is `math.inf`.
+        operator: `"softmax"`, or `"ball"` for $\pi_t = z_t$ on the L2 ball, which has a closed form.
         radius: radius of the ball; only for `operator="ball"`.
         architecture: `"swap"` for the $d$ heads of the swap architecture on Gaussian blocks. The eigenvalues are the
-            same and only multiplicities change, because the blocks of other heads act on a head like its own common
-            component: neither policy nor regret depends on them.
+            same and only the multiplicities change, because the blocks of the other heads act on a head like its own
+            common component: neither its policy nor its regret depends on them.
 
     >>> hessian = curvature(3, 20)
     >>> [(e.value, e.multiplicity) for e in hessian.eigenvalues][:3]
@@ -157,7 +159,7 @@ def curvature(
     if architecture not in ("single", "swap"):
         raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
     if architecture == "swap" and operator == "ball":
-        raise ValueError('architecture "swap" has softmax heads, got operator "ball"')
+        raise ValueError('architecture "swap" requires operator "softmax", got "ball"')
     if step is None:
         step = step_size(actions, horizon, operator=operator, radius=radius)
     K = scaled_step(step, horizon)
@@ -172,14 +174,14 @@ def curvature(
     eigenvalues = []
     for eigenvalue in single.eigenvalues:
         count = actions * eigenvalue.multiplicity
-        if "common" in eigenvalue.direction:  # and the features of the other heads' blocks
+        if "common" in eigenvalue.direction:  # plus the features of the other heads' blocks
             count *= 1 + actions * (actions - 1)
         eigenvalues.append(eigenvalue._replace(multiplicity=count))
     return single._replace(eigenvalues=tuple(eigenvalues), flat=actions * (actions**2 + 1))
 
 
 def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
-    r"""Compute `curvature(actions, T)` for many $T$, to eight digits, at the cost of a handful of them.
+    r"""Compute `curvature(actions, T)` for many $T$, to eight digits, at the cost of a handful of calls.
 
     Args:
         actions: number of actions $d$, from 2 to a million.
@@ -199,7 +201,7 @@ def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
 
     def at(horizon: float) -> Curvature:
         theta, weight = round_nodes(horizon, 10**9)  # every atom of the measure
-        theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 moves nothing
+        theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 does not contribute
         of_angle = np.tensordot(interpolation(angles, theta), table, (1, 1))
         slopes = (np.sin(theta) * weight) @ of_angle[:, :, Moments._fields.index("slope")]
 
@@ -223,7 +225,7 @@ def _chebyshev(low: float, high: float, count: int) -> ndarray:
 class _Blocks(NamedTuple):
     r"""The Hessian of $L/T$ in scaled parameters, by kind of direction."""
 
-    values: dict[str, float]  # without the kinds that d does not have
+    values: dict[str, float]  # without the kinds that do not exist for this d
     counts: dict[str, int]  # multiplicity of each kind
     mixed: Float[ndarray, "m m"]  # (N, u, a), without N for two actions
     flat: int
@@ -232,7 +234,7 @@ class _Blocks(NamedTuple):
 @lru_cache(maxsize=256)
 def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> _Blocks:
     theta, weight = round_nodes(horizon, math.ceil(1.1 * node_count(d, horizon, fineness)))
-    theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 moves nothing
+    theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 does not contribute
     tau = np.sin(theta) ** 2
     moments = np.array([round_moments(K, share, d, fineness) for share in tau])
     return _blocks(moments.T, K, tau, weight, d, horizon)
@@ -246,7 +248,7 @@ def _blocks(
     d: int,
     horizon: float,
 ) -> _Blocks:
-    """Sum the moments of rounds: `tau` is the share of rounds before each, `weight` the share that it represents."""
+    """Sum moments over rounds: `tau` is the fraction of rounds before each, `weight` the fraction it represents."""
     of = Moments(*moments)
     root = np.sqrt(tau)
     unit = 0.0
@@ -286,12 +288,14 @@ def _blocks(
 
 
 def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
-    r"""$\pi_t = z_t$ on the ball, where $H = 2I$: with $w = 1 - 1/T$ every $V$ has $w$, and $(u, a)$ the block
+    r"""Compute the blocks for $\pi_t = z_t$ on the ball, where $H = 2I$.
+
+    With $w = 1 - 1/T$ every $V$ has eigenvalue $w$, and $(u, a)$ has the block
 
     $$\begin{pmatrix} \frac{w(2 - 1/T)}{3} & \frac{w(K^* - K)}{\sqrt{T}} \\ \cdot & w\,(2K(K^* - K) + K^2(d + 1))
     \end{pmatrix}.$$
 
-    Rotations leave no other kinds, and no direction is flat.
+    By rotation invariance there are no other kinds, and no direction is flat.
     """
     share = 1 - 1 / horizon
     away = ball_step(d, radius) - K
@@ -306,7 +310,7 @@ def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
 def _assemble(
     blocks: _Blocks, refined: _Blocks, actions: int, horizon: float, step: float, error: float
 ) -> Curvature:
-    """Return to the unscaled parameters; errors are at least `error` times the eigenvalue, and the change in `refined`.
+    """Undo the scaling; an error is at least `error` times the eigenvalue, and at least the change under `refined`.
 
     The mixed blocks are in (N, u, a) sqrt(T), u = v_c - k a.
     """
@@ -334,9 +338,9 @@ def _assemble(
 
 
 def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:
-    r"""Eigenvalues of $A^\top B A$ to full relative accuracy, for $B$ of size 2 or 3 and rows of $A$ of any scale.
+    r"""Compute the eigenvalues of $A^\top B A$ to full relative accuracy, for a 2x2 or 3x3 $B$ and a badly scaled $A$.
 
-    The largest in absolute value comes from the matrix, the smallest from its inverse, a third from the determinant.
+    The largest in absolute value comes from the matrix, the smallest from its inverse, the third from the determinant.
 
     >>> graded_eigenvalues(np.eye(3), np.diag([1e9, 1.0, 1e3]))
     [1.0, 1000000.0, 1e+18]

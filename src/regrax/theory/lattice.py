@@ -1,11 +1,11 @@
-r"""The sums that losses on a grid can reach: the states of a worst case.
+r"""The sums that losses on a grid can reach, which are the states of the worst-case recursion.
 
 After $t$ rounds of losses in $\{0, 1/m, \dots, 1\}^d$ every sum is a multiple of $1/m$, at most $t$; this module counts
-in units of $1/m$. If a policy ignores common shifts of the sums, and relabelling actions only relabels it, a state is
+in units of $1/m$. If a policy ignores common shifts of the sums and is equivariant to relabelling actions, a state is
 the sorted sums minus their minimum: $\binom{T + d - 1}{d - 1}$ states for binary losses. Otherwise every vector of sums
 is a state. The rank of a state is a sum over its coordinates: $\sum_j \binom{x_j + j - 2}{j - 1}$ for
 $x_1 = 0 \le x_2 \le \dots \le x_d$, which orders states by their largest entry, so that the states of the first $t$
-rounds are a prefix; or the digits of a number, for all sums.
+rounds are a prefix. If every vector of sums is a state, its rank is the number whose digits are the sums.
 """
 
 import math
@@ -25,12 +25,12 @@ class Lattice(NamedTuple):
     symmetric: bool  # states are sorted sums minus their minimum
     levels: int  # units per 1
     losses: Int[ndarray, "m d"]
-    table: Int[ndarray, "d _"]  # what each value of each coordinate adds to a state's rank
+    table: Int[ndarray, "d _"]  # contribution of each coordinate's value to a state's rank
     states: Int[ndarray, "n d"]  # by rank
-    counts: Int[ndarray, "rounds"]  # how many of them can be reached before each round
+    counts: Int[ndarray, "rounds"]  # number of states that can be reached before each round
 
     def successors(self) -> tuple[Int[ndarray, "k m"], Float[ndarray, "k m"]]:
-        """Next state and minus the shift for each loss in each state before the last round."""
+        """Compute the next state, and minus the shift, for each state before the last round and each loss."""
         before = self.states[: self.counts[-1]]
         indices = np.empty((len(before), len(self.losses)), np.int32)
         shifts = np.zeros(indices.shape)
@@ -45,7 +45,7 @@ class Lattice(NamedTuple):
 
 
 def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool = True) -> Lattice:
-    """Build the lattice; raise before allocating if it does not fit in memory."""
+    """Build the lattice, or raise before allocating if it does not fit in memory."""
     levels = int(losses.max())
     top = rounds * levels
     actions = losses.shape[1]
@@ -55,7 +55,7 @@ def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool =
     else:
         count = (top + 1) ** actions
     needed = float(count) * (32 * actions + 36 * len(losses) + 2 * rounds)
-    checks.fits_in_memory(f"{count:,} sums of losses", needed, "have fewer rounds or actions")
+    checks.fits_in_memory(f"{count:,} sums of losses", needed, "use fewer rounds or actions")
     values = np.arange(top + 1)
     if symmetric:
         table = [0 * values, values]
@@ -73,5 +73,5 @@ def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool =
 
 
 def grid_losses(actions: int, levels: int = 1) -> Int[ndarray, "m d"]:
-    r"""All of $\{0, 1, \dots, m\}^d$."""
+    r"""List all of $\{0, 1, \dots, m\}^d$."""
     return np.array(list(product(range(levels + 1), repeat=actions)))

@@ -1,20 +1,20 @@
-r"""Exact expected squared regret on standard Gaussian losses: of smoothed fictitious play, of uniform play, and the
+r"""Exact expected squared regret on standard Gaussian losses for smoothed fictitious play and uniform play, and the
 lower bound for any policy.
 
 $S_t$ is the sum of the first $t$ losses, and round $t$ is played from $S_{t-1}$. By the hindsight identity
-(`docs/theory.md`), every policy that depends on the past only has
+(`docs/theory.md`), every policy that depends only on the past has
 
 $$L(\pi) = E[\mathrm{Regret}^2] = T\, E[m^2] - T + \sum_t E\|\pi_t - e_{J^*}\|^2, \qquad
 J^* = \arg\min_j (S_T)_j, \quad m = \min_j G_j.$$
 
-The minimum of the sum is $T - \sum_t \mathrm{Stab}((t-1)/T)$. $\mathrm{Stab}(\rho)$ is the probability that two
-standard normal $d$-vectors, independent across coordinates and with correlation $\rho$ in each, have their minimum at
-the same place:
+The minimum of the sum over policies is $T - \sum_t \mathrm{Stab}((t-1)/T)$. $\mathrm{Stab}(\rho)$ is the probability
+that two standard normal $d$-vectors, independent across coordinates and with correlation $\rho$ in each, have their
+minimum at the same coordinate:
 
 $$\mathrm{Stab}(\rho) = d \iint \varphi_2(x, y; \rho)\, P(X > x, Y > y)^{d-1} dx\, dy.$$
 
 In $s = (x + y)/\sqrt{2(1+\rho)}$ and $r = (x - y)/\sqrt{2(1-\rho)}$ the density is that of two independent normals and
-nothing narrows as $\rho \to 1$; the quadrant probability comes from Owen's $T$ function.
+the integrand does not narrow as $\rho \to 1$; the quadrant probability comes from Owen's $T$ function.
 
 A horizon of `math.inf` is the limit: the step is then the scaled $k\sqrt{T}$, a loss is the limit of $L/T$, and
 derivatives are in the scaled step.
@@ -80,7 +80,7 @@ def loss_derivative(step: float, actions: int, horizon: float, *, fineness: floa
         step: $k > 0$; with an infinite horizon the scaled step.
         actions: number of actions $d$, an integer >= 2.
         horizon: number of rounds $T$, an integer >= 2, or `math.inf` for the limit.
-        fineness: of the quadrature: 1 gives all digits, 0.5 about three of them many times faster.
+        fineness: fineness of the quadrature; 1 gives full accuracy, 0.5 about three digits many times faster.
 
     >>> loss_derivative(0.2, 3, 20), loss_derivative(0.8, 3, 20)
     (-8.5465, 1.9003)
@@ -95,13 +95,13 @@ def loss_parts(step: float, actions: int, horizon: float, *, fineness: float = 1
     $\Sigma_1 = \sum_t E\langle J_t S_{t-1}, \pi_t\rangle$, and $\Sigma_2$ has $e_{J^*}$ in place of $\pi_t$.
 
     $J_t = \mathrm{diag}(\pi_t) - \pi_t\pi_t^\top$ is the softmax Jacobian, $d\pi_t/dk = -J_t S_{t-1}$; so $\Sigma_1$ is
-    $-\frac12$ the derivative of $\sum_t E\|\pi_t\|^2$ and $\Sigma_2$ is $-$ that of $\sum_t E[\pi_{t,J^*}]$.
+    $-\frac12$ the derivative of $\sum_t E\|\pi_t\|^2$ and $\Sigma_2$ is minus that of $\sum_t E[\pi_{t,J^*}]$.
 
     Args:
         step: $k > 0$; with an infinite horizon the scaled step.
         actions: number of actions $d$, an integer >= 2.
         horizon: number of rounds $T$, an integer >= 2, or `math.inf` for the limit.
-        fineness: of the quadrature, as in `loss_derivative`.
+        fineness: fineness of the quadrature, as in `loss_derivative`.
 
     >>> loss_parts(0.2, 3, 20)
     LossParts(sigma_1=-5.4055, sigma_2=-9.6788)
@@ -139,7 +139,7 @@ def optimal_loss(
     Args:
         actions: number of actions $d$, an integer >= 2.
         horizon: number of rounds $T$, an integer >= 2; `math.inf` gives the limit in loss per round.
-        operator: `"softmax"`, or `"ball"`: the comparator is the best point of the L2 ball.
+        operator: `"softmax"`, or `"ball"` to compete with the best point of the L2 ball.
         radius: radius $R > 0$ of the ball; only for `operator="ball"`.
 
     >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
@@ -183,7 +183,7 @@ def stability(rho: float, actions: int, fineness: float = 1.0) -> float:
         return 1.0
     nodes, step = minimum_nodes(actions, fineness)
     s = np.arange(nodes[0] * np.sqrt(2 / (1 + rho)), REACH + step, step)
-    s = s[:, None] + step / 7  # off 0, where x = y = 0 has no ratio
+    s = s[:, None] + step / 7  # away from 0, where x / y is undefined
     r = (np.arange(np.ceil(2 * REACH / step)) + 0.5) * step
     plus = np.sqrt(1 + rho)
     minus = np.sqrt(1 - rho)
@@ -194,39 +194,41 @@ def stability(rho: float, actions: int, fineness: float = 1.0) -> float:
     leave = (ndtr(x) + ndtr(y)) / 2 + t_x + t_y + np.where(x * y < 0, 0.5, 0.0)
     others = np.exp((actions - 1) * log_complement(leave))
     normal = np.exp(-(s[:, 0] ** 2) / 2) @ others @ np.exp(-r * r / 2)
-    return float(actions * 2 * normal * step * step / (2 * np.pi))  # twice: r > 0 stands for r < 0
+    return float(
+        actions * 2 * normal * step * step / (2 * np.pi)
+    )  # doubled, since r < 0 is symmetric
 
 
 def rounds(horizon: float) -> float:
-    """T, or 1 for an infinite horizon, where losses are per round and steps are scaled."""
+    """Return T, or 1 for an infinite horizon, where losses are per round and steps are scaled."""
     if math.isinf(horizon):
         return 1.0
     return float(horizon)
 
 
 def check_sizes(actions: int, horizon: float) -> None:
-    """Raise unless there are 2 to a million actions and at least 2 rounds, or infinitely many."""
+    """Raise unless there are between 2 and a million actions and at least 2 rounds, possibly infinitely many."""
     checks.at_least("actions", actions, 2, MAX_ACTIONS)
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
 
 
 def check_operator(operator: str, radius: float) -> None:
-    """Raise unless the operator is known, and has a radius if another than 1 is given."""
+    """Raise if the operator is unknown, or if it takes no radius and the radius is not 1."""
     checks.positive("radius", radius)
     if operator not in ("softmax", "ball"):
         raise ValueError(f"operator must be 'softmax' or 'ball', got {operator!r}")
     if operator == "softmax" and radius != 1:
-        raise ValueError(f"radius belongs to operator='ball', got {radius} with softmax")
+        raise ValueError(f"radius is only for operator='ball', got {radius} with 'softmax'")
 
 
 def scaled_step(step: float, horizon: float) -> float:
-    r"""$K = k\sqrt{T}$; raise unless it is positive and small enough to integrate."""
+    r"""Return $K = k\sqrt{T}$, or raise unless it is positive and small enough to integrate."""
     checks.positive("step", step)
     scaled = float(step) * math.sqrt(rounds(horizon))
     if scaled > MAX_SCALED_STEP:
         raise ValueError(
-            f"step * sqrt(horizon) must be at most {MAX_SCALED_STEP:g} (beyond it Hedge follows the leader), "
+            f"step * sqrt(horizon) must be at most {MAX_SCALED_STEP:g} (with a larger step Hedge follows the leader), "
             f"got {scaled:g}"
         )
     return scaled

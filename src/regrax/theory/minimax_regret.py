@@ -1,4 +1,4 @@
-r"""The smallest worst case of any learner, and the learner that attains it.
+r"""The minimax regret, and the learner that attains it.
 
 The minimax value is $V_0(0)$, with $V_T(S) = -\min_j S_j$ and
 
@@ -7,12 +7,12 @@ $$V_{t-1}(S) = \min_{\pi \in \Delta} \max_{A} \pi(A) + f(A), \qquad f(A) = V_t(S
 where $\pi(A) = \sum_{j \in A} \pi_j$ and $A$ runs over all subsets of the actions. By duality it is the maximum of
 $c + \sum_A P(A) f(A)$ over distributions $P$ under which every action is in $A$ with the same probability $c$. This
 polytope is the same in every state, and its vertices are the minimal balanced collections of Bondareva and Shapley: 2,
-6, 42 and 1,292 for 2 to 5 actions. So a state's value is a maximum of that many sums, and no linear program is needed.
+6, 42 and 1,292 for 2 to 5 actions. So a state's value is the maximum of that many sums; no linear program is needed.
 
-The optimal policies of a state are all $\pi$ with $\pi(A) \le g(A) = v - f(A)$: the core of a game. For caps $g$ it
-is not empty if and only if $\sum_A P(A) g(A) \ge c$ for every vertex. Lowering the cap of one action after the other as
-far as this allows leaves a single policy, $\pi_j = g(\{j\})$. Caps of 1 on all actions but one rule out negative
-entries. Actions with equal sums share.
+The optimal policies in a state are all $\pi$ with $\pi(A) \le g(A) = v - f(A)$, the core of a cooperative game.
+With caps $g$ the core is nonempty if and only if $\sum_A P(A) g(A) \ge c$ for every vertex. Lowering the cap of one
+action after another as far as this allows leaves a single policy, $\pi_j = g(\{j\})$. A cap of 1 on every set of all
+actions but one rules out negative entries. Actions with equal sums get equal probabilities.
 
 Reference: Cover (1966), Behavior of sequential predictors of binary sequences; Shapley (1967), On balanced sets and
 cores; Gravin, Peres, Sivan (2016), Towards optimal algorithms for prediction with expert advice.
@@ -34,17 +34,17 @@ from regrax.specs import register
 from regrax.theory.lattice import Lattice, build_lattice, grid_losses
 from regrax.theory.optimal import optimal_policy
 
-MAX_ACTIONS = 5  # six have 200,214 minimal balanced collections
+MAX_ACTIONS = 5  # six actions have 200,214 minimal balanced collections
 DENOMINATOR = 60  # weights are integers over a 5 x 5 determinant of zeros and ones: at most 5
 
 
 @cache
 def balanced_collections(actions: int) -> tuple[Float[ndarray, "b m"], Float[ndarray, "b"]]:
-    r"""All vertices of $\{P \ge 0: \sum_A P(A) = 1, \sum_{A \ni j} P(A) = c\}$: probabilities $P$ by row, and $c$.
+    r"""Return $P$ (one per row) and $c$ of all vertices of $\{P \ge 0: \sum_A P(A) = 1, \sum_{A \ni j} P(A) = c\}$.
 
     A vertex is a set of at most $d$ linearly independent subsets $A$ with $\sum_A \lambda_A 1_A = 1$, $\lambda > 0$;
-    each is part of some $d$ independent ones. Columns are subsets, written as zeros and ones, in lexicographic order;
-    the first, the empty set, also stands for the set of all actions.
+    each extends to $d$ independent subsets. Columns are subsets, written as zeros and ones, in lexicographic order;
+    the first, the empty set, also represents the set of all actions.
 
     >>> [len(balanced_collections(actions)[1]) for actions in (2, 3, 4)]
     [2, 6, 42]
@@ -65,7 +65,7 @@ def balanced_collections(actions: int) -> tuple[Float[ndarray, "b m"], Float[nda
 
 
 def minimax(actions: int, rounds: int) -> float:
-    r"""Compute the minimax regret: the smallest worst case over losses in $\{0, 1\}^d$ that a learner can have.
+    r"""Compute the minimax regret: the smallest worst-case regret any learner can have on losses in $\{0, 1\}^d$.
 
     Losses in $[0, 1]^d$ give the same value, because $V_t$ is convex.
 
@@ -99,10 +99,10 @@ def _values(lattice: Lattice) -> Iterator[tuple[ndarray, ndarray]]:
 
 @cache
 def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]:
-    """The lattice, the minimax policies of every round and state, and the row of each round's first state."""
+    """Return the lattice, the minimax policy in every round and state, and the row of each round's first state."""
     lattice = _binary_lattice(actions, rounds)
     needed = 16.0 * actions * lattice.counts.sum()
-    checks.fits_in_memory("the table of Minimax", needed, "have fewer rounds or actions")
+    checks.fits_in_memory("the Minimax policy table", needed, "use fewer rounds or actions")
     probabilities, share = balanced_collections(actions)
     sizes = lattice.losses.sum(1)
     single = np.flatnonzero(sizes == 1)[::-1]  # in the order of actions
@@ -124,10 +124,10 @@ def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]
 class Minimax(SumLearner):
     r"""The policy with the smallest worst-case regret on binary losses over a known number of rounds.
 
-    The policy with the smallest worst case: no losses in $\{0, 1\}^d$ inflict more than `minimax(d, rounds)`.
+    On losses in $\{0, 1\}^d$ its regret never exceeds `minimax(d, rounds)`.
 
-    For 2 to 5 actions. Sums that are not integers are rounded, so the guarantee is for binary losses; after `rounds`
-    rounds it follows the leader. Its policies are computed for all sums at the first use.
+    Works for 2 to 5 actions. Sums that are not integers are rounded, so the guarantee is for binary losses only. After
+    `rounds` rounds it follows the leader. The policies for all sums are computed on first use.
 
     Args:
         rounds: number of rounds $T$.

@@ -1,4 +1,4 @@
-r"""Expectations over one round: what it adds to the loss, to its slope, and to its curvature.
+r"""Expectations over one round: its contributions to the loss, the slope and the curvature.
 
 By the hindsight identity (`losses`) round $t = n + 1$ adds $E[g(z)]$, $g = \|\pi\|^2 - 2\pi_{J^*}$,
 $\pi = \mathrm{softmax}(z)$, to the loss. With $\bar\alpha = \sum_i \pi_i\alpha_i$ and $s_2 = \|\pi\|^2$ the derivatives
@@ -12,7 +12,7 @@ $$H[\alpha, \beta] = 4\textstyle\sum\pi^2\alpha\beta - 4\bar\beta\sum\pi^2\alpha
 + \alpha_J\bar\beta + \bar\alpha\beta_J - \alpha_J\beta_J\bigr),$$
 
 so every contraction of $H$ and $\nabla g$ with powers of $z = S_n/\sqrt{n}$ is a polynomial in power sums, whose
-expectation `power_sums` computes. The tables below are these polynomials. Time is the share $\tau = n/T$ of rounds
+expectation `power_sums` computes. The tables below are these polynomials. Time is the fraction $\tau = n/T$ of rounds
 played, and steps are scaled, $K = k\sqrt{T}$.
 """
 
@@ -22,10 +22,10 @@ from typing import NamedTuple
 from regrax.theory.power_sums import Factor, Rule, leader_rule, policy_rule
 
 Polynomial = list[tuple[int, list[Factor]]]
-"""Terms: an integer coefficient, and the exponents of each power sum."""
+"""Terms, each an integer coefficient and the exponents of its power sums."""
 
 Contraction = tuple[Polynomial, Polynomial]
-"""The part of the policy alone, and the part with J*, whose exponents come first."""
+"""The part that involves only the policy, and the part with J*, whose exponents come first."""
 
 
 class Term(NamedTuple):
@@ -122,7 +122,7 @@ def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
 
 
 def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""Compute $B(K, \tau) = E[\pi_{J^*}]$, the probability that the policy draws the action that will end best.
+    r"""Compute $B(K, \tau) = E[\pi_{J^*}]$, the probability that the policy draws the action that ends best.
 
     >>> foresight(2.0, 0.5, 3).value
     0.5462
@@ -135,14 +135,14 @@ def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
 
 
 def round_loss(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""Compute $A - 2B$, which a round adds to the loss."""
+    r"""Compute $A - 2B$, a round's contribution to the loss."""
     a = collision(K, tau, d, fineness)
     b = foresight(K, tau, d, fineness)
     return Term(a.value - 2 * b.value, a.slope - 2 * b.slope)
 
 
 def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moments:
-    r"""Compute the moments that a round adds to the curvature, for $\tau > 0$.
+    r"""Compute a round's contributions to the curvature, for $\tau > 0$.
 
     >>> round_moments(2.0, 0.5, 3).trace
     0.1329

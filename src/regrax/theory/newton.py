@@ -1,7 +1,8 @@
 r"""The exact Hessian as an operator: its product with a direction, and Newton steps.
 
-A direction $(V, v_c, a)$ is split into the kinds of `hessian`, each part is multiplied by its eigenvalue or block, and
-the parts are added up: $O(d^2)$ work, without a matrix over all $d^2 + 2d$ parameters. Arrays can be numpy's or jax's.
+A direction $(V, v_c, a)$ is split into the kinds listed in `hessian`, each part is multiplied by its eigenvalue or
+block, and the parts are summed. This takes $O(d^2)$ work and no matrix over all $d^2 + 2d$ parameters. Both numpy and
+jax arrays work.
 """
 
 import math
@@ -14,7 +15,7 @@ from regrax.theory.hessian import Curvature
 
 
 class Direction(NamedTuple):
-    r"""A change of the parameters: $V$ of shape (d, d), $v_c$ and $a$ of shape (d,)."""
+    r"""A change in the parameters: $V$ of shape (d, d), $v_c$ and $a$ of shape (d,)."""
 
     values: Any
     bias: Any
@@ -33,9 +34,9 @@ def hessian_product(curvature: Curvature, direction: Direction) -> Direction:
 
 
 def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
-    r"""Compute $(\nabla^2 L)^+ \nabla L$, which a Newton step with the curvature at $k^*$ subtracts.
+    r"""Compute $(\nabla^2 L)^+ \nabla L$, the amount that a Newton step with the curvature at $k^*$ subtracts.
 
-    Flat directions are not moved.
+    Flat directions are left unchanged.
 
     >>> from regrax.theory import curvature
     >>> hessian = curvature(3, 20)
@@ -50,7 +51,7 @@ def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
 def _eigenvalues(curvature: Curvature) -> dict[str, float]:
     checks.instance("curvature", curvature, Curvature, "a result of theory.curvature")
     if curvature.flat != curvature.actions + 1 or math.isinf(curvature.horizon):
-        raise ValueError("curvature must be that of one softmax layer and a finite horizon")
+        raise ValueError("curvature must come from a single softmax layer with a finite horizon")
     return {e.direction: e.value for e in curvature.eigenvalues if e.direction != "mixed"}
 
 

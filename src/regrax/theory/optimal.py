@@ -2,8 +2,8 @@ r"""The optimal policy against standard Gaussian losses, as a learner.
 
 By the hindsight identity (`losses`) squared regret is, up to a constant, $\sum_t E\|\pi_t - e_{J^*}\|^2$ with $J^*$ the
 action that ends best, so the optimal policy is the conditional mean of $e_{J^*}$ given the past. Given $S_{t-1}$ the
-final sum is $S_{t-1} + \sqrt{T-t+1}\,G$: the mean is follow-the-perturbed-leader with the noise of the rounds that
-remain. Its loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
+final sum is $S_{t-1} + \sqrt{T-t+1}\,G$: the mean is follow-the-perturbed-leader with the noise of the remaining
+rounds. Its loss is `optimal_loss`, and any other policy loses $\sum_t E\|\pi_t - \pi^*_t(S_{t-1})\|^2$ more.
 """
 
 import equinox as eqx
@@ -23,12 +23,12 @@ def optimal_policy(
 ) -> Float[Array, "*batch d"]:
     r"""Compute the optimal policy, $\pi^*_j(S) = P\bigl(\arg\min_i (S_i + \sqrt{n}\,G_i) = j\bigr)$.
 
-    It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$ rounds `remaining`, the current one included. With
-    $n \le 0$ the game is over: the leader, ties shared.
+    It is $E[e_{J^*} | S_{t-1} = S]$ for $n = T - t + 1$ rounds `remaining`, including the current one. With
+    $n \le 0$ the game is over, and the policy is the leader, with ties split evenly.
 
     Args:
         total: sums of past losses.
-        remaining: number of rounds that remain, for all sums or for each.
+        remaining: number of remaining rounds, one for all sums or one for each.
 
     >>> import jax.numpy as jnp
     >>> optimal_policy(jnp.array([0.0, 1.0, 1.0]), 4).tolist()
@@ -49,7 +49,7 @@ class Optimal(SumLearner):
     The optimal policy, $\pi_t = P\bigl(\arg\min_j (S_{t-1,j} + \sigma\sqrt{T-t+1}\,G_j) = \cdot\bigr)$.
 
     It minimises expected squared regret against i.i.d. Gaussian losses over `horizon` rounds; after that it follows the
-    leader. With noise below 1 the same rule is a good defence against the worst losses in [0, 1]: see `worst_case`.
+    leader. With noise below 1 the same rule does well against the worst losses in [0, 1] (see `worst_case`).
 
     Args:
         horizon: number of rounds $T$.

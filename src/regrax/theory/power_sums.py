@@ -1,27 +1,27 @@
-r"""Expectations of products of power sums of a softmax policy, with or without the action that ends best.
+r"""Expected products of power sums of a softmax policy, with or without the action that ends best.
 
-Scale time so that the horizon is 1. After a share $\tau$ of the rounds a coordinate of the cumulative loss is
+Scale time so that the horizon is 1. After a fraction $\tau$ of the rounds a coordinate of the cumulative loss is
 $x = \sqrt{\tau} z$, $z \sim N(0, 1)$, and its final value is $y = x + N(0, \sigma^2)$, $\sigma^2 = 1 - \tau$. With the
 scaled step $K = k\sqrt{T}$ the policy is $\pi_i = w_i/W$, $w_i = e^{-K x_i}$, $W = \sum_i w_i$, and a power sum is
 $p_{a,\alpha} = \sum_i \pi_i^a z_i^\alpha$.
 
-**Policy alone.** A product of power sums is a sum over set partitions of its factors: factors in one block share their
-index, different blocks have different ones. Since $1/W^m = \int_0^\infty \lambda^{m-1} e^{-\lambda W} d\lambda/(m-1)!$,
-coordinates separate: with $q = \lambda w$, $u = \log\lambda$, $F_{a,\alpha} = E[q^a e^{-q} z^\alpha]$ and $m$ the sum
-of all $a$
+**Policy alone.** A product of power sums is a sum over set partitions of its factors: factors in the same block share
+an index, and different blocks have different indices. Since
+$1/W^m = \int_0^\infty \lambda^{m-1} e^{-\lambda W} d\lambda/(m-1)!$, coordinates separate: with $q = \lambda w$,
+$u = \log\lambda$, $F_{a,\alpha} = E[q^a e^{-q} z^\alpha]$ and $m$ the sum of all $a$
 
 $$E\Bigl[\prod_r p_{a_r,\alpha_r}\Bigr] = \frac{1}{(m-1)!} \int \sum_{\text{partitions}} \frac{d!}{(d-c)!}
 \prod_{\text{blocks } \beta} F_{a_\beta,\alpha_\beta}\, F_{0,0}^{d-c}\, du,$$
 
 $c$ the number of blocks and $a_\beta, \alpha_\beta$ sums over a block. $1 - F_{0,0}$ is computed instead of $F_{0,0}$,
-which keeps all digits when $d$ is large.
+which keeps full precision when $d$ is large.
 
 **With the best action.** A factor $\pi_{J^*}^a z_{J^*}^\alpha$, $J^* = \arg\min_j y_j$, adds an integral over the
 final value $y$ of $J^*$: its block has the density of $y$ as a factor, and every other coordinate the probability
-$Q((y - x)/\sigma)$ of ending above $y$. Late rounds have $\sigma \ll 1$, where $x$ sticks to $y$, so the integral is
-taken in $(v, y)$, $v = u - K\tau y$. Completing the square, the density becomes $N(y; 0, 1)$ times an expectation over
-$x = \tau y + \rho g$, $g \sim N(0, 1)$, $\rho^2 = \tau\sigma^2$, $q = e^{v - K\rho g}$; and the tail is a matrix
-product over $b = K(x - \tau y)$, since $q = e^{v - b}$ depends on $(v, b)$ only. Nothing there narrows as
+$Q((y - x)/\sigma)$ of ending above $y$. Late rounds have $\sigma \ll 1$, where $x$ stays close to $y$, so the integral
+is taken in $(v, y)$, $v = u - K\tau y$. Completing the square, the density becomes $N(y; 0, 1)$ times an expectation
+over $x = \tau y + \rho g$, $g \sim N(0, 1)$, $\rho^2 = \tau\sigma^2$, $q = e^{v - K\rho g}$; and the tail is a matrix
+product over $b = K(x - \tau y)$, since $q = e^{v - b}$ depends only on $(v, b)$. No factor narrows as
 $\sigma \to 0$.
 """
 
@@ -45,7 +45,7 @@ from regrax.theory.quadrature import (
 )
 
 Factor = tuple[int, int]
-"""Exponents of a power sum: of the weight, and of the coordinate."""
+"""Exponents of the weight and of the coordinate in a power sum."""
 
 Table = Callable[[int, int], ndarray]
 
@@ -54,8 +54,8 @@ class Rule(NamedTuple):
     """A quadrature rule for products of power sums."""
 
     block: Table  # F
-    leader: Table | None  # the factor of the block of J*
-    rest: Callable[[int], ndarray]  # of c: d!/(d-c)! F_00^(d-c) times the weights
+    leader: Table | None  # factor of the block with J*
+    rest: Callable[[int], ndarray]  # maps c to d!/(d-c)! F_00^(d-c) times the weights
 
     def mean(self, *factors: Factor) -> float:
         r"""$E[\prod_r p_{a_r,\alpha_r}]$; in a rule with a leader the first factor is $\pi_{J^*}^a z_{J^*}^\alpha$."""
@@ -75,7 +75,7 @@ class Rule(NamedTuple):
 
 @cache
 def partitions(count: int) -> list[list[list[int]]]:
-    """All ways to split 0 .. count - 1 into blocks.
+    """List all ways to split 0 .. count - 1 into blocks.
 
     >>> partitions(2)
     [[[0, 1]], [[0], [1]]]
@@ -93,7 +93,7 @@ def partitions(count: int) -> list[list[list[int]]]:
 
 
 def policy_rule(spread: float, d: int, fineness: float) -> Rule:
-    r"""Rule for products of power sums alone; `spread` is the standard deviation $K\sqrt{\tau}$ of a logit.
+    r"""Return the rule for products without $J^*$; `spread` is the standard deviation $K\sqrt{\tau}$ of a logit.
 
     >>> policy_rule(1.0, 3, 1.0).mean((2, 0))  # E ||pi||^2
     0.4816
@@ -106,7 +106,9 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
     if d > 100:
         highest = float(ndtri(60 / (d - 1)))
     u, du = log_nodes(low, 6 + spread * highest, spread, d, fineness)
-    z, weight = normal_nodes(1.6 * spread, lowest(d), fineness)  # finer: q^4 grows off the line
+    z, weight = normal_nodes(
+        1.6 * spread, lowest(d), fineness
+    )  # finer, because q^4 grows off the real line
     q = _exp(u[:, None] - spread * z)
     decay = np.exp(-q)
 
@@ -118,7 +120,7 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
 
 
 def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
-    r"""Rule for products with $J^*$ at the scaled step $K$ after a share $0 < \tau < 1$ of the rounds.
+    r"""Return the rule for products with $J^*$ at the scaled step $K$ after a fraction $0 < \tau < 1$ of the rounds.
 
     >>> leader_rule(2.0, 0.5, 3, 1.0).mean((1, 0))  # E[pi_J*]
     0.5462
@@ -159,7 +161,7 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
     def block(a: int, alpha: int) -> ndarray:
         """E[q^a e^-q z^alpha Q((y - x) / sigma)]."""
         if (a, alpha) == (0, 2):
-            # far to the right, where q is 0, there are too few nodes: subtract from the known E[z^2; Y > y]
+            # too few nodes lie far to the right, where q is 0, so subtract from the known E[z^2; Y > y]
             above = 1 - ndtr(y) + tau * y * density
             return above - lost @ (z**2 * kernel)
         return (far**a * decay) @ (z**alpha * kernel)
@@ -169,12 +171,12 @@ def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
 
 
 def _shift_nodes(K: float, tau: float, d: int, first: float, last: float, fineness: float) -> Nodes:
-    r"""Nodes and weights in $b = K(x - \tau y)$, $y \ge$ `first` and $v \le$ `last`: fine near 0, growing outward."""
+    r"""Nodes and weights in $b = K(x - \tau y)$, $y \ge$ `first`, $v \le$ `last`, fine near 0 and coarser outward."""
     spread = K * math.sqrt(tau * (1 - tau))
     low = K * (1 - tau) * first - REACH * spread
     high = min(K * (REACH * math.sqrt(tau) - tau * first), last + DIGITS + math.log(d))
     scale = 8 * spread
-    # smoother than the other directions, so a coarse grid can be coarser here
+    # the integrand is smoother than in the other directions, so a coarse grid can be coarser here
     step = min(0.7 / 8, 0.3 / math.hypot(scale, 4 + REACH * spread)) / min(fineness, fineness**2)
     xi = np.arange(np.arcsinh(low / scale), np.arcsinh(high / scale) + step, step)
     return scale * np.sinh(xi), scale * np.cosh(xi) * step
@@ -186,7 +188,7 @@ def _exp(power: ndarray) -> ndarray:
 
 
 def _rest(leave: ndarray, weight: ndarray, d: int) -> Callable[[int], ndarray]:
-    log_stay = np.maximum(log_complement(leave), -1e4)  # no 0 * inf at c = d
+    log_stay = np.maximum(log_complement(leave), -1e4)  # avoids 0 * inf at c = d
 
     @cache
     def rest(blocks: int) -> ndarray:

@@ -2,7 +2,7 @@ r"""Quadrature rules for softmax expectations and for sums over rounds.
 
 **Integrals.** Every integrand here is analytic and decays at least exponentially, so the trapezoid rule converges
 spectrally once substitutions make both ends of the line decay fast. A rule is a pair of nodes and weights, and
-`fineness` multiplies its number of nodes: 1 gives all digits, 0.5 about three.
+`fineness` multiplies its number of nodes: 1 gives full accuracy, 0.5 about three digits.
 
 **Rounds.** Write $n = t - 1$ for the rounds before round $t$. An expected squared regret is $\sum_{n=0}^{T-1} f(n/T)$
 with $f$ smooth in the angle $\theta$, $n/T = \sin^2\theta$ (in $n/T$ itself the optimal loss has a square-root
@@ -21,13 +21,13 @@ from jaxtyping import Float
 from numpy import ndarray
 
 DIGITS = 32.0
-"""Integrands are followed until they fall to exp(-DIGITS) of their size."""
+"""Integrands are cut off where they fall to exp(-DIGITS) of their peak."""
 
 REACH = 8.0
-"""A standard normal density is cut off here: exp(-REACH^2 / 2) = exp(-DIGITS)."""
+"""The standard normal density is cut off here, since exp(-REACH^2 / 2) = exp(-DIGITS)."""
 
 BLOCK = 16
-"""Nodes that represent a block of consecutive rounds; block lengths double away from either end."""
+"""Nodes that represent a block of consecutive rounds; block lengths double away from both ends."""
 
 Nodes = tuple[Float[ndarray, "n"], Float[ndarray, "n"]]
 """Nodes and weights of a quadrature rule."""
@@ -43,12 +43,12 @@ def normal_nodes(spread: float, reach: float, fineness: float) -> Nodes:
 
 
 def log_nodes(low: float, high: float, spread: float, d: int, fineness: float) -> Nodes:
-    r"""Trapezoid rule on the line for an integrand that lives on (low, high) and falls like $e^v$ below it.
+    r"""Trapezoid rule on the line for an integrand concentrated on (low, high) that decays like $e^v$ below it.
 
-    $v = low + c(\xi - e^{-\xi})$ makes the left end fall doubly exponentially; $c$ follows the width of the integrand.
+    $v = low + c(\xi - e^{-\xi})$ makes the left end decay doubly exponentially; $c$ scales with the integrand's width.
     """
     c = np.sqrt(1 + spread**2 / 4 * min(1.0, 1.2 / np.log(d)))
-    # a coarse grid can be coarser still where the integrand is wide, hence smooth
+    # a coarse grid can be coarser still where the integrand is wide and therefore smooth
     step = 0.25 / min(fineness, max(fineness**2, 4 * fineness / spread))
     xi = np.arange(-np.log(1 + (DIGITS + 4) / c), max(high - low, 0) / c + 2 * step, step)
     return low + c * (xi - np.exp(-xi)), c * step * (1 + np.exp(-xi))
@@ -83,17 +83,17 @@ def mean_over_rounds(
 
 
 def node_count(actions: int, horizon: float, fineness: float = 1.0) -> int:
-    """Number of rounds that represent all of them to rounding."""
+    """Return the number of nodes that represents all rounds to rounding accuracy."""
     size = math.log(actions)
     return math.ceil(fineness * min(19 + 1.5 * size, 5 + (0.4 + 0.04 * size) * horizon))
 
 
 @lru_cache(maxsize=64)
 def round_nodes(horizon: float, nodes: int) -> Nodes:
-    r"""Angles and weights of total 1 with $\frac1T \sum_{n<T} f(\theta_n) \approx \sum_i w_i f(\theta_i)$.
+    r"""Return angles and weights (summing to 1) with $\frac1T \sum_{n<T} f(\theta_n) \approx \sum_i w_i f(\theta_i)$.
 
-    There are at most `nodes` of them (`node_count`). A horizon of `math.inf` gives the rule of the integral. The
-    arrays are cached, and therefore read-only.
+    There are at most `nodes` angles (see `node_count`). A horizon of `math.inf` gives the rule for the integral. The
+    arrays are cached and therefore read-only.
 
     >>> import numpy as np
     >>> theta, weight = round_nodes(1000, 12)
@@ -120,9 +120,9 @@ def round_nodes(horizon: float, nodes: int) -> Nodes:
 
 
 def _integers(start: int, stop: int) -> Nodes:
-    """Sum over the integers from `start` to below `stop`: Gauss rules on blocks of doubling length.
+    """Return a rule for sums over range(start, stop): Gauss rules on blocks of doubling length.
 
-    The Jacobi matrix of consecutive integers is known: its orthogonal polynomials are those of Gram.
+    The Jacobi matrix of consecutive integers is known: the orthogonal polynomials are the Gram polynomials.
     """
     edges = [start]
     while edges[-1] < stop:
@@ -144,7 +144,7 @@ def _integers(start: int, stop: int) -> Nodes:
 
 
 def _gauss(points: ndarray, weight: ndarray, nodes: int) -> Nodes:
-    """Gauss rule of a discrete measure, by Lanczos with full reorthogonalisation."""
+    """Compute the Gauss rule of a discrete measure by Lanczos with full reorthogonalisation."""
     basis = [np.sqrt(weight / weight.sum())]
     diagonal = []
     off = []
@@ -161,13 +161,13 @@ def _gauss(points: ndarray, weight: ndarray, nodes: int) -> Nodes:
 
 
 def _golub_welsch(diagonal: ndarray, off: ndarray) -> Nodes:
-    """Nodes of a Gauss rule and weights of total 1, from its Jacobi matrix."""
+    """Compute the nodes and weights (summing to 1) of a Gauss rule from its Jacobi matrix."""
     x, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
     return x, vectors[0] ** 2
 
 
 def interpolation(nodes: Float[ndarray, "n"], at: Float[ndarray, "m"]) -> Float[ndarray, "m n"]:
-    """Matrix that takes values at the nodes to the interpolating polynomial's values, in barycentric form."""
+    """Return the matrix from values at the nodes to values of the interpolating polynomial, in barycentric form."""
     apart = nodes[:, None] - nodes + np.eye(nodes.size)
     size = np.log(np.abs(apart)).sum(1)
     weight = np.prod(np.sign(apart), 1) * np.exp(size.min() - size)

@@ -3,11 +3,11 @@ r"""The stationary step size $k^*(d, T)$, to which training on squared regret co
 $k^*$ is the root of $L'(k)$ (`losses`), computed to rounding accuracy. $k^*\sqrt{T}$ tends to $c^*(d)$, which grows
 like $\sqrt{2\log d}$.
 
-**Schedules.** The loss adds up over rounds, $L = T\,E[m^2] + \sum_t f(k_t\sqrt{T}, (t-1)/T)$ with $f = A - 2B$
-(`moments`), so each $k_t$ minimises its own term. In round 1 every step plays uniformly; it gets the limit from later
-rounds, $k_1\sqrt{T} = \frac{d}{d-1} E[-m]$, the minimum of
+**Schedules.** The loss is a sum over rounds, $L = T\,E[m^2] + \sum_t f(k_t\sqrt{T}, (t-1)/T)$ with $f = A - 2B$
+(`moments`), so each $k_t$ minimises its own term. In round 1 every step plays uniformly; $k_1$ is defined as the limit
+from later rounds, $k_1\sqrt{T} = \frac{d}{d-1} E[-m]$, the minimum of
 $f = \mathrm{const} + \tau\,(K^2 (d-1)/d^2 - 2K\,E[-m]/d) + O(\tau^2)$. In the last rounds $k_t$ grows like one over the
-root of the rounds that remain.
+square root of the number of remaining rounds.
 """
 
 import math
@@ -33,10 +33,10 @@ from regrax.theory.moments import round_loss
 from regrax.theory.quadrature import interpolation, mean_over_rounds, node_count, round_nodes
 
 REFINED = 1.3
-"""Errors are estimated on a grid with this many times the nodes in every direction."""
+"""Factor by which grids are refined in every direction to estimate errors."""
 
 ROUNDING = 1e-14
-"""Lower bound of an estimated error, relative to the value."""
+"""Smallest error estimate, relative to the value."""
 
 
 class Estimate(NamedTuple):
@@ -73,7 +73,7 @@ def step_size(
 def step_size_with_error(
     actions: int, horizon: float, *, operator: str = "softmax", radius: float = 1.0
 ) -> Estimate:
-    r"""Compute `step_size`, and how far it moves when every grid is refined.
+    r"""Compute `step_size` and estimate its error by refining every grid.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -94,7 +94,7 @@ def step_size_with_error(
 
 @lru_cache(maxsize=256)
 def _scaled_root(d: int, horizon: float, fineness: float) -> float:
-    r"""Root in $K$ of the mean of $A' - 2B'$ over rounds, located on a coarse grid first: three times as fast."""
+    r"""Root in $K$ of the mean of $A' - 2B'$ over rounds; starting on a coarse grid is three times as fast."""
 
     @cache
     def slope(K: float, fine: float = fineness) -> float:
@@ -108,7 +108,7 @@ def _scaled_root(d: int, horizon: float, fineness: float) -> float:
 def secant(
     f: Callable[[float], float], a: float, b: float, tolerance: float
 ) -> tuple[float, float]:
-    """Find a positive root and the slope there; its relative error is about the product of the last two moves."""
+    """Find a positive root and the slope there; the relative error is about the product of the last two moves."""
     fa = f(a)
     fb = f(b)
     for _ in range(60):
@@ -122,7 +122,7 @@ def secant(
 
 
 class StepSchedule(NamedTuple):
-    """A step for each round, and the loss it attains.
+    """A step for each round, and the resulting loss.
 
     Attributes:
         steps: steps of rounds 1 to $T$.
@@ -138,14 +138,14 @@ class StepSchedule(NamedTuple):
 
     @property
     def closed(self) -> float:
-        """Fraction of the distance from the best constant step to the lower bound that the schedule closes."""
+        """Fraction of the gap between the best constant step and the lower bound that the schedule closes."""
         return (self.constant_loss - self.loss) / (self.constant_loss - self.optimal_loss)
 
 
 def step_schedule(actions: int, horizon: int) -> StepSchedule:
     r"""Compute the best step of Hedge for each round, $k_t = \arg\min_k E\bigl[\|\pi_t\|^2 - 2\pi_{t,J^*}\bigr]$.
 
-    Play it with `Hedge(PerRound(schedule.steps))`.
+    Use it with `Hedge(PerRound(schedule.steps))`.
 
     >>> schedule = step_schedule(3, 20)
     >>> schedule.loss, schedule.closed
@@ -154,13 +154,13 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
     [0.2839, 0.3964, 1.2272]
     """
     check_sizes(actions, horizon)
-    checks.at_least("horizon", horizon, 2)  # a schedule lists its rounds: finitely many
+    checks.at_least("horizon", horizon, 2)  # a schedule needs a finite horizon
     nodes = node_count(actions, math.inf, 1.3)
     theta, weight = round_nodes(horizon, nodes)
     searched = theta
     if horizon > nodes:
         searched = round_nodes(math.inf, nodes)[0]
-    # K cos(theta) varies slowly, so each search starts from the result before, and a polynomial connects them
+    # K cos(theta) varies slowly, so each search starts from the previous result and a polynomial interpolates them
     first = -actions / (actions - 1) * minimum_moment(actions, 1)
     slow = []
     for angle in searched:

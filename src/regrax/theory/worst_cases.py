@@ -1,11 +1,11 @@
-r"""The largest regret that any losses inflict on a learner, by dynamic programming over sums of losses.
+r"""A learner's worst-case regret, by dynamic programming over sums of losses.
 
 For a policy $\pi_t(S_{t-1})$ the largest regret over all sequences in $\{0, 1\}^d$ is $W_0(0)$, where
 
 $$W_T(S) = -\min_j S_j, \qquad W_{t-1}(S) = \max_{\ell \in \{0,1\}^d} \langle \ell, \pi_t(S) \rangle + W_t(S + \ell).$$
 
-The states are those of `lattice`. A learner whose policy depends on more than the sums has no such recursion; a search
-over sequences then gives a lower bound.
+The states come from `lattice`. The recursion does not apply to a learner whose policy depends on more than the sums;
+for those a search over sequences gives a lower bound.
 """
 
 from typing import Any, NamedTuple
@@ -25,16 +25,16 @@ from regrax.specs import as_learner
 from regrax.theory.lattice import build_lattice, grid_losses
 
 PROBES = 8  # random sequences on which a learner is checked
-ROUNDING = 1e-8  # policies closer than this are equal: far above rounding in double precision
+ROUNDING = 1e-8  # policies closer than this count as equal; far above double-precision rounding
 
 
 class WorstCase(NamedTuple):
-    """The largest regret, and a sequence of losses that inflicts it.
+    """The largest regret, and a loss sequence that causes it.
 
     Attributes:
-        regret: regret of the learner on `losses`.
+        regret: the learner's regret on `losses`.
         losses: the sequence.
-        is_exact: True if no sequence inflicts more; False if `regret` is a lower bound from a search.
+        is_exact: True if no sequence causes more regret; False if `regret` is a lower bound from a search.
     """
 
     regret: float
@@ -45,20 +45,20 @@ class WorstCase(NamedTuple):
 def worst_case(
     learner: Learner | str, actions: int, rounds: int, losses: str = "binary", levels: int = 1
 ) -> WorstCase:
-    r"""Compute the largest regret of a learner over all loss sequences, exactly, with a sequence that attains it.
+    r"""Compute a learner's exact worst-case regret over all loss sequences, with a sequence that attains it.
 
     The learner's policy must be a function of the sums of past losses and the round, in a method
     `policy_from_sums(sums, round)`, where `round` counts the rounds already played. Hedge, FTRL, the perturbed leader,
-    `Optimal`, `Minimax` and linear attention with $a = 0$ have it, and your own learner can. It raises ValueError
-    unless the method agrees with what the learner plays on random sequences and on reorderings of them. For other
-    learners `worst_case_search` gives a lower bound.
+    `Optimal`, `Minimax` and linear attention with $a = 0$ have this method, and you can add it to your own learner. It
+    is checked against what the learner plays on random sequences and on reorderings of them, and a mismatch raises
+    ValueError. For other learners `worst_case_search` gives a lower bound.
 
     Args:
         learner: a learner, or its spec.
         actions: number of actions $d$.
         rounds: number of rounds $T$.
-        losses: `"binary"` for all of $\{0, 1\}^d$, or `"vertices"` for the unit vectors: one action loses 1.
-        levels: $m$ replaces $\{0, 1\}$ by $\{0, 1/m, \dots, 1\}$.
+        losses: `"binary"` for all of $\{0, 1\}^d$, or `"vertices"` for the unit vectors, where one action has loss 1.
+        levels: number of steps $m$ in the grid $\{0, 1/m, \dots, 1\}$ of losses; 1 for binary losses.
 
     >>> worst = worst_case("hedge(0.66)", 3, 20)
     >>> worst.regret, worst.losses.shape
@@ -87,7 +87,9 @@ def _solve(learner: Any, possible: ndarray, rounds: int, symmetric: bool) -> Wor
     choices = []
     for played in reversed(range(rounds)):
         count = int(lattice.counts[played])
-        reached = sums[: max(1024, 1 << count.bit_length())]  # few shapes to compile
+        reached = sums[
+            : max(1024, 1 << count.bit_length())
+        ]  # powers of two, so that few shapes are compiled
         policy = np.asarray(_policies(learner, reached, np.full(len(reached), played)))[:count]
         checks.distributions("policy_from_sums", policy)
         options = policy @ losses.T + value[after[:count]] + shift[:count]
@@ -110,13 +112,13 @@ def _policies(learner: Any, sums: Any, round: Any) -> Float[Array, "n d"]:
 
 
 def _is_symmetric(learner: Any, possible: ndarray, rounds: int) -> bool:
-    """True if common shifts of the sums change no policy, and relabelling actions only relabels it.
+    """True if policies ignore common shifts of the sums and are equivariant to relabelling actions.
 
-    Raises unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
+    Raise ValueError unless the learner plays `policy_from_sums` on random sequences and on reorderings of them.
     """
     if not hasattr(learner, "policy_from_sums"):
         raise ValueError(
-            f"{learner} must have policy_from_sums; worst_case_search takes any learner"
+            f"{learner} must define policy_from_sums; worst_case_search accepts any learner"
         )
     rng = np.random.default_rng(0)
     drawn = possible[rng.integers(len(possible), size=(PROBES, rounds))]
@@ -127,11 +129,11 @@ def _is_symmetric(learner: Any, possible: ndarray, rounds: int) -> bool:
     policy = _policies(learner, sums, round)
     if abs(policy - played).max() > ROUNDING:
         raise ValueError(
-            f"policy_from_sums of {learner} must return what it plays, in any order of losses"
+            f"policy_from_sums of {learner} must return the policy it plays, whatever the order of losses"
         )
     changes = [_policies(learner, sums + 1.0, round) - policy]
     actions = np.arange(possible.shape[1])
-    for order in (np.roll(actions, 1), np.r_[1, 0, actions[2:]]):  # these generate all others
+    for order in (np.roll(actions, 1), np.r_[1, 0, actions[2:]]):  # these generate all permutations
         changes.append(_policies(learner, sums[:, order], round) - policy[:, order])
     return bool(abs(jnp.stack(changes)).max() <= ROUNDING)
 
@@ -143,24 +145,24 @@ def _checked(learner: Learner | str, actions: int, rounds: int) -> Learner:
     if not isinstance(learner.domain, Simplex):
         raise ValueError(f"{learner} must play on the simplex")
     if isinstance(learner, BanditLearner | HostLearner):
-        raise ValueError(f"{learner} must see every loss and be traceable by jax")
+        raise ValueError(f"{learner} must observe every loss and be traceable by jax")
     return learner
 
 
 def worst_case_search(
     learner: Learner | str, actions: int, rounds: int, *, key: PRNGKeyArray, starts: int = 32
 ) -> WorstCase:
-    """Search for losses that inflict large regret: a lower bound on the worst case, for any learner.
+    """Search for losses that cause large regret, which gives a lower bound on the worst case of any learner.
 
-    The search starts from random binary sequences and replaces the loss of one round after the other by the one that
-    maximises the regret of the whole sequence, until nothing changes.
+    Starting from random binary sequences, the search goes through the rounds and replaces each loss with the one that
+    maximises the regret of the complete sequence, until nothing changes.
 
     Args:
         learner: a learner, or its spec.
         actions: number of actions $d$.
         rounds: number of rounds $T$.
-        key: random key of the first sequences.
-        starts: number of sequences that the search starts from.
+        key: random key for the initial sequences.
+        starts: number of initial sequences.
 
     >>> import jax
     >>> worst = worst_case_search("hedge(0.66)", 3, 5, key=jax.random.key(0))

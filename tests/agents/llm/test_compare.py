@@ -108,7 +108,10 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
         ("--rounds 500", "but the model's context is 512"),
         ("--losses gausian", "did you mean gaussian"),
         ("--task nothing", "scenario must be one of ads, clinic,"),
-        ("--pretrained smollm2", "give a model, which is a folder or a name on the hub, or --pretrained"),
+        (
+            "--pretrained smollm2",
+            "pass either a model (a folder or a name on the hub) or --pretrained",
+        ),
     ],
 )
 def test_bad_options_stop_before_training(options, message, tmp_path, capsys, monkeypatch):

@@ -118,7 +118,7 @@ def test_results_are_a_csv_table(whole):
 
 
 def test_a_folder_without_a_sweep_raises_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"must be the folder of a sweep, got one without sweep"):
+    with pytest.raises(ValueError, match=r"must be a sweep folder, but it has no sweep"):
         table(tmp_path)
 
 
@@ -167,7 +167,7 @@ def test_the_command_exits_with_1_if_a_cell_failed(tmp_path, capsys, as_users_ru
         main(["sweep", str(file), "--out", str(tmp_path / "out"), "--report", "--retries", "0"])
     assert leaving.value.code == 1
     printed = capsys.readouterr().out
-    assert "2 of 4 cells are finished" in printed
+    assert "finished 2 of 4 cells" in printed
     assert "TrainingDiverged" in printed
     assert "TrainingDiverged" in (tmp_path / "out" / "report.html").read_text()
 

@@ -167,7 +167,10 @@ def test_failures_are_listed_and_the_rest_is_played(x64):
             ([Uniform()], {"two": [games.chicken()] * 2}, 3),
             "two must have one game or 1, got 2",
         ),
-        (([Uniform()], {"large": [Game(np.zeros((2, 20000, 2)))]}, 3), "need 400,000,004 numbers"),
+        (
+            ([Uniform()], {"large": [Game(np.zeros((2, 20000, 2)))]}, 3),
+            "need 400,000,004 array entries",
+        ),
     ],
 )
 def test_bad_input_raises_an_error(arguments, message):

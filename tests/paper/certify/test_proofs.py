@@ -62,7 +62,7 @@ def test_enclosures_contain_the_floating_point_values(certificate):
 
 @pytest.mark.parametrize("widen", [1.001, 1.5, 3.0])
 def test_a_strip_beyond_the_poles_fails(widen):
-    with pytest.raises(StripError, match="the strip must have half width at most"):
+    with pytest.raises(StripError, match="the strip's half-width must be at most"):
         rigorous_certificate(20, digits=15, reach=1.05, widen=widen)
 
 
@@ -104,7 +104,7 @@ def test_the_command_proves_and_refutes(capsys):
 
 @pytest.mark.parametrize("claim", ["x", "4149", "0.4 "])
 def test_a_claim_must_be_a_number(claim):
-    with pytest.raises(ValueError, match="claim must be a number in decimals"):
+    with pytest.raises(ValueError, match="claim must be a decimal number"):
         Enclosure(None).verdict(claim)
 
 
@@ -112,7 +112,7 @@ def test_three_actions_are_enclosed_and_a_wide_strip_fails():
     found = three_action_step(3)
     assert found.width < 1e-13
     assert found.verdict(f"{theory.step_size(3, 3):.12f}") == "proved"
-    with pytest.raises(StripError, match="nothing is proved beyond"):
+    with pytest.raises(StripError, match="the proof does not extend past them"):
         three_action_step(3, widen=1.01)
 
 

@@ -66,7 +66,7 @@ def test_the_command_prints_proofs(capsys):
 @pytest.mark.extras
 def test_learners_without_proofs_raise():
     pytest.importorskip("flint")
-    with pytest.raises(ValueError, match="only Hedge and the perturbed leader"):
+    with pytest.raises(ValueError, match="only for Hedge and the perturbed leader"):
         rigorous_worst_case("fictitious_play()", 2, 3)
     with pytest.raises(ValueError, match="actions must be at most 3"):
         rigorous_worst_case("hedge(0.5)", 4, 3)

@@ -103,13 +103,13 @@ def test_cells_without_a_known_optimum_are_in_the_table():
     rows = made(known=False)
     page = sweep_page(rows, {}, "laplace")
     assert "<svg" not in page
-    assert "other cells are in the table only" in page
+    assert "other cells appear only in the table" in page
     assert "transformer 4x16" in page
 
 
 def test_a_sweep_without_results_has_a_page():
     page = sweep_page([], {"cell": "ValueError: no"}, "nothing")
-    assert "No cell is finished yet" in page
+    assert "No cells are finished yet" in page
     assert "ValueError: no" in page
 
 

@@ -1,4 +1,4 @@
-"""Sweeps: a grid of training runs from a file, in this process or on a Dask cluster, as one table."""
+"""Sweeps: run a grid of training runs from a file, in this process or on a Dask cluster, and collect one table."""
 
 from .grid import (
     batches as batches,

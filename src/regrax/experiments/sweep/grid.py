@@ -1,8 +1,8 @@
-r"""Cells of a sweep, read from a TOML file in which a setting is a value or a list of values.
+r"""Cells of a sweep, read from a TOML file in which each setting is a value or a list of values.
 
     actions = [2, 3, 5]          # settings of all cells
     horizon = [10, 20]
-    seeds = 3                    # a number of seeds (0, 1 and 2), or a list of them
+    seeds = 3                    # the number of seeds (here 0, 1 and 2), or a list of seeds
 
     [[cells]]                    # any number of grids; without [[cells]] the settings above are the grid
     model = "linear"
@@ -11,8 +11,8 @@ r"""Cells of a sweep, read from a TOML file in which a setting is a value or a l
     model = "transformer"
     layers = [2, 4]
 
-Each combination of values is a cell: a training run of one seed. The names are those of `rx.TrainConfig`, with the same
-defaults, except that `sequences` is 20,000.
+Each combination of values is a cell, that is, a training run with one seed. Names and defaults are those of
+`rx.TrainConfig`, except that `sequences` defaults to 20,000.
 """
 
 import difflib
@@ -37,7 +37,7 @@ MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
 TEST_SEQUENCES = 20_000
 CELLS_PER_BATCH = 8
-"""Cells in one vmap: more are no faster on a CPU, and an error repeats the whole batch."""
+"""Cells in one vmap; more are no faster on a CPU, and an error repeats the entire batch."""
 WORDS = {int: "an integer", float: "a number", str: "a string"}
 SETTINGS = [field.name for field in fields(TrainConfig) if field.name != "first_seed"]
 
@@ -46,7 +46,7 @@ Batch = tuple[TrainConfig, ...]
 
 
 def read_sweep(file: str | Path) -> list[TrainConfig]:
-    """Read the cells of a sweep from a TOML file, in the order of the file.
+    """Read the cells of a sweep from a TOML file, in file order.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "small.toml"
@@ -58,7 +58,7 @@ def read_sweep(file: str | Path) -> list[TrainConfig]:
     try:
         return _read_cells(tomllib.loads(read_limited(file, MAX_SWEEP_BYTES).decode()))
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{file} is not TOML: {error}") from None
+        raise ValueError(f"{file} is not valid TOML: {error}") from None
     except RecursionError:
         raise ValueError(f"{file} is nested too deeply") from None
     except ValueError as error:
@@ -107,7 +107,7 @@ def _read_values(name: str, value: Any) -> list[Any]:
             checks.at_least(name, seed, 0)
     for entry, count in Counter(values).items():
         if count > 1:
-            raise ValueError(f"{name} must list each value once, got {entry!r:.60} twice")
+            raise ValueError(f"{name} must not repeat values, got {entry!r:.60} twice")
     return values
 
 
@@ -130,11 +130,11 @@ def _check_grid(grid: Grid, own: Grid) -> None:
     for name in DEEP:
         if name in own and "transformer" not in grid["model"]:
             models = " and ".join(grid["model"])
-            raise ValueError(f"{name} is a setting of the transformer, got model {models}")
+            raise ValueError(f"{name} is only for the transformer, got model {models}")
 
 
 def _expand(grid: Grid) -> Iterable[TrainConfig]:
-    """Yield a cell for each combination of values; settings that a model ignores give equal cells."""
+    """Yield a cell for each combination of values; settings that a model ignores yield equal cells."""
     seeds = grid.pop("seeds", [0])
     sequences = grid.pop("sequences", [TEST_SEQUENCES])
     for values in itertools.product(*grid.values()):
@@ -145,14 +145,14 @@ def _expand(grid: Grid) -> Iterable[TrainConfig]:
             cell = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
             hint = ""
             if any(len(options) > 1 for options in grid.values()):
-                hint = "; give settings that do not go together separate [[cells]] tables"
+                hint = "; put incompatible settings in separate [[cells]] tables"
             raise ValueError(f"{error} (in the cell {cell}{hint})") from None
         for seed, count in itertools.product(seeds, sequences):
             yield replace(config, first_seed=seed, sequences=count)
 
 
 def completed(config: TrainConfig) -> TrainConfig:
-    """Fill in the defaults of the model, and reset the settings that it ignores.
+    """Fill in the model's defaults, and reset the settings that it ignores.
 
     >>> completed(TrainConfig("linear", 3, 20, width=64)) == completed(TrainConfig("linear", 3, 20, steps=300))
     True
@@ -162,7 +162,9 @@ def completed(config: TrainConfig) -> TrainConfig:
     usual = build_objective(config).recipe(model_shapes(config))
     batch = config.batch or usual.batch
     if batch % min(batch, usual.chunk):
-        raise ValueError(f"batch must be a multiple of {usual.chunk}, or less, got {batch}")
+        raise ValueError(
+            f"batch must be a multiple of {usual.chunk}, or smaller than it, got {batch}"
+        )
     ignored = () if config.model == "transformer" else DEEP
     return replace(
         config,
@@ -184,7 +186,7 @@ def name_of(cell: TrainConfig) -> str:
 
 
 def batches(cells: Iterable[TrainConfig]) -> list[Batch]:
-    """Group cells that differ only in seed and learning rate into batches, the longest computation first.
+    """Group cells that differ only in seed and learning rate into batches, longest computation first.
 
     >>> config = completed(TrainConfig("linear", actions=3, horizon=20))
     >>> [len(batch) for batch in batches(replace(config, first_seed=seed) for seed in range(10))]
@@ -201,7 +203,7 @@ def batches(cells: Iterable[TrainConfig]) -> list[Batch]:
 
 
 def _work(batch: Batch) -> int:
-    """Estimate how long a batch takes, as the count of numbers that training reads."""
+    """Estimate how long a batch takes by counting the numbers that training reads."""
     cell = batch[0]
     parameters = sum(leaf.size for leaf in jax.tree.leaves(model_shapes(cell)))
     numbers = cell.horizon * (parameters + 20 * cell.actions)

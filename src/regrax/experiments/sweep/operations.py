@@ -1,8 +1,8 @@
-r"""Count of the arithmetic operations of a program, read from its jaxpr.
+r"""Count the arithmetic operations of a program from its jaxpr.
 
-A product of matrices $(m, k)$ and $(k, n)$ counts $2mkn$, an element-wise operation the size of its output, a sum the
-size of its input, and a loop its body times its length. XLA's own `cost_analysis` counts the body of a loop once,
-whatever its length: a third of the operations of a linear layer, a twelfth of closed-loop swap training.
+A product of matrices $(m, k)$ and $(k, n)$ counts as $2mkn$, an element-wise operation as the size of its output, a
+sum as the size of its input, and a loop as its body times its length. XLA's own `cost_analysis` counts a loop body
+only once, and so finds a third of the operations of a linear layer and a twelfth of those of closed-loop swap training.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,11 +48,11 @@ SUMS = frozenset(
 
 
 def operations(function: Callable[..., Any], *arguments: Any) -> int | None:
-    """Count the operations of one call, or return None if the length of a loop is not known in advance.
+    """Count the operations in one call, or return None if a loop's length is not known in advance.
 
     Args:
         function: Function that jax can trace.
-        arguments: Its arguments, or their shapes.
+        arguments: Arguments of the function, or their shapes.
 
     >>> import jax.numpy as jnp
     >>> operations(lambda a, b: a @ b + 1.0, jnp.zeros((2, 3)), jnp.zeros((3, 5)))

@@ -1,8 +1,8 @@
 r"""Files of a sweep, and the table of its results.
 
 DIR/sweep.json                the cells, and the errors of cells that failed
-DIR/cells/NAME.safetensors    the trained model of a cell, a checkpoint with its settings and measurements
-DIR/results.csv               a row per finished cell; also results.parquet if pyarrow is installed
+DIR/cells/NAME.safetensors    a cell's trained model, as a checkpoint with its settings and measurements
+DIR/results.csv               one row per finished cell; also results.parquet if pyarrow is installed
 """
 
 import csv
@@ -30,10 +30,10 @@ class Row:
 
     Attributes:
         config: Settings of the cell.
-        measured: Measurements of its model.
-        seconds: Seconds of training.
-        operations: Floating-point operations of training, or None if they were not counted.
-        checkpoint: Path of its model.
+        measured: Measurements of the trained model.
+        seconds: Training time in seconds.
+        operations: Floating-point operations in training, or None if not counted.
+        checkpoint: Path of the trained model.
     """
 
     config: TrainConfig
@@ -44,14 +44,14 @@ class Row:
 
     @property
     def exact_step(self) -> float | None:
-        """Stationary step $k^*$, or None if the lower bound on the loss is not known."""
+        """Stationary step $k^*$, or None if the lower bound on the loss is unknown."""
         if self.measured.optimal_loss is None:
             return None
         return _exact(self.config.actions, self.config.horizon, self.config.operator)[0]
 
     @property
     def exact_step_loss(self) -> float | None:
-        """Loss of the algorithm with step $k^*$; with $d$ heads its distance from the optimum is $d$ times larger."""
+        """Loss of the algorithm with step $k^*$; with $d$ heads the excess over the optimum is $d$ times larger."""
         if self.measured.optimal_loss is None:
             return None
         _, excess = _exact(self.config.actions, self.config.horizon, self.config.operator)
@@ -59,7 +59,7 @@ class Row:
         return self.measured.optimal_loss + heads * excess
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a flat row of a table: settings, measurements, path of the checkpoint."""
+        """Return a flat table row with settings, measurements and the checkpoint's path."""
         settings = asdict(self.config)
         settings["seed"] = settings.pop("first_seed")
         del settings["seeds"]
@@ -69,7 +69,7 @@ class Row:
 
 @cache
 def _exact(actions: int, horizon: int, operator: str) -> tuple[float, float]:
-    """Return the exact step, and its loss above the lower bound."""
+    """Return the exact step, and its excess loss over the lower bound."""
     step = theory.step_size(actions, horizon, operator=operator)
     loss = theory.loss(step, actions, horizon, operator=operator)
     return step, loss - theory.optimal_loss(actions, horizon, operator=operator)
@@ -84,14 +84,12 @@ class Listing:
 
 
 def listing_of(folder: str | Path) -> Listing:
-    """Read `sweep.json` in the folder of a sweep."""
+    """Read `sweep.json` from a sweep folder."""
     file = Path(folder) / "sweep.json"
     try:
         return msgspec.json.decode(file.read_bytes(), type=Listing)
     except FileNotFoundError:
-        raise ValueError(
-            f"{folder} must be the folder of a sweep, got one without sweep.json"
-        ) from None
+        raise ValueError(f"{folder} must be a sweep folder, but it has no sweep.json") from None
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"{file} is damaged: {error!s:.200}") from None
 
@@ -105,7 +103,7 @@ def _read_rows(folder: Path, cells: list[TrainConfig]) -> list[Row]:
     rows = []
     for cell in cells:
         path = cell_path(folder, cell)
-        with suppress(OSError, ValueError):  # missing or damaged: the cell runs again
+        with suppress(OSError, ValueError):  # the cell is missing or damaged, and runs again
             trained = load_trained(path, cell)
             checkpoint = str(file_of(path))
             rows.append(
@@ -115,12 +113,12 @@ def _read_rows(folder: Path, cells: list[TrainConfig]) -> list[Row]:
 
 
 def rows_of(folder: str | Path) -> list[Row]:
-    """Read the finished cells of the sweep in a folder."""
+    """Read the finished cells of a sweep from its folder."""
     return _read_rows(Path(folder), listing_of(folder).cells)
 
 
 def table(folder: str | Path) -> list[dict[str, Any]]:
-    """Read the finished cells of the sweep in a folder as dicts, ready for a data frame; the same as `results.csv`.
+    """Read the finished cells of a sweep as dicts, ready for a data frame, with the contents of `results.csv`.
 
     >>> import tempfile
     >>> from dataclasses import replace
@@ -135,7 +133,7 @@ def table(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def write_results(folder: Path, cells: list[TrainConfig], failed: dict[str, str]) -> list[Row]:
-    """Write `sweep.json` and the table of the finished cells, and return these."""
+    """Write `sweep.json` and the table of finished cells, and return these cells."""
     write_whole(folder / "sweep.json", msgspec.json.encode(Listing(cells, failed)))
     rows = _read_rows(folder, cells)
     lines = [row.to_dict() for row in rows]

@@ -1,4 +1,4 @@
-"""Running a sweep: cells that share a program train in one `vmap`, in this process or on a Dask cluster."""
+"""Run a sweep; cells that share a program train in one `vmap`, in this process or on a Dask cluster."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -40,7 +40,7 @@ class Finished:
     Attributes:
         rows: Finished cells.
         failed: Error of each cell that failed, by name.
-        done_before: Number of cells that were finished before.
+        done_before: Number of cells finished in earlier runs.
     """
 
     rows: list[Row]
@@ -56,16 +56,16 @@ def run_sweep(
     retries: int = 2,
     on_progress: OnProgress = ignore,
 ) -> Finished:
-    """Train and measure the cells that `folder` does not hold yet, in this process or on a Dask cluster.
+    """Train and measure the cells that are not in `folder` yet, in this process or on a Dask cluster.
 
-    If a batch of cells fails, each of its cells is tried again on its own. A cell that keeps failing is reported and
-    the others continue. The table of results is written at the end, also after an error.
+    If a batch of cells fails, its cells are retried one by one. A cell that keeps failing is reported and the others
+    continue. The table of results is written at the end, even after an error.
 
     Args:
-        cells: Settings of one seed each, as `completed` returns them.
+        cells: Settings with one seed each, as returned by `completed`.
         folder: Folder for the results.
         dask: Address of the cluster's scheduler.
-        retries: Number of times to try a failing cell again.
+        retries: Number of times to retry a failed cell.
         on_progress: Called several times a second.
 
     >>> import tempfile
@@ -97,12 +97,12 @@ def run_sweep(
 
 
 Try = tuple[Batch, int]
-"""A batch and the number of times that its cells have been tried before."""
+"""A batch and the number of previous attempts at its cells."""
 
 
 @dataclass
 class _Run:
-    """A sweep in progress, with the fraction of each cell that is done."""
+    """A sweep in progress, with the completed fraction of each cell."""
 
     folder: Path
     retries: int
@@ -119,13 +119,13 @@ class _Run:
         return pool.submit(work, batch, tell)
 
     def end(self, task: Try, future: Future) -> Iterable[Try]:
-        """Save the cells of a batch, or return those to try again."""
+        """Save the cells of a batch, or return the cells to retry."""
         batch, tries = task
         try:
             trained = future.result()
         except CancelledError:
             raise ConnectionError(
-                "lost the Dask scheduler; finished cells are saved: run the same command again to do the rest"
+                "lost the Dask scheduler; finished cells are saved, run the same command again to finish the rest"
             ) from None
         except Exception as error:
             if len(batch) > 1 or tries < self.retries:
@@ -154,8 +154,8 @@ def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
     """Train and measure cells that differ only in seed and learning rate.
 
     Args:
-        cells: Settings of one seed each.
-        tell: Called with the fraction of the training that is done.
+        cells: Settings with one seed each.
+        tell: Called with the completed fraction of training.
 
     >>> from regrax.experiments.sweep import completed
     >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
@@ -191,7 +191,7 @@ def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
 
 @cache
 def _count(cell: TrainConfig) -> int | None:
-    """Count the operations of all losses and gradients of a training, without drawing losses and the optimizer."""
+    """Count the operations in all losses and gradients of a training run, without loss sampling and the optimizer."""
     objective = build_objective(cell)
     model = model_shapes(cell)
     chunk = objective.recipe(model).chunk

@@ -2,7 +2,7 @@ r"""Means over seeds, and the gap to the optimum on one scale for every $(d, T)$
 
 With $L^*$ the lower bound on the loss of any policy and $L(k^*)$ the loss of the best constant step,
 
-    gap = (L - L*) / (L(k*) - L*)         1: as good as smoothed fictitious play with the exact step; 0: the optimum
+    gap = (L - L*) / (L(k*) - L*)         1 for smoothed fictitious play with the exact step, 0 for the optimum
 """
 
 import statistics
@@ -17,9 +17,9 @@ from regrax.experiments.sweep.results import Row
 OTHERS = (
     "objective", "operator", "heads", "distribution", "feedback", "surrogate", "steps", "batch", "rate", "sequences",
 )  # fmt: skip
-"""Settings that a label names if they vary within an architecture."""
+"""Settings that a label includes if they vary within an architecture."""
 COLUMNS = (
-    "model", "d", "T", "seeds", "loss", "above least, %", "k* above, %", "gap", "step", "k*", "operations", "seconds",
+    "model", "d", "T", "seeds", "loss", "above bound, %", "k* above, %", "gap", "step", "k*", "operations", "seconds",
 )  # fmt: skip
 
 
@@ -27,8 +27,8 @@ class Group(NamedTuple):
     """Cells that differ only in their seeds.
 
     Attributes:
-        label: Architecture, and other settings that vary.
-        row: One of the cells, whose settings and exact numbers all share.
+        label: Architecture and other settings that vary.
+        row: One of the cells; all share its settings and exact numbers.
         seeds: Number of cells.
         mean: Mean over seeds of each number.
         spread: Standard deviation over seeds; 0 for a single seed.
@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
 
 def groups(rows: Sequence[Row]) -> list[Group]:
-    """Group rows by all settings but the seed, in order of first appearance.
+    """Group rows by all settings except the seed, in order of first appearance.
 
     >>> from regrax.experiments.runs import Measured
     >>> linear = TrainConfig("linear", 3, 20)
@@ -98,11 +98,11 @@ def architecture(config: TrainConfig) -> str:
 def summary(
     rows: Sequence[Row], written: Callable[[float], str]
 ) -> tuple[Sequence[str], list[list[str]]]:
-    """Return the columns and the lines of a table of the groups, as text.
+    """Return the columns and rows of a table of the groups, as text.
 
     Args:
         rows: Finished cells.
-        written: Formats a number; numbers that are not known stay empty.
+        written: Function that formats a number; unknown numbers are left blank.
     """
     lines = []
     for label, row, seeds, mean, _ in groups(rows):
@@ -118,7 +118,7 @@ def summary(
 
 
 def percent_above(row: Row, loss: float | None) -> float | None:
-    """Return how many percent a loss is above the lower bound, or None if one of them is not known."""
+    """Return the percentage by which a loss exceeds the lower bound, or None if either is unknown."""
     least = row.measured.optimal_loss
     if loss is None or least is None:
         return None

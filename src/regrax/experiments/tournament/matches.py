@@ -1,4 +1,4 @@
-"""Matches of a tournament: all pairings of the learners in drawn games of one shape, in one compiled program."""
+"""Matches of a tournament: all pairings of learners in games of the same shape, in one compiled program."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -17,9 +17,9 @@ from regrax.regret import external_of, gains_of, internal_of, swap_of
 from regrax.sharding import replicate
 
 Scores = dict[Seating, Float[np.ndarray, "measures N"]]
-"""For each assignment of learners to players, every measure (in the order of `MEASURES`) of every player."""
+"""Each player's measures (in the order of `MEASURES`), for each assignment of learners to players."""
 MAX_BATCH_NUMBERS = 200_000_000
-"""Numbers that one program may hold: 1.6 GB."""
+"""Largest number of array entries in one program, which take 1.6 GB."""
 
 
 class Job(NamedTuple):
@@ -29,11 +29,11 @@ class Job(NamedTuple):
     seed: int
     drawn: Game
     key: PRNGKeyArray | None
-    start: tuple[Float[np.ndarray, "_"], ...] | None  # policy of round 1 for each player
+    start: tuple[Float[np.ndarray, "_"], ...] | None  # each player's policy in round 1
 
 
 class Outcome(NamedTuple):
-    """Scores of a job, and the learners or pairings that failed, with the reason."""
+    """Scores of a job, and the learners or pairings that failed, with reasons."""
 
     scores: Scores
     failed: list[tuple[Seating, str]]
@@ -45,7 +45,7 @@ def seating(i: int, j: int, player: int, players: int) -> Seating:
 
 
 def seatings(learners: Sequence[int], players: int) -> list[Seating]:
-    """List the assignments of all pairs of learners, each once.
+    """List the distinct assignments of all pairs of learners.
 
     >>> seatings([0, 1], 2)
     [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -55,14 +55,14 @@ def seatings(learners: Sequence[int], players: int) -> list[Seating]:
 
 
 def group_jobs(jobs: Sequence[Job], learners: int) -> Iterator[list[Job]]:
-    """Yield groups of jobs whose games have one shape, as many as fit in memory."""
+    """Yield groups of jobs whose games have the same shape, each as large as fits in memory."""
     for sizes, same in itertools.groupby(sorted(jobs, key=_sizes), key=_sizes):
         group = list(same)
         matches = len(seatings(range(learners), len(sizes)))
         needed = matches * sum(size**2 for size in sizes)
         if needed > MAX_BATCH_NUMBERS:
             raise ValueError(
-                f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} numbers at once, "
+                f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} array entries at once, "
                 f"more than {MAX_BATCH_NUMBERS:,}: choose fewer learners or a smaller game"
             )
         count = MAX_BATCH_NUMBERS // needed
@@ -76,7 +76,7 @@ def _sizes(job: Job) -> tuple[int, ...]:
 def play_group(
     jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None = None
 ) -> list[Outcome]:
-    """Play all matches of games of one shape; on a mesh, devices share the games."""
+    """Play all matches in games of the same shape; on a mesh, devices share the games."""
     failed = {}
     traced = []
     for k, learner in enumerate(learners):
@@ -86,7 +86,7 @@ def play_group(
             traced.append(k)
     try:
         scores = _play_traced(jobs, learners, traced, rounds, mesh)
-    except Exception:  # learners may be the user's: leave out those that fail on their own
+    except Exception:  # learners may be user-defined, so leave out those that fail on their own
         errors = {k: _trace_error(learners[k], jobs[0], rounds) for k in traced}
         failed |= {k: error for k, error in errors.items() if error}
         if not any(errors.values()):
@@ -109,7 +109,7 @@ def play_group(
 
 
 def _trace_error(learner: Learner, job: Job, rounds: int) -> str:
-    """Trace one round of a learner, without playing, and return its error or an empty string."""
+    """Trace one round of a learner without running it, and return its error or an empty string."""
 
     def one_round(start: Float[Array, "d"]) -> Any:
         started = learner if job.start is None else learner.starting_at(start)
@@ -137,7 +137,7 @@ def _play_traced(
     rounds: int,
     mesh: Mesh | None,
 ) -> list[Scores]:
-    """Play the learners that jax can trace, all games in one program."""
+    """Play the learners that jax can trace, with all games in one program."""
     if not traced:
         return [{} for _ in jobs]
     players = len(jobs[0].drawn.sizes)

@@ -38,11 +38,11 @@ class Tournament:
         games: Names of the $G$ games.
         rounds: Rounds per match.
         seeds: Matches $R$ per pairing.
-        start: Policy of round 1: `"random"`, drawn per seed and player, or the learners' `"own"`.
+        start: Policy in round 1: `"random"`, drawn per seed and player, or the learners' `"own"`.
         sampled: True if actions were sampled.
-        values: For each measure an array over games, learners, opponents and seeds, `(G, K, K, R)`; NaN where a
-            pairing failed.
-        failures: Pairings that ended in an error.
+        values: For each measure, an array of shape `(G, K, K, R)` over games, learners, opponents and seeds; NaN where
+            a pairing failed.
+        failures: Pairings that failed with an error.
 
     >>> from regrax.games import prisoners_dilemma
     >>> from regrax.learners import FollowTheLeader, Uniform
@@ -63,7 +63,7 @@ class Tournament:
     failures: tuple[Failure, ...]
 
     def pairings(self, measure: str, game: str | None = None) -> list[list[Interval]]:
-        """Return the table of row learner against column learner, in one game or over all games."""
+        """Return the table of row learners against column learners, in one game or over all games."""
         means = _finite_mean(self._select(measure, game))
         return [[interval(samples) for samples in row] for row in means]
 
@@ -74,14 +74,14 @@ class Tournament:
         return [interval(_finite_mean(own)) for own in rows]
 
     def ranking(self, measure: str = "regret") -> list[int]:
-        """Return the learners' indices, best first: lowest regret or gap, highest payoff; failed learners are last."""
+        """Return learner indices, best (lowest regret or gap, highest payoff) first and failed learners last."""
         means = np.array([entry.mean for entry in self.overall(measure)])
         if measure == "payoff":
             means = -means
         return np.argsort(means, kind="stable").tolist()  # NaN comes last
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return a table with a row per game, learner, opponent and seed."""
+        """Return a table with one row per game, learner, opponent and seed."""
         names = (self.games, self.learners, self.learners, range(self.seeds))
         labels = zip(*itertools.product(*names), strict=True)
         table = dict(zip(("game", "learner", "opponent", "seed"), map(list, labels), strict=True))
@@ -90,7 +90,7 @@ class Tournament:
     to_pandas, to_csv = to_pandas, to_csv
 
     def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
-        """Return the ranking as a LaTeX tabular: each learner's measures over all games and opponents."""
+        """Return the ranking as a LaTeX tabular of each learner's measures over all games and opponents."""
         return Ranking(self, rank).to_latex(digits)
 
     def _repr_html_(self) -> str:
@@ -125,7 +125,7 @@ class Ranking(NamedTuple):
 
 
 def interval(samples: Float[np.ndarray, "R"]) -> Interval:
-    r"""Return the mean and $t_{0.975, n-1}\, s / \sqrt n$ of the samples that are finite.
+    r"""Return the mean and $t_{0.975, n-1}\, s / \sqrt n$ of the finite samples.
 
     >>> interval(np.array([1.0, 3.0]))
     Interval(mean=2.0, half=12.706)
@@ -141,7 +141,7 @@ def interval(samples: Float[np.ndarray, "R"]) -> Interval:
 
 
 def _finite_mean(values: Float[np.ndarray, "n *rest"]) -> Float[np.ndarray, "*rest"]:
-    """Return the mean over the first axis of the finite entries, NaN where there are none."""
+    """Return the mean of the finite entries over the first axis, NaN where there are none."""
     finite = np.isfinite(values)
     count = finite.sum(0)
     total = np.where(finite, values, 0.0).sum(0)

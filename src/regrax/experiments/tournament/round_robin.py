@@ -1,17 +1,19 @@
 r"""Every learner against every learner: regrets, payoffs and gaps, with confidence intervals.
 
-Learner $i$ meets learner $j$ in every game: $i$ is one player, $j$ all the others, and $i$ takes each place in turn.
-Each player's payoffs are first shifted and scaled to span $[-1, 0]$, which changes nothing strategically: losses are in
-$[0, 1]$, a step size means the same in every game, and results can be averaged over games. Each pairing gives
+Learner $i$ meets learner $j$ in every game: $i$ controls one player, $j$ all the others, and $i$ takes each position in
+turn. Each player's payoffs are first shifted and scaled to span $[-1, 0]$, which does not change the strategic
+situation. Losses are then in $[0, 1]$, a step size means the same in every game, and results can be averaged over
+games. Each pairing gives
 
     regret, swap_regret   of learner i, per round
-    payoff                of learner i, from 0, the lowest payoff of its player, to 1, the highest
+    payoff                of learner i, from 0 (its player's lowest payoff) to 1 (the highest)
     cce_gap, ce_gap       of the empirical distribution of play
 
-as means over the places. Seeds draw what is random: the games of a family, every player's policy of round 1 and, if
-actions are sampled, the actions. The policy of round 1 is the same for every learner in that place: in many famous
-games uniform play is an equilibrium, and learners that start there never move. Intervals are Student's over seeds, at
-95 %; games, opponents and places are fixed, so the interval has no width if nothing is random.
+as means over positions. Seeds determine everything random: the games of a random family, each player's policy in round
+1 and, if actions are sampled, the actions. The policy in round 1 is the same for every learner in a position, because
+in many famous games uniform play is an equilibrium, and learners that start there never move. Intervals are 95 %
+Student's t intervals over seeds. Games, opponents and positions are fixed, so the interval has zero width if nothing is
+random.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,14 +53,14 @@ def round_robin(
     Args:
         learners: Learners or their specs; a mapping gives them names.
         games: Games or their specs; a random family without a seed is drawn again for each seed. A mapping from names
-            may also hold one game per seed.
+            may also contain one game per seed.
         rounds: Rounds per match.
-        seeds: Number of draws of everything that is random.
-        start: Policy of round 1: `"random"`, uniform on the simplex, drawn for each seed and player and the same for
-            every learner; or the learners' `"own"`.
-        key: Key to sample actions with, which bandit learners need.
+        seeds: Number of independent random draws.
+        start: Policy in round 1: `"random"`, drawn uniformly from the simplex for each seed and player and shared by
+            all learners, or the learners' `"own"`.
+        key: Random key for sampling actions, required by bandit learners.
         on_progress: Called when games are finished.
-        devices: Devices that share the drawn games of a shape.
+        devices: Devices that share the games of each shape.
 
     >>> results = round_robin(["uniform()", "hedge(0.3)"], ["matching-pennies"], 2, start="own")
     >>> results.values["payoff"][0, :, :, 0].tolist()
@@ -106,14 +108,14 @@ def _named_learners(learners: Learners) -> dict[str, Learner]:
     for learner in map(as_learner, learners):
         if str(learner) in named:
             raise ValueError(
-                f"learners must differ, got {learner} twice; pass a mapping to name them"
+                f"learners must be distinct, got {learner} twice; pass a mapping to name them"
             )
         named[str(learner)] = learner
     return named
 
 
 def _drawn_games(games: Games, seeds: int) -> dict[str, Sequence[Game]]:
-    """Return for each name one game, or one per seed."""
+    """Return one game per name, or one per name and seed."""
     named = games if isinstance(games, Mapping) else {str(game): game for game in games}
     drawn: dict[str, Sequence[Game]] = {}
     for name, game in named.items():
@@ -146,7 +148,7 @@ def _jobs(
 
 
 def _enter(values: Float[np.ndarray, "M G K K R"], job: Job, scores: Scores) -> None:
-    """Enter the mean over places of every pairing that was played in all of them."""
+    """Store the mean over positions for every pairing that was played in all of them."""
     players = len(job.drawn.sizes)
     missing = np.full((len(values), players), np.nan)
     for i, j in np.ndindex(values.shape[2:4]):
@@ -157,4 +159,4 @@ def _enter(values: Float[np.ndarray, "M G K K R"], job: Job, scores: Scores) -> 
 def _not_finite(scores: Scores) -> Iterator[tuple[tuple[int, ...], str]]:
     for assigned, measures in scores.items():
         if not np.isfinite(measures).all():
-            yield tuple(dict.fromkeys(assigned)), "the play gave numbers that are not finite"
+            yield tuple(dict.fromkeys(assigned)), "play produced values that are not finite"

@@ -1,4 +1,4 @@
-r"""Gaussian expectations for two actions, enclosed: the trapezoid rule in ball arithmetic with a strip bound.
+r"""Enclosures of Gaussian expectations for two actions: the trapezoid rule in ball arithmetic with a strip bound.
 
 After $n$ of $T$ rounds the difference of the two sums is $\sqrt{2n}\,X$, $X \sim N(0, 1)$. With
 $\kappa = k\sqrt{2n}$, $\sigma = 1/(1 + e^{-\kappa X})$ the policy and $P = \Phi(\mu X)$, $\mu = \sqrt{n/(T-n)}$, the
@@ -9,11 +9,11 @@ $g' = 4(\sigma - P)\sigma'$ and $g'' = 4(\sigma'^2 + (\sigma - P)\sigma'(1 - 2\s
 $|b| < a$, then $|h\sum_j f(jh) - \int f| \le 2M/(e^{2\pi a/h} - 1)$. Let $\kappa a \le \pi/2$. Then
 $\cos(\kappa b) \ge 0$ and on the strip $|\sigma| \le 1$, $|1 - 2\sigma| = |\tanh(\kappa X/2)| \le 1$,
 $|\sigma'| = 1/|2\cosh(\kappa X/2)|^2 \le 1/2$; integrating $\Phi' = \varphi$ upwards from the real line,
-$|P| \le 1 + \mu a e^{\mu^2 a^2/2}/\sqrt{2\pi}$. With $D$ a bound of $|\sigma - P|$, one more than that, $|g| \le 2D^2$,
-$|g'| \le 2D$, $|g''| \le 1 + 2D$, and $M = e^{a^2/2} B\, E(|X| + a)^j$ serves $X^j \varphi$ times any of them, $B$ its
-bound. On the real line $D = 1$, and beyond a reach $R \ge 4$ the omitted terms sum to at most
+$|P| \le 1 + \mu a e^{\mu^2 a^2/2}/\sqrt{2\pi}$. Let $D$, one more than that, bound $|\sigma - P|$. Then
+$|g| \le 2D^2$, $|g'| \le 2D$, $|g''| \le 1 + 2D$, and for $X^j \varphi$ times a function bounded by $B$ we can take
+$M = e^{a^2/2} B\, E(|X| + a)^j$. On the real line $D = 1$, and beyond $R \ge 4$ the omitted terms sum to at most
 $2B\varphi(R) R^{j-1}/(1 - (j-1)/R^2)$, or $2B\varphi(R)/R$ for $j = 0$. A strip with $\kappa a > \pi/2$ raises an
-error: nothing is proved there.
+error, because the proof does not cover it.
 
 Reference: Trefethen, Weideman (2014), The exponentially convergent trapezoidal rule, theorem 5.1.
 """
@@ -31,11 +31,11 @@ GUARD_BITS = 30
 
 
 class StripError(ArithmeticError):
-    """The strip of a trapezoid rule extends beyond where its error bound is proved."""
+    """The strip of a trapezoid rule is too wide for the proved error bound."""
 
 
 class RoundSums(NamedTuple):
-    """Enclosures of the expectations of one round."""
+    """Enclosures of the expectations in one round."""
 
     gap: Ball  # E[2 (sigma - P)^2]
     slope: Ball  # E[X g']
@@ -45,7 +45,7 @@ class RoundSums(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """Nodes of a half line with everything that does not depend on the step."""
+    """Nodes on a half line, with all quantities that do not depend on the step."""
 
     nodes: list[tuple[Ball, Ball, Ball]]  # X, 2 h phi(X) (h phi at 0), P
     spacing: Ball
@@ -56,7 +56,7 @@ class Grid(NamedTuple):
 
 @contextmanager
 def precision(digits: int) -> Iterator[None]:
-    """Compute with this many decimals and some to spare."""
+    """Set the working precision to this many decimals plus a margin."""
     from flint import ctx
 
     before = ctx.prec
@@ -70,7 +70,7 @@ def precision(digits: int) -> Iterator[None]:
 def round_sums(k: Ball, n: int, horizon: int, digits: int, widen: float = 1.0) -> RoundSums:
     r"""Enclose all expectations of round $n + 1$ at the step $k$ to about `digits` digits.
 
-    `widen` stretches the strip: above 1 the certificate must fail, or its error grow.
+    `widen` stretches the strip; above 1 the certificate must fail or its error must grow.
     """
     from flint import arb
 
@@ -100,18 +100,18 @@ def round_sums(k: Ball, n: int, horizon: int, digits: int, widen: float = 1.0) -
 
 
 def check_strip(rate: Ball, strip: Ball) -> None:
-    """Raise unless the rate of the logit times the half width of the strip is proved to be at most pi/2."""
+    """Raise unless the logit's rate times the strip's half-width is provably at most pi/2."""
     from flint import arb
 
     if not rate * strip <= arb.pi() / 2:
         raise StripError(
-            f"the strip must have half width at most pi/2 over {float(rate.upper()):.6g}, the rate of the logit, "
-            f"got {float(strip):.6g}: softmax has poles there, and nothing is proved beyond"
+            f"the strip's half-width must be at most pi/2 over {float(rate.upper()):.6g}, the logit's rate, "
+            f"got {float(strip):.6g}: softmax has poles there, and the proof does not extend past them"
         )
 
 
 def cdf_bound(width: Ball) -> Ball:
-    r"""$|\Phi| \le 1 + b e^{b^2/2}/\sqrt{2\pi}$ where $|\mathrm{Im}| \le b$, the width."""
+    r"""$|\Phi| \le 1 + b e^{b^2/2}/\sqrt{2\pi}$ for $|\mathrm{Im}| \le b$, where $b$ is the width."""
     return 1 + width / normal_density(width) / (2 * width.pi())
 
 
@@ -121,12 +121,12 @@ def normal_density(x: Ball) -> Ball:
 
 
 def rule_error(strip: Ball, spacing: Ball) -> Ball:
-    r"""$2/(e^{2\pi a/h} - 1)$: the error of the rule relative to $M$."""
+    r"""$2/(e^{2\pi a/h} - 1)$, the error of the rule relative to $M$."""
     return 2 / ((2 * strip.pi() * strip / spacing).exp() - 1)
 
 
 def _error(size: Ball, real: int, power: int, grid: Grid) -> Ball:
-    """A ball around 0 for the error of the rule for X^power phi f, |f| <= size on the strip and <= real on the line."""
+    """Return a ball around 0 with the error for X^power phi f; |f| <= size on the strip and <= real on the line."""
     from flint import arb
 
     a = grid.strip
@@ -142,12 +142,12 @@ def _error(size: Ball, real: int, power: int, grid: Grid) -> Ball:
 
 @lru_cache(maxsize=4096)
 def _grid(n: int, horizon: int, digits: int, kappa: float, widen: float) -> Grid:
-    r"""A grid for all steps with at most this $\kappa$; spacing and strip balance the two exponents."""
+    r"""Build a grid for all steps with at most this $\kappa$; spacing and strip balance the two exponents."""
     from flint import arb
 
     mu = (arb(n) / (horizon - n)).sqrt()
     goal = digits * math.log(10) + 8
-    grow = 1 + 2 * float(mu) ** 2  # the bound contains the square of that on P
+    grow = 1 + 2 * float(mu) ** 2  # the bound contains the square of the bound on P
     strip = min(math.pi / 2 / kappa * (1 - 1e-9), math.sqrt(2 * goal / grow)) * widen
     spacing = 2 * math.pi * strip / (goal + grow * min(strip, strip / widen) ** 2 / 2)
     count = math.ceil(math.sqrt(2 * goal + 10) / spacing)

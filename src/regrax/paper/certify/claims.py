@@ -28,12 +28,12 @@ def claims(
     seed: int = 0,
     devices: Any = None,
 ) -> Iterator[Claim]:
-    """Check the claims one by one: gradients block by block, the family of steps, curvature, expectations, lemmas.
+    """Check the claims on gradients (block by block), the family of steps, curvature, expectations and lemmas.
 
     Args:
         actions: Number of actions d.
         horizon: Number of rounds T.
-        architecture: One softmax head, or the multi-head swap architecture.
+        architecture: A single softmax head, or the multi-head swap architecture.
         step: Step size at which the gradients are checked; by default the stationary one.
         sequences: Number of random loss sequences for the gradients.
         lemmas: Also search for counterexamples to the paper's lemmas.

@@ -1,4 +1,4 @@
-"""Identities of the proofs that hold in expectation, each tested by the mean of samples whose mean should be zero."""
+"""Identities from the proofs that hold in expectation, tested by sample means that should be zero."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,12 +17,12 @@ DOUBT = 4.0  # standard errors
 
 
 class Identity(NamedTuple):
-    """An identity of the paper, tested on random sequences.
+    """An identity from the paper, tested on random sequences.
 
     Attributes:
         name: short name.
         statement: the formula.
-        difference: mean of left side minus right side.
+        difference: mean of the left side minus the right side.
         error: standard error of that mean.
     """
 
@@ -33,12 +33,12 @@ class Identity(NamedTuple):
 
     @property
     def z(self) -> float:
-        """Difference over standard error."""
+        """The difference divided by its standard error."""
         return self.difference / self.error
 
     @property
     def holds(self) -> bool:
-        """True if noise explains the difference."""
+        """True if the difference is within the noise."""
         return abs(self.z) <= DOUBT
 
 

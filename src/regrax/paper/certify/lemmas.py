@@ -1,8 +1,8 @@
-r"""The paper's lemmas, each as a statement and a sampler that tries to break it.
+r"""The paper's lemmas, each with a sampler that searches for counterexamples.
 
 An inequality is tested by the largest ratio of its left side to its right side over random points, an identity by the
-largest difference of its sides relative to their size. A statement holds while the ratio is at most 1, or the
-difference is rounding. Where the printed form fails, the corrected one is tested as well.
+largest difference between its sides relative to their size. A statement holds if the ratio is at most 1, or the
+difference is at rounding level. If the printed form fails, a corrected form is tested as well.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ Ratio = Callable[[Vector, Vector, Vector, Number], Number]
 
 
 class Lemma(NamedTuple):
-    """A statement of the paper, as printed or corrected, and the ratio that must not exceed 1.
+    """A statement from the paper, as printed or corrected, and the ratio that must not exceed 1.
 
     Attributes:
         name: name in the paper.
@@ -43,7 +43,7 @@ class Lemma(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The worst ratio that the sampler found, and the number of actions at which it occurred."""
+    """The worst ratio found, and the number of actions at which it occurred."""
 
     lemma: Lemma
     worst: float
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """True if no sample broke the statement."""
+        """True if no counterexample was found."""
         return self.worst <= 1 + ROUNDING
 
 
@@ -74,7 +74,7 @@ def _op(matrix: Matrix) -> Number:
 
 
 def _same(left: Array, right: Any, scale: Any = 1.0) -> Number:
-    """A ratio below 1 if the sides agree up to rounding of terms of size `scale`."""
+    """Return a ratio that is below 1 if the sides agree up to rounding of terms of size `scale`."""
     return _largest(left - right) / (ROUNDING * scale)
 
 
@@ -99,7 +99,7 @@ def _remainder(z: Vector) -> Vector:
 
 
 def _swap_display(z: Vector, transposed: bool) -> Number:
-    """Swap regret of two rounds over all maps of two actions, with the display's P or its transpose."""
+    """Compute swap regret over two rounds and all maps of two actions, with P as printed or transposed."""
     policies = softmax(jnp.stack([z[:2], z[::-1][:2]]), 1)
     losses = jnp.stack([z[:2], -2 * z[::-1][:2]])
     values = []
@@ -159,12 +159,12 @@ LEMMAS = (
 def check_lemmas(
     *, key: PRNGKeyArray, samples: int = 2000, lemmas: Sequence[Lemma] = LEMMAS
 ) -> list[Finding]:
-    """Try every statement on random points of several sizes and scales, and return the worst ratios.
+    """Test every statement on random points of several sizes and scales, and return the worst ratios.
 
     Args:
         key: random key of the points.
-        samples: number of points of each size.
-        lemmas: statements to try.
+        samples: number of points per size.
+        lemmas: statements to test.
 
     >>> import jax
     >>> findings = check_lemmas(key=jax.random.key(0), samples=200, lemmas=LEMMAS[2:4])
@@ -184,7 +184,7 @@ def check_lemmas(
 
 
 def _largest_ratio(ratio: Ratio, key: PRNGKeyArray, d: int, samples: int) -> float:
-    """Over Gaussian points of all scales from a hundredth to ten."""
+    """Return the largest ratio over Gaussian points at scales from 0.01 to 10."""
     keys = jax.random.split(key, 4)
     scales = jnp.exp(
         jax.random.uniform(keys[3], (3, samples, 1), minval=np.log(1e-2), maxval=np.log(10))

@@ -1,15 +1,15 @@
-r"""Monte Carlo estimates of the stationary step $k^\star(d, T)$: as the paper makes them, with less noise, and for
-losses that are not Gaussian.
+r"""Monte Carlo estimates of the stationary step $k^\star(d, T)$: the paper's method, less noisy estimators, and
+estimates for losses that are not Gaussian.
 
-Losses have the shape (T, d, n), sequences last; round $t$ plays $\pi_t = \mathrm{softmax}(-k S_{t-1})$. A run draws n
+Losses have shape (T, d, n), with sequences last; round $t$ plays $\pi_t = \mathrm{softmax}(-k S_{t-1})$. A run draws n
 sequences once and minimises a mean over them in the step $k$. For the swap architecture a sequence is $d$ independent
 Gaussian blocks. All estimators minimise the same expectation up to a constant:
 
-    paper        R(k)^2, of the summed regret of all heads
+    paper        R(k)^2, where R sums the regrets of all heads
     hindsight    sum_t ||pi_t - e_J*||^2, J* the action that turned out best (the derivative identity integrated)
     conditional  sum_t ||pi_t - pi*_t||^2, pi*_t the probability of J* given the past: the optimal policy
     antithetic   hindsight, on pairs of sequences l and -l
-    quasi        hindsight, on scrambled Sobol points in place of random ones
+    quasi        hindsight, on scrambled Sobol points instead of random points
 
 **Other losses.** For i.i.d. losses with a common mean $E[R]$ does not depend on the step, so $E[(R - c)^2]$ has the
 same minimiser for every constant $c$; $c$ near $E[R]$ removes most of the noise. The interval is the usual one for a
@@ -51,7 +51,7 @@ def monte_carlo_steps(
     runs: int = 50,
     devices: Devices | None = None,
 ) -> Float[Array, "runs"]:
-    r"""Minimise the estimator's mean over `samples` sequences in the step, once for every run.
+    r"""Find the step that minimises the estimator's mean over `samples` sequences, once per run.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -106,7 +106,7 @@ def _draw(key: PRNGKeyArray, shape: tuple[int, int, int], estimator: Estimator) 
 def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | None) -> Step:
     """Minimise on a wide grid of steps, then on ever finer grids around the minimum.
 
-    The noise of a run can move its minimum far from the truth, or give it several, so descent is not safe.
+    Noise can move a run's minimum far from the true one, or create several minima, so descent is not reliable.
     """
     losses = split(losses, mesh)
     total = losses.sum(0)
@@ -126,19 +126,21 @@ def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | Non
         return steps[jnp.argmin(lax.map(objective, jnp.exp(steps)))], None
 
     start = jnp.log(jnp.asarray(2 / len(losses) ** 0.5))
-    widths = jnp.asarray(math.log(16) / 4.0 ** np.arange(6), start.dtype)  # a factor of 16 to 0.1 %
+    widths = jnp.asarray(
+        math.log(16) / 4.0 ** np.arange(6), start.dtype
+    )  # from a factor of 16 down to 0.1 %
     return replicate(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
 
 
 def best_forecast(losses: Losses) -> Losses:
-    """The optimal policy of every round, given the losses before it."""
+    """Compute the optimal policy in every round, given the losses before it."""
     before = jnp.moveaxis(jnp.cumsum(losses, 0) - losses, 1, -1)
     left = jnp.arange(len(losses), 0, -1)[:, None]
     return jnp.moveaxis(optimal_policy(before, left), -1, 1)
 
 
 def suffered(step: Step, losses: Losses) -> Float[Array, "n"]:
-    """Total loss of smoothed fictitious play on every sequence."""
+    """Compute the total loss of smoothed fictitious play on every sequence."""
     return _sum_over_rounds(step, losses, losses, lambda policy, loss: policy * loss)
 
 
@@ -156,14 +158,14 @@ def _sum_over_rounds(
 
 
 class StepInterval(NamedTuple):
-    """A step with its 95 % interval, and the cost of the Gaussian step on the same losses.
+    """A step with its 95 % interval, and the excess loss of the Gaussian step on the same losses.
 
     Attributes:
         step: estimate.
         low: lower end of its 95 % interval.
         high: upper end of the interval.
-        gaussian: exact step for Gaussian losses of the same (mean) horizon.
-        excess: loss at the Gaussian step over the loss at the best one, minus 1.
+        gaussian: exact step for Gaussian losses with the same (mean) horizon.
+        excess: relative excess loss of the Gaussian step over the best step.
     """
 
     step: float
@@ -182,12 +184,12 @@ def numerical_step(
     sequences: int = 100_000,
     devices: Devices | None = None,
 ) -> StepInterval:
-    r"""Find the step that minimises $E[R(k)^2]$ on any i.i.d. losses with a common mean.
+    r"""Find the step that minimises $E[R(k)^2]$ for any i.i.d. losses with a common mean.
 
     Args:
         distribution: distribution of the losses, with a common mean for all actions.
         actions: number of actions $d$, an integer >= 2.
-        horizon: number of rounds $T$; for `RandomHorizon` their mean, and sequences are $2T - 1$ rounds long.
+        horizon: number of rounds $T$; for `RandomHorizon` the mean number, with sequences of $2T - 1$ rounds.
         key: random key; the same key draws the same sequences.
         sequences: number of sequences, at least 100.
         devices: devices that share the sequences, as in `jax.devices()`; by default one.
@@ -219,7 +221,7 @@ def _newton(
     shape: tuple[int, int, int],
     mesh: Mesh | None,
 ) -> tuple[Step, Step, Step]:
-    """Minimise by Newton steps from the guess: the step, half its interval, and the excess loss of the guess."""
+    """Minimise by Newton steps from a guess; return the step, half its interval, and the guess's excess loss."""
     losses = split(distribution.draw(*shape, key=key), mesh)
     best = losses.sum(0).min(0)
     centre = (suffered(guess, losses) - best).mean()
@@ -241,6 +243,6 @@ def _newton(
     step, _ = lax.scan(improve, guess, None, 12)
     first, second = derivatives(step)
     half = 1.96 * first.std() / first.size**0.5 / second
-    # the mean square of regret is the mean square about the centre plus the centre's
+    # the mean squared regret is the mean square about the centre plus the square of the centre
     excess = (square(guess).mean() + centre**2) / (square(step).mean() + centre**2) - 1
     return replicate((step, half, excess), mesh)

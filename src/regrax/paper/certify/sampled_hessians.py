@@ -1,9 +1,9 @@
-r"""The exact curvature against Hessians of sampled sequences, eigenspace by eigenspace.
+r"""Comparison of the exact curvature with Hessians of sampled sequences, eigenspace by eigenspace.
 
-The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so it has no bias from
-eigenvalues of a noisy matrix repelling each other. The Hessian is that of the hindsight form
+The mean over an eigenspace, $\mathrm{tr}(U^\top \hat H U)/\dim U$, does not depend on a basis, so it is not biased by
+eigenvalue repulsion in a noisy matrix. The Hessian is that of the hindsight form
 $\sum_t \|\pi_t - \pi^\star_t\|^2$, which differs from squared regret by a constant in expectation. Parameters are in
-the order $V$ (by rows), $a$, $v_c$ of a `LinearAttention`.
+the order $V$ (by rows), $a$, $v_c$, as in `LinearAttention`.
 """
 
 from functools import partial
@@ -36,12 +36,12 @@ class SampledEigenvalue(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Difference over standard error: Student's t with one degree of freedom less than batches."""
+        """The difference over its standard error: Student's t with one fewer degree of freedom than batches."""
         return (self.mean - self.exact.value) / self.error
 
 
 class SampledCurvature(NamedTuple):
-    """Every eigenvalue of one layer, exact and sampled."""
+    """All eigenvalues of one layer, exact and sampled."""
 
     eigenvalues: tuple[SampledEigenvalue, ...]
 
@@ -52,14 +52,14 @@ class SampledCurvature(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Probability that the largest of this many independent scores is as large as the measured one."""
+        """Probability that the largest of this many independent scores is at least the measured one."""
         from scipy.special import stdtr  # scipy.stats takes as long to import as jax
 
         return largest_of(len(self.eigenvalues), 2 * stdtr(BATCHES - 1, -self.largest_score))
 
     @property
     def holds(self) -> bool:
-        """True if sampling does not refute the exact spectrum."""
+        """True if the samples are consistent with the exact spectrum."""
         return self.p_value > DOUBT
 
 
@@ -75,7 +75,7 @@ def sampled_curvature(
     Args:
         exact: `theory.curvature` of one softmax layer.
         key: random key of the sequences.
-        sequences: number of sequences, in ten batches.
+        sequences: number of sequences, split into ten batches.
         devices: devices that share the batches; by default one.
 
     >>> import jax
@@ -86,7 +86,7 @@ def sampled_curvature(
     checks.at_least("sequences", sequences, BATCHES)
     hessians = sampled_hessians(exact, key=key, count=sequences // BATCHES, devices=devices)
     _, vectors = np.linalg.eigh(hessian_matrix(exact))
-    # exact eigenvalues may be close to each other, so a space is identified by its place in the spectrum
+    # exact eigenvalues may be close together, so an eigenspace is identified by its position in the spectrum
     end = exact.flat
     eigenvalues = []
     for eigenvalue in exact.eigenvalues:
@@ -101,7 +101,7 @@ def sampled_curvature(
 def sampled_hessians(
     exact: theory.Curvature, *, key: PRNGKeyArray, count: int, devices: Devices | None = None
 ) -> Float[np.ndarray, "b n n"]:
-    """Ten independent Hessians at the step of an exact curvature, each averaged over `count` random sequences."""
+    """Sample ten independent Hessians at the step of an exact curvature, each averaged over `count` sequences."""
     with jax.enable_x64(True):
         mesh = mesh_of(devices)
         step, key = replicate((jnp.asarray(exact.step, float), key), mesh)
@@ -134,7 +134,7 @@ def _hessians(
 
 
 def hessian_matrix(exact: theory.Curvature) -> Float[np.ndarray, "n n"]:
-    r"""The exact Hessian over all $d^2 + 2d$ parameters.
+    r"""Build the exact Hessian over all $d^2 + 2d$ parameters.
 
     >>> from regrax import theory
     >>> hessian_matrix(theory.curvature(2, 5)).shape

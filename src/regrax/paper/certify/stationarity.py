@@ -2,7 +2,7 @@ r"""Stationarity of $V = -kI$, $a = 0$, $v_c = 0$: gradients block by block, and
 
 The theorems say that the expected gradient of $R^2$ vanishes in $a$ and $v_c$ and is $\alpha(k) (I - 11^\top/d)$ in
 $V$, with $\alpha(k) = -L'(k)/(d-1)$, which is zero at $k = k^\star$. For the swap architecture the same holds in every
-head's own block, and the gradient is zero in the blocks of the others. Gradients are Monte Carlo means with standard
+head's own block, and the gradient is zero in the other heads' blocks. Gradients are Monte Carlo means with standard
 errors; $L'$ is exact.
 """
 
@@ -22,18 +22,18 @@ from regrax.paper.certify.monte_carlo import Architecture
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
-CHUNK = 250  # sequences whose gradients are in memory at once
-DOUBT = 1e-3  # a block is refuted when its largest z-score is less likely than this
+CHUNK = 250  # sequences whose gradients are held in memory at once
+DOUBT = 1e-3  # a block fails if its largest z-score is less likely than this
 
 
 class Block(NamedTuple):
-    """A block of parameters with its measured and its expected gradient.
+    """A block of parameters with its measured and expected gradients.
 
     Attributes:
         name: name of the parameters, such as `V`.
         gradient: measured gradient.
-        error: its standard errors.
-        expected: gradient by theory.
+        error: standard errors of the measured gradient.
+        expected: gradient predicted by theory.
     """
 
     name: str
@@ -43,25 +43,25 @@ class Block(NamedTuple):
 
     @property
     def z(self) -> Float[np.ndarray, "n"]:
-        """Difference over standard error; zero where the gradient vanishes on every sequence."""
+        """Differences over standard errors; zero where the gradient vanishes on every sequence."""
         scale = np.maximum(self.error, 1e-12 + 1e-9 * np.abs(self.expected))
         return (self.gradient - self.expected) / scale
 
     @property
     def p_value(self) -> float:
-        """Probability that the largest of this many independent z-scores is as large as the measured one."""
+        """Probability that the largest of this many independent z-scores is at least the measured one."""
         from scipy.special import ndtr
 
         return largest_of(len(self.z), 2 * ndtr(-np.abs(self.z).max()))
 
     @property
     def holds(self) -> bool:
-        """True if the measurement does not refute the expected gradient."""
+        """True if the measurement is consistent with the expected gradient."""
         return self.p_value > DOUBT
 
 
 def largest_of(count: int, tail: float) -> float:
-    """Probability that one of `count` independent scores is in a tail of probability `tail`."""
+    """Return the probability that any of `count` independent scores is in a tail of probability `tail`."""
     return float(-np.expm1(count * np.log1p(-min(tail, 1 - 1e-15))))
 
 
@@ -75,7 +75,7 @@ def gradient_blocks(
     sequences: int = 100_000,
     devices: Devices | None = None,
 ) -> list[Block]:
-    r"""Measure the gradient of $E[R^2]$ at the configuration with step $k$, next to what theory expects.
+    r"""Measure the gradient of $E[R^2]$ at the configuration with step $k$, and compare it with theory.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
@@ -120,7 +120,7 @@ def gradient_blocks(
 def _gradients(
     model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, mesh: Mesh | None
 ) -> tuple[Learner, Learner]:
-    """Mean and standard error of the gradient over chunks of fresh sequences."""
+    """Compute the mean and standard error of the gradient over chunks of fresh sequences."""
 
     def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
         model, objective, key = shared
@@ -133,7 +133,7 @@ def _gradients(
 
 
 def _parts(tree: Any) -> dict[str, Float[np.ndarray, "n"]]:
-    """Split parameters into blocks; in the swap architecture a head's own block is apart from the others."""
+    """Split parameters into blocks; in the swap architecture, separate each head's own block from the others."""
     values = np.asarray(tree.values)
     d = len(values)
     parts = {"V": values}
@@ -146,12 +146,12 @@ def _parts(tree: Any) -> dict[str, Float[np.ndarray, "n"]]:
 
 
 class Family(NamedTuple):
-    r"""The derivative of the loss in the step, over a wide range of steps.
+    r"""The derivative of the loss with respect to the step, over a wide range of steps.
 
     Attributes:
         step: the stationary step $k^\star$.
-        slopes: $L'$ at half, once and twice the step.
-        curvature: $L''$ at the step, by differences.
+        slopes: $L'$ at half the step, at the step and at twice the step.
+        curvature: $L''$ at the step, by finite differences.
         roots: number of sign changes of $L'$.
         scanned: first and last step of the scan, and the number of steps.
     """
@@ -164,14 +164,14 @@ class Family(NamedTuple):
 
 
 def family(actions: int, horizon: int, points: int = 61) -> Family:
-    r"""Compute signs of $L'(k)$ around $k^\star$, and count its roots on $[k^\star/1000, 300 k^\star]$.
+    r"""Compute the sign of $L'(k)$ around $k^\star$, and count its roots on $[k^\star/1000, 300 k^\star]$.
 
-    With more than a hundred actions the range ends at $k\sqrt{T} = 999$, as far as `theory` integrates.
+    With more than a hundred actions the range ends at $k\sqrt{T} = 999$, the limit of the integrals in `theory`.
 
     Args:
         actions: number of actions $d$, an integer >= 2.
         horizon: number of rounds $T$, an integer >= 2.
-        points: number of steps that are scanned.
+        points: number of steps to scan.
 
     >>> along = family(2, 2, points=2)
     >>> along.slopes["half"] < 0 < along.slopes["twice"], along.roots
@@ -182,7 +182,7 @@ def family(actions: int, horizon: int, points: int = 61) -> Family:
         return theory.loss_derivative(k, actions, horizon, fineness=fineness)
 
     def sign(k: float) -> float:
-        """Two coarse quadratures that agree decide; otherwise the fine one, far slower."""
+        """Take the sign from two coarse quadratures if they agree, and from a far slower fine one otherwise."""
         before = slope(k, 0.45)
         for fineness in (0.55, 0.65):
             finer = slope(k, fineness)

@@ -1,4 +1,4 @@
-r"""Proof for three actions: the stationary step, by the trapezoid rule on a lattice of differences in ball arithmetic.
+r"""Proof of the stationary step for three actions: a trapezoid rule on a lattice of differences in ball arithmetic.
 
 With $x_i = S_{i+1} - S_1$, $w_i = e^{-k x_i}$, $W = 1 + w_1 + w_2$, $N = x_1 w_1 + x_2 w_2$, $\pi_1 = 1/W$, $F = N/W^2$
 and, $\sigma^2 = T - n$, $p = P(J^* = 1 | S) = E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$, relabelling gives
@@ -7,17 +7,18 @@ $$L'(k) = 6\sum_n E[(\pi_1 - p) F], \qquad L''(k) = 6\sum_n E[F^2 + (\pi_1 - p) 
 F' = 2N^2/W^3 - (x_1^2 w_1 + x_2^2 w_2)/W^2.$$
 
 $(x_1, x_2)$ has the density $q = e^{-Q}/(2\pi n\sqrt{3})$, $Q = (x_1^2 - x_1 x_2 + x_2^2)/(3n)$. Both integrals
-become sums over $\delta Z^2$, $p$ on all of it one product of matrices. **Bounds.** Write the error of the double sum
-as that of one variable at a time, the other real; let $x_1 + ib$, $|b| \le a$, $ka \le \pi/2$, and $R = |x_1| + |x_2|
-+ a$. Then $|q|$ grows by $e^{b^2/3n}$; the terms of $W$ lie in a sector of opening $\pi/2$, so $|W| \ge (1 + |w_1| +
-w_2)/\sqrt{2}$, $|\pi_1| \le \sqrt{2}$, $|F| \le R/2$, $|N/W| \le \sqrt{2} R$, $|F'| \le 2R^2$; and $|p| \le 1 +
-(a/\sigma) e^{a^2/2\sigma^2}/\sqrt{2\pi}$. With $D = \sqrt{2} + $ that, the integrands are at most $q$ times $DR/2$
-and $(1/4 + 2D) R^2$. Given $x_1$, $x_2 \sim N(x_1/2, 3n/2)$, so $R$ has root mean square at most $\rho(x_1) =
-\frac32|x_1| + \sqrt{3n/2} + a$, and the error in $x_2$ is at most $2e^{a^2/3n}/(e^{2\pi a/\delta} - 1)$ times the sum
-of $\delta\varphi_{2n}(x_1) \rho^j$ over the lattice, where a sum of a function with $c$ humps exceeds its integral by
-at most $c\delta$ times its maximum; that in $x_1$ has the mean of $R^j$, at most $(2\sqrt{2n} + a)^j$. On the real
-line the integrands are at most $q r$ and $q r^2$, $r = |x_1| + |x_2|$, with $r^2 \le 12nQ \le 45 n e^{Q/10}$; leaving
-out $Q > Q_0$ therefore costs at most $e^{-0.8 Q_0} \frac{45 n + 1}{2\pi n\sqrt{3}} (\sqrt{60\pi n} + \delta)^2$.
+become sums over $\delta Z^2$, and one matrix product gives $p$ on all of it. **Bounds.** Write the error of the double
+sum as that of one variable at a time, with the other real; let $x_1 + ib$, $|b| \le a$, $ka \le \pi/2$, and
+$R = |x_1| + |x_2| + a$. Then $|q|$ grows by $e^{b^2/3n}$; the terms of $W$ lie in a sector of opening $\pi/2$, so
+$|W| \ge (1 + |w_1| + w_2)/\sqrt{2}$, $|\pi_1| \le \sqrt{2}$, $|F| \le R/2$, $|N/W| \le \sqrt{2} R$, $|F'| \le 2R^2$;
+and $|p| \le 1 + (a/\sigma) e^{a^2/2\sigma^2}/\sqrt{2\pi}$. If $D$ is $\sqrt{2}$ plus that bound, the integrands are
+at most $q$ times $DR/2$ and $(1/4 + 2D) R^2$. Given $x_1$, $x_2 \sim N(x_1/2, 3n/2)$, so $R$ has root mean square at
+most $\rho(x_1) = \frac32|x_1| + \sqrt{3n/2} + a$, and the error in $x_2$ is at most
+$2e^{a^2/3n}/(e^{2\pi a/\delta} - 1)$ times the sum of $\delta\varphi_{2n}(x_1) \rho^j$ over the lattice, where the
+sum of a function with $c$ humps exceeds its integral by at most $c\delta$ times its maximum. The error in $x_1$ has
+the mean of $R^j$ instead, at most $(2\sqrt{2n} + a)^j$. On the real line the integrands are at most $q r$ and $q r^2$,
+$r = |x_1| + |x_2|$, with $r^2 \le 12nQ \le 45 n e^{Q/10}$; leaving out $Q > Q_0$ therefore costs at most
+$e^{-0.8 Q_0} \frac{45 n + 1}{2\pi n\sqrt{3}} (\sqrt{60\pi n} + \delta)^2$.
 """
 
 import math
@@ -40,7 +41,7 @@ NEWTON_SHARE = 1e-3
 
 
 class Lattice(NamedTuple):
-    """The nodes of one round with everything that does not depend on the step."""
+    """The nodes of one round, with all quantities that do not depend on the step."""
 
     played: int
     remaining: int
@@ -48,7 +49,9 @@ class Lattice(NamedTuple):
     strip: Ball
     cut: float  # Q_0
     nodes: list[Ball]
-    points: list[tuple[int, int, Ball, Ball]]  # i <= j, their weight with that of (j, i), and p
+    points: list[
+        tuple[int, int, Ball, Ball]
+    ]  # i <= j, the combined weight of (i, j) and (j, i), and p
 
 
 def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> Enclosure:
@@ -56,7 +59,7 @@ def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> 
 
     Args:
         horizon: number of rounds $T$, an integer >= 2.
-        digits: decimals that the sums are computed to.
+        digits: number of decimals in the sums.
         widen: stretches every strip; above 1 the proof must fail.
 
     >>> three_action_step(20).verdict("0.447904905444")  # doctest: +SKIP
@@ -71,14 +74,14 @@ def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> 
         inner = middle * arb(1, NEWTON_SHARE)
         lattices = [_lattice(n, horizon, digits, guess, widen) for n in range(1, horizon)]
         first, second = _derivatives(middle, lattices)
-        middle = (middle - first / second).mid()  # nothing is proved yet
+        middle = (middle - first / second).mid()  # not a proof yet
         first, _ = _derivatives(middle, lattices)
         _, second = _derivatives(inner, lattices)
         return Enclosure(newton_step(middle, first, second, inner))
 
 
 def _derivatives(k: Ball, lattices: list[Lattice]) -> tuple[Ball, Ball]:
-    """L'(k) and L''(k) for a ball of steps, with their errors."""
+    """Enclose L'(k) and L''(k) for a ball of steps, including errors."""
     from flint import arb
 
     first = arb(0)
@@ -101,14 +104,14 @@ def _derivatives(k: Ball, lattices: list[Lattice]) -> tuple[Ball, Ball]:
 
 
 def _error(lattice: Lattice, power: int) -> Ball:
-    """A ball around 0 for the error of the sum of the first or second derivative."""
+    """Bound the error of the first or second derivative's sum by a ball around 0."""
     from flint import arb
 
     n = lattice.played
     a = lattice.strip
     h = lattice.spacing
     D = arb(2).sqrt() + cdf_bound(a / arb(lattice.remaining).sqrt())
-    # a lattice sum exceeds its integral by the height of each hump at most
+    # a lattice sum exceeds its integral by at most the height of each hump
     peak = h / (4 * arb.pi() * n).sqrt()
     mass = 1 + peak  # of phi_2n
     square = 2 * n + 8 * n * peak / arb(1).exp()  # of x^2 phi_2n
@@ -153,7 +156,7 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
 
 
 def _best(nodes: list[Ball], left: int, goal: float) -> Any:
-    r"""$E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$ on all pairs of nodes: one product of matrices, and its error.
+    r"""$E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$ on all pairs of nodes, as one matrix product with its error.
 
     On the strip $|\mathrm{Im}\, g| \le a$ the integrand is at most $\varphi e^{a^2/2} D^2$,
     $D = 1 + a e^{a^2/2}/\sqrt{2\pi}$; the part beyond $R$ is at most $2\varphi(R)/R$.

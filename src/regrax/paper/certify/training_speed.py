@@ -1,10 +1,10 @@
-r"""Measurements of what the exact curvature predicts about training, by gradient descent and preconditioned steps.
+r"""Tests of what the exact curvature predicts about training, using gradient descent and preconditioned steps.
 
 Gradient descent on a loss with Hessian eigenvalues $\lambda_{\min} \dots \lambda_{\max}$ converges for rates below
 $2/\lambda_{\max}$, fastest at $2/(\lambda_{\min} + \lambda_{\max})$, by $(\kappa - 1)/(\kappa + 1)$ per step. A step
-preconditioned by the inverse of the Hessian at $k^*$ needs no such rate. Both minimise the hindsight form of the loss,
-$\sum_t \|\pi_t - \pi^*_t\|^2$, averaged over a fixed set of sequences, so that the only noise is the distance between
-the Hessian of the set and the expected one.
+preconditioned by the inverse of the Hessian at $k^*$ needs no rate. Both minimise the hindsight form of the loss,
+$\sum_t \|\pi_t - \pi^*_t\|^2$, averaged over a fixed set of sequences, so that the only noise is the difference between
+the Hessian of the set and the expected Hessian.
 """
 
 from collections.abc import Callable
@@ -26,16 +26,16 @@ Vector = Float[Array, "n"]
 
 
 class Descent(NamedTuple):
-    """Predictions of the exact curvature, and what descent on sampled sequences does.
+    """Predictions of the exact curvature, and measurements of descent on sampled sequences.
 
     Attributes:
         curvature: exact curvature, with the rates it predicts.
-        contraction: measured factor per step of gradient descent at the best rate.
-        below: growth of the gradient per step at 0.95 of the largest rate.
-        above: growth of the gradient per step at 1.05 of the largest rate.
-        gradient_steps: steps of gradient descent from uniform play to a loss within the tolerance of the minimum; None
-            if not reached.
-        preconditioned_steps: preconditioned steps from uniform play, each halved while the loss does not fall.
+        contraction: measured contraction factor per step of gradient descent at the best rate.
+        below: growth of the gradient per step at 0.95 times the largest stable rate.
+        above: growth of the gradient per step at 1.05 times the largest stable rate.
+        gradient_steps: gradient descent steps from uniform play to a loss within the tolerance of the minimum; None if
+            not reached.
+        preconditioned_steps: preconditioned steps from uniform play, each halved until the loss falls.
         nearby_steps: full preconditioned steps from half the stationary step.
     """
 
@@ -64,8 +64,8 @@ def descent(
         horizon: number of rounds $T$, an integer >= 2.
         key: random key of the sequences.
         sequences: number of sequences, at least 100.
-        tolerance: excess loss at which training counts as done.
-        steps: largest number of steps of gradient descent.
+        tolerance: excess loss at which training counts as converged.
+        steps: maximum number of gradient descent steps.
 
     >>> import jax
     >>> measured = descent(2, 4, key=jax.random.key(0), sequences=1000, steps=10)
@@ -75,7 +75,7 @@ def descent(
     checks.at_least("sequences", sequences, 100)
     exact = theory.curvature(actions, horizon)
     values, vectors = np.linalg.eigh(hessian_matrix(exact))
-    curved = vectors[:, exact.flat :]  # flat directions are not moved
+    curved = vectors[:, exact.flat :]  # without the flat directions
     inverse = curved / values[exact.flat :] @ curved.T
     with jax.enable_x64(True):
         stationary, rebuild = ravel_pytree(LinearAttention.hedge(actions, exact.step))
@@ -102,7 +102,7 @@ def descent(
             return parameters - move
 
         def walk(parameters: Vector, count: int, step: Callable) -> tuple:
-            """The last parameters, and the losses and norms of gradients before each step."""
+            """Return the last parameters, and the loss and gradient norm before each step."""
             history = []
             for _ in range(count):
                 value, slope = loss(parameters)
@@ -115,7 +115,7 @@ def descent(
         away = best + 1e-4 * curved.sum(1)  # along every eigenvector
 
         def growth(rate: float, count: int) -> float:
-            """Factor per step of the gradient's norm, over the last quarter of the steps."""
+            """Return the growth of the gradient norm per step, over the last quarter of the steps."""
             norms = walk(away, count, gradient_step(rate))[2]
             return float((norms[-1] / norms[-1 - count // 4]) ** (4 / count))
 

@@ -1,8 +1,8 @@
-r"""Proofs for two actions: $k^*$, losses and every eigenvalue of the Hessian, enclosed in ball arithmetic.
+r"""Proofs for two actions: enclosures of $k^*$, the losses and every eigenvalue of the Hessian, in ball arithmetic.
 
 $L'(k) = \sum_n \sqrt{2n}\,E[X g'_n]$ and $L''(k) = \sum_n 2n\,E[X^2 g''_n]$ come from `balls` with their errors. On an
-interval $I$ around $m$ where $L''(I) > 0$, the interval Newton step $m - L'(m)/L''(I)$ inside $I$ proves that $I$ has
-exactly one root, and encloses it. Around $I$ the sign of $L'$ is proved on pieces $J$ by
+interval $I$ around $m$ where $L''(I) > 0$, an interval Newton step $m - L'(m)/L''(I)$ that stays inside $I$ proves that
+$I$ has exactly one root, and encloses it. Around $I$ the sign of $L'$ is proved on pieces $J$ by
 $L'(J) \subset L'(\mathrm{mid}) + L''(J)\,(J - \mathrm{mid})$, so that the root is the only one on a wide interval.
 """
 
@@ -13,19 +13,19 @@ from typing import Literal, NamedTuple
 from regrax import _checks as checks, theory
 from regrax.paper.certify.balls import Ball, RoundSums, precision, round_sums
 
-ROUGH_DIGITS = 9  # of sums that only have to show a sign
-NEWTON_SHARE = 0.03  # half width of the interval of the Newton step, relative to the step
-SMALLEST_PIECE = 1e-6  # pieces of the interval are not cut further than this, relative to the step
+ROUGH_DIGITS = 9  # for sums of which only the sign matters
+NEWTON_SHARE = 0.03  # half-width of the Newton interval, relative to the step
+SMALLEST_PIECE = 1e-6  # smallest piece an interval is split into, relative to the step
 
 
 class Enclosure(NamedTuple):
-    """A ball of `flint.arb` that is proved to contain a number."""
+    """A `flint.arb` ball that provably contains a number."""
 
     ball: Ball
 
     @property
     def text(self) -> str:
-        """Digits and radius."""
+        """The midpoint's digits and the radius."""
         return self.ball.str(40, radius=True)
 
     @property
@@ -34,11 +34,11 @@ class Enclosure(NamedTuple):
         return float(2 * self.ball.rad())
 
     def verdict(self, claim: str) -> Literal["proved", "refuted", "undecided"]:
-        """Decide a claim in decimals: that the number is within one unit of its last digit."""
+        """Return whether the number is proved to be within one unit of the last digit of `claim`."""
         from flint import arb
 
         if not re.fullmatch(r"\d+\.\d+", claim):
-            raise ValueError(f"claim must be a number in decimals like 0.4149, got {claim!r}")
+            raise ValueError(f"claim must be a decimal number like 0.4149, got {claim!r}")
         with precision(len(claim) + 20):
             unit = arb(10) ** -len(claim.partition(".")[2])
             away = abs(self.ball - arb(claim))
@@ -52,10 +52,10 @@ class Certificate(NamedTuple):
 
     Attributes:
         horizon: $T$.
-        step: encloses $k^\star$.
+        step: enclosure of $k^\star$.
         only_root_on: interval on which $L'$ has no other root.
-        loss: encloses $L(k^\star)$.
-        optimal_loss: encloses $L^*$.
+        loss: enclosure of $L(k^\star)$.
+        optimal_loss: enclosure of $L^*$.
         eigenvalues: the five nonzero eigenvalues of the Hessian, each with its direction; three directions are flat.
     """
 
@@ -68,12 +68,12 @@ class Certificate(NamedTuple):
 
     @property
     def is_minimum(self) -> bool:
-        """True if every eigenvalue is proved to be positive."""
+        """True if every eigenvalue is provably positive."""
         return all(enclosure.ball > 0 for _, enclosure in self.eigenvalues)
 
 
 class NotProved(ArithmeticError):
-    """The certificate could not be completed: the statement may hold, but this computation does not show it."""
+    """The certificate is incomplete: the statement may hold, but this computation does not prove it."""
 
 
 def rigorous_certificate(
@@ -83,9 +83,9 @@ def rigorous_certificate(
 
     Args:
         horizon: number of rounds $T$, an integer >= 2.
-        digits: decimals that the sums are computed to.
-        reach: $k^*$ is proved to be the only root of $L'$ between $k^*$ divided and multiplied by this.
-        widen: stretches every strip; above 1 the proof must fail, which is how its condition is tested.
+        digits: number of decimals in the sums.
+        reach: prove that $k^*$ is the only root of $L'$ between $k^*$ divided by this factor and $k^*$ times it.
+        widen: factor that stretches every strip; above 1 the proof must fail, which tests its condition.
 
     >>> proved = rigorous_certificate(2, digits=20, reach=1.1)  # doctest: +SKIP
     >>> proved.step.verdict("1.17646907728"), proved.step.verdict("1.17646907729")  # doctest: +SKIP
@@ -97,7 +97,7 @@ def rigorous_certificate(
     checks.at_least("digits", digits, 5)
     with precision(digits):
         middle = arb(theory.step_size(2, horizon))
-        for _ in range(2):  # from rounding to four times its digits; nothing is proved yet
+        for _ in range(2):  # quadruples the number of digits; not a proof yet
             first, second = _derivatives(middle, horizon, digits, widen)
             middle = (middle - first / second).mid()
         inner = middle * arb(1, NEWTON_SHARE)
@@ -124,7 +124,7 @@ def rigorous_certificate(
 
 
 def _derivatives(k: Ball, horizon: int, digits: int, widen: float = 1.0) -> tuple[Ball, Ball]:
-    """L'(k) and L''(k) for a ball of steps."""
+    """Enclose L'(k) and L''(k) for a ball of steps."""
     from flint import arb
 
     first = arb(0)
@@ -137,9 +137,9 @@ def _derivatives(k: Ball, horizon: int, digits: int, widen: float = 1.0) -> tupl
 
 
 def newton_step(middle: Ball, first: Ball, second: Ball, inner: Ball) -> Ball:
-    """Enclose the only root in `inner`, from L' at its middle and L'' on all of it."""
+    """Enclose the only root in `inner`, from L' at its midpoint and L'' on the entire interval."""
     if not second > 0:
-        raise NotProved(f"L'' could not be shown to be positive near k*: it is in {second}")
+        raise NotProved(f"L'' could not be proved positive near k*: it is in {second}")
     root = middle - first / second
     if not inner.contains_interior(root):
         raise NotProved(f"the Newton step leaves its interval: {root} is not inside {inner}")
@@ -147,7 +147,7 @@ def newton_step(middle: Ball, first: Ball, second: Ball, inner: Ball) -> Ball:
 
 
 def prove_sign(horizon: int, low: float, high: float, sign: int, smallest: float) -> None:
-    """Prove that L' has this sign from low to high, cutting in half where balls are too wide."""
+    """Prove that L' has this sign from low to high, bisecting where balls are too wide."""
     from flint import arb
 
     width = NEWTON_SHARE * low
@@ -161,13 +161,13 @@ def prove_sign(horizon: int, low: float, high: float, sign: int, smallest: float
             low = end
             width *= 2
         elif width < smallest:
-            raise NotProved(f"the sign of L' could not be shown on [{low:.6g}, {end:.6g}]")
+            raise NotProved(f"the sign of L' could not be proved on [{low:.6g}, {end:.6g}]")
         else:
             width /= 2
 
 
 def _eigenvalues(k: Ball, sums: list[RoundSums]) -> Iterator[tuple[str, Ball]]:
-    """The blocks of `regrax.theory.hessian` for two actions; the sum of slopes is 0 at the root itself."""
+    """Yield the blocks of `regrax.theory.hessian` for two actions; the sum of slopes is 0 at the root."""
     step = common = uu = late = ua = aa = 0
     for n, of_round in enumerate(sums, 1):
         trace = 2 * of_round.curvature

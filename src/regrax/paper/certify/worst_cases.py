@@ -1,4 +1,4 @@
-r"""Worst cases that are proofs: the recursion of `regrax.theory.worst_case` in ball arithmetic.
+r"""Proved worst cases: the recursion of `regrax.theory.worst_case` in ball arithmetic.
 
 Every policy is a ball around the true one, and sums and maxima of balls enclose sums and maxima, so the result encloses
 the largest regret over all sequences in $\{0, 1\}^d$. Hedge plays $\mathrm{softmax}(-k_t S)$; the perturbed leader
@@ -21,17 +21,17 @@ from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
 
 Sums = tuple[int, ...]
-DIGITS = 20  # of the policies
-REACH = 12  # standard deviations: the normal distribution has 4e-33 beyond
+DIGITS = 20  # precision of the policies
+REACH = 12  # standard deviations; the normal tails beyond have probability 4e-33
 
 
 def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> Enclosure:
-    r"""Enclose the largest regret over all sequences in $\{0, 1\}^d$: a proof.
+    r"""Enclose the largest regret over all sequences in $\{0, 1\}^d$, with proof.
 
-    For Hedge without a prior, the Gaussian perturbed leader and `Optimal`, with two or three actions.
+    Supports Hedge without a prior, the Gaussian perturbed leader and `Optimal`, with two or three actions.
 
     Args:
-        learner: a learner, or its spec; its step or noise is exactly the float that it holds.
+        learner: a learner, or its spec; its step or noise is taken to be exactly the stored float.
         actions: number of actions $d$, 2 or 3.
         rounds: number of rounds $T$.
 
@@ -57,7 +57,7 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
 
 
 def rigorous_minimax(actions: int, rounds: int) -> Fraction:
-    """The minimax value, exactly, as a fraction.
+    """Compute the minimax value exactly, as a fraction.
 
     >>> rigorous_minimax(3, 4)
     Fraction(9, 8)
@@ -83,7 +83,7 @@ def _first_value(
     """Run the recursion; `solve` computes a state's value from its sums, the round and the values after each loss."""
     checks.at_least("actions", actions, 2, 3)
     checks.at_least("rounds", rounds, 1)
-    losses = list(product((0, 1), repeat=actions))[:-1]  # all ones is a shift of all zeros
+    losses = list(product((0, 1), repeat=actions))[:-1]  # all ones is all zeros plus a shift
     values: dict[Sums, Any] = {}
     for played in reversed(range(rounds)):
         after = values
@@ -113,11 +113,13 @@ def _policy(learner: Learner, sums: Sums, played: int) -> list[Ball]:
     if isinstance(learner, Optimal) and learner.horizon > played:
         left = arb(float(learner.horizon)) - played
         return _perturbed_leader(sums, arb(float(learner.noise)) * left.sqrt())
-    raise ValueError(f"only Hedge and the perturbed leader have rigorous policies, got {learner}")
+    raise ValueError(
+        f"rigorous policies exist only for Hedge and the perturbed leader, got {learner}"
+    )
 
 
 def _perturbed_leader(sums: Sums, noise: Ball) -> list[Ball]:
-    """The probability that each action leads after Gaussian noise."""
+    """Compute the probability that each action leads after Gaussian noise is added."""
     from flint import acb, arb
 
     tail = (arb(REACH) / arb(2).sqrt()).erfc() * arb(0.5, 0.5)

@@ -1,4 +1,4 @@
-"""The explorer: learning in games as one page for the browser."""
+"""The explorer: an interactive web page about learning in games."""
 
 from .notebook import Explorer as Explorer, explore as explore
 from .pages import fits as fits, page as page, zoo_games as zoo_games

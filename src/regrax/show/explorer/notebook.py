@@ -8,7 +8,7 @@ from regrax.specs import as_game
 
 
 class Explorer:
-    """The page with a game, which notebooks display; `text` is its HTML."""
+    """The explorer page for a game, displayed by notebooks; `text` is its HTML."""
 
     def __init__(self, game: Game | None, height: int = 900) -> None:
         self.text = page(game)

@@ -1,4 +1,4 @@
-"""The page as text: the committed build of the explorer with its games filled in."""
+"""The HTML of the explorer: the committed build with the games filled in."""
 
 import json
 from contextlib import suppress
@@ -32,11 +32,11 @@ SMALLER = (
     "random-zero-sum(4, 4)",
     "random-potential(3, 3)",
 )
-"""Small games of families that have no default size, or whose default size does not fit the page."""
+"""Small games from families that have no default size, or whose default size does not fit the page."""
 
 
 def page(game: Game | str | None = None) -> str:
-    """Return the explorer as one HTML file that needs no server and no network.
+    """Return the explorer as one HTML file that needs no server or network.
 
     Args:
         game: Game to open with, or its spec; by default the page opens with its first scene.
@@ -49,17 +49,17 @@ def page(game: Game | str | None = None) -> str:
         game = as_game(game)
         if not fits(game):
             raise ValueError(
-                f"the page takes games of 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"
+                f"the explorer needs 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"
             )
         opening = _described(game)
     data = {"zoo": _described_zoo(), "game": opening}
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    escaped = text.replace("<", "\\u003c")  # a label cannot end the element
+    escaped = text.replace("<", "\\u003c")  # so that a label cannot close the script element
     return BUILT.read_text("utf-8").replace(DATA, DATA + escaped)
 
 
 def fits(game: Game) -> bool:
-    """Return True for games of 2 or 3 players with at most 6 actions each."""
+    """Return True for games with 2 or 3 players and at most 6 actions each."""
     return 2 <= len(game.sizes) <= MAX_PLAYERS and max(game.sizes) <= MAX_ACTIONS
 
 

@@ -1,4 +1,4 @@
-"""Server of one page on the loopback address."""
+"""Server for a single page on the loopback address."""
 
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,7 +16,7 @@ HEADERS = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serve `text` at `/`; port 0 stands for any free port."""
+    """Serve `text` at `/`; port 0 picks any free port."""
 
     def __init__(self, text: str, port: int) -> None:
         self.body = text.encode()
@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Handle GET and HEAD for the page. Requests must name this host, which stops DNS rebinding."""
+    """Handle GET and HEAD for the page. The Host header must match, which prevents DNS rebinding."""
 
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
     server_version = "regrax"
@@ -68,4 +68,4 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing, as the command prints to the same terminal."""
+        """Print nothing, because the command prints to the same terminal."""

@@ -1,4 +1,4 @@
-"""Figures: each function takes results and returns a matplotlib figure, which the caller saves."""
+"""Figures. Each function takes results and returns a matplotlib figure for the caller to save."""
 
 from .animation import Animation as Animation, animate as animate
 from .curves import plot_gaps as plot_gaps

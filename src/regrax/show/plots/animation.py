@@ -1,4 +1,4 @@
-"""Animation of a play: every player's policy and its average, round by round."""
+"""Animations of play: every player's policy and its average, round by round."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ ICONS = {
     "minus": "-", "fast-backward": "&laquo;", "step-backward": "&lsaquo;", "play fa-flip-horizontal": "◀",
     "pause": "‖", "play": "▶", "step-forward": "&rsaquo;", "fast-forward": "&raquo;", "plus": "+",
 }  # fmt: skip
-"""Characters in place of the icons that matplotlib's page loads from the network."""
+"""Characters that replace the icons that matplotlib's HTML loads from the network."""
 _ICON = re.compile(r'<i class="fa fa-([\w -]+)"></i>')
 _STYLESHEET = re.compile(r'<link rel="stylesheet"\s+href="https?:[^>]*>')
 
@@ -29,13 +29,13 @@ Update = Callable[[int], None]
 
 
 class Animation(NamedTuple):
-    """An animation that notebooks display, and that can be saved as GIF, MP4 or HTML.
+    """An animation that notebooks display and that can be saved as GIF, MP4 or HTML.
 
     Attributes:
-        figure: Figure that is drawn on.
-        draw: Draws a frame.
+        figure: Figure to draw on.
+        draw: Function that draws a frame.
         frames: Number of frames.
-        frames_per_second: Speed.
+        frames_per_second: Frame rate.
     """
 
     figure: Figure
@@ -44,7 +44,7 @@ class Animation(NamedTuple):
     frames_per_second: int
 
     def save(self, file: str | Path) -> None:
-        """Write the animation in the format of the file's suffix; MP4 needs the program ffmpeg."""
+        """Write the animation in the format of the file's suffix; MP4 requires ffmpeg."""
         file = Path(file)
         check_suffix(file, tuple(WRITERS), "an animation")
         writer = WRITERS[file.suffix.lower()]
@@ -58,7 +58,7 @@ class Animation(NamedTuple):
         return _ICON.sub(lambda icon: ICONS.get(icon[1], icon[1]), _STYLESHEET.sub("", page))
 
     def _matplotlib(self) -> FuncAnimation:
-        # an empty list of artists makes matplotlib draw the whole figure
+        # an empty list of artists makes matplotlib draw the entire figure
         return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
 
 
@@ -69,11 +69,11 @@ def animate(
     frames: int = 100,
     seconds: float = 6.0,
 ) -> Animation:
-    r"""Animate every player's policy $\pi_t$ and its average so far; three actions move in their simplex.
+    r"""Animate every player's policy $\pi_t$ and its average so far, in the simplex if there are three actions.
 
     Args:
         trajectory: Result of `play`.
-        game: Game or its spec, for the names of players and actions; by default they are numbered.
+        game: Game or its spec, which names the players and actions; by default they are numbered.
         frames: Number of frames, spread evenly over the rounds.
         seconds: Length of the animation.
 
@@ -82,7 +82,7 @@ def animate(
     >>> moving.frames_per_second
     1
     """
-    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
+    checks.instance("trajectory", trajectory, Trajectory, "the result of play")
     checks.at_least("frames", frames, 1)
     checks.positive("seconds", seconds)
     game = None if game is None else as_game(game)

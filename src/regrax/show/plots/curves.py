@@ -21,7 +21,7 @@ class Curve(NamedTuple):
 
     Attributes:
         label: Name of the values.
-        values: Values after the rounds that are shown.
+        values: Values at the rounds shown.
         bound: Bound on the values, or None.
         expected: True if the bound holds for the expectation of the values.
     """
@@ -36,9 +36,9 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
     """Plot equilibrium gaps over rounds on log axes.
 
     Args:
-        gaps: For each gap its value after every round, as `running_gaps` returns them.
+        gaps: Values after every round for each gap, as returned by `running_gaps`.
         title: Title of the axes.
-        ax: Axes to draw in; by default those of a new figure.
+        ax: Axes to draw in; by default a new figure.
 
     >>> plot_gaps({"cce_gap": np.array([0.5, 0.25])}).axes[0].get_xlabel()
     'round'
@@ -52,7 +52,7 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
 
 
 def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
-    """Draw a line per gap."""
+    """Draw one line per gap."""
     curves = []
     for name, values in gaps.items():
         kind = name.removesuffix("_gap")
@@ -64,11 +64,11 @@ def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
 def draw_curves(
     axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str, lines: Sequence[str]
 ) -> None:
-    """Draw a line per curve, and its bound as a dotted line of the same colour.
+    """Draw one line per curve, and its bound as a dotted line of the same colour.
 
     Args:
         axes: Axes to draw in.
-        rounds: Rounds that are shown.
+        rounds: Rounds to show.
         curves: Values at these rounds.
         what: Label of the vertical axis.
         lines: Line styles, used in turn.
@@ -76,7 +76,9 @@ def draw_curves(
     marker = "o" if len(rounds) == 1 else None
     for index, (label, values, bound, expected) in enumerate(curves):
         look: Any = {"color": COLORS[index % len(COLORS)], "ls": lines[index % len(lines)]}
-        positive = np.where(values > 0, values, np.nan)  # a log axis shows a gap elsewhere
+        positive = np.where(
+            values > 0, values, np.nan
+        )  # NaN leaves a gap in the line on a log axis
         axes.plot(rounds, positive, lw=1.8, marker=marker, ms=4, label=plain(label), **look)
         if bound is not None:
             name = "bound on its expectation" if expected else "its bound"
@@ -84,7 +86,7 @@ def draw_curves(
     axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
     dress(axes)
     if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
-        axes.set_yscale("linear")  # a log axis without a positive number warns
+        axes.set_yscale("linear")  # a log axis without positive numbers raises a warning
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
         return
     axes.legend(frameon=False, fontsize="small")

@@ -1,4 +1,4 @@
-"""Panels of figures: the simplex of three actions, and tables as heat maps."""
+"""Figure panels: the simplex over three actions, and heat maps of tables."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,13 +14,13 @@ from regrax.learners import Learner
 from regrax.show.plots.style import COLORS, SHADES, plain, short, thinned
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
-"""Corners of the simplex of three actions in the plane."""
-MAX_NUMBERED_CELLS = 10  # rows or columns of a table whose cells show their numbers
-MAX_NAMED_CELLS = 16  # rows or columns of a table that show their names
+"""Corners of the simplex over three actions in the plane."""
+MAX_NUMBERED_CELLS = 10  # maximum rows or columns for which cells show numbers
+MAX_NAMED_CELLS = 16  # maximum rows or columns for which names are shown
 
 
 def draw_triangle(axes: Axes, labels: Sequence[str]) -> None:
-    """Draw the simplex with a label at each corner, and no axes."""
+    """Draw the simplex with a label at each corner and no axes."""
     axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
     for (x, y), label, side in zip(CORNERS, labels, ("top", "top", "bottom"), strict=True):
         gap = 0.03 if side == "bottom" else -0.03
@@ -35,7 +35,7 @@ def draw_simplex(
     labels: Sequence[str],
     equilibria: Sequence[Float[np.ndarray, "3"]],
 ) -> None:
-    """Draw the path of a player's policies from dark to bright, their average, and known equilibria."""
+    """Draw the path of a player's policies from dark to bright, with their average and known equilibria."""
     draw_triangle(axes, labels)
     points = policies @ CORNERS
     shown = thinned(points)
@@ -64,7 +64,7 @@ def known_nash(game: Game) -> list[CorrelatedProfile]:
 
 
 def running_mean(policies: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
-    """Return the average policy of rounds 1 to t, for every t."""
+    """Return the average policy over rounds 1 to t, for every t."""
     return policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
 
 
@@ -84,7 +84,7 @@ def draw_table(
     norm: Normalize,
     digits: int = 3,
 ) -> None:
-    """Draw a heat map, with the numbers if there is room; missing numbers are dashes.
+    """Draw a heat map, with numbers if there is room; missing numbers are shown as dashes.
 
     Args:
         axes: Axes to draw in.
@@ -93,7 +93,7 @@ def draw_table(
         columns: Names of the columns.
         what: Label of the colour bar.
         norm: Maps numbers to shades.
-        digits: Decimals of the numbers.
+        digits: Number of decimals.
     """
     aspect = "equal" if len(rows) == len(columns) else "auto"
     image = axes.imshow(np.ma.masked_invalid(values), cmap=SHADES, norm=norm, aspect=aspect)
@@ -112,4 +112,4 @@ def draw_table(
         text = "-" if np.isnan(value) else f"{round(float(value), digits) + 0.0:.{digits}f}"
         color = "#000000" if np.isnan(value) or shades[i, j] > 0.5 else "#ffffff"
         cell = axes.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
-        cell.set_in_layout(False)  # it is inside its cell, so the layout need not measure it
+        cell.set_in_layout(False)  # the text is inside its cell, so the layout need not measure it

@@ -1,7 +1,7 @@
-r"""Phase portraits: the direction of one round from every start, some orbits with their averages, equilibria.
+r"""Phase portraits: one-round moves from a grid of starts, some orbits with their averages, and equilibria.
 
-A 2x2 game is drawn in the unit square, by the probability of each player's first action. A 3x3 game is drawn in the
-simplex of the first player, with both players starting from the same point.
+A 2x2 game is drawn in the unit square, with the probability of each player's first action on an axis. A 3x3 game is
+drawn in the first player's simplex, with both players starting from the same point.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ from regrax.show.plots.style import COLORS, axes_or_new, dress, plain, short, th
 from regrax.specs import as_game
 
 Start = Sequence[Any]
-"""A policy per player."""
+"""One policy per player."""
 STARTS = {
     2: [([0.1, 0.9], [0.2, 0.8]), ([0.85, 0.15], [0.1, 0.9]), ([0.5, 0.5], [0.9, 0.1])],
     3: [(policy, policy) for policy in ([0.8, 0.1, 0.1], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4])],
 }
-"""Default starts of the orbits, by the number of actions."""
-MARGIN = 0.04  # between the arrows and the border, where policies cannot move
-ARROW = 0.75  # length of an arrow, as a fraction of the distance between two
+"""Default starting points of the orbits, by number of actions."""
+MARGIN = 0.04  # distance between the arrows and the border, where policies cannot move
+ARROW = 0.75  # length of an arrow, as a fraction of the distance between arrows
 
 
 def plot_phase(
@@ -49,16 +49,16 @@ def plot_phase(
 ) -> AnyFigure:
     r"""Plot the phase portrait of learners in a 2x2 or 3x3 game.
 
-    An arrow points from a start $(\pi_1, \pi_2)$ towards the policies of round 2; its colour is the length of the
-    move. Orbits are the policies of `rounds` rounds, dashed lines their time averages.
+    An arrow points from a start $(\pi_1, \pi_2)$ towards the policies in round 2; its colour shows the length of the
+    move. Solid lines are orbits of `rounds` rounds, dashed lines their time averages.
 
     Args:
-        game: Game of two players with two or three actions each, or its spec.
-        learners: One learner per player, or one for both; or their specs.
+        game: Two-player game with two or three actions each, or its spec.
+        learners: One learner per player, or one for both, or their specs.
         rounds: Rounds of each orbit.
-        starts: For each orbit a policy per player; by default three orbits.
+        starts: For each orbit, one policy per player; by default there are three orbits.
         arrows: Number of arrows along a side.
-        ax: Axes to draw in; by default those of a new figure.
+        ax: Axes to draw in; by default a new figure.
 
     >>> figure = plot_phase("matching-pennies", "hedge(0.1)", rounds=50, arrows=5)
     >>> figure.axes[0].get_xlabel()
@@ -99,7 +99,7 @@ def _play_from(
     starts: Sequence[Float[np.ndarray, "S d"]],
     rounds: int,
 ) -> list[Float[np.ndarray, "S T d"]]:
-    """Return the policies of both players from many starts, which are priors if every learner has one."""
+    """Return both players' policies from many starts, which are used as priors if every learner has one."""
     has_priors = all(player.has_prior for player in players)
 
     def policies(*start: Any) -> Any:
@@ -132,7 +132,7 @@ def _draw_orbit(axes: Axes, policies: Sequence[np.ndarray], index: int) -> None:
     color = COLORS[index % len(COLORS)]
     points = _points(policies)
     averages = _points([running_mean(side) for side in policies])
-    hidden = "_" * index  # keeps all orbits but the first out of the legend
+    hidden = "_" * index  # keeps all orbits except the first out of the legend
     axes.plot(*thinned(points).T, color=color, lw=1.3, label=f"{hidden}last iterate")
     axes.plot(*thinned(averages).T, color=color, lw=1.2, ls="--", label=f"{hidden}time average")
     axes.plot(*points[0], "s", color=color, ms=5, label=f"{hidden}start")

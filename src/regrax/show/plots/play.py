@@ -1,4 +1,4 @@
-"""One figure of a play: gaps, regret with its bound, the simplex of players with three actions, joint play."""
+"""A summary figure of play: gaps, regret with its bound, simplex plots for three actions, and joint play."""
 
 from collections.abc import Sequence
 
@@ -16,18 +16,18 @@ from regrax.show.plots.style import LINES, Figure, plain, short, shown_rounds
 from regrax.specs import as_game
 
 MAX_SIMPLICES = 4
-MAX_DRAWN_ACTIONS = 200  # rows or columns of joint play
-ROUNDING = 1e-5  # of a policy in single precision
+MAX_DRAWN_ACTIONS = 200  # maximum rows or columns of joint play
+ROUNDING = 1e-5  # rounding of a policy in single precision
 
 
 def plot_play(
     game: Game | str, learners: Learner | str | Sequence[Learner | str], trajectory: Trajectory
 ) -> Figure:
-    """Plot gaps and regrets over rounds, the simplex of the first players with three actions, and joint play of two.
+    """Plot gaps and regrets over rounds, simplex plots for three actions, and the joint play of two players.
 
     Args:
         game: Game that was played, or its spec.
-        learners: One learner per player, or one for all; or their specs.
+        learners: One learner per player, or one for all, or their specs.
         trajectory: Result of `play`.
 
     >>> from regrax.games import play
@@ -36,7 +36,7 @@ def plot_play(
     ['equilibrium gaps', 'regret', 'joint play']
     """
     game = as_game(game)
-    checks.instance("trajectory", trajectory, Trajectory, "what play returns")
+    checks.instance("trajectory", trajectory, Trajectory, "the result of play")
     learners = seated_learners(game, learners)
     threes = [n for n, size in enumerate(game.sizes) if size == 3][:MAX_SIMPLICES]
     titles = ["equilibrium gaps", "regret", *(game.players[n] for n in threes)]
@@ -82,7 +82,7 @@ def _regret(
 
 
 def _as_played(learner: Learner, trajectory: Trajectory, player: int) -> Learner:
-    """Return the learner with the start or the prior that rounds 1 and 2 show."""
+    """Return the learner with the start or prior inferred from rounds 1 and 2."""
     if isinstance(learner, HostLearner):
         return learner
     policies = trajectory.policies[player]
@@ -105,8 +105,8 @@ def _as_played(learner: Learner, trajectory: Trajectory, player: int) -> Learner
 def _width(
     game: Game, player: int, learner: Learner, losses: Float[np.ndarray, "T d"]
 ) -> float | None:
-    """Return the largest range of the losses of a round; for bandits the largest loss, or None if any is negative."""
+    """Return the largest loss range in a round; for bandits the largest loss, or None if any is negative."""
     if isinstance(learner, BanditLearner):
-        costs = -np.asarray(game.own(player))  # bounds in expectation hold for all losses of a game
+        costs = -np.asarray(game.own(player))  # bounds in expectation cover all losses of a game
         return float(costs.max()) if costs.min() >= 0 else None
     return float(np.ptp(np.asarray(losses), axis=1).max())

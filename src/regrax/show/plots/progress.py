@@ -7,7 +7,7 @@ from typing import Any
 
 
 def progress_bar() -> Callable[..., None]:
-    """Return a callback for `on_progress` of `play`, `round_robin`, `train` and others that shows a bar per task.
+    """Return an `on_progress` callback for `play`, `round_robin`, `train` and others that shows one bar per task.
 
     >>> from regrax.experiments.tournament import round_robin
     >>> results = round_robin(["hedge(0.3)", "uniform()"], ["chicken"], 20, on_progress=progress_bar())

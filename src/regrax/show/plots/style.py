@@ -1,4 +1,4 @@
-"""Style of all figures: a palette for any colour vision, light axes, and the file formats."""
+"""Shared figure style: a colour-blind-safe palette, light axes, and file formats."""
 
 import io
 from pathlib import Path
@@ -12,14 +12,14 @@ from regrax import _checks as checks
 
 SUFFIXES = (".pdf", ".png", ".svg")
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Palette of Okabe and Ito; line styles tell the colours apart in grey."""
+"""The Okabe-Ito palette; line styles distinguish the colours in greyscale."""
 LINES = ("-", "--", "-.", ":")
 SHADES = "cividis"
-MAX_CURVE_POINTS = 1500  # more points of a curve cannot be seen
+MAX_CURVE_POINTS = 1500  # more points would not be visible
 
 
 class Figure(matplotlib_figure.Figure):
-    """A figure that notebooks display, without the global state of pyplot."""
+    """A figure that notebooks display, without pyplot's global state."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -28,21 +28,21 @@ class Figure(matplotlib_figure.Figure):
 
 
 def axes_or_new(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return `ax`, or the axes of a new figure of this size in inches."""
+    """Return `ax`, or the axes of a new figure with this size in inches."""
     if ax is None:
         return Figure(figsize=size, layout="constrained").add_subplot()
-    checks.instance("ax", ax, Axes, "axes of matplotlib")
+    checks.instance("ax", ax, Axes, "matplotlib axes")
     return ax
 
 
 def check_suffix(file: Path, known: tuple[str, ...] = SUFFIXES, what: str = "a plot") -> None:
-    """Raise ValueError if the suffix of a file is not a known format."""
+    """Raise ValueError if a file's suffix is not a known format."""
     if file.suffix.lower() not in known:
         raise ValueError(f"{what} file must end in {', '.join(known)}, got {file}")
 
 
 def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
-    """Return the rounds that a curve on a log axis shows: all, or about evenly spaced ones.
+    """Return the rounds to show on a log axis: all of them, or an approximately evenly spaced subset.
 
     >>> shown_rounds(4).tolist()
     [1, 2, 3, 4]
@@ -53,18 +53,18 @@ def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:
 
 
 def thinned(points: np.ndarray) -> np.ndarray:
-    """Return evenly spaced points, at most as many as can be seen."""
+    """Return evenly spaced points, no more than are visible."""
     return points[np.unique(np.linspace(0, len(points) - 1, MAX_CURVE_POINTS).round().astype(int))]
 
 
 def dress(axes: Axes) -> None:
-    """Draw a light grid, and no box."""
+    """Draw a light grid and no box."""
     axes.grid(alpha=0.25, which="both", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def short(label: str, most: int = 14) -> str:
-    """Cut a label to a length that fits next to a cell."""
+    """Shorten a label so that it fits next to a cell."""
     return label if len(label) <= most else label[: most - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""Heat maps of a tournament: row learner against column learner."""
+"""Heat maps of a tournament: row learners against column learners."""
 
 import numpy as np
 from matplotlib.colors import Normalize, PowerNorm
@@ -13,7 +13,7 @@ GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
 
 
 def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
-    """Plot regret, swap regret and payoff of each learner against each other, best learner first.
+    """Plot the regret, swap regret and payoff of every learner against every other, best learner first.
 
     Args:
         tournament: Result of `round_robin`.
@@ -24,7 +24,7 @@ def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
     ['regret per round', 'swap regret per round', 'payoff']
     """
-    checks.instance("tournament", tournament, Tournament, "what round_robin returns")
+    checks.instance("tournament", tournament, Tournament, "the result of round_robin")
     measures = {rank: GAPS[rank], **TITLES} if rank in GAPS else TITLES
     order = tournament.ranking(rank)
     numbers = [str(place + 1) for place in range(len(order))]
@@ -35,7 +35,7 @@ def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
         axes = figure.add_subplot(1, len(measures), index + 1)
         pairings = tournament.pairings(measure)
         means = np.array([[interval.mean for interval in row] for row in pairings])
-        # most regrets are small next to the largest: spread the low end
+        # most regrets are small compared with the largest, so spread the low end
         norm = Normalize() if measure == "payoff" else PowerNorm(0.4)
         rows = names if index == 0 else numbers
         draw_table(axes, means[np.ix_(order, order)], rows, numbers, what="", norm=norm)

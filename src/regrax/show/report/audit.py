@@ -1,4 +1,4 @@
-"""Report of an audit: verdicts, then each agent's regret over time, its baselines and tests."""
+"""Audit report: verdicts, then each agent's regret over time, baselines and tests."""
 
 from dataclasses import astuple
 
@@ -24,7 +24,7 @@ def audit_page(audit: Audit, name: str) -> str:
         audit: Result of `audit_log`.
         name: Name of the log.
     """
-    checks.instance("audit", audit, Audit, "what audit_log returns")
+    checks.instance("audit", audit, Audit, "the result of audit_log")
     agents = audit.agents[:MAX_AGENTS]
     lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in agents]
     if len(agents) < len(audit.agents):
@@ -80,7 +80,7 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
         if kind in agent.curve and kind != "dynamic":  # dynamic regret would flatten the others
             style = "dashed" if kind == "swap" else "line"  # swap and external often coincide
             series.append(regret_series(kind, agent.curve, kind, color, style))
-    caption = "Mean over episodes of the regret of all rounds so far."
+    caption = "Regret over all rounds so far, averaged over episodes."
     if series[0].band:
         caption = f"{caption[:-1]}; bands are 95 % bootstrap intervals."
     return Chart(f"time-{index}", "Regret over time", "round", "regret", series, caption=caption)
@@ -89,7 +89,7 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
 def regret_series(
     label: str, curve: dict[str, list[float]], kind: str, color: int, style: Style = "line"
 ) -> Series:
-    """Return the curve of a kind of regret, with a band if it has an interval."""
+    """Return the curve for one kind of regret, with a band if it has an interval."""
     ends = zip(curve.get(f"{kind}_low", []), curve.get(f"{kind}_high", []), strict=True)
     band = [(high - low) / 2 for low, high in ends]
     return Series(label, curve["round"], curve[kind], band or None, style, color)
@@ -103,9 +103,7 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
         series.append(Series(name, rounds, np.divide(curve, rounds), style="dashed", color=color))
     own = np.divide(agent.curve["external"], agent.curve["round"])
     series.append(Series("this agent", agent.curve["round"], own))  # last, so that it is on top
-    caption = (
-        "External regret divided by rounds, for the agent and for learners on the same losses."
-    )
+    caption = "External regret divided by rounds, for the agent and for baseline learners on the same losses."
     name = f"rate-{index}"
     return Chart(
         name, "Regret per round", "round", "regret per round", series, True, caption=caption
@@ -147,6 +145,6 @@ def _game(gaps: Gaps) -> Section:
     names = ("coarse correlated (CCE)", "correlated, pairwise (CE)", "swap")
     rows = [[name, number(gap)] for name, gap in zip(names, astuple(gaps), strict=True)]
     text = (
-        "If these agents are the players of one game, their joint play has these equilibrium gaps."
+        "If these agents are the players in one game, their joint play has these equilibrium gaps."
     )
     return Section("game", "Joint play", [text], tables=[Table(("gap", "per round"), rows)])

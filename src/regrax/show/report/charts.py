@@ -1,4 +1,4 @@
-"""Charts of reports, drawn by matplotlib as SVG in the colours of the page, light or dark."""
+"""Report charts, drawn by matplotlib as SVG in the page's light or dark colours."""
 
 import io
 import re
@@ -26,7 +26,7 @@ PALETTE = (*COLORS[:6], "#444444")
 VARIABLES = {INK: "--ink", SOFT: "--soft", RULE: "--rule", "#888888": "--soft"} | {
     color.lower(): f"--c{index}" for index, color in enumerate(PALETTE)
 }
-"""Variables of the page's style sheet that replace the colours of a chart."""
+"""Style sheet variables that replace the colours of a chart."""
 LOOK: Any = {
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
@@ -36,7 +36,7 @@ LOOK: Any = {
     "font.size": 13,
     "grid.color": RULE,
     "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "regrax",  # the same chart is the same file
+    "svg.hashsalt": "regrax",  # makes output reproducible
     "text.color": INK,
     "xtick.color": SOFT,
     "ytick.color": SOFT,
@@ -48,15 +48,15 @@ Style = Literal["line", "dashed", "points", "marked"]
 
 @dataclass(frozen=True)
 class Series:
-    """A curve: `y` over `x`.
+    """A curve of `y` over `x`.
 
     Args:
         label: Name in the legend.
         x: Horizontal coordinates.
         y: Vertical coordinates.
-        band: Half-width of the band around the curve, or of the bars through points; None draws none.
+        band: Half-width of the band around the curve, or of the error bars through points; None draws neither.
         style: A line, a dashed line, points, or a line with marked points.
-        color: Index of a colour; the palette of seven repeats.
+        color: Index into the palette of seven colours, which repeats.
 
     >>> Series("gap", [1, 2], [0.5, 0.25]).style
     'line'
@@ -76,13 +76,13 @@ class Chart:
 
     Args:
         name: Name of the figure in the page.
-        title: Title above it.
+        title: Title above the chart.
         x_label: Label of the horizontal axis.
         y_label: Label of the vertical axis.
         series: Curves.
         x_log: True for a logarithmic horizontal axis.
         y_log: True for a logarithmic vertical axis.
-        caption: Text below it.
+        caption: Text below the chart.
 
     >>> Chart("gaps", "Gaps fall", "round", "gap", [Series("CCE", [1, 10], [0.1, 0.01])], y_log=True).name
     'gaps'
@@ -100,15 +100,15 @@ class Chart:
 
 @dataclass(frozen=True)
 class Ternary:
-    """Paths of distributions over three actions in their simplex.
+    """Paths of distributions over three actions, drawn in the simplex.
 
     Args:
         name: Name of the figure in the page.
-        title: Title above it.
+        title: Title above the figure.
         corners: Names of the three actions.
-        paths: For each label the distributions in order.
+        paths: Sequence of distributions for each label.
         target: Distribution to mark with a cross.
-        caption: Text below it.
+        caption: Text below the figure.
 
     >>> Ternary("play", "Play", ("a", "b", "c"), {"row": [[1.0, 0.0, 0.0]]}).corners
     ('a', 'b', 'c')
@@ -150,7 +150,7 @@ def draw(figure: Figure) -> str:
 
 
 def _for_page(svg: str) -> str:
-    """Drop comments, unused ids, spaces and decimals, and replace colours by variables of the style sheet."""
+    """Drop comments, unused ids, spaces and extra decimals, and replace colours with style sheet variables."""
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.S)
     svg = re.sub(r' id="[\w.]+_\d+"', "", svg)
     svg = re.sub(r">\s+<", "><", svg).replace("xlink:href", "href")
@@ -161,7 +161,7 @@ def _for_page(svg: str) -> str:
 
 
 def legend(figure: Figure) -> str:
-    """Return the names of the curves as HTML, which wraps on a small screen."""
+    """Return the legend as HTML, which wraps on small screens."""
     if isinstance(figure, Ternary):
         items = [(label, index, "line") for index, label in enumerate(figure.paths)]
     else:
@@ -200,7 +200,7 @@ def _draw_series(axes: Axes, series: Series, log: bool) -> None:
         band = np.asarray(series.band, float)
         low = y - band
         if log:
-            low = np.where(low > 0, low, np.nanmin(y))  # a log axis has no zero
+            low = np.where(low > 0, low, np.nanmin(y))  # a log axis cannot show zero
         if series.style == "points":
             axes.vlines(x, low, y + band, color=color, lw=1.6, alpha=0.7)
         else:

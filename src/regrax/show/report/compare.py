@@ -1,4 +1,4 @@
-"""Report of a comparison: conclusions, then the agents over time, their differences and verdicts."""
+"""Comparison report: conclusions, then agents over time, differences and verdicts."""
 
 from regrax import _checks as checks
 from regrax.agents.audit import Comparison, counted, shown
@@ -11,12 +11,12 @@ MAX_CURVES = 8
 
 def compare_page(comparison: Comparison) -> str:
     """Render a comparison, the result of `compare_logs`, as a self-contained HTML page."""
-    checks.instance("comparison", comparison, Comparison, "what compare_logs returns")
+    checks.instance("comparison", comparison, Comparison, "the result of compare_logs")
     measure = comparison.measure
     what = "Loss" if measure == "loss" else f"{measure.capitalize()} regret"
     agents = counted(len(comparison.contestants), "agent")
     lead = [f"{shown(pair.words)}." for pair in comparison.pairs[:10]]
-    lead.append(f"{what} of {agents}; above 0 the second agent is worse.")
+    lead.append(f"{what} of {agents}; a difference above 0 means the second agent is worse.")
     lead += [f"Note: {shown(note)}." for note in comparison.notes]
     sections = [_agents(comparison, what)]
     if comparison.pairs:
@@ -39,7 +39,7 @@ def _agents(comparison: Comparison, what: str) -> Section:
             series.append(regret_series(name, agent.audit.curve, kind, len(series)))
     charts = []
     if series:
-        caption = "Mean over episodes of the regret of all rounds so far; bands are 95 % intervals."
+        caption = "Regret over all rounds so far, averaged over episodes; bands are 95 % intervals."
         title = "Regret over time"
         charts.append(Chart("time", title, "round", f"{kind} regret", series, caption=caption))
     return Section("agents", what, [], charts, [Table(columns, rows)])
@@ -47,9 +47,9 @@ def _agents(comparison: Comparison, what: str) -> Section:
 
 def _differences(comparison: Comparison) -> Section:
     text = [
-        "Episodes are paired if both agents met the same losses in each, and independent otherwise. p is the p-value "
-        "of a permutation test; with Holm's correction it holds for all pairs together. Each interval holds for one "
-        "pair. The effect size is the difference in standard deviations."
+        "Episodes are paired if both agents faced the same losses in each, and treated as independent otherwise. p is "
+        "the p-value of a permutation test; Holm's correction makes it valid for all pairs together. Each interval "
+        "covers a single pair. The effect size is the difference in standard deviations."
     ]
     columns = (
         "difference", "per episode", "95 % interval", "p", "p, Holm", "effect", "episodes",

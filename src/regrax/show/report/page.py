@@ -1,4 +1,4 @@
-"""The page of a report: one HTML file that loads nothing, light or dark, wide or narrow."""
+"""Report pages: self-contained HTML files that adapt to light or dark mode and to the screen width."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from regrax.show.report.charts import Figure, draw, legend
 
 HERE = Path(__file__).parent
 ARCHITECTURE = (HERE / "architecture.html").read_text("utf-8")
-"""Drawing of the swap architecture, for `Section.drawings`."""
-MAX_INLINE_CHARACTERS = 30  # a longer cell gets a minimum width on small screens
+"""Diagram of the swap architecture, for `Section.drawings`."""
+MAX_INLINE_CHARACTERS = 30  # longer cells get a minimum width on small screens
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Report of a post-trained language model: regret before and after, other settings, language, exploration."""
+"""Post-training report: regret before and after, other settings, language ability, and exploration."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "before": {"color": 0, "style": "dashed"},
     "after": {"color": 0},
 }
-"""Style of each player's curves, the last on top."""
+"""Style of each player's curves; the last is drawn on top."""
 
 
 def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
@@ -40,7 +40,7 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
         f"{task.feedback} feedback.",
         f"Regret went from {_regret(before)} to {_regret(after)}, "
         f"squared regret from {_squared(before)} to {_squared(after)} "
-        f"(mean and standard error over {comparison.sequences:,} fresh sequences of losses).",
+        f"(mean and standard error over {comparison.sequences:,} fresh loss sequences).",
         f"Squared regret of baselines on these losses: {', '.join(baselines)}.",
     ]
     parts = (_own, _elsewhere, _language, _exploration)
@@ -57,7 +57,7 @@ def _squared(player: "Player") -> str:
 
 
 def _with_error(value: float, error: float) -> str:
-    """Format a mean to the second digit of its standard error.
+    """Format a mean with its standard error to two digits.
 
     >>> _with_error(1.6785, 0.1804), _with_error(23.42, 5.4), _with_error(0.5, 0.0)
     ('1.68 ± 0.18', '23.4 ± 5.4', '0.5 ± 0')
@@ -69,14 +69,12 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _own(comparison: "Comparison") -> Section:
-    losses = "everyone on the same losses"
+    losses = "with all players on the same losses"
     if comparison.reactive:
-        losses = (
-            "each model on the losses that its play caused, baselines on those of the trained model"
-        )
+        losses = "with each model on the losses that its play caused, and baselines on those of the trained model"
     text = [
-        f"Means over all rounds so far, {losses}, as the text rounds them. If the losses favour no action, all "
-        "policies have the same expected regret, and only squared regret tells them apart."
+        f"Means over all rounds so far, {losses}, rounded as in the text. If the losses favour no action, all "
+        "policies have the same expected regret, and only squared regret distinguishes them."
     ]
     players = comparison.trained_on.players
     rows = [[player.name, _regret(player), _squared(player)] for player in players]
@@ -103,8 +101,8 @@ def _elsewhere(comparison: "Comparison") -> Section:
     players = comparison.trained_on.players
     names = [player.name for player in players if player.name != "best possible"]
     text = [
-        "Squared regret for other horizons, numbers of actions and losses than in training; "
-        "Hedge uses the step that is best for Gaussian losses of that size."
+        "Squared regret for horizons, numbers of actions and losses that differ from training. "
+        "Hedge uses the best step for Gaussian losses of that size."
     ]
     rows = []
     for setting in comparison.elsewhere:
@@ -123,10 +121,10 @@ def _language(comparison: "Comparison") -> Section:
         ["perplexity", number(language.before), number(language.after)],
     ]
     text = (
-        f"On {language.text} ({language.tokens:,} tokens), training moved the distribution of a token by a KL "
-        f"divergence of {number(language.kl)} on average. Training reads only the names of actions. The rest of the "
-        "language is protected by a small learning rate, few parameters (LoRA) or the KL term: if perplexity rises, "
-        "the model is losing language."
+        f"On {language.text} ({language.tokens:,} tokens), training changed the token distribution by a KL "
+        f"divergence of {number(language.kl)} on average. Training uses only the names of actions. Other language "
+        "ability is protected by a small learning rate, few trained parameters (LoRA) or the KL penalty. If "
+        "perplexity rises, the model is losing language ability."
     )
     table = Table(("measure", "before", "after"), rows)
     return Section("language", "Language", [text], tables=[table])
@@ -134,7 +132,7 @@ def _language(comparison: "Comparison") -> Section:
 
 def _exploration(comparison: "Comparison") -> Section:
     titles = {
-        "suffix_failure": "suffix failures at half of the rounds",
+        "suffix_failure": "suffix failures from the halfway point",
         "minimum_fraction": "minimum fraction, times actions",
         "greedy_fraction": "greedy fraction",
     }
@@ -142,8 +140,8 @@ def _exploration(comparison: "Comparison") -> Section:
     for name, title in titles.items():
         rows.append([title, *(number(getattr(own, name)) for own in comparison.exploration)])
     text = (
-        "Measures of sampled actions (Krishnamurthy et al. 2024): how often the best action is never played in the "
-        "second half of the rounds, how close play is to uniform (1), and how often the best action so far is played."
+        "Exploration measures of sampled actions (Krishnamurthy et al. 2024): how often the best action is never "
+        "played in the second half, how close play is to uniform (1), and how often the best action so far is played."
     )
     table = Table(("measure", "before", "after"), rows)
     return Section("exploration", "Exploration", [text], tables=[table])

@@ -1,4 +1,4 @@
-"""Report of a sweep: learned steps against exact ones, and the distance of each architecture from the optimum."""
+"""Sweep report: learned steps compared with exact steps, and each architecture's distance from the optimum."""
 
 import statistics
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
     """Render a sweep as a self-contained HTML page.
 
     Args:
-        rows: Finished cells, as `rx.sweep.rows_of` returns them.
+        rows: Finished cells, as returned by `rx.sweep.rows_of`.
         failed: Errors of the cells that failed, by name.
         name: Name of the sweep.
     """
@@ -28,7 +28,7 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
     if rows:
         sections.append(_numbers(rows))
     if failed:
-        text = "These cells failed every time they were tried. The same command tries them again."
+        text = "These cells failed on every attempt. Run the same command again to retry them."
         table = Table(("cell", "error"), list(failed.items()))
         sections.append(Section("failed", "Failed cells", [text], tables=[table]))
     return render(f"Sweep: {name}", _lead(every, known), sections, "Written by regrax sweep.")
@@ -36,7 +36,7 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
 
 def _lead(every: list[Group], known: list[Group]) -> list[str]:
     if not every:
-        return ["No cell is finished yet."]
+        return ["No cells are finished yet."]
     sizes = [
         f"{symbol} = {', '.join(map(str, _by(every, axis)))}" for axis, (_, symbol) in AXES.items()
     ]
@@ -49,13 +49,13 @@ def _lead(every: list[Group], known: list[Group]) -> list[str]:
         gaps = "; ".join(f"{label} {number(gap)}" for gap, label in means)
         pairs = ", ".join(f"({d}, {T})" for d, T in sorted(shared))
         text.append(
-            "Gap to the optimum, from 1 (Hedge at the exact step k*) to 0 (the best possible policy), as a mean over "
-            f"seeds and the pairs (d, T) that all kinds share, {pairs}: {gaps}."
+            "Gap to the optimum, from 1 (Hedge at the exact step k*) to 0 (the best possible policy), averaged over "
+            f"seeds and the pairs (d, T) common to all kinds, {pairs}: {gaps}."
         )
     if len(known) < len(every):
         text.append(
-            "The lower bound on the loss and the exact step are known for squared regret on standard Gaussian losses; "
-            "other cells are in the table only."
+            "The lower bound on the loss and the exact step are known only for squared regret on standard Gaussian "
+            "losses; other cells appear only in the table."
         )
     return text
 
@@ -76,14 +76,14 @@ def _steps(known: list[Group]) -> Section:
             style = "line" if len(own) > 1 else "marked"
             series.append(Series(f"k*, {name}", learned.x, exact, style=style, color=color))
             series.append(learned)
-        caption = "Lines: the exact step. Points: the step of the FTRL nearest to the model, mean over seeds; bars: SD."
+        caption = "Lines: exact step. Points: step of the FTRL nearest to the model, mean over seeds. Bars: SD."
         title = f"Learned step, {label}"
         charts.append(
             Chart(f"step-{place}", title, AXES[axis][0], "step", series, True, True, caption)
         )
     text = [
-        "Each model is compared with smoothed fictitious play, softmax(-k S), on fresh Gaussian losses, at the k that "
-        "plays most like it. One linear layer can converge only to k*. A transformer is not limited to a constant "
+        "Each model is compared with smoothed fictitious play, softmax(-k S), on fresh Gaussian losses, at the k whose "
+        "play is most similar. One linear layer can only converge to k*. A transformer is not limited to a constant "
         "step: if it plays better than k*, its nearest step is only a rough description."
     ]
     return Section("steps", "The step that training finds", text, charts)
@@ -100,20 +100,20 @@ def _limit(known: list[Group]) -> Section:
             style = "marked" if colors[label] < len(PALETTE) else "dashed"
             series.append(_series(label, own, axis, "above", colors[label], style))
         series += _exact_levels(here, axis, colors)
-        caption = "Mean over seeds, bands: one SD. The best possible policy is at zero, which a log axis does not have."
+        caption = "Mean over seeds; bands: one SD. The best possible policy is at zero, which a log axis cannot show."
         title = f"{AXES[other][1]} = {value}"
         name = f"limit-{other}-{value}"
         y_label = "% above the lower bound"
         charts.append(Chart(name, title, AXES[axis][0], y_label, series, True, True, caption))
     text = [
         "Expected squared regret on fresh sequences, in percent above the lower bound for any policy. The dashed line "
-        "is Hedge at the exact constant step k*: a model below it has learned more than a constant step."
+        "is Hedge at the exact constant step k*; a model below it has learned more than a constant step."
     ]
     return Section("limit", "Distance from the optimum", text, charts)
 
 
 def _exact_levels(here: list[Group], axis: str, colors: dict[str, int]) -> list[Series]:
-    """Return the loss of Hedge at the exact step, alone and as the heads of the swap architecture."""
+    """Return the loss of Hedge at the exact step, as a single layer and as heads of the swap architecture."""
     series = []
     for is_swap in (False, True):
         own = [group for group in here if (group.row.config.model == "swap") == is_swap]
@@ -132,14 +132,14 @@ def _size(known: list[Group]) -> list[Section]:
     if not charts:
         return []
     text = [
-        "Gap from 1 (Hedge at k*) to 0 (the best possible policy), as a mean over the pairs (d, T) that every size "
-        "was trained on."
+        "Gap from 1 (Hedge at k*) to 0 (the best possible policy), averaged over the pairs (d, T) that every size was "
+        "trained on."
     ]
     return [Section("size", "Width and depth", text, charts)]
 
 
 def _gap_by(deep: list[Group], size: str, rest: str) -> list[Chart]:
-    """Return a chart of the gap over one size of the transformers, with a curve for each value of the other."""
+    """Return a chart of the gap against one transformer size, with a curve for each value of the other."""
     series = []
     for value, own in _by(deep, rest).items():
         by_size = _by(own, size)
@@ -166,10 +166,10 @@ def _compute(known: list[Group]) -> list[Section]:
         own.sort(key=lambda group: _x(group, "operations"))
         series.append(_series(label, own, "operations", "gap", place, "points"))
     text = [
-        "Compute is counted, not timed: the additions and multiplications of every loss and gradient of the training, "
-        "read from the program, loops times their length. Drawing losses and the optimizer are not counted."
+        "Compute is counted, not timed. The count covers the additions and multiplications in every loss and gradient "
+        "of training, with loops expanded. Loss sampling and the optimizer are not included."
     ]
-    caption = "A point for each (d, T), mean over seeds; bars: one SD."
+    caption = "One point per (d, T), mean over seeds; bars: one SD."
     chart = Chart("gap-compute", "Gap by compute", "operations", "gap", series, True, True, caption)
     return [Section("compute", "Compute", text, [chart])]
 
@@ -177,8 +177,8 @@ def _compute(known: list[Group]) -> list[Section]:
 def _numbers(rows: Sequence[Row]) -> Section:
     columns, lines = summary(rows, number)
     text = [
-        "Means over seeds. Gap: from 1 (Hedge at k*) to 0 (the best possible policy). Seconds: a cell's share of the "
-        "time of its batch, training and measuring."
+        "Means over seeds. The gap runs from 1 (Hedge at k*) to 0 (the best possible policy). Seconds are a cell's "
+        "share of its batch's time for training and measuring."
     ]
     return Section("numbers", "Every number", text, tables=[Table(columns, lines)])
 
@@ -191,7 +191,7 @@ def _series(label: str, own: list[Group], axis: str, name: str, color: int, styl
 
 
 def _axes(known: list[Group]) -> tuple[str, str]:
-    """Return the setting along the axis, and the one that separates curves or charts."""
+    """Return the setting along the axis, and the setting that separates curves or charts."""
     if len(_by(known, "horizon")) == 1 < len(_by(known, "actions")):
         return "actions", "horizon"
     return "horizon", "actions"
@@ -204,7 +204,7 @@ def _x(group: Group, name: str) -> Any:
 
 
 def _by(known: list[Group], *settings: str) -> dict[Any, list[Group]]:
-    """Group by the first setting, sorted by all of them."""
+    """Group by the first setting, sorted by all settings."""
     ordered = sorted(known, key=lambda group: [_x(group, name) for name in settings])
     parts = groupby(ordered, lambda group: _x(group, settings[0]))
     return {value: list(part) for value, part in parts}
@@ -222,7 +222,7 @@ def _sizes(group: Group) -> tuple[int, int]:
 
 
 def _shared(parts: Iterable[list[Group]]) -> set[tuple[int, int]]:
-    """Return the pairs (d, T) that every part has."""
+    """Return the pairs (d, T) common to all parts."""
     pairs = [{_sizes(group) for group in part} for part in parts]
     return set.intersection(*pairs) if pairs else set()
 
