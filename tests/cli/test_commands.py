@@ -186,7 +186,10 @@ SOLVE = ("solve", "chicken")
         ((*PLAY, "uniform()", "--log", "/no/such/log"), "must be in an existing folder"),
         ((*SOLVE, "--by", "hedge(1)"), "--by and --rounds must be used together"),
         ((*SOLVE, "--rounds", "5"), "--by and --rounds must be used together"),
-        ((*SOLVE, "--by", "u", "--rounds", "5", "--objective", "welfare"), "have no objective"),
+        (
+            (*SOLVE, "--by", "u", "--rounds", "5", "--objective", "welfare"),
+            "--objective does not apply to dynamics",
+        ),
         (
             (*SOLVE, "--concept", "nash", "--objective", "entropy"),
             'objective "entropy" requires concept "ce" or "cce"',
