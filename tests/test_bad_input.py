@@ -89,7 +89,7 @@ HALVES = jnp.full((2, 2), 0.5)
         ),
         (
             lambda: cce_gap(jnp.array([[1.5, -0.5], [0.0, 0.0]]), PENNIES),
-            "joint must have no negative entry",
+            "joint must have no negative entries",
         ),
         (lambda: cce_gap(HALVES / 2, PENNIES, "median"), 'reduce must be "max", "sum" or "none"'),
         (lambda: external_regret(HALVES, HALVES * jnp.inf), "losses must be finite numbers"),
@@ -215,7 +215,7 @@ def test_no_public_name_fails_by_accident(name, tmp_path, monkeypatch):
             lambda: rx.evaluate(
                 "hedge(0.1)", good()["objective"], key=good()["key"], devices=["cpu"]
             ),
-            r"devices must be some of jax.devices\(\), got \['cpu'\]",
+            r"devices must be a subset of jax.devices\(\), got \['cpu'\]",
         ),
     ],
 )

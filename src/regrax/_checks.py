@@ -167,7 +167,7 @@ def distributions(name: str, value: Any) -> None:
     finite(name, value)
     array = np.asarray(value)
     if array.min() < -TOLERANCE:
-        raise ValueError(f"{name} must have no negative entry, got {array.min():.6g}")
+        raise ValueError(f"{name} must have no negative entries, got {array.min():.6g}")
     sums = array.sum(-1)
     worst = sums.flat[np.argmax(np.abs(sums - 1))]
     if abs(worst - 1) > TOLERANCE:

@@ -35,7 +35,7 @@ def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
     if devices is None:
         return None
     if len(devices) == 0 or not all(isinstance(device, jax.Device) for device in devices):
-        raise ValueError(f"devices must be some of jax.devices(), got {devices!r:.100}")
+        raise ValueError(f"devices must be a subset of jax.devices(), got {devices!r:.100}")
     rows = len(devices) if pieces is None else math.gcd(pieces, len(devices))
     grid = np.array(devices, object).reshape(rows, -1)
     return Mesh(grid, ("pieces", "sequences"), axis_types=(AxisType.Auto,) * 2)

@@ -80,7 +80,7 @@ class Entry(NamedTuple):
 
     @property
     def paragraphs(self) -> list[str]:
-        """The paragraphs of its docstring."""
+        """The docstring, split into paragraphs."""
         text = inspect.getdoc(self.make) or ""
         return [" ".join(part.split()) for part in text.split("\n\n")]
 

@@ -115,7 +115,12 @@ def plant(folder, names):
         file.write_text(f"mine: {name}")
 
 
-@pytest.mark.parametrize("name", RUNS)
+NAMES = [
+    pytest.param(name, marks=pytest.mark.slow) if name == "reproduce" else name for name in RUNS
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_run_removes_only_its_own_files(name, tmp_path):
     folder = tmp_path / "run"
     RUNS[name](folder)
@@ -132,7 +137,7 @@ def test_a_run_removes_only_its_own_files(name, tmp_path):
     assert not (folder / UNFINISHED).exists()
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("file", [*FOREIGN, "sweep.json", "results.csv", "cells/.draft.tmp"])
 def test_a_folder_with_foreign_files_is_not_touched(name, file, tmp_path):
     plant(tmp_path / "mine", [file])
@@ -142,7 +147,7 @@ def test_a_folder_with_foreign_files_is_not_touched(name, file, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", NAMES)
 def test_folders_of_earlier_versions_are_recognised(name, tmp_path):
     folder = tmp_path / "run"
     RUNS[name](folder)

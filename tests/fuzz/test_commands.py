@@ -233,7 +233,9 @@ def test_a_learner_that_cannot_be_is_refused(learner, tmp_path, capfd, monkeypat
     assert len(error.splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["explore", "sweep", "train", "reproduce"])
+@pytest.mark.parametrize(
+    "name", ["explore", "sweep", "train", pytest.param("reproduce", marks=pytest.mark.slow)]
+)
 def test_no_path_that_is_printed_moves_the_cursor(name, folder, capfd, monkeypatch):
     place = BASE[name].index("--out") + 1
     given = [*BASE[name]]

@@ -167,7 +167,7 @@ def test_an_agent_is_called_once_per_round_on_a_copy():
     ("answer", "message"),
     [
         ([0.5, 0.7], r"policy of agent\(answers\) in round 1 must sum to 1 .*, got 1.2"),
-        ([1.5, -0.5], "must have no negative entry, got -0.5"),
+        ([1.5, -0.5], "must have no negative entries, got -0.5"),
         ([0.5, np.nan], r"must be finite numbers, got nan at index \(1,\)"),
         ([1.0], r"must have shape \(2,\), got \(1,\)"),
         (1.0, r"must have shape \(2,\), got \(\)"),

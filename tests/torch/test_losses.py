@@ -92,7 +92,7 @@ BAD = [
     ),
     (
         {"policies": HALVES * torch.tensor([3.0, -1.0]), "losses": LOSSES},
-        "no negative entry, got -0.5",
+        "no negative entries, got -0.5",
     ),
     (
         {"policies": HALVES.long(), "losses": LOSSES},

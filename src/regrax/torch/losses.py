@@ -272,7 +272,7 @@ def _check_distributions(name: str, values: Tensor) -> None:
     values = values.detach()
     rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
     if values.min() < -rounding:
-        raise ValueError(f"{name} must have no negative entry, got {values.min().item():.6g}")
+        raise ValueError(f"{name} must have no negative entries, got {values.min().item():.6g}")
     sums = values.sum(-1, dtype=torch.promote_types(values.dtype, torch.float32))
     worst = sums.flatten()[(sums - 1).abs().argmax()].item()
     if abs(worst - 1) > rounding:

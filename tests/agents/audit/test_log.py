@@ -37,7 +37,7 @@ BAD = [
     ({**GOOD, "payoffs": [1, 2]}, "got losses and payoffs"),
     ({"losses": [0, 1]}, "must give the action or the policy that was played"),
     ({**GOOD, "policy": [0.5, 0.6]}, "policy must sum to 1 along its last axis, got 1.1"),
-    ({**GOOD, "policy": [1.5, -0.5]}, "policy must have no negative entry, got -0.5"),
+    ({**GOOD, "policy": [1.5, -0.5]}, "policy must have no negative entries, got -0.5"),
     ({**GOOD, "policy": [1.0]}, "policy must have 2 entries, as in this agent's first row, got 1"),
     ({"losses": [0, 1, 2], "policy": [1, 0, 0]}, "losses must have 2 entries"),
     ({**GOOD, "losses": [0, "1"]}, "losses[1] must be of type float, got str"),

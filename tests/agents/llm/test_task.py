@@ -55,7 +55,7 @@ def test_opponents_react():
 BAD = [
     ({"actions": 1, "rounds": 2}, "actions must be an integer >= 2"),
     ({"actions": ("a", "a"), "rounds": 2}, "actions must be between 2 and 1,000 distinct names"),
-    ({"actions": "ab", "rounds": 2}, "actions must be names or their number"),
+    ({"actions": "ab", "rounds": 2}, "actions must be a list of names or a count"),
     ({"actions": 2, "rounds": 0}, "rounds must be an integer >= 1"),
     ({"actions": 2, "rounds": 2, "feedback": "some"}, "feedback must be one of full, bandit"),
     ({"actions": 2, "rounds": 2, "ask": "{losses}"}, r"ask may contain \{round\}, got"),
@@ -63,7 +63,7 @@ BAD = [
     ({"actions": 2, "rounds": 2, "answer": "{action}!"}, r"answer must end with \{action\}"),
     ({"actions": 2, "rounds": 2, "parser": "("}, "parser must be first, last, exact or a regular"),
     ({"actions": 2, "rounds": 2, "parser": "x"}, "parser must be .* with a group"),
-    ({"actions": None, "rounds": 2}, "actions must be names or their number"),
+    ({"actions": None, "rounds": 2}, "actions must be a list of names or a count"),
     ({"actions": 10**9, "rounds": 2}, "actions must be at most 1,000, got 1000000000"),
     ({"actions": 2, "rounds": 10**9}, "rounds must be at most 100,000"),
     ({"actions": 2, "rounds": 2, "decimals": 400}, "decimals must be at most 12"),

@@ -203,6 +203,7 @@ def test_polygons_of_payoffs_reach_as_far_as_any_equilibrium(kernel, name, conce
         assert reach == pytest.approx(_support(game, concept, direction), abs=1e-7)
 
 
+@pytest.mark.slow
 def test_the_step_comes_from_a_table_that_knows_its_error(kernel):
     sizes = [(d, T) for d in (2, 6, 12) for T in (2, 15, 16, 33, 4321)]
     asked = [{"what": "step", "actions": d, "horizon": T} for d, T in sizes]

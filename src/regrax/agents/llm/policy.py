@@ -171,7 +171,7 @@ def restricted_head(model: Any, rows: tuple[int, ...]) -> Iterator[Any]:
 
 
 def decide(logits: Tensor, names: NameTree) -> Tensor:
-    """Turn logits at every branching, `(..., branchings, rows)`, into policies `(..., d)`."""
+    """Turn the logits at each branch point, `(..., branchings, rows)`, into policies `(..., d)`."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     total: Any = 0.0
     for index, point in enumerate(names.branchings):

@@ -59,7 +59,7 @@ class Task:
     r"""A decision problem in words, which can be saved as JSON.
 
     Args:
-        actions: the action names, or their number, which gives the names A, B, C, ...
+        actions: the action names, or how many there are, which names them A, B, C, ...
         rounds: the number of rounds.
         losses: the spec of a distribution, such as `gaussian`, `biased-gaussian(1.0)` or
             `in-game("matching-pennies", "uniform()", "hedge(0.4)")`, or numbers of shape `(T, d)` or `(n, T, d)`.
@@ -299,10 +299,10 @@ def _action_names(actions: Any) -> tuple[str, ...]:
         return letters(actions)
     shown = reprlib.repr(actions)
     if not isinstance(actions, Iterable) or isinstance(actions, str | bytes):
-        raise ValueError(f"actions must be names or their number, got {shown}")
+        raise ValueError(f"actions must be a list of names or a count, got {shown}")
     names = tuple(actions)
     if not all(isinstance(name, str) and name.strip() for name in names):
-        raise ValueError(f"actions must be names or their number, got {shown}")
+        raise ValueError(f"actions must be a list of names or a count, got {shown}")
     if not 2 <= len(set(names)) == len(names) <= MAX_ACTIONS:
         raise ValueError(
             f"actions must be between 2 and {MAX_ACTIONS:,} distinct names, got {shown}"
