@@ -45,7 +45,7 @@ def test_the_minimax_learner_attains_the_value(actions, rounds):
     assert found.regret == pytest.approx(theory.minimax(actions, rounds), abs=1e-10)
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 7, 50, 10_000])
+@pytest.mark.parametrize("rounds", [1, 2, 7, 50, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_two_actions_have_covers_value(rounds):
     """Half the mean distance of a random walk from where it began."""
     ups = np.arange(rounds + 1)

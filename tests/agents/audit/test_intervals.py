@@ -61,6 +61,7 @@ def test_intervals_of_one_long_episode_cover(adaptive):
     assert np.all(np.abs(errors.mean(0)) < first_round + 4 * errors.std(0) / TRIALS**0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("player", coverage.PLAYERS)
 def test_intervals_of_every_kind_cover(player):
     episodes = coverage.pool(player, 10)
