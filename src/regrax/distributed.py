@@ -126,7 +126,7 @@ def guard() -> Iterator[None]:
         if jax.process_count() == 1:
             raise
         if isinstance(error, jax.errors.JaxRuntimeError) or STATUS.match(str(error)):
-            lost = f"another process of this run was lost, so process {jax.process_index()} stops"
+            lost = f"lost another process of this run, so process {jax.process_index()} stops"
             leave(f"{lost} ({str(error).splitlines()[0][:200]})")
         if is_first():
             time.sleep(2.0)  # let the other processes print their errors
