@@ -1,4 +1,4 @@
-"""Variants of Hedge: AdaHedge, Hedge with doubling epochs, and optimistic Hedge."""
+"""Hedge, and its adaptive, doubling and optimistic variants."""
 
 import math
 from typing import NamedTuple
@@ -20,8 +20,52 @@ from regrax.learners.base import (
     prior_bits,
     with_prior,
 )
-from regrax.learners.ftrl import BoundTerms, Scalar, StepLearner, Sum, prior_field
+from regrax.learners.ftrl import (
+    BoundTerms,
+    Count,
+    Cumulative,
+    Scalar,
+    StepLearner,
+    Sum,
+    SumLearner,
+    prior_field,
+)
 from regrax.specs import register
+
+
+@register("learner", "hedge(0.4479)", "hedge(inverse_sqrt(1.0))", "hedge(per_round(0.5, 0.4, 0.3))")
+class Hedge(StepLearner, SumLearner):
+    r"""Smoothed fictitious play: the softmax of minus the step size times past losses.
+
+    $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$. The step size $k_t$ is a number, or a
+    schedule: `InverseSqrt(c)`, which needs no horizon, or `PerRound(k_1, ..., k_T)`. If the step size never grows and
+    the range of losses in a round is at most $w$, regret $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$; for
+    `InverseSqrt(c)` at most $(\ln d / c + c w^2 / 4) \sqrt T$. With a `prior` $\pi_1$ it plays
+    $\pi_t \propto \pi_1 e^{-k_t S_{t-1}}$, and $\max_j \ln(1/\pi_{1,j})$ replaces $\ln d$.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(Hedge(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.269, 0.731]]
+    >>> from regrax.learners import InverseSqrt
+    >>> rollout(Hedge(InverseSqrt(1.0)), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.330, 0.670]]
+
+    Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
+    """
+
+    prior: Prior = prior_field()
+
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        step = self.step_at(jnp.asarray(round))
+        return jax.nn.softmax(with_prior(self.prior, -step * sums))
+
+    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+        # relative to the first action: the policy is the same, and the sum stays small over long horizons
+        return state.add(feedback - feedback[0])
+
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        return prior_bits(self.prior, actions), width**2 / 8, 0.0
 
 
 class Mixability(NamedTuple):
