@@ -121,4 +121,4 @@ bench: $(INSTALLED) .venv-bench/.installed ## benchmark against other libraries 
 	$(BIN)/python -m benchmarks
 
 clean: ## remove environments, caches and built pages
-	rm -rf mutants .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf mutants .venv .venv-bench .venv-versions $(EXTRAS) $(LOWEST) $(DOCS) docs/_build docs/api docs/reference/_generated .pytest_cache .ruff_cache .import_linter_cache

@@ -2,10 +2,10 @@
 
 Checks REV out into a temporary worktree and measures the regrax side of every row in both trees: each in a process of
 its own that stays alive, on one core, turn about, each with its own `benchmarks/sides/regrax_side.py`. What is asked of
-both are this tree's rows, so the tasks of `regrax_side.py` and their arguments keep their names. Prints CPU times, the
-median over repeats of old / new in the same turn, and how far the first results are apart. The exit code is 1 if a
-ratio is below 0.9, or if a row fails in either tree. On a busy machine equal
-trees differ by a tenth at times: measure such a row again before believing it.
+both are this tree's rows, so the tasks of `regrax_side.py` and their arguments keep their names; tasks that use only
+names that never changed run from this tree's file in both. Prints CPU times, the median over repeats of old / new in
+the same turn, and how far the first results are apart. The exit code is 1 if a ratio is below 0.9, or if a row fails
+in either tree. On a busy machine equal trees differ by a tenth at times: measure such a row again before believing it.
 """
 
 import argparse
@@ -28,6 +28,8 @@ from benchmarks.side import HERE, OURS, Side, environment_of
 
 REVISION = "d04189e"
 LEAST_RATIO = 0.9
+STABLE = ("weighted_rps", "rollout")
+"""Tasks of `regrax_side.py` that run in every tree."""
 TURN_SECONDS, MAX_RUNS_PER_TURN = 0.5, 50  # of either tree; quick rows run more than once per turn
 
 
@@ -101,7 +103,8 @@ def check_imports(tree: Path) -> None:
 
 def compare(task: Task, old: Path, new: Path, repeats: int) -> Compared:
     """First runs, which compile, then `repeats` turns."""
-    with Side(OURS, old) as a, Side(OURS, new) as b:
+    files = HERE if task.task in STABLE else old / "benchmarks"
+    with Side(OURS, old, files) as a, Side(OURS, new) as b:
         first = [side.prepare(task.task, **task.arguments) for side in (a, b)]
         second = [side.run() for side in (a, b)]
         for tree, answer in zip(("old", "new") * 2, first + second, strict=True):

@@ -4,7 +4,7 @@
 
 Episodes of 40 rounds, three Bernoulli arms of mean loss .2, .5 and .8 in an order drawn anew; actions are drawn.
 `hedge` plays Hedge, `uniform` any action alike, and `stuck` plays Hedge but in one of ten episodes the worst arm in
-every round, so that its regret is skewed. Paired agents meet the same losses. Prints the table of `docs/audit.md`.
+every round, so that its regret is skewed. Paired agents meet the same losses. Prints a table of `explanation/audit.md`.
 """
 
 import argparse

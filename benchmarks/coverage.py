@@ -2,7 +2,7 @@
 
     python -m benchmarks.coverage [--logs 2000] [--rounds 10 40 200] [--episodes 50 200 1000]
 
-Prints the table of `docs/audit.md`: the fraction of logs whose nominal 95 % interval covers the regret per episode
+Prints a table of `explanation/audit.md`: the fraction of logs whose nominal 95 % interval covers the regret per episode
 against the comparator that is best for all episodes, and, in brackets, the mean width of the intervals divided by an
 oracle's. The oracle sees the losses of every action and knows the best comparator: its interval is Student's t over the
 episodes' true regrets. There are three actions, and the players are

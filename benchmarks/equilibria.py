@@ -76,7 +76,7 @@ def programs() -> list[Row]:
     ):
         took = best_of(3, lambda c=concept, o=objective: solve(game, c, o).joint)
         gap = solve(game, concept, objective).gap(concept)
-        rows.append(Row(f"{concept}, {objective}, {game} (gap {gap:.0e})", took, target))
+        rows.append(Row(f"{concept}, {objective}, {game.name} (gap {gap:.0e})", took, target))
     took = best_of(3, lambda: solve(games.random(8, 8), "nash", "welfare").joint)
     return [*rows, Row("all Nash equilibria, random(8, 8)", took)]
 
@@ -86,7 +86,7 @@ def dynamics() -> list[Row]:
     game = games.random_zero_sum(1000, 1000)
     took, joint = _timed(lambda: play(game, parse_learner(DYNAMICS), ROUNDS).joint)
     gap = CorrelatedProfile(joint, game).gap("cce")
-    what = f"{DYNAMICS}, {ROUNDS} rounds of {game} (CCE gap {gap:.1e})"
+    what = f"{DYNAMICS}, {ROUNDS} rounds of {game.name} (CCE gap {gap:.1e})"
     return [Row(what, took, "60 s, gap 1e-03")]
 
 

@@ -1,8 +1,8 @@
 """What a person waits for: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`; part of `make bench`.
 
 Each command is a process of its own, first with an empty cache of compiled programs, then again with what the first
-left; processor seconds, the best of N. Seconds belong to one machine, so what is asked is a multiple of `import jax`
-(or `import numpy`, for what needs no jax), measured between the commands of the same run.
+left; processor seconds, the best of N. Seconds belong to one machine, so what is asked is a multiple of `import jax`,
+measured between the commands of the same run.
 """
 
 import os
@@ -17,7 +17,6 @@ from typing import Any
 
 JAX_SECONDS = 1.2
 """`import jax` where the table of seconds was asked for: 1.0 to 1.4."""
-NUMPY_SECONDS = 0.15
 REGRESSION = 1.5
 
 
@@ -29,20 +28,18 @@ class Row:
     first: float
     again: float | None = None
     long: bool = False
-    needs_jax: bool = True
 
     @property
     def asked(self) -> tuple[float, float]:
-        """As multiples of the import it is compared with."""
-        unit = JAX_SECONDS if self.needs_jax else NUMPY_SECONDS
-        return self.first / unit, (self.again or self.first) / unit
+        """As multiples of `import jax`."""
+        return self.first / JAX_SECONDS, (self.again or self.first) / JAX_SECONDS
 
 
 PLAY = "play 'random(10, 10, seed=3)' --learners 'blum_mansour(hedge(0.99))' --plot {out}/p.png"
 ROWS = (
-    Row("games", 0.5, needs_jax=False),
-    Row("learners", 0.5, needs_jax=False),
-    Row("step-size --actions 3 --horizon 20", 0.8, needs_jax=False),
+    Row("games", 1.3 * JAX_SECONDS),
+    Row("learners", 1.3 * JAX_SECONDS),
+    Row("step-size --actions 3 --horizon 20", 2 * JAX_SECONDS),
     Row("solve chicken --objective welfare", 1.2),
     Row(
         "play weighted-rps --learners 'hedge(0.4479)' --rounds 20",
@@ -83,7 +80,7 @@ FIRST_CALLS = {
 
 @dataclass(frozen=True)
 class Felt:
-    """Processor seconds, and how many imports of jax (or numpy) they are, beside what is asked."""
+    """Processor seconds, and how many imports of jax they are, beside what is asked."""
 
     name: str
     first: float
@@ -120,7 +117,7 @@ def imported(module: str, repeats: int) -> float:
 
 
 def felt_command(row: Row, repeats: int) -> Felt:
-    """First and again, beside the import it is compared with, taken in the same turns."""
+    """First and again, beside `import jax`, taken in the same turns."""
     first, again, unit = [], [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
@@ -130,7 +127,7 @@ def felt_command(row: Row, repeats: int) -> Felt:
                 shutil.rmtree(out, ignore_errors=True)
                 out.mkdir()
                 times.append(seconds(command, Path(folder)))
-        unit.append(imported("jax" if row.needs_jax else "numpy", 1))
+        unit.append(imported("jax", 1))
     ratios = (min(first) / min(unit), min(again) / min(unit))
     return Felt(f"regrax {row.command}", min(first), min(again), ratios, row.asked)
 

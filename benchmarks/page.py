@@ -59,7 +59,7 @@ def page(
         _start_up(starting),
         "## What a person waits for",
         "Processor seconds of each command or first call in a process of its own, best of three: with an empty cache "
-        "of compiled programs, and again; in imports of jax (of numpy where jax is not needed).",
+        "of compiled programs, and again; in imports of jax.",
         felt.table(waited),
         "## How cost grows",
         "![Cost against size](growth.png)",

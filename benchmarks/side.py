@@ -28,12 +28,11 @@ class Side:
     """`benchmarks/sides/NAME_side.py`, on the core of this process.
 
     A side that cannot start, or fails a task, answers with an `error`, which is reported, not hidden. With a `tree`,
-    another checkout of the project, the side and what it imports of the project are that tree's.
+    another checkout of the project, the side imports that tree's regrax; its file is from the folder `benchmarks`.
     """
 
-    def __init__(self, name: str, tree: Path | None = None) -> None:
+    def __init__(self, name: str, tree: Path | None = None, benchmarks: Path = HERE) -> None:
         python = sys.executable if name in (OURS, *WITH_JAX) else str(PEERS)
-        benchmarks = HERE if tree is None else tree / "benchmarks"
         command = [python, str(benchmarks / "sides" / f"{name}_side.py")]
         pipe = subprocess.PIPE
         self.name = name

@@ -2,7 +2,7 @@
 
     python -m benchmarks.verdicts [--logs 400] [--episodes 6 12 30]
 
-Prints the table of `docs/audit.md`. Episodes have 60 rounds. Losses are those of
+Prints the table of `explanation/audit.md`. Episodes have 60 rounds. Losses are those of
 
 - `arms`: three Bernoulli arms of mean loss .2, .5 and .8, in an order that is fixed, rotates, or is drawn per episode;
 - rock-paper-scissors against an opponent that reacts to what was played: Hedge with step 0.3, regret matching, a best
@@ -18,9 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regrax.agents.audit.evidence import Bins, Scores, score
 from regrax.agents.audit.intervals import MIN_PLAYS, estimate_losses, starting_guesses
-from regrax.agents.audit.verdict import LEVEL, Learning, judge
+from regrax.agents.audit.verdict import LEVEL, Bins, Learning, Scores, judge, score
 
 ROUNDS = 60
 MEANS = np.array([0.2, 0.5, 0.8])

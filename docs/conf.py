@@ -13,11 +13,18 @@ sys.path.insert(0, str(HERE / "_ext"))
 project = "regrax"
 author = copyright = "The regrax developers"
 version = release = regrax.__version__
-extensions = ["myst_nb", "katex", "api"]
-exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
+extensions = ["myst_nb", "katex", "api", "listings"]
+exclude_patterns = ["_build", "**/_generated", "**/.ipynb_checkpoints"]
 suppress_warnings = ["ref.python"]  # a type named in a signature that two packages have
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+    "fieldlist",
+]
 myst_heading_anchors = 3
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 88
@@ -44,6 +51,7 @@ html_theme = "furo"
 html_title = f"regrax {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_math_renderer = "katex"
 html_copy_source = False
 html_show_sourcelink = False

@@ -1,9 +1,9 @@
-"""Two versions of a chat model play a game, are audited, and compared: no network beyond this machine, a few seconds.
+"""Let two versions of a chat model play a game, audit both and compare them, on this machine in a few seconds.
 
     python examples/chat_agents.py [FOLDER]
 
-The server below stands for any chat server of the common completions form; put your url in its place. Its answers come
-in the styles of real models: a thought and then a number, a name, JSON in a fence, a `<think>` block.
+The server below imitates a chat server with the common completions API; replace its address by yours. It answers in the
+styles of real models: a thought followed by a number, a name, fenced JSON, a `<think>` block.
 """
 
 import json
@@ -32,19 +32,19 @@ NAMES = ("heads", "tails")
 
 
 def first_version(question: str, rng: random.Random) -> int:
-    """Ignores what it is told, and likes tails."""
+    """Ignore the history and prefer tails."""
     return int(rng.random() < 0.8)
 
 
 def second_version(question: str, rng: random.Random) -> int:
-    """Plays what has lost least so far."""
+    """Play the action with the smallest loss so far."""
     sums = re.search(r"Sums over all \d+ rounds: (\S+), (\S+)", question)
     return int(sums is not None and float(sums[2]) < float(sums[1]))
 
 
 @contextmanager
 def chat_server(version: Callable[[str, random.Random], int]) -> Iterator[str]:
-    """A chat server on this machine, which stops when the block ends; gives its url."""
+    """Run a chat server on this machine until the block ends; yield its URL."""
     rng = random.Random(0)
 
     class Handler(BaseHTTPRequestHandler):
@@ -60,7 +60,7 @@ def chat_server(version: Callable[[str, random.Random], int]) -> Iterator[str]:
             self.wfile.write(data)
 
         def log_message(self, *_: object) -> None:
-            """Be quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
@@ -83,7 +83,7 @@ def main(folder: Path, rounds: int = 20, episodes: int = 10) -> rx.audit.Compari
         logs.append(folder / f"{name}.jsonl")
         with chat_server(version) as url:
             agent = rx.ChatAgent(url, model=name, system="You play games.", max_tokens=200)
-            # the same key draws the same actions of the opponent: both versions meet the same losses
+            # the same key gives the opponent the same actions, so both versions meet the same losses
             more = {"key": jax.random.key(0), "log": logs[-1]}
             for _ in rx.agents.play_episodes(game, [agent, opponent], rounds, episodes, **more):
                 pass

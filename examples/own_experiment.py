@@ -1,4 +1,4 @@
-"""An experiment of one's own: settings, a computation, a figure. Kept in a folder, and never computed twice.
+"""Your own experiment: settings, a computation and a figure, cached in a folder.
 
 python examples/own_experiment.py out/own
 """
@@ -16,7 +16,7 @@ from regrax.show.report import Chart, Section, Series, render
 
 @dataclass(frozen=True)
 class Config:
-    """Hedge against itself, at several steps."""
+    """Settings: Hedge against itself with several step sizes."""
 
     game: str = "weighted-rps"
     steps: tuple[float, ...] = (0.1, 0.4479, 2.0)
@@ -25,13 +25,13 @@ class Config:
 
 @dataclass(frozen=True)
 class Result:
-    """The CCE gap after every round, a curve per step."""
+    """CCE gap after every round, one curve per step size."""
 
     gaps: list[list[float]]
 
 
 def compute(config: Config) -> Result:
-    """Play every step."""
+    """Play with every step size."""
     game, found = rx.specs.parse_game(config.game), []
     for step in config.steps:
         gaps = rx.running_gaps(rx.play(game, rx.Hedge(step), config.rounds), game)
@@ -40,7 +40,7 @@ def compute(config: Config) -> Result:
 
 
 def page(config: Config, result: Result) -> str:
-    """The curves on one pair of axes, as a page that needs no network."""
+    """Draw the curves on a page that needs no network."""
     rounds, curves = range(1, config.rounds + 1), zip(config.steps, result.gaps, strict=True)
     series = [Series(f"step {k}", rounds, gaps, color=i) for i, (k, gaps) in enumerate(curves)]
     chart = Chart("gaps", f"Hedge in {config.game}", "round", "CCE gap", series, True, True)
@@ -48,7 +48,7 @@ def page(config: Config, result: Result) -> str:
 
 
 def main(folder: str, config: Config = Config()) -> None:  # noqa: B008
-    """Read the result of these settings, or compute and keep it; draw it."""
+    """Load the result of these settings, or compute and store it, and draw it."""
     store = Store(folder)
     with store.locked():
         stored = store.result("steps", config, Result, lambda: compute(config))

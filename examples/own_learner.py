@@ -1,4 +1,4 @@
-"""A learner of one's own, in a tournament: three methods, no name. `python examples/own_learner.py`"""
+"""Your own learner in a tournament: three methods and no registration. `python examples/own_learner.py`"""
 
 import jax.numpy as jnp
 
@@ -6,7 +6,7 @@ import regrax as rx
 
 
 class CopyTheWinner(rx.Learner):
-    """Play what was best in the last round, but every other action with a share of `tremble`."""
+    """Play the best action of the last round, and tremble with a given probability."""
 
     tremble: float = 0.1
 

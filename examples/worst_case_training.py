@@ -1,8 +1,9 @@
-"""Train policies against their own worst case, and certify what they reach: `python examples/worst_case_training.py`.
+"""Train policies on their own worst case and certify the result: `python examples/worst_case_training.py`.
 
-Three actions and 20 rounds. The worst sequence of the last model joins the data, the model is trained on the soft
-maximum of its regrets there, and so on. Prints the exact worst case of a step for each round, of a small network on
-sums and round, and of a linear layer; for a two-layer transformer a search gives a lower bound. Minutes on one core.
+Three actions and 20 rounds. The worst sequence of the current model is added to the data, the model is trained on the
+soft maximum of its regrets there, and so on. The script prints the exact worst case of Hedge with a step size per
+round, of a small network on sums and round, and of a linear layer; for a two-layer transformer a search gives a lower
+bound. It takes minutes on one core.
 """
 
 import itertools
@@ -21,11 +22,11 @@ from regrax.training import Gaussian, Objective, policies
 
 ACTIONS, ROUNDS = 3, 20
 ALL_ORDERS = tuple(itertools.permutations(range(ACTIONS)))
-POOL = 128  # sequences that are trained on, at first random
+POOL = 128  # number of training sequences, random at first
 
 
 class SoftMaximum(Objective):
-    """The soft maximum of the regrets on a pool of sequences."""
+    """Soft maximum of the regrets on a pool of sequences."""
 
     pool: jax.Array  # (T, d, n)
     sharpness: jax.Array
@@ -86,7 +87,7 @@ class SumNetwork(rx.TrainableLearner):
 
 
 class SumAttention(rx.LinearAttention):
-    """A linear layer whose scores a stay 0, so that its policy follows from sums."""
+    """Linear layer with scores a = 0, so that its policy depends on sums only."""
 
     @property
     def layer(self):
@@ -94,14 +95,14 @@ class SumAttention(rx.LinearAttention):
 
 
 def train(model, *, repeats, steps, rate, worst, orders=((0, 1, 2),)):
-    """Train on a pool that gains the worst sequence of every model; return the model with the smallest worst case.
+    """Train on a growing pool of worst sequences; return the model with the smallest worst case.
 
     A model that treats actions differently gets the sequence with its actions in all `orders`.
     """
     rng = np.random.default_rng(0)
     pool = rng.integers(0, 2, (ROUNDS, ACTIONS, POOL)).astype(np.float32)
     optimizer = optax.adam(rate)
-    key = jax.random.key(0)  # of no use: every step sees the whole pool
+    key = jax.random.key(0)  # unused: every step sees the whole pool
     best, smallest = model, np.inf
     for repeat in range(repeats):
         found = worst(model, repeat)
@@ -119,12 +120,12 @@ def train(model, *, repeats, steps, rate, worst, orders=((0, 1, 2),)):
 
 
 def exactly(model, _repeat):
-    """The worst case of a policy of sums and round."""
+    """Return the exact worst case of a policy of sums and round."""
     return theory.worst_case(model, ACTIONS, ROUNDS)
 
 
 def by_search(model, repeat):
-    """A lower bound on the worst case of any learner."""
+    """Return a lower bound on the worst case of any learner."""
     key = jax.random.key(repeat)
     return theory.worst_case_search(model, ACTIONS, ROUNDS, key=key, starts=16)
 

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from regrax import certify, distributed, games, learners, theory, tournament
+from regrax import certify, distributed, games, learners, sharding, theory, tournament
 from regrax.attention import LinearAttention, Transformer
 from regrax.training import Rademacher, RegretObjective, evaluate, fit
 
@@ -113,7 +113,7 @@ def main(names, counts, coordinator=None, number=None, own=None):
             every = {"none": None, "all": jax.devices()}
             devices = every[count] if count in every else jax.devices()[: int(count)]
             found = {name: np.asarray(WORK[name](devices), float).tolist() for name in names}
-            if distributed.is_first():
+            if sharding.is_first():
                 print(json.dumps(found), flush=True)
 
 

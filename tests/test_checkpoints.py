@@ -1,6 +1,7 @@
 """Models on disk: they load as they were saved, and any other file raises an error with the reason."""
 
 import json
+import sys
 from pathlib import Path
 
 import equinox as eqx
@@ -11,10 +12,13 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load, save
 
-from regrax.attention import LinearAttention, SwapAttention, Transformer
+from regrax.attention import MODELS, LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import Checkpoint, load_model, save_model
+from regrax.cli import main
+from regrax.experiments.sweep import rows_of
 from regrax.games import play, weighted_rps
-from regrax.learners import rollout
+from regrax.learners import Agent, rollout
+from regrax.specs import import_own, parse_learner
 
 KEY = jax.random.key(0)
 OLD_FILES = sorted((Path(__file__).parent / "data").glob("*-88700cf.safetensors"))
@@ -23,13 +27,10 @@ OLD_FILES = sorted((Path(__file__).parent / "data").glob("*-88700cf.safetensors"
 @pytest.mark.parametrize("file", OLD_FILES, ids=lambda file: file.stem)
 def test_files_of_an_earlier_version_play_as_they_did(file):
     """The files of commit 88700cf hold a model, losses, and the policies that it played on them."""
+    assert len(OLD_FILES) == 5
     model, about = load_model(file)
     played = rollout(model, np.array(about["losses"], np.float32))
     np.testing.assert_allclose(played, about["policies"], rtol=1e-5, atol=1e-6)
-
-
-def test_every_kind_of_model_has_a_file_of_an_earlier_version():
-    assert len(OLD_FILES) == 5
 
 
 def test_a_model_loads_with_or_without_the_suffix(tmp_path):
@@ -67,7 +68,7 @@ def test_save_model_rejects_wrong_arguments(as_users_run_it, tmp_path):
     model = LinearAttention.hedge(2, 0.5)
     with pytest.raises(ValueError, match="path must be a path, got LinearAttention"):
         save_model(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="model must be a trained model, got 3"):
+    with pytest.raises(ValueError, match="model must be a trained model or a learner, got 3"):
         save_model(tmp_path / "model", 3)
     projected = LinearAttention(3, key=KEY, operator="ball", projection=jnp.tanh)
     with pytest.raises(ValueError, match="cannot be saved: its projection is a Python function"):
@@ -96,43 +97,32 @@ def with_huge_array(data):
     return len(text).to_bytes(8, "little") + text + data[size:]
 
 
+NOT_OURS = r"m\.safetensors is damaged or is not a regrax check"
 DAMAGED = {
-    "cut short": lambda data: data[:-5],
-    "cut in the header": lambda data: data[:40],
-    "empty": lambda data: b"",
-    "not safetensors": lambda data: b"\xff" * 100,
-    "sizes that are not there": with_huge_array,
-    "no regrax header": lambda data: save(load(data)),
+    "cut short": (lambda data: data[:-5], NOT_OURS),
+    "cut in the header": (lambda data: data[:40], NOT_OURS),
+    "empty": (lambda data: b"", NOT_OURS),
+    "not safetensors": (lambda data: b"\xff" * 100, NOT_OURS),
+    "sizes that are not there": (with_huge_array, NOT_OURS),
+    "no regrax header": (lambda data: save(load(data)), NOT_OURS),
+    "a bit flipped": (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum does not match"),
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_or_foreign_file_is_rejected(saved, damage, as_users_run_it):
+@pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_or_foreign_file_is_rejected(saved, damage, message, as_users_run_it):
     saved.write_bytes(damage(saved.read_bytes()))
-    with pytest.raises(ValueError, match=r"m\.safetensors is damaged or is not a regrax check"):
-        load_model(saved)
-
-
-def test_a_flipped_bit_is_detected(saved, as_users_run_it):
-    data = saved.read_bytes()
-    saved.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    with pytest.raises(ValueError, match="its checksum does not match"):
+    with pytest.raises(ValueError, match=message):
         load_model(saved)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"format": "regrax checkpoint 9"},
-            "format 'regrax checkpoint 2', got 'regrax checkpoint 9'",
-        ),
+        ({"format": "regrax checkpoint 9"}, "format .*, got 'regrax checkpoint 9'"),
         ({"model": "mamba"}, "must contain one of linear_attention, full_linear.*, got 'mamba'"),
         ({"model": []}, r"must contain one of .*got \[\]"),
-        (
-            {"settings": {"actions": 3, "layers": 2}},
-            "has invalid settings for a linear_attention: .*layers",
-        ),
+        ({"settings": {"actions": 3, "layers": 2}}, "invalid settings for a linear_.*: .*layers"),
         ({"settings": {"actions": 0}}, "actions must be an integer >= 1, got 0"),
         (
             {"model": "transformer", "settings": {"actions": 3, "layers": 10**9}},
@@ -160,3 +150,94 @@ def test_a_checkpoint_rejects_wrong_arguments(saved, as_users_run_it):
         Checkpoint(str(saved), calibrated=1)
     with pytest.raises(ValueError, match=r"requires a swap.* is linear_attention\(3\)"):
         Checkpoint(str(saved), calibrated=True)
+
+
+OWN = '''
+import equinox as eqx, jax, jax.numpy as jnp
+from regrax.attention import TrainableLearner
+from regrax.learners import Hedge
+from regrax.specs import register
+
+class Scaled(TrainableLearner):
+    name = "scaled"
+    scale: jax.Array
+    d: int = eqx.field(static=True)
+    layers: int = eqx.field(static=True)
+
+    def __init__(self, actions, *, key, layers=1):
+        self.scale = 0.1 + 0 * jax.random.normal(key)
+        self.d = actions
+        self.layers = layers
+
+    @property
+    def actions(self):
+        return self.d
+
+    @property
+    def settings(self):
+        return {"actions": self.d, "layers": self.layers}
+
+    def policies(self, losses):
+        before = jnp.cumsum(losses, 0) - losses
+        return jax.nn.softmax(-self.scale * before, 1)
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.zeros(actions)
+
+    def policy(self, state):
+        return jax.nn.softmax(-self.scale * state)
+
+    def update(self, state, feedback):
+        return state + feedback
+
+@register("learner")
+class Doubled(Hedge):
+    """Hedge under another name."""
+'''
+
+
+@pytest.fixture
+def own_module(tmp_path, monkeypatch):
+    (tmp_path / "own_models.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    yield "own_models"
+    MODELS.pop("scaled", None)
+    sys.modules.pop("own_models", None)
+
+
+def test_own_models_load_with_the_module_of_the_caller(own_module, tmp_path):
+    with pytest.raises(ValueError, match="the module no_such cannot be imported"):
+        load_model(tmp_path / "m", "no_such")
+    save_model(tmp_path / "known", SwapAttention.hedge(3, 0.4))
+    import_own(own_module)
+    model = MODELS["scaled"](3, key=KEY)
+    save_model(tmp_path / "m", model)
+    save_model(tmp_path / "learner", parse_learner("doubled(0.5)"))
+    MODELS.pop("scaled")
+    sys.modules.pop(own_module)
+    with pytest.raises(ValueError, match=r"must contain one of linear_.*got 'scaled'"):
+        load_model(tmp_path / "m")
+    assert float(load_model(tmp_path / "m", own_module).model.scale) == float(model.scale)
+    losses = np.array([[1.0, 0.0], [0.0, 0.5], [1.0, 1.0]], np.float32)
+    learner = Checkpoint(str(tmp_path / "learner"), module=own_module)
+    np.testing.assert_array_equal(rollout(learner, losses), rollout("hedge(0.5)", losses))
+    assert str(learner) == f'checkpoint("{tmp_path}/learner", module="own_models")'
+
+
+def test_learners_without_a_spec_are_not_saved(tmp_path, as_users_run_it):
+    save_model(tmp_path / "nested", parse_learner("blum_mansour(hedge(0.3))"))
+    assert str(load_model(tmp_path / "nested").model) == "blum_mansour(hedge(0.3))"
+    with pytest.raises(ValueError, match=r"cannot be saved: .*specs.register"):
+        save_model(tmp_path / "m", Agent(lambda losses: [1.0, 0.0]))
+
+
+@pytest.mark.slow
+def test_own_models_are_swept(own_module, tmp_path, as_users_run_it):
+    (tmp_path / "grid.toml").write_text(
+        'model = ["scaled", "linear"]\nactions = 2\nhorizon = 5\nsteps = 4\nbatch = 8\nsequences = 20'
+    )
+    for _ in range(2):
+        main(["sweep", "grid.toml", "--module", own_module])
+    rows = rows_of(tmp_path / "out/grid")
+    assert [row.config.model for row in rows] == ["scaled", "linear"]
+    assert load_model(rows[0].checkpoint, own_module).model.actions == 2

@@ -1,4 +1,4 @@
-"""The pages: what the site's build does not run is run here, commands can be parsed, and everything is found."""
+"""The pages: blocks that the site's build does not run, commands, links, and whether everything can be found."""
 
 import contextlib
 import io
@@ -20,12 +20,16 @@ from regrax.experiments.sweep import read_sweep
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-PAGES = {page.stem: page.read_text() for page in sorted(DOCS.glob("*.md"))}
+KINDS = ("tutorials", "how-to", "explanation", "reference")
+FILES = [
+    *sorted(DOCS.glob("*.md")),
+    *(page for kind in KINDS for page in sorted((DOCS / kind).glob("*.md"))),
+]
+PAGES = {str(page.relative_to(DOCS).with_suffix("")): page.read_text() for page in FILES}
 README = (ROOT / "README.md").read_text()
 FENCE = re.compile(r"^```(\S+) ?(\w*)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
 COMMAND = re.compile(r"^(?:    |!|\S*run )(?:\$ )?regrax ((?:.*\\\n)*.*)$", re.M)
-THIRTY = re.compile(r"^### (\d+)\. ", re.M)
-ELSEWHERE = {"llm"}  # tests/agents/llm/test_documented.py runs its block
+ELSEWHERE = {"how-to/llm"}  # tests/agents/llm/test_documented.py runs its unmarked block
 PEERS = {"gambit": "pygambit", "openspiel": "pyspiel"}
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -35,7 +39,7 @@ def marked_blocks():
     """A test per block that needs a library the build does not have."""
     for page, text in PAGES.items():
         for number, (kind, mark, code, output) in enumerate(FENCE.findall(text)):
-            if kind == "python" and page not in ELSEWHERE:
+            if kind == "python" and (mark or page not in ELSEWHERE):
                 assert mark == "extras", f"a block of {page}.md is run by nobody: {code}"
                 yield pytest.param(code, output, id=f"{page}-{number}", marks=pytest.mark.extras)
 
@@ -96,7 +100,7 @@ def test_every_command_on_the_pages_can_be_parsed(command):
 
 
 def test_the_sweep_on_its_page_can_be_read(tmp_path):
-    (text,) = re.findall(r"^```toml\n(.*?)^```", PAGES["sweep"], re.M | re.S)
+    (text,) = re.findall(r"^```toml\n(.*?)^```", PAGES["how-to/sweeps"], re.M | re.S)
     assert tomllib.loads(text)["seeds"] == 3
     (tmp_path / "sweep.toml").write_text(text)
     assert len(read_sweep(tmp_path / "sweep.toml")) == 3 * 3 * 2 * 2 + 3 * 3 * 2
@@ -105,16 +109,16 @@ def test_the_sweep_on_its_page_can_be_read(tmp_path):
 def test_the_sweep_page_states_the_number_of_sequences(tmp_path):
     (tmp_path / "sweep.toml").write_text('model = "linear"')
     (cell,) = read_sweep(tmp_path / "sweep.toml")
-    assert f"a\nmodel is measured ({cell.sequences:,})" in PAGES["sweep"]
+    assert f"used for evaluation ({cell.sequences:,} by default)" in PAGES["how-to/sweeps"]
 
 
 def test_the_training_page_states_the_number_of_steps():
     config = rx.TrainConfig("linear", actions=3, horizon=20)
-    assert f"{rx.sweep.completed(config).steps} steps each" in PAGES["training"]
+    assert f"trained for {rx.sweep.completed(config).steps} steps" in PAGES["how-to/train"]
 
 
 def test_the_dynamics_page_prints_what_it_says(tmp_path):
-    cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGES["dynamics"], re.M | re.S)
+    cells = re.findall(r"^```\{code-cell\}\n(.*?)^```", PAGES["explanation/dynamics"], re.M | re.S)
     stays, leaves = (
         np.array(re.findall(r"(\d+) rounds: .* ([\d.]+), .* ([\d.]+)", run(cell, tmp_path)), float)
         for cell in cells
@@ -137,18 +141,62 @@ def test_files_named_on_a_page_exist(page):
         assert any((folder / name).exists() for folder in folders) or any(tests), name
 
 
-def test_the_cookbook_has_thirty_recipes_with_code():
-    text = PAGES["wishes"]
-    assert [int(number) for number in THIRTY.findall(text)] == list(range(1, 31))
-    parts = re.split(r"^### ", text, flags=re.M)[1:]
-    assert sum("```" in part or ".ipynb" in part for part in parts) == 30
+WISHES = """
+how-to/import-export: rx.games.bimatrix(
+how-to/equilibria: rx.nash_equilibria(
+how-to/simulate: play.policies[0].shape
+how-to/gallery: rx.plots.plot_phase(
+how-to/simulate: rx.external_regret(actions, batch)
+how-to/simulate: for seed in range(100)
+how-to/own-learner: rx.round_robin(learners
+how-to/import-export: to_latex()
+how-to/gallery: rx.animate(
+how-to/import-export: from_openspiel
+how-to/train: pip install 'regrax[torch]'
+how-to/train: regret_loss(losses=losses, logits=
+how-to/train: mask=mask
+how-to/simulate: exp3_ix
+how-to/audit: rx.audit.Layout(
+how-to/agents: agent("http://
+how-to/audit: rx.compare_logs(
+how-to/train: import wandb
+how-to/llm: rx.llm.environment(task)
+how-to/llm: rx.llm.transcript_lines(
+how-to/gallery: ## In a notebook
+how-to/gallery: , ax=ax)
+how-to/gallery: frames=40
+how-to/explorer: regrax explore --out
+how-to/gallery: slide.pdf
+tutorials/attention: regrax reproduce --quick --actions 2
+explanation/step-size: rx.theory.step_size(
+class/index: Exercise
+how-to/simulate: rx.Agent(student)
+explanation/dynamics: dynamics-compared.png
+"""
+
+
+def test_thirty_wishes_are_found_in_two_clicks():
+    wishes = [wish.split(": ", 1) for wish in WISHES.strip().splitlines()]
+    assert len(wishes) == 30
+    notebooks = "".join(file.read_text() for file in (DOCS / "class").glob("*.ipynb"))
+    for page, code in wishes:
+        assert f"]({page}.md" in PAGES["index"], page
+        assert code in PAGES.get(page, notebooks), (page, code)
 
 
 def test_every_page_is_reachable_from_the_front_page():
-    front = PAGES["index"]
     assert "docs/index.md" in README
-    listed = set(re.findall(r"^[\w/-]+$", front, re.M)) | {"index"}
+    listed = set(re.findall(r"^[\w/-]+$", PAGES["index"], re.M)) | {"index"}
     assert set(PAGES) <= listed
+
+
+def test_claims_of_the_theory_name_tests_that_exist():
+    tests = "".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+    footnotes = re.findall(r"^\[\^(\w+)\]: (.*(?:\n  .*)*)", PAGES["explanation/theory"], re.M)
+    assert len(footnotes) > 30
+    for label, text in footnotes:
+        assert f"[^{label}]" in PAGES["explanation/theory"].replace(f"[^{label}]:", "")
+        assert all(f"def {name}(" in tests for name in re.findall(r"`(test_\w+)`", text)), text
 
 
 def test_class_notebooks_have_exercises_and_no_output():
@@ -161,7 +209,10 @@ def test_class_notebooks_have_exercises_and_no_output():
 
 
 def test_the_gallery_has_a_dozen_pictures():
-    assert len(re.findall(r"^## \d+\. ", PAGES["gallery"], re.M)) >= 12
+    page = PAGES["how-to/gallery"]
+    shown = re.findall(r"\{glue\}`([\w-]+)`", page)
+    assert len(shown) >= 12
+    assert shown == re.findall(r'^thumbnail\("([\w-]+)"', page, re.M)
 
 
 def test_broken_links_are_found(tmp_path):
@@ -178,7 +229,7 @@ def test_broken_links_are_found(tmp_path):
 
 @pytest.mark.parametrize("page", [*PAGES, "README"])
 def test_links_of_a_page_lead_to_project_files(page):
-    text, folder = (README, ROOT) if page == "README" else (PAGES[page], DOCS)
+    text, folder = (README, ROOT) if page == "README" else (PAGES[page], (DOCS / page).parent)
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", text, flags=re.S)):
         made = link.startswith(("http", "api/")) or "/api/" in link
         assert made or (folder / link).exists(), link

@@ -62,26 +62,22 @@ def test_two_chat_models_are_played_audited_and_compared(tmp_path, capsys):
 
 def test_the_layout_on_the_audit_page_reads_logs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    page = (DOCS / "audit.md").read_text()
+    page = (DOCS / "how-to" / "audit.md").read_text()
     (toml,) = re.findall(r"```toml\n(.*?)```", page, re.S)
     (tmp_path / "map.toml").write_text(toml)
     chat = [
         {"role": "assistant", "content": f"I think so. MOVE: {name}"} for name in ("rock", "paper")
     ]
-    record = {"game_id": 7, "model": "m", "meta": {"model": "m"}, "chat": chat}
-    record |= {"info": {"opponent": "paper", "reward": 1.0}}
+    record = {"id": 7, "game_id": 7, "meta": {"model": "m"}, "chat": chat}
+    record |= {"theirs": ["paper", "paper"], "info": {"reward": 1.0}}
     (tmp_path / "rollouts.jsonl").write_text(json.dumps(record))
     (command,) = re.findall(r"    regrax (audit rollouts.*?[^\\])\n", page, re.S)
     main([*shlex.split(command.replace("\\\n", " ")), "--json"])
     main(["audit", "rollouts.jsonl", "--layout", "map.toml", "--json"])
     first, second = (json.loads(line)["agents"][0] for line in capsys.readouterr().out.splitlines())
-    assert (first["agent"], first["loss"]["total"], first["regret"]["external"]["total"]) == (
-        "m",
-        1,
-        3,
-    )
+    assert (first["loss"]["total"], first["regret"]["external"]["total"]) == (1, 3)
     assert (second["feedback"], second["loss"]["total"]) == ("received", -1)
-    assert first["answers"] == second["answers"] == {"regex": 2}
+    assert (first["answers"], second["answers"]) == ({"name": 2}, {"regex": 2})
 
 
 def test_the_trained_network_has_the_worst_case_on_the_page():
@@ -92,7 +88,7 @@ def test_the_trained_network_has_the_worst_case_on_the_page():
     network = jax.tree.unflatten(jax.tree.structure(blank), map(jnp.asarray, weights))
     found = theory.worst_case(network, 3, 20)
     assert found.regret == pytest.approx(trained["network"], abs=1e-9)
-    assert f"| {found.regret:.6f} |" in (DOCS / "worst-case.md").read_text()
+    assert f"| {found.regret:.6f} |" in (DOCS / "explanation" / "worst-case.md").read_text()
     assert theory.minimax(3, 20) < found.regret < 3.077209
 
 

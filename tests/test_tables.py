@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+import pickle
 import sys
 
 import jax
@@ -25,12 +26,6 @@ def test_a_trajectory_has_a_row_per_round_player_and_action():
     assert [float(row["loss"]) for row in rows] == table["loss"].tolist()
 
 
-def test_a_profile_names_its_actions():
-    table = rx.solve("chicken", "ce", "welfare").to_latex()
-    assert r"swerve & swerve & 0.5 \\" in table
-    assert table.startswith(r"\begin{tabular}{llr}")
-
-
 def test_a_game_of_two_is_a_bimatrix_and_others_have_a_row_per_joint_action():
     game = rx.games.bimatrix(
         [[3, 0, 1], [5, 1, 2]], [[3, 5, 0], [0, 1, 9]], actions=(["u", "d"], ["l", "m", "r"])
@@ -38,6 +33,9 @@ def test_a_game_of_two_is_a_bimatrix_and_others_have_a_row_per_joint_action():
     assert r"u & 3, 3 & 0, 5 & 1, 0 \\" in game.to_latex()
     assert r"d & 5, 0 & 1, 1 & 2, 9 \\" in game.to_latex()
     assert r"heads & heads & tails & 1 & -1 & 1 \\" in rx.games.jordan().to_latex()
+    profile = rx.solve("chicken", "ce", "welfare").to_latex()
+    assert r"swerve & swerve & 0.5 \\" in profile
+    assert profile.startswith(r"\begin{tabular}{llr}")
 
 
 def test_latex_escapes_names_and_leaves_missing_numbers_blank():
@@ -65,14 +63,50 @@ def test_no_cell_of_a_csv_is_a_formula(formula, tmp_path):
 
 def test_results_show_themselves_in_a_notebook():
     found = rx.round_robin(["hedge(0.1)"], ["chicken"], 2)
-    results = [rx.games.chicken(), rx.solve("chicken"), rx.play("chicken", "hedge(0.1)", 2), found]
-    for result in results:
-        assert "<table><tr><th>" in result._repr_html_()
-    assert results[2]._repr_html_().count("<svg") == 2  # a small picture per player
+    for result in (rx.games.chicken(), rx.solve("chicken"), found):
+        assert "<tr><th>" in result._repr_html_()
     assert "<td>hedge(0.1)</td>" in found._repr_html_()
-    assert rx.games.random(5, 5)._repr_html_().endswith("<p>...</p>")
     hostile = rx.Game(np.zeros((2, 2, 2)), players=("<b>", "<i>"))
     assert "&lt;b&gt;" in hostile._repr_html_()
+
+
+def test_a_game_is_shown_as_its_bimatrix():
+    game = rx.games.chicken()
+    assert str(game).splitlines() == [
+        "chicken: player 1 (rows), player 2 (columns)",
+        "        swerve  dare",
+        "swerve  6, 6    2, 7",
+        "dare    7, 2    0, 0",
+    ]
+    assert "<tr><td>dare</td><td>7, 2</td><td>0, 0</td></tr>" in game._repr_html_()
+    assert repr(game) == "chicken"
+    assert len(str(rx.games.random(99, 99))) < 100
+    assert str(rx.games.jordan()).count("\n") == 9
+
+
+@pytest.mark.parametrize("keep", ["all", "summary"])
+def test_a_play_shows_its_game_learners_and_numbers(keep, x64):
+    played = rx.play("chicken", ["hedge(0.1)", "uniform()"], 20, keep=keep)
+    regret = played.summary().regrets() if keep == "all" else played.regrets()
+    gap = rx.cce_gap(played.joint, "chicken")
+    for text in (repr(played), played._repr_html_()):
+        for part in ("chicken, 20 rounds", "hedge(0.1)", f"{regret[1]:.4g}", f"CCE {gap:.4g}"):
+            assert part in text
+    assert played._repr_html_().count("<svg") == (2 if keep == "all" else 0)
+
+
+def test_the_shown_game_is_no_part_of_the_tuple():
+    played = rx.play("chicken", "hedge(0.1)", 3)
+    policies, losses, actions, joint = played
+    again = rx.Trajectory(policies, losses, actions, joint)
+    assert jax.tree.structure(again) == jax.tree.structure(played)
+    assert repr(again).startswith("3 rounds")
+    assert "chicken" in repr(pickle.loads(pickle.dumps(played)))
+    with pytest.raises(AttributeError):
+        played.joint = None
+    jax.jit(
+        lambda: repr(rx.play("chicken", "hedge(0.1)", 3)) and 0
+    )()  # traced values have no numbers
 
 
 def test_without_pandas_the_error_says_what_to_do(monkeypatch):

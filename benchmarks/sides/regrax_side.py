@@ -10,7 +10,6 @@ from games import COMPARED, payoffs
 from worker import serve
 
 import regrax as rx
-from regrax.training import SwapRegretObjective, adam, fit
 
 KEY = jax.random.key(0)
 
@@ -116,6 +115,8 @@ def steps(
     width: int = 32,
 ) -> Callable[[], list]:
     """Training steps on fresh losses."""
+    from regrax.training import SwapRegretObjective, adam, fit
+
     makers: dict[str, Callable[[Any], rx.Learner]] = {
         "linear": lambda key: rx.LinearAttention(actions, key=key),
         "deep": lambda key: rx.Transformer(actions, width=width, key=key),
@@ -141,6 +142,8 @@ def steps(
 
 def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[[], Any]:
     """The linear layer from random parameters to convergence; gives its step and its distance to FTRL."""
+    from regrax.training import adam, fit
+
     aims = {
         "plain": rx.RegretObjective(3, 20),
         "conditional": rx.HindsightObjective(3, 20, conditional=True),

@@ -3,6 +3,7 @@
 Docstrings are Markdown, as the pages are. The build fails if a name has no page or no docstring.
 """
 
+import ast
 import logging
 import re
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ PACKAGES = {
     "specs": "Specs",
     "sharding": "Sharding",
     "distributed": "Several processes",
-    "": "The front door",
+    "": "Top-level names",
 }
 FENCE = "`" * 6
 logging.getLogger("griffe").setLevel(logging.ERROR)  # that a class's arguments are its fields
@@ -74,7 +75,7 @@ def _from_star(member: griffe.Object | griffe.Alias) -> bool:
 
 
 def entries(regrax: griffe.Module) -> dict[str, list[str]]:
-    """Every public name, by the package whose page it is on; the front door has those of no other package."""
+    """Every public name, by the package whose page it is on; the top level has those of no other package."""
     every = {package: public_names(_module(regrax, package)) for package in PACKAGES}
     every["games"] = [name for name in every["games"] if name not in every["games.zoo"]]
     elsewhere = {name for package, names in every.items() if package for name in names}
@@ -86,11 +87,16 @@ def _module(regrax: griffe.Module, package: str) -> griffe.Module:
     return regrax[package] if package else regrax
 
 
-def page(regrax: griffe.Module, package: str, names: list[str], front: set[str]) -> str:
+def page(regrax: griffe.Module, package: str, names: list[str], front: dict[str, str]) -> str:
     """The page of a package."""
     module = _module(regrax, package)
     head = [f"# {PACKAGES[package]}", f"`{_path(package)}`", _text(module)]
     return "\n\n".join([*head, *(_entry(module[name], package, name, front) for name in names)])
+
+
+def front_names(regrax: griffe.Module) -> dict[str, str]:
+    """Map the object behind each name of `regrax` to that name."""
+    return {regrax[name].canonical_path: name for name in public_names(regrax)}
 
 
 def _path(*parts: str) -> str:
@@ -101,9 +107,10 @@ def _file(package: str) -> str:
     return package.replace(".", "-") or "front"
 
 
-def _entry(thing: griffe.Object, package: str, name: str, front: set[str]) -> str:
+def _entry(thing: griffe.Object, package: str, name: str, front: dict[str, str]) -> str:
     path = _path(package, name)
-    also = f"Also `regrax.{name}`.\n\n" if package and name in front else ""
+    alias = front.get(thing.canonical_path)
+    also = f"Also `regrax.{alias}`.\n\n" if package and alias else ""
     if thing.is_function:
         body = (
             f"{FENCE}{{py:function}} {path}{_signature(thing)}\n\n{also}{_documented(thing, path)}"
@@ -125,26 +132,72 @@ def _methods(thing: griffe.Object) -> Iterator[str]:
 
 
 def _signature(thing: griffe.Object) -> str:
-    parts, keyword_only = [], False
-    for one in _parameters(thing):
-        if one.name == "self":
+    if thing.is_class:
+        return _constructor(thing)
+    returns = "" if thing.returns is None else f" -> {thing.returns}"
+    return f"({_arguments(thing.parameters)}){returns}"
+
+
+def _arguments(parameters: griffe.Parameters) -> str:
+    texts = []
+    only_keywords = False
+    for parameter in parameters:
+        if parameter.name == "self":
             continue
-        if one.kind is griffe.ParameterKind.keyword_only and not keyword_only:
-            keyword_only = True
-            parts.append("*")
-        stars = {"variadic positional": "*", "variadic keyword": "**"}.get(one.kind.value, "")
-        keyword_only |= stars == "*"
-        note = f": {one.annotation}" if one.annotation is not None else ""
-        default = f" = {one.default}" if one.default is not None and not stars else ""
-        parts.append(f"{stars}{one.name}{note}{default}")
-    returns = getattr(thing, "returns", None)
-    return f"({', '.join(parts)})" + (f" -> {returns}" if returns is not None else "")
+        if parameter.kind is griffe.ParameterKind.keyword_only and not only_keywords:
+            only_keywords = True
+            texts.append("*")
+        stars = {"variadic positional": "*", "variadic keyword": "**"}.get(parameter.kind.value, "")
+        only_keywords |= stars == "*"
+        default = "" if stars else parameter.default
+        texts.append(stars + _argument(parameter.name, parameter.annotation, default))
+    return ", ".join(texts)
 
 
-def _parameters(thing: griffe.Object) -> griffe.Parameters:
-    """Of a function, or of how a class is made: by its own constructor, or by a base's that it names as its own."""
-    made = thing.all_members.get("__init__") if thing.is_class else None
-    return thing.mro()[0].parameters if made and made.is_attribute else thing.parameters
+def _argument(name: str, annotation: object, default: object) -> str:
+    note = f": {annotation}" if annotation is not None else ""
+    return f"{name}{note} = {default}" if default else f"{name}{note}"
+
+
+def _constructor(thing: griffe.Class) -> str:
+    """Return the signature of a class: of its `__init__` or its base's, otherwise its fields in order.
+
+    Abstract classes and exceptions have none.
+    """
+    family = [thing, *thing.mro()]
+    for owner in family:
+        made = owner.members.get("__init__")
+        if made is not None and made.is_function:
+            return f"({_arguments(made.parameters)})"
+    if any(str(base).endswith("Error") for base in thing.bases):
+        return ""
+    fields = {}
+    for owner in reversed(family):
+        for name, member in owner.members.items():
+            if member.is_attribute and _is_field(member):
+                fields[name] = _argument(name, member.annotation, _default(member.value))
+    has_abstract_methods = any(
+        "abstractmethod" in member.labels for member in thing.members.values() if member.is_function
+    )
+    return "" if has_abstract_methods else f"({', '.join(fields.values())})"
+
+
+def _is_field(member: griffe.Attribute) -> bool:
+    """True unless a class attribute is shared by all instances, computed, or set by the class itself."""
+    is_shared = "instance-attribute" not in member.labels or str(member.annotation) == "ClassVar"
+    return not is_shared and "init=False" not in str(member.value)
+
+
+def _default(value: object) -> str:
+    """Return the default of a field: its value, or the argument `default` of a call such as `field(...)`."""
+    text = "" if value is None else str(value)
+    if not re.match(r"[\w.]*(field|_option|_static)\(", text):
+        return text
+    call = ast.parse(text, mode="eval").body
+    given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    if "default_factory" in given:
+        return f"{given['default_factory']}()"
+    return given.get("default", "" if given else "...")
 
 
 def _documented(thing: griffe.Object, path: str) -> str:
@@ -190,28 +243,28 @@ def _fenced(text: str) -> str:
 def write_pages(app) -> None:
     """The pages, beside those written by hand; a file whose text is the same is left as it is."""
     regrax = load()
-    front = set(public_names(regrax))
+    front = front_names(regrax)
     every = entries(regrax)
     folder = Path(app.srcdir) / "api"
     folder.mkdir(exist_ok=True)
     pages = {_file(p): page(regrax, p, names, front) for p, names in every.items()}
-    pages["index"] = _index(every, front)
+    pages["index"] = _index(regrax, every, front)
     for name, text in pages.items():
         file = folder / f"{name}.md"
         if not file.exists() or file.read_text("utf-8") != text:
             file.write_text(text, "utf-8")
 
 
-def _index(every: dict[str, list[str]], front: set[str]) -> str:
-    rows = [
-        f"| [{PACKAGES[package]}]({_file(package)}.md) | "
-        + ", ".join(f"[`{name}`](#{_path(package, name)})" for name in names if name in front)
-        + f" | {len(names)} |"
-        for package, names in every.items()
-    ]
+def _index(regrax: griffe.Module, every: dict[str, list[str]], front: dict[str, str]) -> str:
+    rows = []
+    for package, names in every.items():
+        module = _module(regrax, package)
+        top = [name for name in names if module[name].canonical_path in front]
+        links = ", ".join(f"[`{name}`](#{_path(package, name)})" for name in top)
+        rows.append(f"| [{PACKAGES[package]}]({_file(package)}.md) | {links} | {len(names)} |")
     text = (
         "Every public name, from its docstring. Those in the second column are also names of `regrax` itself: "
-        "`rx.play` is `regrax.games.play`.\n[The reference](../reference.md) says in a line each what they are."
+        "`rx.play` is `regrax.games.play`."
     )
     tree = "\n".join(map(_file, every))
     table = "\n".join(["| package | in `regrax` | names |", "|---|---|---|", *rows])

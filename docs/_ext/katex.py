@@ -3,6 +3,7 @@
 import html
 
 from docutils import nodes
+from sphinx.util.math import get_node_equation_number
 
 
 def setup(app):
@@ -20,5 +21,9 @@ def _inline(self, node):
 
 
 def _block(self, node):
-    self.body.append(f'<div class="formula">{html.escape(node.astext())}</div>')
+    """Write a displayed formula; one with a label gets its number and can be linked to."""
+    text = node.astext()
+    if node["number"]:
+        text += rf"\tag{{{get_node_equation_number(self, node)}}}"
+    self.body.append(self.starttag(node, "div", html.escape(text), CLASS="formula") + "</div>")
     raise nodes.SkipNode

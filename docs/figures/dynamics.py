@@ -1,4 +1,4 @@
-"""The figures of `docs/dynamics.md`: `python docs/figures/dynamics.py` writes them beside itself (half a minute)."""
+"""Figures of the page on dynamics: `python docs/figures/dynamics.py` writes them beside itself (half a minute)."""
 
 from pathlib import Path
 
@@ -44,14 +44,13 @@ def stays() -> Figure:
     right.set(xscale="log", yscale="log", xlabel="round", ylabel="gap of play so far")
     for ax in (left, right):
         ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend()
     return figure
 
 
 def pennies() -> Figure:
     """Matching pennies: Hedge spirals out, optimistic Hedge in."""
-    figure = Figure(figsize=(10, 5.6), layout="constrained")
+    figure = Figure(figsize=(10, 6.2), layout="constrained")
     pair = ("hedge(0.1)", "optimistic_hedge(0.1)")
     for ax, learner in zip(figure.subplots(1, 2), pair, strict=True):
         rx.plots.plot_phase("matching-pennies", learner, rounds=400, ax=ax)
@@ -60,5 +59,6 @@ def pennies() -> Figure:
 
 if __name__ == "__main__":
     with jax.enable_x64(True):
+        rx.plots.style("screen")
         for draw in (compared, stays, pennies):
             draw().savefig(HERE / f"dynamics-{draw.__name__}.png", dpi=85)

@@ -1,4 +1,4 @@
-"""The figure of `docs/step-size.md`: `python docs/figures/step_size.py` writes it beside itself (some seconds)."""
+"""The figure of the step-size page: `python docs/figures/step_size.py` writes it beside itself (some seconds)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The figures of `docs/sweep.md` from the folder of its sweep: `python docs/figures/sweep.py out/architectures`."""
+"""Figures of the sweep, from its folder: `python docs/figures/sweep.py out/architectures`."""
 
 import sys
 from pathlib import Path

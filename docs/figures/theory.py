@@ -1,4 +1,4 @@
-"""The figures of `docs/theory.md`: `python docs/figures/theory.py` writes them beside itself (about half a minute)."""
+"""Figures of the page on theory: `python docs/figures/theory.py` writes them beside itself (about half a minute)."""
 
 import math
 from pathlib import Path

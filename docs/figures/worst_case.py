@@ -1,4 +1,4 @@
-"""The figure of `docs/worst-case.md`: `python docs/figures/worst_case.py` writes it and its numbers (some minutes).
+"""The figure of the page on worst cases: `python docs/figures/worst_case.py` writes it and its numbers (some minutes).
 
 The points of trained models are read from `worst-case-trained.json`, which `examples/worst_case_training.py` writes.
 """

@@ -48,20 +48,23 @@ def write_output(path: Path, data: bytes) -> None:
 
 
 @contextlib.contextmanager
-def open_log(path: Path, *, at_once: bool) -> Iterator[IO[str]]:
+def open_log(path: Path, *, at_once: bool, again: bool = False) -> Iterator[IO[str]]:
     """Open a new text file, or standard output if the path is `-`.
 
     Args:
         path: a file that does not exist yet.
         at_once: write every line to the file immediately; otherwise the file appears when it is complete.
+        again: replace the file if it exists.
     """
     if str(path) == "-":
         yield sys.stdout
-    elif at_once:
-        with naming(path), new_file(path).open("x", encoding="utf-8") as lines:
+        return
+    file = output_file(path) if again else new_file(path)
+    if at_once:
+        with naming(path), file.open("w" if again else "x", encoding="utf-8") as lines:
             yield lines
     else:
-        with _replacing(new_file(path)) as aside, aside.open("w", encoding="utf-8") as lines:
+        with _replacing(file) as aside, aside.open("w", encoding="utf-8") as lines:
             yield lines
 
 

@@ -21,7 +21,10 @@ from regrax._files import write_output
 
 Columns = Mapping[str, Sequence[Any]]
 MAX_HTML_ROWS = 20
-SKETCH_POINTS = 120
+SKETCH_POINTS = 236
+MAX_SKETCH_LABELS = 6
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#888888")
+"""The Okabe-Ito palette, with grey in place of black, which dark pages hide."""
 LATEX = {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 
 
@@ -107,34 +110,65 @@ def to_html(self: Any) -> str:
     """Return the first rows as an HTML table, for notebooks."""
     table = self.columns()
     rows = list(itertools.islice(zip(*table.values(), strict=True), MAX_HTML_ROWS + 1))
-    lines = [_html_row("th", table)]
-    lines += [_html_row("td", row) for row in rows[:MAX_HTML_ROWS]]
     more = "<p>...</p>" if len(rows) > MAX_HTML_ROWS else ""
-    return f"<table>{''.join(lines)}</table>{more}"
+    return html_table(table, rows[:MAX_HTML_ROWS]) + more
+
+
+def html_table(header: Iterable[Any], rows: Iterable[Iterable[Any]], caption: str = "") -> str:
+    """Return an HTML table with numbers to four significant digits.
+
+    >>> html_table(["a"], [[0.123456]], "one & two")
+    '<table><caption>one &amp; two</caption><tr><th>a</th></tr><tr><td>0.1235</td></tr></table>'
+    """
+    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    lines = [_html_row("th", header), *(_html_row("td", row) for row in rows)]
+    return f"<table>{title}{''.join(lines)}</table>"
 
 
 def _html_row(tag: str, cells: Iterable[Any]) -> str:
-    row = ""
-    for cell in cells:
-        text = f"{cell:.4g}" if isinstance(cell, float | np.floating) else html.escape(str(cell))
-        row += f"<{tag}>{text}</{tag}>"
-    return f"<tr>{row}</tr>"
+    texts = [html.escape(cell_text(cell)) for cell in cells]
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in texts)}</tr>"
 
 
-def sketch(rows: Any) -> str:
-    """Draw rows of probabilities as a small SVG with one line per column, for notebooks.
+def cell_text(cell: Any) -> str:
+    """Format a number to four significant digits, and anything else as text."""
+    return f"{cell:.4g}" if isinstance(cell, float | np.floating) else str(cell)
 
-    >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]])).count("<polyline")
+
+def text_table(header: Iterable[Any], rows: Iterable[Iterable[Any]]) -> str:
+    """Return a table for terminals, with numbers to four significant digits.
+
+    >>> print(text_table(["", "left"], [["up", 0.5]]))
+        left
+    up  0.5
+    """
+    lines = [[cell_text(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def sketch(rows: Any, labels: Sequence[str], title: str) -> str:
+    """Draw rows of probabilities as a small SVG with a labelled line per column, for notebooks.
+
+    >>> sketch(np.array([[0.5, 0.5], [1.0, 0.0]]), ["up", "down"], "row").count("<polyline")
     2
     """
     rows = np.asarray(rows)
     count = max(2, min(len(rows), SKETCH_POINTS))
     shown = rows[np.linspace(0, len(rows) - 1, count).round().astype(int)]
     lines = ""
+    names = f"{html.escape(title)}: "
     for index, column in enumerate(shown.T):
-        places = zip(np.linspace(2, 198, count), 58 - 56 * column, strict=True)
+        places = zip(np.linspace(22, 258, count), 80 - 56 * column, strict=True)
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        color = f"hsl({index * 137 % 360} 65% 45%)"
-        lines += f'<polyline fill="none" stroke="{color}" points="{points}"/>'
-    box = 'viewBox="0 0 200 60" width="200" height="60" style="border:1px solid #8888;margin:2px"'
-    return f'<svg {box} role="img" aria-label="policies over rounds">{lines}</svg>'
+        color = COLORS[index % len(COLORS)]
+        lines += f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{points}"/>'
+        if index < MAX_SKETCH_LABELS:
+            names += f'<tspan fill="{color}" dx="5">{html.escape(labels[index])}</tspan>'
+    texts = [(22, 13, "start", names), (17, 28, "end", "1"), (17, 83, "end", "0")]
+    texts += [(22, 97, "start", "round 1"), (258, 97, "end", f"{len(rows):,}")]
+    for x, y, anchor, text in texts:
+        lines += f'<text x="{x}" y="{y}" text-anchor="{anchor}">{text}</text>'
+    look = 'width="280" height="102" fill="currentColor" font-size="11" font-family="sans-serif"'
+    frame = '<path d="M22 24V80H258" fill="none" stroke="#8888"/>'
+    return f'<svg viewBox="0 0 280 102" {look} role="img" aria-label="policies over rounds">{frame}{lines}</svg>'

@@ -1,9 +1,11 @@
-r"""Save and load trained models: one safetensors file per model, with a JSON header and no pickle.
+r"""Save and load models and learners: one safetensors file each, with a JSON header and no pickle.
 
     DIR/seed-0.safetensors    the parameters, named as in the model: "values", "blocks[0].queries", ...
                               metadata "regrax": {"format": ..., "model": ..., "settings": ..., "sha256": ..., ...}
 
-A damaged file, or one that is not a checkpoint, raises a ValueError with the reason before any model is built.
+A learner without trained parameters is stored as its spec. A damaged file, or one that is not a checkpoint, raises a
+ValueError with the reason before any model is built. A file can name a model or learner of your own only after you have
+imported the module that defines it, or passed its name.
 """
 
 import contextlib
@@ -26,11 +28,14 @@ from regrax import _checks as checks
 from regrax._files import checkpoint_file as file_of, write_whole
 from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
-from regrax.learners import Key, Learner
+from regrax.learners import BanditLearner, Key, Learner
+from regrax.specs import import_own, parse_learner
 
 __all__ = ["Checkpoint", "Saved", "load_model", "save_model"]
 
 FORMAT = "regrax checkpoint 2"
+MAX_SETTING = 10_000
+LEARNER = "learner"  # in place of a model's name
 Tree = TypeVar("Tree")
 Header = TypeVar("Header")
 
@@ -45,12 +50,12 @@ class Contents(NamedTuple):
 class Saved(NamedTuple):
     """A loaded model and the header it was saved with."""
 
-    model: TrainableLearner
+    model: Any  # a `Learner`, trained or not
     about: dict[str, Any]
 
 
-def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
-    """Write a model to `path.safetensors`, with `about` in its header.
+def save_model(path: str | Path, model: Learner, **about: Any) -> None:
+    """Write a model or a learner to `path.safetensors`, with `about` in its header.
 
     >>> import jax, tempfile
     >>> from regrax.attention import LinearAttention
@@ -62,13 +67,28 @@ def save_model(path: str | Path, model: TrainableLearner, **about: Any) -> None:
     'by hand'
     """
     checks.instance("path", path, str | Path, "a path")
-    checks.instance("model", model, TrainableLearner, "a trained model")
-    header = {"model": model.name, "settings": model.settings}
-    write_whole(file_of(path), pack(model, header | about))
+    checks.instance("model", model, Learner, "a trained model or a learner")
+    if isinstance(model, TrainableLearner):
+        header = {"model": model.name, "settings": model.settings}
+        write_whole(file_of(path), pack(model, header | about))
+        return
+    try:
+        if not eqx.tree_equal(parse_learner(str(model)), model):
+            raise ValueError("its spec describes another learner")
+    except ValueError as error:
+        raise ValueError(
+            f"{model} cannot be saved: {error} (specs.register lets specs name your own learners)"
+        ) from None
+    header = {"model": LEARNER, "settings": {"spec": str(model)}}
+    write_whole(file_of(path), pack({}, header | about))
 
 
-def load_model(path: str | Path) -> Saved:
-    """Load the model saved at `path`, given with or without its suffix, in jax's default precision.
+def load_model(path: str | Path, module: str | None = None) -> Saved:
+    """Load the model or learner saved at `path`, given with or without its suffix, in jax's default precision.
+
+    Args:
+        path: path of the file.
+        module: a module of your own to import first, which defines the model or registers the learner.
 
     >>> import tempfile
     >>> from regrax.attention import SwapAttention
@@ -77,16 +97,18 @@ def load_model(path: str | Path) -> Saved:
     >>> str(load_model(path).model)
     'swap_attention(3)'
     """
+    import_own(module)
     file = file_of(path)
     return unpack_model(read_whole(file), file)
 
 
 class Checkpoint(Learner):
-    """A learner that plays a trained model read from `path.safetensors`.
+    """A learner that plays a model or learner read from `path.safetensors`.
 
     Args:
         path: path of the file, with or without the suffix.
         calibrated: scale the heads of a `SwapAttention` for play, as models trained on Gaussian blocks require.
+        module: a module of your own that defines the model; see `load_model`.
 
     >>> import jax, tempfile
     >>> import jax.numpy as jnp
@@ -100,14 +122,17 @@ class Checkpoint(Learner):
 
     path: str = eqx.field(static=True)
     calibrated: bool = eqx.field(static=True)
-    model: TrainableLearner
+    module: str | None = eqx.field(static=True)
+    model: Learner
 
-    def __init__(self, path: str, calibrated: bool = False) -> None:
+    def __init__(self, path: str, calibrated: bool = False, module: str | None = None) -> None:
         if not isinstance(path, str) or not isinstance(calibrated, bool):
             raise ValueError(
                 'checkpoint takes a path in quotes and calibrated=true or false, as in checkpoint("runs/seed-0")'
             )
-        model = load_model(path).model
+        model = load_model(path, module).model
+        if isinstance(model, BanditLearner):
+            raise ValueError(f"{path} is {model}: write its spec instead, so that it can draw")
         if calibrated:
             if not isinstance(model, SwapAttention):
                 raise ValueError(
@@ -116,6 +141,7 @@ class Checkpoint(Learner):
             model = model.calibrated()
         self.path = path
         self.calibrated = calibrated
+        self.module = module
         self.model = model
 
     @property
@@ -132,8 +158,10 @@ class Checkpoint(Learner):
         return self.model.update(state, feedback)
 
     def __str__(self) -> str:
-        calibrated = ", calibrated=true" if self.calibrated else ""
-        return f"checkpoint({json.dumps(self.path)}{calibrated})"
+        options = ", calibrated=true" if self.calibrated else ""
+        if self.module is not None:
+            options += f", module={json.dumps(self.module)}"
+        return f"checkpoint({json.dumps(self.path)}{options})"
 
 
 def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
@@ -181,9 +209,13 @@ def unpack_model(data: bytes, file: Path) -> Saved:
     about, arrays = read_contents(data, file)
     name = about.get("model")
     settings = about.get("settings")
+    if name == LEARNER and isinstance(settings, dict):
+        return Saved(parse_learner(settings.get("spec", "")), about)
     if not isinstance(name, str) or name not in MODELS or not isinstance(settings, dict):
         raise ValueError(f"{file} must contain one of {', '.join(MODELS)}, got {name!r}")
     largest = max([len(arrays), *(max(array.shape, default=1) for array in arrays.values())])
+    if not MODELS[name].__module__.startswith("regrax."):
+        largest = max(largest, MAX_SETTING)  # its settings may be unrelated to its arrays
     for setting, value in settings.items():
         if isinstance(value, int) and value > largest:  # building it could take forever
             raise ValueError(

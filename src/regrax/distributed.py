@@ -1,29 +1,25 @@
 """Multi-process runs: join processes with `jax.distributed`, and exit with a one-line error if one of them is lost.
 
-Importing this module has no effect. The program calls `join` once, before it computes anything.
+Importing this module has no effect and does not load jax. The program calls `join` once, before it computes anything.
 """
 
 import contextlib
 import os
 import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
-import jax
-
-from regrax import _checks as checks
-from regrax.sharding import is_first
-
+CHILD = "REGRAX_CHILD"  # environment variable that marks a child of `run_in_child`
 FAILED = 2  # exit code after an error
 LOST = 3  # exit code after another process was lost
 HEARTBEAT_SECONDS = 20  # a process that is silent for this long counts as lost
-COLLECTIVE_SECONDS = (
-    120  # time limit for a collective operation, including delays from compiling and saving
-)
+COLLECTIVE_SECONDS = 120  # limit for a collective operation, with delays from compiling and saving
 STATUS = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): ")
 
 
@@ -43,6 +39,8 @@ def join(
         process_id: index of this process, from 0.
         timeout: seconds to wait for the other processes.
     """
+    import jax
+
     if coordinator == "auto":
         settings = {}
         absent = f"not all processes of this job started within {timeout:.0f} s"
@@ -52,6 +50,8 @@ def join(
             f"not all of {processes} processes reached {coordinator} within {timeout:.0f} s: "
             "start one process per --process-id, from 0 up, all with the same --coordinator and --processes"
         )
+    if is_child():
+        threading.Thread(target=_end_with_parent, daemon=True).start()
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     timer = threading.Timer(timeout, leave, [absent])  # jax itself would abort without a message
     timer.daemon = True
@@ -84,6 +84,8 @@ def join(
 
 def _settings(coordinator: str, processes: int | None, process_id: int | None) -> dict[str, Any]:
     """Return the arguments for `jax.distributed.initialize`; raise ValueError if they are invalid."""
+    from regrax import _checks as checks
+
     host, _, port = coordinator.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 2**16:
         raise ValueError(f"coordinator must be HOST:PORT, got {coordinator!r}")
@@ -117,9 +119,41 @@ def _settings(coordinator: str, processes: int | None, process_id: int | None) -
     }
 
 
+def is_child() -> bool:
+    """True in a process started by `run_in_child`."""
+    return CHILD in os.environ
+
+
+def run_in_child(command: Sequence[str]) -> int:
+    """Run a command that joins other processes, and return its exit code.
+
+    jax aborts a process without explanation if the coordinator rejects it or if it loses its peers, so the explanation
+    comes from the parent. The child ends when its parent does.
+    """
+    environment = {**os.environ, CHILD: "1"}
+    with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE) as child:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child handles Ctrl-C
+        code = child.wait()
+    if code == -signal.SIGABRT:
+        leave(
+            "lost another process of this run, or the coordinator rejected this one: "
+            "is its --process-id already in use?"
+        )
+    return code if code >= 0 else 128 - code
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)  # the parent writes nothing, so this returns when it ends
+    os._exit(LOST)
+
+
 @contextlib.contextmanager
 def guard() -> Iterator[None]:
     """Exit immediately with a one-line error if another process is lost or this one fails."""
+    import jax
+
+    from regrax.sharding import is_first
+
     try:
         yield
     except (jax.errors.JaxRuntimeError, ValueError, OSError, KeyboardInterrupt) as error:

@@ -1,7 +1,7 @@
 r"""The probability simplex: fixed points of column-stochastic matrices, and Euclidean projections.
 
 A matrix $P$ is column-stochastic when column $i$ is the distribution that action $i$ is sent to; its stationary
-distribution solves $\pi = P\pi$. See `docs/conventions.md`.
+distribution solves $\pi = P\pi$. See `docs/reference/conventions.md`.
 """
 
 from functools import partial
@@ -136,9 +136,8 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
         matrix = matrix[:last, :last] + jnp.outer(out / jnp.where(leaving > 0, leaving, 1), into)
     pi = jnp.ones(1, matrix.dtype)
     for into, leaving in reversed(censored):
-        arriving = jnp.where(
-            leaving > 0, (into * pi).sum(), 1
-        )  # an absorbing state gets all the weight
+        # an absorbing state gets all the weight
+        arriving = jnp.where(leaving > 0, (into * pi).sum(), 1)
         pi = jnp.append(leaving * pi, arriving) / (leaving + arriving)
     return pi
 

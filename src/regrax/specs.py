@@ -12,9 +12,12 @@ import ast
 import difflib
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ __all__ = [
     "as_game",
     "as_learner",
     "draw_games",
+    "import_own",
     "parse_distribution",
     "parse_feedback",
     "parse_game",
@@ -115,7 +119,7 @@ def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered
 
     Args:
         kind: `"learner"`, `"argument"` (of a learner's spec), `"game"`, `"distribution"` or `"feedback"`.
-        examples: example specs; the first begins with the name to register, by default the function's own.
+        examples: example specs; the first begins with the name to register, by default the function's in lower case.
         alias: an alternative name.
 
     >>> @register("game")  # doctest: +SKIP
@@ -126,7 +130,7 @@ def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered
     """
 
     def decorate(make: Registered) -> Registered:
-        name = examples[0].split("(")[0] if examples else make.__name__
+        name = examples[0].split("(")[0] if examples else make.__name__.lower()
         _REGISTRY[kind][name] = Entry(name, make, examples)
         _NAMES[make] = name
         if alias:
@@ -134,6 +138,28 @@ def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered
         return make
 
     return decorate
+
+
+def import_own(module: str | None) -> None:
+    """Import a user's module, which registers learners, games or models; the working directory is searched too.
+
+    Call it only with a name that the user passes, never with one from a file.
+
+    >>> import_own("no_such_module")
+    Traceback (most recent call last):
+    ValueError: the module no_such_module cannot be imported: ModuleNotFoundError: No module named 'no_such_module'
+    """
+    if module is None:
+        return
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        import_module(module)
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"the module {module} cannot be imported: {reason}") from error
+    finally:
+        sys.path.remove(folder)
 
 
 def registered(kind: str) -> dict[str, Entry]:
@@ -211,7 +237,10 @@ def as_game(game: "Game | str") -> "Game":
     if isinstance(game, str):
         return parse_game(game)
     if not isinstance(game, _type_of("game")):
-        raise ValueError(f"game must be a Game or a spec, got {type(game).__name__}")
+        raise ValueError(
+            f"game must be a Game or a spec, got {type(game).__name__}; "
+            "rx.games.zero_sum and rx.games.bimatrix make a game from matrices"
+        )
     return game
 
 
@@ -262,6 +291,7 @@ def parse_feedback(text: str) -> "Feedback":
     return _build(_parse(text, known, "feedback"), known)
 
 
+@cache
 def _type_of(kind: str) -> type:
     return getattr(import_module(_HOMES[kind][0]), kind.capitalize())
 

@@ -2,14 +2,12 @@
 
 import itertools
 import json
-import threading
 import time
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jax
 import numpy as np
 import pytest
+from tests.chat_server import say, send, server
 
 from regrax.agents import ChatAgent, outside_agent, play_episodes
 from regrax.agents.audit import audit_log
@@ -20,47 +18,6 @@ from regrax.learners import Hedge
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 SECRET = "sk-do-not-print-me-1234"
-
-
-@contextmanager
-def server(respond, host="127.0.0.1"):
-    """A chat endpoint on a free port; `respond(handler, question)` writes the answer."""
-    requests = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            requests.append((self.path, dict(self.headers), body))
-            with suppress(OSError):  # the client hangs up, as it should
-                respond(self, body["messages"][-1]["content"])
-
-        def log_message(self, *_):
-            pass
-
-    httpd = ThreadingHTTPServer((host, 0), Handler)
-    httpd.daemon_threads = True
-    thread = threading.Thread(target=httpd.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield f"http://{host}:{httpd.server_port}", requests
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
-        thread.join()
-
-
-def send(handler, data, status=200, kind="application/json", headers=()):
-    handler.send_response(status)
-    handler.send_header("Content-Type", kind)
-    for name, value in headers:
-        handler.send_header(name, value)
-    handler.send_header("Content-Length", str(len(data)))
-    handler.end_headers()
-    handler.wfile.write(data)
-
-
-def say(handler, text):
-    send(handler, json.dumps({"choices": [{"message": {"content": text}}]}).encode())
 
 
 def ask(agent, losses=((0.5, 1.0),), actions=()):
@@ -91,7 +48,9 @@ def test_an_honest_agent_sees_the_history_and_is_believed():
     assert body["messages"][0] == {"role": "system", "content": "Hi."}
     assert "1: 0.5, 1" in body["messages"][1]["content"]
     assert agent.unanswered == 0
-    assert agent.exchanges[0]["tries"] == [{"answer": "1", "parser": "json"}]
+    (tried,) = agent.exchanges[0]["tries"]
+    assert (tried["answer"], tried["parser"]) == ("1", "json")
+    assert tried["seconds"] >= 0
 
 
 def drip(handler, _):
@@ -128,12 +87,12 @@ def cut_short(handler, _):
 
 
 HOSTILE = [
-    (lambda h, q: say(h, "I cannot choose."), "none of think, regex, json, name, number can read"),
     (lambda h, q: send(h, b"{"), "the answer is not JSON"),
     (lambda h, q: send(h, b"\xff\xfe"), "the answer is not UTF-8 text"),
     (lambda h, q: send(h, b"[" * 100_000), "the answer is not JSON"),
     (lambda h, q: send(h, b"[]"), "no text at choices"),
     (lambda h, q: send(h, b'{"choices": [{"message": {"content": 1}}]}'), "no text at choices"),
+    (lambda h, q: send(h, b'{"choices": [{"message": {}}]}'), "no text at choices"),
     (lambda h, q: send(h, b'{"choices": []}'), "no text at choices"),
     (lambda h, q: send(h, b"1", kind="text/html"), "content type of the answer is not JSON"),
     (lambda h, q: send(h, b"", status=500), "status 500"),
@@ -146,36 +105,41 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize(("respond", "problem"), HOSTILE)
-def test_a_hostile_answer_is_a_round_played_uniformly(respond, problem):
-    agent, policy, _ = ask_once(respond)
-    assert policy.tolist() == [0.5, 0.5]
-    assert agent.unanswered == 1
-    (exchange,) = agent.exchanges
-    assert exchange["answered"] is False
-    assert problem in exchange["tries"][0]["problem"]
+def test_a_hostile_server_stops_play_with_the_reason(respond, problem):
+    with pytest.raises(ValueError, match=f"gave no answer: .*{problem}"):
+        ask_once(respond)
 
 
 @pytest.mark.parametrize("respond", [drip, drip_headers, lambda h, q: time.sleep(1.0)])
 def test_a_slow_answer_ends_at_the_time_limit(respond):
-    agent, _, _ = ask_once(respond, timeout=0.3)
-    assert agent.exchanges[0]["tries"][0]["problem"] == "no answer within 0.3 s"
+    with pytest.raises(ValueError, match=r"no answer within 0.3 s"):
+        ask_once(respond, timeout=0.3)
 
 
-def test_after_retries_the_good_answer_counts():
-    answers = iter(["no idea", None, "0"])
+@pytest.mark.parametrize("answer", ["I cannot choose.", None])
+def test_a_refusal_is_a_round_played_uniformly(answer):
+    agent, policy, requests = ask_once(lambda h, q: say(h, answer), retries=1)
+    assert policy.tolist() == [0.5, 0.5]
+    assert (len(requests), agent.unanswered) == (2, 1)
+    (exchange,) = agent.exchanges
+    assert exchange["answered"] is False
+    assert "number can read the answer" in exchange["tries"][1]["problem"]
+
+
+def test_failed_requests_are_repeated_and_not_logged():
+    answers = iter(["no idea", 500, 429, "0"])
 
     def respond(handler, _):
         answer = next(answers)
-        send(handler, b"", status=429) if answer is None else say(handler, answer)
+        if isinstance(answer, int):
+            send(handler, b"", status=answer, headers=[("Retry-After", "0")])
+        else:
+            say(handler, answer)
 
-    agent, policy, requests = ask_once(respond, retries=2)
-    assert (len(requests), agent.unanswered) == (3, 0)
+    agent, policy, requests = ask_once(respond, retries=1)
+    assert (len(requests), agent.unanswered) == (4, 0)
     assert policy.tolist() == [1, 0]
-    assert [set(tried) for tried in agent.exchanges[0]["tries"]] == [
-        {"answer", "problem"},
-        {"problem"},
-        {"answer", "parser"},
-    ]
+    assert [tried["answer"] for tried in agent.exchanges[0]["tries"]] == ["no idea", "0"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +164,7 @@ def test_an_agent_that_never_answers_stops_play():
         with pytest.raises(ValueError, match=silent):
             play(matching_pennies(), [agent, Hedge(0.1)], 20)
     assert len(requests) == 5
-    with pytest.raises(ValueError, match=silent):
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:9 gave no answer: the conn"):
         play(matching_pennies(), outside_agent("http://127.0.0.1:9", retries=0), 20)
 
 
@@ -309,7 +273,7 @@ def test_a_bandit_history_shows_the_drawn_actions_loss_only():
 def test_each_episode_starts_from_the_beginning(capsys, tmp_path):
     log = tmp_path / "log.jsonl"
     answers = itertools.cycle(["heads", "Final answer: 1", "<think>hm</think>0", '{"action": 1}'])
-    options = ["--episodes", "3", "--seed", "1", "--json"]
+    options = ["--episodes", "3", "--seed", "1", "--json", "--concurrency", "1"]
     with server(lambda h, q: say(h, next(answers))) as (url, requests):
         rows = play_logged(log, f'agent("{url}")', "exp3(0.1)", rounds=4, more=options)
     result = json.loads(capsys.readouterr().out)

@@ -1,6 +1,6 @@
 """The contract of every model; at the stationary parameters the models are classical algorithms."""
 
-from functools import cache
+from functools import cache, partial
 
 import equinox as eqx
 import jax
@@ -12,7 +12,6 @@ from regrax import attention
 from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
 from regrax.checkpoints import load_model, save_model
 from regrax.domains import Ball
-from regrax.games import play, weighted_rps
 from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, rollout
 from regrax.simplex import project_simplex, stationary
 
@@ -81,35 +80,29 @@ def test_every_model_keeps_the_contract(x64, name, tmp_path):
         model.policies(jnp.asarray(draws(T, 4, N)))
 
 
+def shifted_hedge(d, step):
+    """Softmax ignores what is added to all of its logits."""
+    hedge = LinearAttention.hedge(d, step)
+    return hedge.replaced(hedge.values + 0.3, hedge.scores, hedge.bias + 0.7)
+
+
+STATIONARY = {
+    "hedge": (LinearAttention.hedge, Hedge),
+    "shifted": (shifted_hedge, Hedge),
+    "ball": (
+        partial(LinearAttention.hedge, operator="ball"),
+        lambda step: EuclideanFTRL(step, Ball()),
+    ),
+    "swap": (SwapAttention.hedge, lambda step: BlumMansour(Hedge(step))),
+}
+
+
 @pytest.mark.parametrize("d", [pytest.param(2, marks=pytest.mark.slow), 5])
-def test_stationary_parameters_play_hedge(x64, d):
+@pytest.mark.parametrize(("model", "algorithm"), STATIONARY.values(), ids=STATIONARY)
+def test_stationary_parameters_play_an_algorithm(x64, model, algorithm, d):
     losses = draws(30, d)
-    played = rollout(LinearAttention.hedge(d, 0.45), losses)
-    np.testing.assert_allclose(played, rollout(Hedge(0.45), losses), rtol=0, atol=ROUNDING)
-
-
-def test_softmax_shifts_leave_the_policies_unchanged(x64):
-    hedge = LinearAttention.hedge(D, 0.45)
-    shifted = hedge.replaced(hedge.values + 0.3, hedge.scores, hedge.bias + 0.7)
-    losses = draws(30, D)
-    expected = rollout(Hedge(0.45), losses)
-    np.testing.assert_allclose(rollout(shifted, losses), expected, rtol=0, atol=ROUNDING)
-
-
-def test_stationary_ball_parameters_play_euclidean_ftrl(x64):
-    losses = draws(30, D)
-    model = LinearAttention.hedge(D, 0.3, operator="ball")
-    classical = rollout(EuclideanFTRL(0.3, Ball()), losses)
-    np.testing.assert_allclose(rollout(model, losses), classical, rtol=0, atol=ROUNDING)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("d", [2, 5])
-def test_stationary_swap_parameters_play_blum_mansour(x64, d):
-    losses = draws(30, d)
-    played = rollout(SwapAttention.hedge(d, 0.9), losses)
-    classical = rollout(BlumMansour(Hedge(0.9)), losses)
-    np.testing.assert_allclose(played, classical, rtol=0, atol=FIXED_POINT)
+    played = rollout(model(d, 0.45), losses)
+    np.testing.assert_allclose(played, rollout(algorithm(0.45), losses), rtol=0, atol=FIXED_POINT)
 
 
 def test_swap_policies_are_fixed_points_of_the_columns(x64):
@@ -149,18 +142,6 @@ def test_the_full_form_is_its_formula(x64):
         logits = logits + (m.values @ loss + m.value_bias) * score
         state = update(state, loss)
     np.testing.assert_allclose(state.value, logits, rtol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["linear", "swap", "transformer"])
-def test_models_play_in_games(name):
-    played = play(weighted_rps(), [two(MODELS[name])[0][0], Hedge(0.5)], rounds=5)
-    np.testing.assert_allclose(played.joint.sum(), 1, rtol=1e-5)
-
-
-def test_ball_models_cannot_play_in_games():
-    with pytest.raises(ValueError, match="plays on the ball"):
-        play(weighted_rps(), LinearAttention(D, key=KEY, operator="ball"), rounds=3)
 
 
 def test_a_projection_replaces_the_one_onto_the_ball():

@@ -55,6 +55,7 @@ def test_the_examples_of_a_command_parse(name):
     text = inspect.getdoc(getattr(import_module(f"regrax.cli.{module}"), module))
     for example in re.findall(r"^ +regrax (.*)$", text, re.M):
         build_app([name]).parse_args(shlex.split(example))
+        assert len(f"    regrax {example}") <= 80, "the help would break the line"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Commands print what they printed before: keys, lengths, texts and integers exactly, floats to a tolerance.
 
+Where actions are drawn at random any finite float will do; tests/test_against_numpy.py compares distributions.
+
 The outputs are in `tests/golden`; `python -m tests.golden.rewrite [NAME ...]` writes them again. Commands that take
 seconds to compile are marked slow.
 """

@@ -1,6 +1,7 @@
 # ruff: noqa: E501
 """Every reader of files: a valid file, what its first check is, and files that break one rule each."""
 
+import gzip
 import io
 import json
 import re
@@ -22,11 +23,10 @@ from regrax.agents.audit.log import read_log
 from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
-from regrax.experiments.runs import Measured, TrainConfig
+from regrax.experiments.runs import Measured, TrainConfig, Trained, load_trained, save_trained
 from regrax.experiments.store import RunFolder
 from regrax.experiments.sweep import grid, read_sweep
 from regrax.experiments.sweep.results import listing_of, write_results
-from regrax.experiments.train import Trained, load_trained, save_trained
 from regrax.games import FORMATS
 from regrax.specs import parse_distribution, parse_game, parse_learner
 
@@ -279,11 +279,63 @@ def _textarena(folder):
     bad = ({"logs": 3}, {"logs": [[0, "a"]], "rewards": [1]}, {"rewards": {"0": 1}}, {"logs": "ab"})
     return Reader(
         json.dumps(said).encode(),
-        lambda file: _read_strictly(file, Layout(format="textarena")),
+        lambda file: _read_strictly(file, Layout(format="textarena", actions=("rock", "paper"))),
         is_json,
         tuple(json.dumps(one).encode() for one in bad),
         ".jsonl",
     )
+
+
+SAMPLE = {
+    "id": 1,
+    "epoch": 1,
+    "messages": [{"role": "assistant", "content": "rock"}] * 3,
+    "scores": {"points": {"value": 0.5}},
+}
+SCORED = Layout({"payoff": "scores.points.value"}, actions=("rock", "paper"))
+
+
+def _inspect(folder):
+    log = {"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [SAMPLE, SAMPLE]}
+    bad = [{**log, "samples": 3}, {**log, "eval": []}, {**log, "samples": [3]}]
+    bad += [
+        {**log, "samples": [{**SAMPLE, "scores": 7}]},
+        {**log, "samples": [{**SAMPLE, "messages": {}}]},
+    ]
+    cases = (*(json.dumps(case).encode() for case in bad), json.dumps(log).encode()[:-9])
+    read = lambda file: _read_strictly(file, SCORED)  # noqa: E731
+    return Reader(json.dumps(log).encode(), read, is_json, cases, ".json")
+
+
+def _inspect_archive(folder):
+    top = ("header.json", b'{"eval": {"model": "m"}}')
+    sample = json.dumps(SAMPLE).encode()
+    data = archive(top, ("samples/1_epoch_1.json", sample), ("samples/2_epoch_1.json", sample))
+    bad = (
+        b"PK", archive(("samples/1.json", sample)), archive(top, ("samples/1.json", b"[" * 100_000)),
+        archive(top, ("samples/1.json", b"\xff")), archive(("header.json", DEEP), ("samples/1.json", sample)),
+        archive(top, ("samples/1.json", bytes(2**26)), compression=zipfile.ZIP_DEFLATED),
+    )  # fmt: skip
+    read = lambda file: _read_strictly(file, SCORED)  # noqa: E731
+    return Reader(data, read, lambda case: case.startswith(b"PK"), bad, ".eval")
+
+
+def _traces(folder):
+    nodes = [{"message": {"role": "assistant", "content": "rock"}, "sampled": True}] * 2
+    trace = {"agent": {"name": "a"}, "nodes": nodes, "rewards": {"won": {"score": 1, "weight": 1}}}
+    data = {"id": "e", "traces": [trace, trace]}
+    bad = ({"traces": 3}, {"traces": [3]}, {"traces": [{**trace, "nodes": 3}]}, {**data, "traces": [{**trace, "rewards": []}]})  # fmt: skip
+    layout = Layout(format="verifiers", actions=("rock", "paper"))
+    cases = tuple(json.dumps(case).encode() for case in bad)
+    read = lambda file: _read_strictly(file, layout)  # noqa: E731
+    return Reader(json.dumps(data).encode(), read, is_json, cases, ".jsonl")
+
+
+def _zipped(folder):
+    plain = _log(folder)
+    bad = (b"\x1f\x8b", plain.data, gzip.compress(b"{"), gzip.compress(bytes(2**26)))
+    data = gzip.compress(plain.data, mtime=0)
+    return Reader(data, _read_strictly, lambda case: case.startswith(b"\x1f\x8b"), bad, ".jsonl.gz")
 
 
 CSV = b"round,action,losses.a,losses.b\n" + b"".join(b"%d,a,0.5,1\n" % t for t in range(1, 9))
@@ -470,6 +522,10 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "layout.toml": _layout,
     "episodes.jsonl": _episodes,
     "textarena.jsonl": _textarena,
+    "inspect.json": _inspect,
+    "inspect.eval": _inspect_archive,
+    "traces.jsonl": _traces,
+    "log.jsonl.gz": _zipped,
     "kept result": _stored,
     "training.json": _settings,
     "metrics.jsonl": _metrics,

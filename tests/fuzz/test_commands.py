@@ -1,6 +1,6 @@
 """Every option of every command with absurd values: a documented exit code, one line, and no traceback.
 
-Most cases run in this process; `test_in_processes_of_their_own` runs a sample in new ones and watches time and memory.
+Cases that end at once run in this process; the others run in new ones, with their time and memory watched.
 """
 
 import contextlib
@@ -28,6 +28,7 @@ BASE = {
     "tournament": MATCH,
     "audit": ["log.jsonl"],
     "compare": ["log.jsonl"],
+    "bench-agents": ["exp3(0.1)", "--episodes", "1", "--out", "bench"],
     "games": ["chicken"],
     "learners": [],
     "step-size": ["--actions", "3", "--horizon", "20"],
@@ -55,7 +56,7 @@ HOSTILE = {
     Path: (
         "",
         "/dev/full",
-        "/no/such/folder/x.json",
+        "/dev/null/x.json",
         "/",
         "a" * 300 + ".png",
         "-",
@@ -90,7 +91,13 @@ def cases():
 
 
 CASES = list(cases())
-WORK = ("certify", "reproduce", "train", "sweep")  # minutes where nothing is refused
+WORK = (
+    "bench-agents",
+    "certify",
+    "reproduce",
+    "train",
+    "sweep",
+)  # minutes where nothing is refused
 ANSWERING = ("audit", "compare", "play", "tournament")  # seconds where nothing is refused
 
 
@@ -115,14 +122,7 @@ def run(name, given, folder, capfd, monkeypatch):
     return code, error
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ANSWERING else [])
-        for name in BASE
-        if name not in WORK
-    ],
-)
+@pytest.mark.parametrize("name", [name for name in BASE if name not in (*WORK, *ANSWERING)])
 def test_hostile_values_are_refused_in_one_line(name, folder, capfd, monkeypatch):
     for given in [given for command, given in CASES if command == name]:
         if any("--coordinator=" in one for one in given):
@@ -168,7 +168,10 @@ def samples(every, every_of_work):
     for number, (name, given) in enumerate(CASES):
         plain = not any("\x00" in one or "\ud800" in one for one in given)
         if plain and number % (every_of_work if name in WORK else every) == 0:
-            yield name, [f"{x}{number}" if x in ("run", "swept", "paper") else x for x in given]
+            yield (
+                name,
+                [f"{x}{number}" if x in ("bench", "run", "swept", "paper") else x for x in given],
+            )
 
 
 @pytest.mark.slow
@@ -190,16 +193,6 @@ def test_in_processes_of_their_own(half, folder):
     refused = sum(code == 2 for code, *_ in found)
     largest = max(memory for *_, memory in found)
     print(f"{len(found)} cases, {refused} refused, at most {largest / 1e6:.0f} MB")
-
-
-@pytest.mark.slow
-def test_in_fresh_processes(folder):
-    """A few of them as a person starts them."""
-    for name, given in samples(60, 90):
-        command = [sys.executable, "-m", "regrax", name, *given]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert done.returncode in CODES, (given, done.stderr)
-        assert len(done.stderr.splitlines()) <= (done.returncode > 0), (given, done.stderr)
 
 
 def test_every_command_is_tried():

@@ -32,7 +32,7 @@ def folders(tmp_path_factory):
         pytest.MonkeyPatch.context() as patch
     ):  # seconds are written: the same bytes in every run of the test
         clock = SimpleNamespace(monotonic=itertools.count().__next__)
-        patch.setattr("regrax.experiments.train.time", clock)
+        patch.setattr("regrax.experiments.runs.time", clock)
         train(TOY, whole)
         with pytest.raises(KeyboardInterrupt):
             train(TOY, broken, on_progress=stop, save_every=0.0)

@@ -16,6 +16,8 @@ from regrax.agents.audit.log import read_log
 from regrax.checkpoints import load_model, read_contents
 from regrax.games import FORMATS
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")  # types are checked by the readers alone
+
 FEW, MANY = 50, 1650
 MAX_MESSAGE = 1000
 

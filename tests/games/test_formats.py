@@ -31,11 +31,8 @@ OUTCOME_FORM = b"""NFG 1 R "Selten (\\"horse\\")" { "Alice" "Bob" "Carol" }
 
 def test_the_payoff_form_by_hand():
     game = game_from_nfg(PAYOFF_FORM)
-    assert (game.name, game.players, game.comment) == (
-        "Two by three",
-        ("Ann", "Bob"),
-        "made by hand",
-    )
+    assert (game.name, game.players) == ("Two by three", ("Ann", "Bob"))
+    assert game.comment == "made by hand"
     assert game.actions == (("1", "2"), ("1", "2", "3"))
     np.testing.assert_array_equal(game.payoffs[0], [[1, 3, 5], [-1 / 3, 0.25, 7]])
     np.testing.assert_array_equal(game.payoffs[1], [[0.5, 4, 6], [2, 0.001, 8]])
@@ -55,12 +52,6 @@ def test_the_outcome_form_by_hand():
     assert game.payoffs[:, 1, 1, 0].tolist() == first
     assert game.payoffs[:, 0, 0, 1].tolist() == second
     assert game.payoffs[:, 1, 1, 1].tolist() == first
-
-
-def test_the_comment_is_optional_and_numbers_may_be_doubles():
-    game = game_from_nfg(b'NFG 1 D "" { "a" } { 2 } 1.5 2')
-    assert game.payoffs.tolist() == [[1.5, 2.0]]
-    assert game.name == "game(2)"
 
 
 def assert_same(game, other):
@@ -88,11 +79,6 @@ def test_files_give_the_same_game_back(game, tmp_path):
     assert_same(game_from_nfg(game_to_nfg(game, "outcome")), game)
 
 
-def test_an_unknown_suffix_is_an_error(tmp_path):
-    with pytest.raises(ValueError, match=r"must end in .json, .nfg, .npz, got .*game.txt"):
-        games.chicken().save(tmp_path / "game.txt")
-
-
 @pytest.mark.parametrize("form", ["payoff", "outcome"])
 @pytest.mark.parametrize("data", [PAYOFF_FORM, OUTCOME_FORM])
 def test_fractions_stay_exact_through_copies(data, form):
@@ -115,7 +101,8 @@ def test_json_stores_fractions_exactly(value):
 def test_doubles_are_the_nearest_to_the_fraction():
     """For a ratio of two large integers, dividing two doubles would round twice."""
     top, bottom = 10**40 + 1, 3 * 10**39 + 7
-    game = game_from_nfg(f'NFG 1 R "" {{ "a" }} {{ 2 }} {top}/{bottom} 0.1'.encode())
+    game = game_from_nfg(f'NFG 1 D "" {{ "a" }} {{ 2 }} {top}/{bottom} 0.1'.encode())
+    assert game.name == "game(2)"
     assert game.payoffs.tolist() == [[top / bottom, 0.1]]
     assert game.exact == (Fraction(top, bottom), Fraction(1, 10))
 
@@ -124,26 +111,19 @@ def test_doubles_are_the_nearest_to_the_fraction():
     ("data", "message"),
     [
         (b"", "expected NFG at line 1, column 1, got the end"),
-        (b"EFG 2 R", "expected NFG at line 1, column 1, got 'EFG 2 R'"),
-        (b"NFG 2 R", "expected 1 at line 1, column 5, got '2 R'"),
         (b"NFG 1 Q", "expected R or D at line 1, column 7, got 'Q'"),
         (b"NFG 1 R title", "expected the title in quotes at line 1, column 9, got 'title'"),
         (b'NFG 1 R "title', "expected a closing quote at line 1, column 9"),
         (b'NFG 1 R "t"\n  "x"', "expected '{' at line 2, column 3, got '\"x\"'"),
         (b'NFG 1 R "t" { 5 }', "the name of a player in quotes or '}' at line 1, column 15"),
-        (b'NFG 1 R "t" { "a"', "expected the name of a player .* got the end"),
         (b'NFG 1 R "t" { } { }', "between 1 and 26 players at line 1, column 17, got 0"),
         (b'NFG 1 R "t" {' + b' "a"' * 40 + b" }", "between 1 and 26 players .* got 40"),
-        (b'NFG 1 R "t" { "a" } { x }', "expected a number of actions at line 1, column 23"),
         (b'NFG 1 R "t" { "a" } { 0 }', "expected at least 1 action for every player .* got 0"),
         (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, got '2 }'"),
-        (b'NFG 1 R "t" { "a" "b" } { { "x" } }', "expected '{' at line 1, column 35"),
         (b'NFG 1 R "t" { "a" } { { 5 } }', "expected the name of an action in quotes or '}'"),
         (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* got 999,999,999"),
         (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* got too little text"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 \n', "expected a number at line 2, column 1, got the end"),
-        (b'NFG 1 R "t" { "a" } { 2 } 1234567', "expected a number at line 1, .* got the end"),
-        (b'NFG 1 R "t" { "a" } { 2 } 1 x', "expected a number at line 1, column 29, got 'x'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 1/0', "expected a number at line 1, column 29, got '1/0'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* got 'nan'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 1e999999999', "expected a number .* got '1e999999999'"),
@@ -151,7 +131,6 @@ def test_doubles_are_the_nearest_to_the_fraction():
         (b'NFG 1 R "t" { "a" } { 2 } 1 ' + b"9" * 1001, "expected a number at line 1, column 29"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 2 3', "expected the end of the file at line 1, column 31"),
         (b'NFG 1 R "t" { "a" } { 2 } "" { { 1 } } 1 1', "name of an outcome in quotes at .* 34"),
-        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" } } 1 1', "expected a number at line 1, column 38"),
         (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 2 } } 1 1', "expected '}' at line 1, column 40"),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 2',
@@ -162,7 +141,6 @@ def test_doubles_are_the_nearest_to_the_fraction():
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1',
             "expected 2 outcomes at .* too little text",
         ),
-        (b'NFG 1 R "t\xff" { "a" }', "must be UTF-8 text, but line 1, column 11 is not"),
         (b'NFG 1 R "t"\n{ "\xc3\xa9\xff" }', "must be UTF-8 text, but line 2, column 5 is not"),
     ],
 )
@@ -172,9 +150,11 @@ def test_mistakes_are_reported_with_line_and_column(data, message):
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_form_is_an_error():
+def test_an_unknown_form_or_suffix_is_an_error(tmp_path):
     with pytest.raises(ValueError, match='form must be "payoff" or "outcome", got \'tree\''):
         game_to_nfg(games.chicken(), "tree")
+    with pytest.raises(ValueError, match=r"must end in .json, .nfg, .npz, got .*game.txt"):
+        games.chicken().save(tmp_path / "game.txt")
 
 
 SEEDS = [

@@ -54,16 +54,10 @@ def test_fractions_are_stored_only_if_doubles_round_them():
     assert game.payoffs.tolist() == [[1 / 3, 1.0, 0.5]]
     assert game.exact == (Fraction(1, 3), 1, Fraction(1, 2))
     assert Game([[Fraction(1, 2), 1]]).exact is None
+    assert games.weighted_rps().exact[1] == Fraction(-1, 3)
     assert Game([[2**70 + 1, 1]]).payoffs[0, 0] == 2.0**70
     doubled = jax.tree.map(lambda x: 2 * x, game)
     assert game_from_nfg(game_to_nfg(doubled)).payoffs.tolist() == [[2 / 3, 2.0, 1.0]]
-
-
-def test_a_two_player_game_prints_as_a_bimatrix_in_latex():
-    lines = games.battle_of_the_sexes().to_latex().splitlines()
-    assert lines[2] == r" & opera & football \\"
-    assert lines[4:6] == [r"opera & 2, 1 & 0, 0 \\", r"football & 0, 0 & 1, 2 \\"]
-    assert games.jordan().to_latex().count(r"\\") == 9
 
 
 def test_tables_have_a_row_per_joint_action():

@@ -19,21 +19,16 @@ def test_joint_play_is_the_mean_of_outer_products(x64, rounds):
     np.testing.assert_allclose(joint_play(rows), expected, atol=ROUNDING)
 
 
-def test_expected_losses_by_hand(x64):
-    game = games.bimatrix([[1, 2], [3, 4]], [[5, 6], [7, 8]])
-    path = play(game, Uniform(), 1)
-    np.testing.assert_allclose(path.losses[0], [[-1.5, -3.5]])
-    np.testing.assert_allclose(path.losses[1], [[-6.0, -7.0]])
-    assert path.actions is None
-    assert path.rounds == 1
-
-
 def test_three_player_losses_by_hand(x64):
     game = games.random(2, 3, 4, seed=8)
     path = play(game, Hedge(0.3), 5)
     p = [np.asarray(rows[4]) for rows in path.policies]
-    expected = -np.einsum("abc,a,c->b", game.payoffs[1], p[0], p[2])
-    np.testing.assert_allclose(path.losses[1][4], expected, atol=ROUNDING)
+    for player, tables in enumerate(("abc,b,c->a", "abc,a,c->b", "abc,a,b->c")):
+        others = [p[n] for n in range(3) if n != player]
+        expected = -np.einsum(tables, game.payoffs[player], *others)
+        np.testing.assert_allclose(path.losses[player][4], expected, atol=ROUNDING)
+    assert path.actions is None
+    assert path.rounds == 5
 
 
 def test_sampled_play_follows_the_policies_and_the_seed(x64):

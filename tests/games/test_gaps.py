@@ -67,6 +67,9 @@ def test_gaps_reduce_over_players():
         assert total[name] == pytest.approx(per_player[name].sum())
     traced = jax.jit(lambda mu: games.joint_gaps(mu, game))(joint)
     assert {name: pytest.approx(float(gap)) for name, gap in largest.items()} == traced
+    positive = np.maximum(per_player["cce_gap"], 0).sum()
+    assert float(games.cce_dist(joint, game)) == pytest.approx(positive)  # as in OpenSpiel
+    assert float(games.ce_dist(joint, game)) == pytest.approx(total["swap_gap"])
 
 
 def test_only_requested_gaps_are_returned():
@@ -130,11 +133,3 @@ def test_running_gaps_are_the_gaps_of_every_prefix(seed):
         for name in GAPS:
             assert float(running[name][t - 1]) == pytest.approx(float(prefix[name]), abs=ROUNDING)
             np.testing.assert_allclose(some[name], running[name][[8, 3]], atol=ROUNDING)
-
-
-def test_openspiel_distances_are_sums_over_players():
-    game = Game([[[0, 1], [3, -1]], [[2, -1], [0, 1]]])
-    joint = np.array([[0.1, 0.2], [0.3, 0.4]])
-    cce, swap = games.cce_gap(joint, game, "none"), games.swap_gap(joint, game, "none")
-    assert float(games.cce_dist(joint, game)) == pytest.approx(np.maximum(cce, 0).sum())
-    assert float(games.ce_dist(joint, game)) == pytest.approx(swap.sum())

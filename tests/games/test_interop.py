@@ -92,11 +92,9 @@ def test_openspiels_own_games_can_be_converted(pyspiel):
 def test_gaps_agree_with_openspiel(x64, pyspiel, game, concept):
     """OpenSpiel adds up the positive CCE gaps of the players, and their swap gaps."""
     size = int(np.prod(game.sizes))
-    joint = (
-        np.random.default_rng(0).dirichlet(np.ones(size)).reshape(game.sizes)
-        if concept is None
-        else solve(game, concept, "entropy").joint
-    )
+    joint = np.random.default_rng(0).dirichlet(np.ones(size)).reshape(game.sizes)
+    if concept is not None:
+        joint = solve(game, concept, "entropy").joint
     in_turns = pyspiel.convert_to_turn_based(to_openspiel(game))
     device = correlation_device(pyspiel, in_turns, game, np.asarray(joint))
     joint = jax.numpy.asarray(joint)

@@ -31,7 +31,7 @@ from regrax.learners import (
     rollout,
 )
 from regrax.learners.bandit import tsallis_leader
-from regrax.learners.internal import balanced
+from regrax.learners.swap import balanced
 from regrax.regret import external_regret, swap_regret
 from regrax.specs import parse_learner, registered
 from regrax.theory import optimal_policy

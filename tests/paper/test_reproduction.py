@@ -9,32 +9,15 @@ import time
 import pytest
 from tests.paper.tiny import TinyConfig
 
-from regrax.cli import main
 from regrax.experiments import Store
 from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reproduce, summary_text
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--only", "dept"), 'Invalid value "dept" for --only.'),
-        (("--actions", "1"), "actions must be an integer >= 2, got 1"),
-        (("--horizon", "x"), "--horizon: must be an integer, got 'x'"),
-    ],
-)
-def test_a_bad_option_is_one_line(words, message, tmp_path, capsys, as_users_run_it):
-    with pytest.raises(SystemExit, match="2"):
-        main(["reproduce", "--out", str(tmp_path), *words])
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
 def test_an_unknown_experiment_raises(as_users_run_it):
-    with pytest.raises(
-        ValueError, match=r"only must list experiments from step-size, .* got 'dept'"
-    ):
+    with pytest.raises(ValueError, match=r"only must list experiments from step-.* got 'dept'"):
         ReproduceConfig(only=("dept",))
+    with pytest.raises(ValueError, match="actions must be an integer >= 2, got 1"):
+        ReproduceConfig(actions=1)
 
 
 def test_a_second_process_in_the_folder_raises(tmp_path):

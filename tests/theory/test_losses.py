@@ -9,9 +9,7 @@ from scipy.special import expit, ndtr
 
 from regrax import theory
 from regrax.theory.moments import collision, foresight
-from regrax.theory.quadrature import mean_over_rounds, round_nodes
 
-PRINTED_12 = 0.6e-12  # twelve decimals
 PRINTED_7 = 0.6e-7  # seven decimals
 INDEPENDENT = 1e-10
 ROUNDING = 1e-13
@@ -74,41 +72,27 @@ def test_refining_every_grid_changes_nothing(actions, tolerance, tau):
         np.testing.assert_allclose(coarse, fine, atol=tolerance)
 
 
-@pytest.mark.parametrize("actions", [2, 7, 1000])
-def test_slopes_are_derivatives(actions):
-    for term in (collision, foresight):
-        ahead, behind = term(2.0 + 1e-5, 0.6, actions), term(2.0 - 1e-5, 0.6, actions)
-        slope = (ahead.value - behind.value) / 2e-5
-        assert abs(slope - term(2.0, 0.6, actions).slope) < 1e-9
-
-
-def test_the_derivative_adds_up_and_vanishes_at_the_step():
-    ahead, behind = theory.loss(0.3 + 1e-5, 3, 20), theory.loss(0.3 - 1e-5, 3, 20)
-    parts = theory.loss_parts(0.3, 3, 20)
-    derivative = theory.loss_derivative(0.3, 3, 20)
+@pytest.mark.parametrize("actions", [2, 3, 1000])
+def test_the_derivative_adds_up_and_vanishes_at_the_step(actions):
+    ahead, behind = (theory.loss(0.3 + bump, actions, 20) for bump in (1e-5, -1e-5))
+    parts = theory.loss_parts(0.3, actions, 20)
+    derivative = theory.loss_derivative(0.3, actions, 20)
     assert derivative == -2 * parts.sigma_1 + 2 * parts.sigma_2
     assert abs((ahead - behind) / 2e-5 - derivative) < 1e-7
-    assert abs(theory.loss_derivative(theory.step_size(3, 20), 3, 20)) < 1e-11
-    assert theory.loss_derivative(0.44, 3, 20) < 0 < theory.loss_derivative(0.455, 3, 20)
+    assert abs(theory.loss_derivative(theory.step_size(actions, 20), actions, 20)) < 1e-11
 
 
 @pytest.mark.parametrize("horizon", [13, 400])
 def test_a_few_rounds_represent_all(horizon):
-    def of_round(tau):
-        return collision(2.0, tau, 3).slope - 2 * foresight(2.0, tau, 3).slope
-
-    every = np.mean([of_round(n / horizon) for n in range(horizon)])
-    assert abs(mean_over_rounds(of_round, 3, horizon) - every) < ROUNDING
-
-
-@pytest.mark.parametrize("horizon", [50, 1001, 10**6])
-def test_round_nodes_sum_functions_of_the_angle(horizon):
-    def f(theta):
-        return np.exp(np.sin(3 * theta)) + np.cos(theta)
-
-    theta, weight = round_nodes(horizon, 24)
-    every = f(np.arcsin(np.sqrt(np.arange(horizon) / horizon))).mean()
-    assert abs(weight @ f(theta) - every) < ROUNDING
+    """L is the sum over rounds of A - 2B, and T times E[m^2]."""
+    step = theory.step_size(3, horizon)
+    scaled = step * math.sqrt(horizon)
+    every = [
+        collision(scaled, n / horizon, 3).value - 2 * foresight(scaled, n / horizon, 3).value
+        for n in range(horizon)
+    ]
+    exact = horizon * theory.minimum_moment(3, 2) + math.fsum(every)
+    assert math.isclose(theory.loss(step, 3, horizon), exact, rel_tol=ROUNDING)
 
 
 @pytest.mark.parametrize(("actions", "horizon"), [(2, 9), (5, 6)])
@@ -185,10 +169,6 @@ def test_stability_runs_from_one_over_d_to_one(actions):
     assert np.all(np.diff(curve) > 0)
 
 
-def test_two_actions_lose_one_over_pi_a_round():
-    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)
-
-
 def test_stability_agrees_with_draws():
     rng, rho, draws = np.random.default_rng(0), 0.7, 400_000
     x, z = rng.standard_normal((2, 6, draws))
@@ -203,32 +183,4 @@ def test_moments_of_the_smallest_normal():
     square = 1 + math.sqrt(3) / (2 * math.pi)
     assert math.isclose(theory.minimum_moment(3, 2), square, rel_tol=1e-12)
     assert math.isclose(theory.minimum_moment(10**6, 0), 1, rel_tol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: theory.step_size(1, 20), "actions must be an integer >= 2, got 1"),
-        (lambda: theory.step_size(3, 1), "horizon must be an integer >= 2, got 1"),
-        (lambda: theory.step_size(3, 2.5), "horizon must be an integer"),
-        (lambda: theory.step_size(3, math.nan), "horizon must be an integer"),
-        (lambda: theory.step_size(2.5, 20), "actions must be an integer"),
-        (lambda: theory.step_size(10**7, 20), "actions must be at most 1,000,000"),
-        (lambda: theory.step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
-        (lambda: theory.step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
-        (lambda: theory.step_size(3, 20, radius=2.0), "radius is only for operator='ball'"),
-        (lambda: theory.loss(0, 3, 20), "step must be above 0, got 0"),
-        (lambda: theory.loss(-1.0, 3, 20), "step must be above 0"),
-        (lambda: theory.loss(1e9, 3, 20), "must be at most 1000"),
-        (lambda: theory.loss_derivative(math.inf, 3, 20), "step must be finite"),
-        (lambda: theory.optimal_loss(1, 20), "actions must be an integer"),
-        (lambda: theory.uniform_loss(3, 0), "horizon must be an integer"),
-        (lambda: theory.stability(1.5, 3), "rho must be a correlation between 0 and 1"),
-        (lambda: theory.step_schedule(3, math.inf), "horizon must be an integer"),
-    ],
-)
-@pytest.mark.usefixtures("as_users_run_it")
-def test_bad_arguments_raise(call, message):
-    with pytest.raises(ValueError, match=message) as caught:
-        call()
-    assert "\n" not in str(caught.value)
+    assert math.isclose(theory.optimal_loss(2, math.inf), 1 / math.pi, rel_tol=1e-12)

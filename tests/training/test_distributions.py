@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
 
 from regrax import specs, training
 from regrax.games import weighted_rps
@@ -89,7 +87,10 @@ def largest_z(samples):
 def test_every_distribution_keeps_the_contract(entry):
     """Shape, key, traced parameters, and the stated mean given any past rounds."""
     losses, again, other = (np.asarray(drawn(entry.distribution, k)) for k in (KEY, KEY, OTHER))
-    assert losses.shape == (T, D, N)
+    assert (losses.shape, losses.dtype) == ((T, D, N), np.float32)
+    with jax.enable_x64(True):
+        doubles = jax.eval_shape(lambda: entry.distribution.draw(T, D, 2, key=KEY))
+    assert doubles.dtype == np.float64
     assert np.isfinite(losses).all()
     np.testing.assert_array_equal(losses, again)
     assert (losses != other).any()
@@ -100,30 +101,8 @@ def test_every_distribution_keeps_the_contract(entry):
         assert largest_z(centred) < LARGEST_Z
         assert largest_z(centred[1:] * losses[:-1]) < LARGEST_Z
         np.testing.assert_allclose(centred.var(), entry.variance, rtol=0.03)
-
-
-def test_losses_have_the_default_precision(entry):
-    def dtype():
-        return jax.eval_shape(lambda: entry.distribution.draw(T, D, 2, key=KEY)).dtype
-
-    assert dtype() == jnp.float32
-    with jax.enable_x64(True):
-        assert dtype() == jnp.float64
-
-
-def test_a_spec_builds_the_distribution(entry):
     if entry.spec:
         assert eqx.tree_equal(specs.parse_distribution(entry.spec), entry.distribution)
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-def test_wrong_sizes_are_rejected(entry):
-    for place, name in enumerate(("rounds", "actions", "count")):
-        for bad in (0, -1, 2.5, True, "2"):
-            sizes = [T, D, 4]
-            sizes[place] = bad
-            with pytest.raises(ValueError, match=f"^{name} must be .*{bad!r}"):
-                entry.distribution.draw(*sizes, key=KEY)
 
 
 def test_the_table_has_every_distribution():
@@ -159,6 +138,9 @@ def test_the_table_has_every_distribution():
         (lambda: InGame(weighted_rps(), (Uniform(),), -1), "seat must be"),
         (lambda: InGame(weighted_rps(), (Uniform(),)).draw(T, 2, 4, key=KEY), "2 actions at seat"),
         (lambda: TABLE["from a key"].distribution.draw(T, 2, 4, key=KEY), "each sequence must"),
+        (lambda: Gaussian().draw(0, D, 4, key=KEY), "^rounds must be .*0"),
+        (lambda: Gaussian().draw(T, 2.5, 4, key=KEY), "^actions must be .*2.5"),
+        (lambda: Gaussian().draw(T, D, True, key=KEY), "^count must be .*True"),
     ],
 )
 def test_wrong_arguments_are_rejected(make, message):
@@ -168,6 +150,8 @@ def test_wrong_arguments_are_rejected(make, message):
 
 @pytest.mark.parametrize("freedom", [2.5, 5.0, 40.0])
 def test_student_losses_have_their_distribution(freedom):
+    from scipy import stats  # takes a second to import
+
     losses = np.ravel(drawn(StudentT(freedom), KEY)[..., :5_000])
     assert stats.kstest(losses, stats.t(freedom).cdf).pvalue > 1e-3
     tails = np.quantile(np.abs(losses), [0.99, 0.999])  # to which that test is insensitive

@@ -14,6 +14,7 @@ regular expression has a time limit.
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -36,6 +37,8 @@ MARKERS = (
 TAIL_CHARACTERS = 1 << 14  # searched for names and numbers
 SEARCHED_CHARACTERS = 4096  # searched for matches of a user's expression
 MAX_PATTERN_CHARACTERS = 1000
+MAX_REPEATS = 10**6  # nested counts are expanded when a pattern is compiled, which takes 0.3 s
+COUNTS = re.compile(r"\{(\d{1,18})?(?:,(\d{1,18})?)?\}")
 MAX_TIMEOUTS = 3
 
 Policy = Float[np.ndarray, "d"]
@@ -56,10 +59,14 @@ class Expression:
         try:
             if len(pattern) > MAX_PATTERN_CHARACTERS:
                 raise ValueError(f"it is longer than {MAX_PATTERN_CHARACTERS} characters")
+            counts = [max(int(count or 1) for count in pair) for pair in COUNTS.findall(pattern)]
+            if math.prod(counts) > MAX_REPEATS:
+                raise ValueError(f"its counts multiply to more than {MAX_REPEATS:,}")
             self._compiled = regex.compile(pattern)
         except (regex.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
             raise ValueError(f"regex must be a regular expression: {error}") from None
         self.pattern = pattern
+        self.groups = self._compiled.groups
         self._timeouts = 0
 
     def first(self, text: str, seconds: float) -> str | None:
@@ -73,7 +80,7 @@ class Expression:
         return matches[-1] if matches else None
 
     def _search(self, text: str, seconds: float) -> list[str | None]:
-        group = min(1, self._compiled.groups)
+        group = min(1, self.groups)
         try:
             return [match[group] for match in self._compiled.finditer(text, timeout=seconds)]
         except TimeoutError:

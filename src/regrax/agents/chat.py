@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
 import equinox as eqx
@@ -15,13 +15,15 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.agents.answers import PARSERS, AnswerReader, Policy
-from regrax.agents.endpoint import STORED_CHARACTERS, Endpoint, NoAnswer
+from regrax.agents.cache import Answer, AnswerCache, request_key
+from regrax.agents.endpoint import Endpoint, NoAnswer
 from regrax.agents.prompts import FEEDBACK, PROMPT, Past, Scene, check_prompt, fill
 from regrax.games import Game
 from regrax.learners import HostLearner, Key, runs_in_python
 
 MAX_SILENT_ROUNDS = 5  # play stops after this many in a row
 MAX_SECONDS = 86_400.0
+LOGGED_CHARACTERS = 2000  # per answer
 Messages = list[dict[str, str]]
 _static = partial(eqx.field, static=True)
 _option = partial(_static, metadata={"option": True})  # a field that a spec can set
@@ -38,10 +40,11 @@ class Record:
 class ChatAgent(HostLearner):
     r"""Play $\pi_t$, a chat model's answer to a question that lists the losses of rounds $1, \dots, t-1$.
 
-    Each round asks one question in words, and a chain of parsers (`AnswerReader`) reads the answer. If the request
-    fails or no parser understands the answer, the question is asked again, up to `retries` times. If there is still no
-    usable answer, the agent plays uniformly in that round, which favours no action, and the round is counted in
-    `unanswered`. After five such rounds in a row, play stops with an error that gives the reason.
+    Each round asks one question in words, and a chain of parsers (`AnswerReader`) reads the answer. If no parser
+    understands it, the question is asked again, up to `retries` times. If there is still no usable answer, the agent
+    plays uniformly in that round, which favours no action, and the round is counted in `unanswered`. After five such
+    rounds in a row, play stops with an error that gives the reason. A request that fails is not the model's choice: it
+    is repeated for a while, and then play stops.
 
     Args:
         target: the url of a server with an OpenAI-compatible chat completions API, or a function that maps messages to
@@ -49,7 +52,8 @@ class ChatAgent(HostLearner):
         model: the model name sent to the server.
         api_key_env: the environment variable that holds the key; see `Endpoint`.
         timeout: the time limit for an answer, in seconds.
-        retries: how many times a question may be repeated.
+        retries: how many times to repeat a question whose answer is unusable, or that a server which has never answered
+            does not answer.
         system: a system message sent before each question.
         prompt: the question template, in which `$game`, `$player`, `$actions`, `$count`, `$kind`, `$feedback`,
             `$history`, `$round` and `$rounds` are filled in.
@@ -60,6 +64,7 @@ class ChatAgent(HostLearner):
         regex: a regular expression whose last match is the answer, used by the parser `regex`.
         game, player, names: names used in the questions; `seated` sets them.
         record, reader, endpoint: built from the arguments above; `seated` passes them on.
+        cache, place: where to look for answers, and the game, player and episode they belong to; see `for_episode`.
         prior: the policy for round 1; see `starting_at`.
 
     >>> import regrax as rx
@@ -90,10 +95,12 @@ class ChatAgent(HostLearner):
     record: Record = _static(default_factory=Record, repr=False)
     reader: AnswerReader = _static(default=None, repr=False)  # pyright: ignore
     endpoint: Endpoint | None = _static(default=None, repr=False)
+    cache: AnswerCache | None = _static(default=None, repr=False)
+    place: tuple[Any, ...] = _static(default=(), repr=False)
     prior: Any = eqx.field(default=None)
 
     def __post_init__(self) -> None:
-        if not callable(self.target):
+        if not callable(self.target) and self.endpoint is None:
             self.endpoint = Endpoint(self.target, self.api_key_env)
         self.reader = self.reader or AnswerReader(self.parsers, self.regex)
         checks.positive("timeout", self.timeout)
@@ -160,77 +167,93 @@ class ChatAgent(HostLearner):
         runs_in_python([self], loss)
         return Past(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 
+    def for_episode(self, cache: AnswerCache | None, *place: Any) -> "ChatAgent":
+        """Return a copy with its own record for an episode, named by game, player, seed and number."""
+        reader = AnswerReader(self.parsers, self.regex)
+        return dataclasses.replace(self, cache=cache, place=place, record=Record(), reader=reader)
+
+    def include(self, other: "ChatAgent") -> None:
+        """Add the exchanges of a copy made by `for_episode` to this agent's."""
+        self.exchanges.extend(other.exchanges)
+        self.counts.update(other.counts)
+
     def _ask(self, past: Past) -> Policy:
-        """Ask for the policy of a round, retrying if necessary, and record the exchange."""
+        """Ask for the policy of a round, again if the answer is unusable, and record the exchange."""
         d = past.losses.shape[1]
         names = self.names or tuple(map(str, range(d)))
         scene = Scene(self.game, self.player, names, self.history, self.shown)
         question = fill(self.prompt, scene, past)
+        tries: list[dict[str, Any]] = []
         policy = None
-        again = True
-        tries: list[dict[str, str]] = []
-        while policy is None and again and len(tries) <= self.retries:
-            policy, again, attempt = self._try(question, names, len(tries))
-            tries.append(attempt)
+        while policy is None and len(tries) <= self.retries:
+            answer = self._answer(question, len(past.losses) + 1, len(tries))
+            tries.append(self._logged(answer))
+            try:
+                policy = self.reader.read(answer.text, names, self.timeout)
+                tries[-1]["parser"] = self.reader.last
+            except ValueError as error:
+                tries[-1]["problem"] = str(error)
         answered = policy is not None
         self.exchanges.append({"question": question, "tries": tries, "answered": answered})
         self.record.silent = 0 if answered else self.record.silent + 1
-        if not again or self.record.silent >= MAX_SILENT_ROUNDS:
+        if self.record.silent >= MAX_SILENT_ROUNDS:
             raise ValueError(
                 f"{self._label()} gave no usable answer for {self.record.silent} rounds in a row; "
                 f"the last reason was: {tries[-1]['problem']}"
             )
         return np.full(d, 1 / d) if policy is None else policy
 
-    def _try(
-        self, question: str, names: tuple[str, ...], earlier: int
-    ) -> tuple[Policy | None, bool, dict[str, str]]:
-        """Ask once; return the policy or None, whether to ask again, and a record of the attempt."""
-        attempt: dict[str, str] = {}
-        end = monotonic() + self.timeout
-        try:
-            text = self._answer(question)
-            attempt["answer"] = self._clean(text)
-            policy = self.reader.read(text, names, max(0.1, end - monotonic()))
-            attempt["parser"] = self.reader.last
-            return policy, True, attempt
-        except NoAnswer as error:
-            attempt["problem"] = self._clean(str(error))
-            if error.again and earlier < self.retries:
-                sleep(0.25 * 2**earlier)
-            return None, error.again, attempt
-        except ValueError as error:
-            attempt["problem"] = str(error)
-            return None, True, attempt
-
-    def _answer(self, question: str) -> str:
+    def _answer(self, question: str, number: int, attempt: int) -> Answer:
+        """Return the answer in the cache, or ask and add it to the cache."""
         messages = [{"role": "user", "content": question}]
         if self.system:
             messages.insert(0, {"role": "system", "content": self.system})
+        body: dict[str, Any] = {"model": self.model, "messages": messages}
+        if self.temperature is not None:
+            body["temperature"] = self.temperature
+        if self.max_tokens is not None:
+            body["max_tokens"] = self.max_tokens
+        if self.cache is None:
+            return self._request(body)
+        key = request_key({"target": self._label(), **body}, *self.place, number, attempt)
+        answer = self.cache.find(key)
+        if answer is None:
+            with self.cache.paying():
+                answer = self._request(body)
+                self.cache.add(key, answer)
+        return answer
+
+    def _request(self, body: dict[str, Any]) -> Answer:
         if self.endpoint is not None:
-            body: dict[str, Any] = {"model": self.model, "messages": messages}
-            if self.temperature is not None:
-                body["temperature"] = self.temperature
-            if self.max_tokens is not None:
-                body["max_tokens"] = self.max_tokens
-            return self.endpoint.ask(body, self.timeout)
+            try:
+                return self.endpoint.ask(body, self.timeout, self.retries)
+            except NoAnswer as error:
+                raise ValueError(f"{self._label()} gave no answer: {error}") from None
         assert callable(self.target)
+        began = monotonic()
         try:
-            text = self.target(messages)
+            text = self.target(body["messages"])
         except (Exception, SystemExit) as error:
             reason = f"{self._label()} failed: {type(error).__name__}: {error}"
-            raise NoAnswer(reason, again=False) from error
+            raise ValueError(reason) from error
         if not isinstance(text, str):
-            raise NoAnswer(f"{self._label()} must return a string, got {type(text).__name__}")
-        return text
+            raise ValueError(f"{self._label()} must return a string, got {type(text).__name__}")
+        return Answer(text.encode("utf-8", "replace").decode(), seconds=monotonic() - began)
+
+    def _logged(self, answer: Answer) -> dict[str, Any]:
+        """Return the log entry of an answer: the text, and its time, tokens and cost."""
+        entry: dict[str, Any] = {"answer": answer.text[:LOGGED_CHARACTERS]}
+        entry["seconds"] = round(answer.seconds, 3)
+        if answer.input_tokens is not None:
+            entry["tokens"] = [answer.input_tokens, answer.output_tokens]
+            if self.cache is not None and max(self.cache.prices) > 0:
+                entry["cost"] = self.cache.cost(answer.input_tokens, answer.output_tokens)
+        return entry
 
     def _label(self) -> str:
         if self.endpoint is not None:
             return self.endpoint.shown
         return getattr(self.target, "__name__", type(self.target).__name__)
-
-    def _clean(self, text: str) -> str:
-        return self.endpoint.clean(text) if self.endpoint else text[:STORED_CHARACTERS]
 
     def __str__(self) -> str:
         arguments = [json.dumps(self._label())]

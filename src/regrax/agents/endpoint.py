@@ -1,36 +1,50 @@
 """Client for OpenAI-compatible chat servers. Addresses, keys and answers are all untrusted."""
 
+import asyncio
 import json
 import os
+import random
 import ssl
 import threading
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cache
 from time import monotonic
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from regrax import _checks as checks
+from regrax.agents.cache import Answer
 
 DEFAULT_KEY = "OPENAI_API_KEY"
-STORED_CHARACTERS = 2000  # per answer
 MIN_SECRET_CHARACTERS = 6  # a shorter value in a query, as in `v=1`, is not a secret
 MAX_ANSWER_BYTES = 1 << 20
+MAX_FAILURES = 6  # in a row, of a server that has answered before: about 40 s
+MAX_BACKOFF = 60.0  # seconds between two requests, unless the server demands more
+MAX_WAIT = 600.0  # seconds to wait in all because a server demands it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class NoAnswer(Exception):
-    """Raised if a request gets no usable answer; `again` is True if another request may succeed."""
+class NoAnswer(ValueError):
+    """Raised if a request gets no answer.
 
-    def __init__(self, reason: str, again: bool = True) -> None:
+    Attributes:
+        again: True if another request may succeed.
+        wait: the seconds that the server demands to wait before it, if any.
+    """
+
+    def __init__(self, reason: str, again: bool = True, wait: float | None = None) -> None:
         super().__init__(reason)
         self.again = again
+        self.wait = wait
 
 
 class Endpoint:
     """The address of a chat server.
 
     For every request, the key is read from the environment variable `api_key_env` (by default `OPENAI_API_KEY`, if it
-    is set). It is sent only over https or to this machine, and it is removed from all stored text, as are the values in
-    the url's query string.
+    is set). It is sent only over https or to this machine, and it is removed from all answers, as are the values in the
+    url's query string.
 
     >>> Endpoint("http://127.0.0.1:8000?token=secret").shown
     'http://127.0.0.1:8000?***'
@@ -41,6 +55,9 @@ class Endpoint:
         self.shown = url.partition("?")[0] + ("?***" if "?" in url else "")
         self.target = _completions_url(url, self.shown)
         self.api_key_env = api_key_env
+        self._client: Any = None
+        self._loop = _event_loop()
+        self._has_answered = False
         if api_key_env is None:
             return
         if not os.environ.get(api_key_env):  # not printed, since it may be the key itself
@@ -50,35 +67,109 @@ class Endpoint:
                 "a key is sent only over https or to this machine, but the url is neither https nor local"
             )
 
-    def ask(self, body: dict[str, Any], timeout: float) -> str:
-        """Post a request and return the text of the answer; raise `NoAnswer` if there is none."""
+    def ask(self, body: dict[str, Any], timeout: float, retries: int) -> Answer:
+        """Post a request and return the answer; raise `NoAnswer` if there is none.
+
+        A failed request is repeated after a pause that doubles each time. A server that demands a pause (Retry-After)
+        gets it, and such requests do not count as failed.
+
+        Args:
+            body: the request.
+            timeout: the time limit for one request, in seconds.
+            retries: how many failed requests to repeat if the server has never answered.
+        """
+        asked = asyncio.run_coroutine_threadsafe(self._ask(body, timeout, retries), self._loop)
+        return asked.result()
+
+    async def _ask(self, body: dict[str, Any], timeout: float, retries: int) -> Answer:
+        waited = 0.0
+        failed = 0
+        pause = 0.25
+        while True:
+            began = monotonic()
+            try:
+                answer = await self._post(body, timeout)
+                self._has_answered = True
+                return answer._replace(seconds=round(monotonic() - began, 3))
+            except NoAnswer as error:
+                pause = min(2 * pause, MAX_BACKOFF)
+                # requests that failed together must not be repeated together
+                delay = max(pause, error.wait or 0.0) * random.uniform(1, 1.25)
+                if error.wait is None:
+                    failed += 1
+                else:
+                    waited += delay
+                most = MAX_FAILURES if self._has_answered else retries
+                if not error.again or failed > most or waited > MAX_WAIT:
+                    raise
+            await asyncio.sleep(delay)
+
+    async def _post(self, body: dict[str, Any], timeout: float) -> Answer:
+        import httpx
+
+        if self._client is None:
+            # unlike httpx's defaults, use the system's certificates, and no proxy, which would see the key
+            verify = ssl.create_default_context()
+            limits = httpx.Limits(max_connections=None)
+            self._client = httpx.AsyncClient(
+                timeout=None, trust_env=False, verify=verify, limits=limits
+            )
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         secret = self._secret()
         if secret.isascii() and secret.isprintable() and secret and self._is_private():
             headers["Authorization"] = f"Bearer {secret}"
-        answer = _post(self.target.geturl(), body, headers, timeout)
+        url = self.target.geturl()
         try:
-            content = answer["choices"][0]["message"]["content"]
-            parts = [content] if isinstance(content, str) else [part["text"] for part in content]
-            return "".join(parts)
+            async with (
+                asyncio.timeout(timeout),
+                self._client.stream("POST", url, json=body, headers=headers) as response,
+            ):
+                return self._read(await _content(response))
+        except TimeoutError:
+            raise NoAnswer(f"no answer within {timeout:g} s") from None
+        except httpx.HTTPError as error:
+            reason = self.clean(str(error)) or type(error).__name__
+            raise NoAnswer(f"the connection failed: {reason}") from None
+
+    def _read(self, content: Any) -> Answer:
+        try:
+            said = (
+                content["choices"][0]["message"]["content"] or ""
+            )  # a model may think and say nothing
+            text = said if isinstance(said, str) else "".join(part["text"] for part in said)
         except (TypeError, KeyError, IndexError):
             raise NoAnswer("the answer has no text at choices[0].message.content") from None
+        usage = content.get("usage")
+        tokens = []
+        for name in ("prompt_tokens", "completion_tokens"):
+            count = usage.get(name) if isinstance(usage, dict) else None
+            is_count = type(count) is int and 0 <= count < 1 << 53
+            tokens.append(count if is_count else None)
+        return Answer(self.clean(text), *tokens)
 
     def clean(self, text: str) -> str:
-        """Prepare text for storage: remove secrets, make it valid UTF-8, and truncate it to 2,000 characters."""
+        """Remove secrets from text, and make it valid UTF-8."""
         secrets = [value for _, value in parse_qsl(self.target.query)]
         secrets = [value for value in secrets if len(value) >= MIN_SECRET_CHARACTERS]
         if self._secret():
             secrets.append(self._secret())
         for secret in secrets:
             text = text.replace(secret, "***")
-        return text[:STORED_CHARACTERS].encode("utf-8", "replace").decode()
+        return text.encode("utf-8", "replace").decode()
 
     def _secret(self) -> str:
         return os.environ.get(self.api_key_env or DEFAULT_KEY, "").strip()
 
     def _is_private(self) -> bool:
         return self.target.scheme == "https" or self.target.hostname in LOOPBACK
+
+
+@cache
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return the loop that makes all requests, in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="regrax requests", daemon=True).start()
+    return loop
 
 
 def _completions_url(url: str, shown: str) -> SplitResult:
@@ -102,32 +193,8 @@ def _completions_url(url: str, shown: str) -> SplitResult:
     return parts._replace(path=path, fragment="")
 
 
-def _post(url: str, body: dict[str, Any], headers: dict[str, str], timeout: float) -> Any:
-    """Return a server's JSON answer, or raise `NoAnswer`, within `timeout` seconds."""
-    import httpx
-
-    end = monotonic() + timeout
-    # unlike httpx's defaults, use the system's certificates, and no proxy, which would see the key
-    client = httpx.Client(timeout=timeout, trust_env=False, verify=ssl.create_default_context())
-    # httpx only limits the time between bytes, so a timer cuts off servers that trickle them
-    timer = threading.Timer(timeout, client.close)
-    timer.daemon = True
-    timer.start()
-    try:
-        with client, client.stream("POST", url, json=body, headers=headers) as response:
-            return _read(response)
-    except Exception as error:  # closing the client can raise many kinds of errors
-        if monotonic() >= end or isinstance(error, httpx.TimeoutException):
-            raise NoAnswer(f"no answer within {timeout:g} s") from None
-        if isinstance(error, NoAnswer):
-            raise
-        reason = str(error) or type(error).__name__
-        raise NoAnswer(f"the connection failed: {reason}") from None
-    finally:
-        timer.cancel()
-
-
-def _read(response: Any) -> Any:
+async def _content(response: Any) -> Any:
+    """Read a server's JSON, or raise `NoAnswer`."""
     status = response.status_code
     if 300 <= status < 400:
         raise NoAnswer(
@@ -135,12 +202,14 @@ def _read(response: Any) -> Any:
         )
     if status != 200:
         again = status in (408, 425, 429) or status >= 500
-        raise NoAnswer(f"status {status}", again)
+        wait = _demanded_pause(response.headers)
+        pause = "" if wait is None else f", Retry-After {wait:.0f} s"
+        raise NoAnswer(f"status {status}{pause}", again, wait)
     kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if kind != "application/json" and not kind.endswith("+json"):
         raise NoAnswer("the content type of the answer is not JSON")
     data = b""
-    for chunk in response.iter_raw():
+    async for chunk in response.aiter_raw():
         data += chunk
         if len(data) > MAX_ANSWER_BYTES:
             raise NoAnswer(f"the answer is longer than {MAX_ANSWER_BYTES:,} bytes")
@@ -150,3 +219,14 @@ def _read(response: Any) -> Any:
         raise NoAnswer("the answer is not UTF-8 text") from None
     except (ValueError, RecursionError):
         raise NoAnswer("the answer is not JSON") from None
+
+
+def _demanded_pause(headers: Any) -> float | None:
+    """Return the seconds in a Retry-After header, which are a number or a date; None if there is no such header."""
+    value = headers.get("Retry-After", "")
+    if value.isdecimal():
+        return float(value)
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None

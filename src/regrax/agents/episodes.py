@@ -1,18 +1,28 @@
-"""Play episodes of a game one after another, and write them to a log for the audit."""
+"""Play episodes of a game, several at a time, and write them to a log for the audit."""
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from queue import SimpleQueue
+from threading import Event
+from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 
+from regrax import _checks as checks
 from regrax._files import open_log
+from regrax.agents.cache import AnswerCache
 from regrax.agents.chat import ChatAgent
 from regrax.games import Game, Trajectory, check_rounds, play, seated_learners
 from regrax.learners import HostLearner, Key, Learner
 from regrax.specs import as_game
+
+Played = TypeVar("Played")  # with policies, losses and actions per player
+OnRound = Callable[[Any], None] | None
+Write = Callable[[dict[str, Any]], None]
 
 
 def play_episodes(
@@ -23,12 +33,18 @@ def play_episodes(
     *,
     key: Key = None,
     start: Any = None,
+    prior: Any = None,
     log: Path | str | None = None,
     first: int = 0,
+    concurrency: int = 8,
+    cache: AnswerCache | Path | str | None = None,
+    resume: bool = False,
 ) -> Iterator[Trajectory]:
     """Play several episodes of a game, each from the beginning; questions to chat agents use the game's names.
 
     Given a key, actions in episode `e` are sampled with `fold_in(key, e)`; a single episode uses the key itself.
+    Episodes are returned and logged in order. Those with chat servers are played in parallel; functions and local
+    models are called by one episode after another.
 
     Args:
         game: the game, or its spec.
@@ -36,9 +52,13 @@ def play_episodes(
         rounds: the number of rounds per episode.
         episodes: the number of episodes.
         key: the random key for sampling actions; without it, every player sees expected losses.
-        start: the policies for round 1, as in `play`.
+        start, prior: the policies for round 1 and the initial weights, as in `play`.
         log: a new file with one JSON line per round and player, written before the next round begins.
         first: the number of the first episode.
+        concurrency: the number of episodes to play at a time.
+        cache: a file for the answers of chat agents. Answers that it already contains are not requested again, so a
+            run that was stopped continues where it was.
+        resume: write the log again if it exists, from the answers in the cache.
 
     >>> from regrax.games import matching_pennies
     >>> from regrax.learners import Uniform
@@ -47,78 +67,168 @@ def play_episodes(
     """
     game = as_game(game)
     check_rounds(game, rounds, "all", episodes)
-    seated = seated_learners(game, learners)
-    has_outside = any(isinstance(learner, HostLearner) for learner in seated)
+    starts: dict[str, Any] = {"start": start, "prior": prior}
+
+    def play_one(episode: int, players: Sequence[Learner], on_round: OnRound) -> Trajectory:
+        own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
+        return play(game, players, rounds, key=own, on_round=on_round, **starts)
+
+    seed = None if key is None else jax.random.key_data(key).tolist()
+    yield from run_episodes(
+        play_one,
+        seated_learners(game, learners),
+        range(first, first + episodes),
+        names=game.players,
+        place=(game.name, seed, episodes == 1),
+        log=log,
+        concurrency=concurrency,
+        cache=cache,
+        resume=resume,
+    )
+
+
+def run_episodes(
+    play_one: Callable[[int, Sequence[Learner], OnRound], Played],
+    learners: Sequence[Learner],
+    episodes: range,
+    *,
+    names: Sequence[str],
+    place: tuple[Any, ...],
+    log: Path | str | None,
+    concurrency: int,
+    cache: AnswerCache | Path | str | None,
+    resume: bool,
+) -> Iterator[Played]:
+    """Run `play_one(episode, learners, on_round)` for every episode; return and log the results in order.
+
+    Args:
+        play_one: plays an episode, calling `on_round` after every round unless it is None.
+        learners: one per player.
+        episodes: the numbers of the episodes.
+        names: names of the players in the log.
+        place: distinguishes this run's answers from those of other runs in the cache.
+        log, concurrency, cache, resume: see `play_episodes`.
+    """
+    checks.at_least("concurrency", concurrency, 1)
+    if isinstance(cache, str | Path):
+        cache = AnswerCache(cache)
+    hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
+    are_servers = all(isinstance(x, ChatAgent) and x.endpoint is not None for x in hosted)
+    workers = min(concurrency, len(episodes)) if hosted and are_servers else 1
     # with external agents the log exists from the first round; otherwise it appears once it is complete
-    opened = contextlib.nullcontext() if log is None else open_log(Path(log), at_once=has_outside)
+    opened = contextlib.nullcontext()
+    if log is not None:
+        opened = open_log(Path(log), at_once=bool(hosted), again=resume)
     with opened as lines:
-        for episode in range(first, first + episodes):
-            own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
-            writer = None
-            if lines is not None and has_outside:
-                writer = _RoundWriter(lines, game, seated, episode)
+
+        def run(episode: int, write: Write) -> tuple[list[Learner], Played]:
+            players = []
+            for number, learner in enumerate(learners):
+                if isinstance(learner, ChatAgent):
+                    learner = learner.for_episode(cache, *place, number, episode)
+                players.append(learner)
+            logger = _RoundLogger(write, names, players, episode)
             try:
-                trajectory = play(game, seated, rounds, key=own, start=start, on_round=writer)
+                played = play_one(episode, players, logger if hosted else None)
             except ValueError as error:
-                if writer is None:
-                    raise
-                where = f" of episode {episode}" if episode else ""
-                raise ValueError(
-                    f"{error} ({writer.lines.name} has the first {writer.done} rounds{where})"
-                ) from None
-            if lines is not None and writer is None:
-                _write_trajectory(lines, game, trajectory, episode)
-            yield trajectory
+                if lines and logger.done:
+                    where = f" of episode {episode}" if episode else ""
+                    hint = "; resume to continue" if cache else ""
+                    done = f"{log} has the first {logger.done} rounds{where}{hint}"
+                    error = ValueError(f"{error} ({done})")
+                raise error from None
+            if lines and not hosted:
+                logger.add_all(played)
+            return players, played
+
+        def write(row: dict[str, Any]) -> None:
+            if lines:
+                lines.write(json.dumps(row) + "\n")
+                if hosted:
+                    lines.flush()
+
+        for players, played in _in_order(run, episodes, workers, write):
+            for learner, player in zip(learners, players, strict=True):
+                if isinstance(learner, ChatAgent) and isinstance(player, ChatAgent):
+                    learner.include(player)
+            yield played
 
 
-class _RoundWriter:
-    """Writes each round to a log before the next begins, including the exchanges of chat agents."""
+def _in_order(
+    run: Callable[[int, Write], Played], episodes: range, workers: int, write: Write
+) -> Iterator[Played]:
+    """Run episodes in parallel; yield the results, and write the rows, in the order of the episodes."""
+    if workers == 1:
+        for episode in episodes:
+            yield run(episode, write)
+        return
+    precise = jnp.result_type(float) == jnp.float64  # a setting of this thread
+    stopped = Event()
+
+    def work(episode: int, rows: SimpleQueue[Any]) -> Played:
+        def put(row: dict[str, Any]) -> None:
+            if stopped.is_set():
+                raise InterruptedError
+            rows.put(row)
+
+        try:
+            with jax.enable_x64(precise):
+                return run(episode, put)
+        finally:
+            rows.put(None)
+
+    pool = ThreadPoolExecutor(workers)
+    try:
+        running = []
+        for episode in episodes:
+            rows: SimpleQueue[Any] = SimpleQueue()
+            running.append((rows, pool.submit(work, episode, rows)))
+        for rows, future in running:
+            for row in iter(rows.get, None):
+                write(row)
+            yield future.result()
+    finally:
+        stopped.set()
+        pool.shutdown(cancel_futures=True)  # answers in flight are still added to the cache
+
+
+class _RoundLogger:
+    """Makes the log rows of each round, including the exchanges of chat agents."""
 
     def __init__(
-        self, lines: IO[str], game: Game, learners: Sequence[Learner], episode: int
+        self, write: Write, names: Sequence[str], players: Sequence[Learner], episode: int
     ) -> None:
-        self.lines = lines
-        self.game = game
-        self.learners = learners
+        self.write = write
+        self.names = names
+        self.players = players
         self.episode = episode
         self.done = 0
 
     def __call__(self, played: Any) -> None:
+        self._add(*_as_lists(played))
+
+    def add_all(self, played: Any) -> None:
+        """Write the rows of an episode whose rounds are stacked."""
+        parts = _as_lists((played.policies, played.losses, played.actions))
+        for t in range(len(parts[0][0])):
+            self._add(*[part and [values[t] for values in part] for part in parts])
+
+    def _add(self, policies: Any, losses: Any, actions: Any) -> None:
         self.done += 1
-        policies, losses, actions = _as_lists(played)
-        rows = _rows(self.game, self.episode, self.done, policies, losses, actions)
-        for row, learner in zip(rows, self.learners, strict=True):
-            if isinstance(learner, ChatAgent) and learner.exchanges:
-                exchange = learner.exchanges[-1]
+        for n, player in enumerate(self.players):
+            row = {"episode": self.episode, "agent": self.names[n], "round": self.done}
+            row["policy"] = policies[n]
+            if actions is not None:
+                row["action"] = actions[n]
+            row["losses"] = losses[n]
+            if isinstance(player, ChatAgent) and player.exchanges:
+                exchange = player.exchanges[-1]
                 row["answered"] = exchange["answered"]
                 row["parser"] = exchange["tries"][-1].get("parser")
                 row["exchange"] = {name: exchange[name] for name in ("question", "tries")}
-            self.lines.write(json.dumps(row) + "\n")
-        self.lines.flush()
-
-
-def _write_trajectory(lines: IO[str], game: Game, trajectory: Trajectory, episode: int) -> None:
-    parts = _as_lists((trajectory.policies, trajectory.losses, trajectory.actions))
-    for t in range(trajectory.rounds):
-        played = [part and [values[t] for values in part] for part in parts]
-        for row in _rows(game, episode, t + 1, *played):
-            lines.write(json.dumps(row) + "\n")
+            self.write(row)
 
 
 def _as_lists(parts: Any) -> list[Any]:
     """Convert each player's policies, losses and actions (or None) to lists."""
     return [part and [values.tolist() for values in part] for part in parts]
-
-
-def _rows(
-    game: Game, episode: int, number: int, policies: Any, losses: Any, actions: Any
-) -> list[dict[str, Any]]:
-    """Return the log rows for a round, one per player."""
-    rows = []
-    for n, name in enumerate(game.players):
-        row = {"episode": episode, "agent": name, "round": number, "policy": policies[n]}
-        if actions is not None:
-            row["action"] = actions[n]
-        row["losses"] = losses[n]
-        rows.append(row)
-    return rows

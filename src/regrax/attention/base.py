@@ -28,16 +28,29 @@ class Recipe(NamedTuple):
     tail: float = 0.5
 
 
+MODELS: dict[str, type["TrainableLearner"]] = {}
+"""Model classes by name, as checkpoints store them."""
+
+
 class TrainableLearner(Learner):
     r"""A learner with trained parameters, which can also map a batch of complete loss sequences to policies.
 
     `policies` is the training form; `policy` and `update` are the playing form. The two agree to rounding, up to the
     projection that play adds on the ball. Batches have the sequence axis last: `losses[t, j, n]` is the loss of
     action $j$ in round $t$ of sequence $n$. Every array leaf is a trained parameter; all other fields are static.
+    Defining a subclass with a `name` adds it to `MODELS`, so that checkpoints and sweeps can name it.
     """
 
     name: ClassVar[str]  # in checkpoints, `str` and `MODELS`
     recipe: ClassVar[Recipe] = Recipe()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" in vars(cls):
+            known = MODELS.setdefault(cls.name, cls)
+            if known.__module__.startswith("regrax.") and known.__module__ != cls.__module__:
+                raise ValueError(f"name must not be that of a model in regrax, got {cls.name!r}")
+            MODELS[cls.name] = cls
 
     @property
     @abstractmethod

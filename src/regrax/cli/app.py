@@ -35,7 +35,8 @@ COMMANDS = {
     },
     "Audit and compare": {
         "audit": "Measure the regret of the agents in a log.",
-        "compare": "Compare agents by regret; a gate for continuous integration.",
+        "compare": "Rank agents by regret; a gate for continuous integration.",
+        "bench-agents": "Run an agent through eight tasks, next to classical learners.",
     },
     "Show": {"explore": "Open the interactive explorer in a browser."},
 }

@@ -8,6 +8,7 @@ from regrax.cli.output import Bar, counted, interval, listed, print_json, print_
 
 MAX_PRINTED_AGENTS = 20
 MAX_PRINTED_ACTIONS = 20
+MAX_PRINTED_CONTEXTS = 20
 
 
 def audit(
@@ -27,7 +28,7 @@ def audit(
         regrax audit games.csv --game chicken --fields episode=game_id
 
     Args:
-        log: JSON lines (.jsonl, .ndjson, .json), .csv or .parquet; regrax play --log writes one.
+        log: JSON lines (.jsonl, .ndjson, .json), .csv, .parquet or an Inspect log (.eval); text may be gzipped.
         html: Write a report to this file.
     """
     from regrax.agents.audit import audit_log
@@ -40,7 +41,12 @@ def audit(
 
         write_output(html, audit_page(found, log.name).encode("utf-8", "replace"))
     result = {"log": str(log), **found.to_dict()}
-    print_json(result) if json else _print(result)
+    if json:
+        print_json(result)
+        return
+    if found.format not in ("rows", form.format):
+        print_text(f"format: {found.format} (guessed; --format sets it)")
+    _print(result)
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -61,8 +67,7 @@ def _print(result: dict[str, Any]) -> None:
         f"{counted(result['rows'], 'row')} read, {counted(result['bad_rows'], 'bad row')} left out"
     )
     if result["bad"]:
-        rows = [[bad["lines"], bad["reason"]] for bad in result["bad"]]
-        print_table(("line", "reason"), rows)
+        print_table(("first line", "rows", "reason"), _bad_rows(result["bad"]))
 
 
 def _print_agent(agent: dict[str, Any]) -> None:
@@ -73,11 +78,7 @@ def _print_agent(agent: dict[str, Any]) -> None:
     for action, measure in agent["against"].items():
         measures[f"regret against {_short(action)}"] = measure
     measures["loss"] = agent["loss"]
-    rows = []
-    for name, value in measures.items():
-        rows.append(
-            [name, value["per_round"], value["total"], interval(value["low"], value["high"])]
-        )
+    rows = [[name, *_cells(value)] for name, value in measures.items()]
     columns = ("measure", "per round", "per episode", "95 % interval, per episode")
     print_table(columns, rows, title)
     print_text(_short(agent["learning"]["words"]))
@@ -89,15 +90,14 @@ def _print_agent(agent: dict[str, Any]) -> None:
         counts = [f"{_short(name)} {count:,}" for name, count in sorted(agent["answers"].items())]
         print_text(f"answers by parser: {listed(counts)}")
     if agent["exploration"]:
-        never, least, greedy = agent["exploration"].values()
-        print_text(
-            f"exploration: in {never:.1%} of episodes it never tried the best action in the second "
-            f"half; its least-used action got {least:.1%} of an even share; it played the best "
-            f"action so far in {greedy:.1%} of rounds"
-        )
+        from regrax.agents.audit import explored
+
+        print_text(f"exploration: {explored(agent['exploration'])}")
     if agent["worst_swap"]:
         print_text(f"worst swap: {_short(agent['worst_swap']['words'])}")
     print()
+    if agent["contexts"]:
+        _print_contexts(agent["contexts"])
     if agent["baselines"]:
         own = {kind: measure["total"] for kind, measure in agent["regret"].items()}
         own["loss_per_round"] = agent["loss_per_round"]
@@ -118,6 +118,39 @@ def _print_agent(agent: dict[str, Any]) -> None:
         print_table(("published test", "p-value", "false alarms at 5 %, in %"), rows)
     for note in agent["notes"]:
         print_text(f"note: {_short(note)}")
+
+
+def _bad_rows(bad: list[dict[str, str]]) -> list[list[Any]]:
+    """List each kind of reason once, with its first line and the number of rows."""
+    rows: dict[str, list[Any]] = {}
+    for entry in bad:
+        spans = [span.partition("-") for span in entry["lines"].split(", ")]
+        count = sum(int(last or first) - int(first) + 1 for first, _, last in spans)
+        kind = entry["reason"].partition(", got ")[0]
+        row = rows.setdefault(kind, [spans[0][0], 0, entry["reason"]])
+        row[1] += count
+    return list(rows.values())
+
+
+def _print_contexts(found: dict[str, Any]) -> None:
+    by_regret = sorted(found["contexts"], key=lambda context: -context["regret"]["total"])
+    rows = [["best policy", "", "", *_cells(found["regret"])]]
+    for context in by_regret[:MAX_PRINTED_CONTEXTS]:
+        facts = [_short(context["context"]), _short(context["best"]), context["rounds"]]
+        rows.append([*facts, *_cells(context["regret"])])
+    columns = ("per round", "per episode", "95 % interval, per episode")
+    title = f"{len(by_regret)} contexts, most regret first"
+    print_table(("regret by context", "best action", "rounds", *columns), rows, title)
+    rows = []
+    for name, saved in found["saved"].items():
+        rows.append([name, found["replayed"][name]["per_round"], *_cells(saved)])
+    columns = ("saved per round", "saved per episode", "95 % interval, per episode")
+    print_table(("replayed on this log", "loss per round", *columns), rows)
+
+
+def _cells(measure: dict[str, Any]) -> list[Any]:
+    limits = interval(measure["low"], measure["high"])
+    return [measure["per_round"], measure["total"], limits]
 
 
 def _short(text: str) -> str:

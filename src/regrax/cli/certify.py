@@ -5,7 +5,16 @@ from typing import Any, Literal
 
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import Json, read_learner
-from regrax.cli.output import print_json, print_table
+from regrax.cli.output import print_json, print_rows, print_table
+
+CLAIMS = {"claim": "claim", "measured": "measured", "verdict": "verdict"}
+WORST_CASES = {
+    "learner": "learner",
+    "regret": "worst-case regret, total",
+    "above": "above minimax, %",
+    "proved": "proved",
+}
+PROOFS = {"step": "k*", "loss": "L(k*), total", "optimal_loss": "L*, total"}
 
 
 def certify(
@@ -46,109 +55,51 @@ def certify(
         learners: With --worst-case: learner specs; by default Hedge at k* and Optimal with noise 0.68.
         seed: Seed of the random sequences.
     """
-    size = {"actions": actions, "horizon": horizon}
-    if rigorous or claim is not None:
-        _require_rigorous(actions)
+    from regrax.paper.certify.claims import claims, proofs, worst_cases
+    from regrax.sharding import is_first
+
+    rigorous = rigorous or claim is not None
+    if rigorous and find_spec("flint") is None:
+        raise ValueError('--rigorous needs python-flint: pip install "regrax[rigorous]"')
     title = f"{actions} actions, {horizon} rounds"
     if worst_case:
-        rows = _worst_cases(actions, horizon, learners, rigorous)
+        players = [read_learner(spec) for spec in learners]
+        cases = worst_cases(actions, horizon, players, prove=rigorous)
         if json:
-            return print_json({"actions": actions, "rounds": horizon, "worst_cases": rows})
-        names = ("learner", "regret", "above", "proved")
-        cells = [[row.get(name) for name in names] for row in rows]
-        columns = ("learner", "worst-case regret, total", "above minimax, %", "proved")
-        return print_table(columns, cells, f"all binary losses, {title}")
-    if rigorous or claim is not None:
-        return _prove(actions, horizon, claim, json)
+            return print_json({"actions": actions, "rounds": horizon, "worst_cases": cases})
+        return print_rows(cases, WORST_CASES, f"all binary losses, {title}")
+    if rigorous:
+        proved = proofs(actions, horizon, claim)
+        if json:
+            print_json(proved)
+        else:
+            _print_proofs(proved, title)
+        if proved["verdict"] not in (None, "proved"):
+            raise SystemExit(1)
+        return None
     with hosts.joined() as devices:
-        from regrax.paper.certify.claims import claims
-        from regrax.sharding import is_first
-
         settings = {"architecture": architecture, "step": step, "sequences": sequences}
-        checked = list(
-            claims(actions, horizon, **settings, lemmas=lemmas, seed=seed, devices=devices)
-        )
+        settings |= {"lemmas": lemmas, "seed": seed, "devices": devices}
+        checked = list(claims(actions, horizon, **settings))
         if not is_first():
             return None
         if json:
-            holds = all(claim["holds"] for claim in checked)
-            return print_json(
-                {**size, "architecture": architecture, "claims": checked, "holds": holds}
-            )
-        rows = []
+            result = {"actions": actions, "horizon": horizon, "architecture": architecture}
+            holds = all(row["holds"] for row in checked)
+            return print_json({**result, "claims": checked, "holds": holds})
         for row in checked:
-            rows.append(
-                [row["claim"], row["measured"], "holds" if row["holds"] else "does not hold"]
-            )
-        return print_table(("claim", "measured", "verdict"), rows, f"{architecture}, {title}")
+            row["verdict"] = "holds" if row["holds"] else "does not hold"
+        return print_rows(checked, CLAIMS, f"{architecture}, {title}")
 
 
-def _require_rigorous(actions: int) -> None:
-    if actions not in (2, 3):
-        raise ValueError(f"actions must be 2 or 3 with --rigorous, got {actions}")
-    if find_spec("flint") is None:
-        raise ValueError('--rigorous needs python-flint: pip install "regrax[rigorous]"')
-
-
-def _worst_cases(
-    actions: int, rounds: int, learners: tuple[str, ...], proved: bool
-) -> list[dict[str, Any]]:
-    from regrax import certify, theory
-
-    if not learners:
-        step = theory.step_size(actions, rounds)
-        learners = (f"hedge({step:.6g})", f"optimal({rounds}, 0.68)")
-    minimax = theory.minimax(actions, rounds)
-    rows: list[dict[str, Any]] = [{"learner": "minimax", "regret": minimax, "above": 0.0}]
-    if proved:
-        rows[0]["proved"] = str(certify.rigorous_minimax(actions, rounds))
-    for spec in learners:
-        learner = read_learner(spec)
-        worst = theory.worst_case(learner, actions, rounds)
-        row = {"learner": spec, "regret": worst.regret, "losses": worst.losses.tolist()}
-        row["above"] = 100 * (worst.regret / minimax - 1)
-        if proved:
-            row["proved"] = certify.rigorous_worst_case(learner, actions, rounds).text
-        rows.append(row)
-    return rows
-
-
-def _prove(actions: int, horizon: int, claim: str | None, json: bool) -> None:
-    """Print the results proved in ball arithmetic; exit with code 1 if the claim is not proved."""
-    from regrax.paper.certify import rigorous_certificate, three_action_step
-
-    result: dict[str, Any] = {"actions": actions, "horizon": horizon}
-    if actions == 3:
-        step = three_action_step(horizon)
-        result["step"] = step.text
-        rows = [["k*, the only root of L' within 0.1 %", step.text]]
-    else:
-        proof = rigorous_certificate(horizon)
-        step = proof.step
-        low, high = proof.only_root_on
-        result |= {
-            "step": step.text,
-            "only_root_on": [low, high],
-            "loss": proof.loss.text,
-            "optimal_loss": proof.optimal_loss.text,
-            "eigenvalues": [[name, enclosure.text] for name, enclosure in proof.eigenvalues],
-            "is_minimum": proof.is_minimum,
-        }
-        rows = [
-            [f"k*, the only root of L' from {low:.6g} to {high:.6g}", step.text],
-            ["L(k*), total", proof.loss.text],
-            ["L*, total", proof.optimal_loss.text],
-        ]
-        rows += [[f"eigenvalue ({name})", text] for name, text in result["eigenvalues"]]
-        minimum = "proved" if proof.is_minimum else "not proved"
+def _print_proofs(proved: dict[str, Any], title: str) -> None:
+    rows = [[label, proved[key]] for key, label in PROOFS.items() if key in proved]
+    if "eigenvalues" in proved:
+        rows += [[f"eigenvalue ({name})", text] for name, text in proved["eigenvalues"]]
+        minimum = "proved" if proved["is_minimum"] else "not proved"
         rows.append(["k* is a strict local minimum up to symmetry", minimum])
-    result |= {"claim": claim, "verdict": None if claim is None else step.verdict(claim)}
-    if claim is not None:
-        rows.append([f"k* = {claim}, to one unit of its last digit", result["verdict"]])
-    if json:
-        print_json(result)
-    else:
-        title = f"proofs, {actions} actions, {horizon} rounds"
-        print_table(("quantity or claim", "enclosure or verdict"), rows, title)
-    if result["verdict"] not in (None, "proved"):
-        raise SystemExit(1)
+        low, high = proved["only_root_on"]
+        rows.append([f"k* is the only root of L' from {low:.6g} to {high:.6g}", "proved"])
+    if proved["claim"] is not None:
+        rows.append([f"k* = {proved['claim']}, to one unit of its last digit", proved["verdict"]])
+    print_table(("quantity or claim", "enclosure or verdict"), rows, f"proofs, {title}")

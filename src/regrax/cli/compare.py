@@ -2,23 +2,28 @@
 
 import sys
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from regrax.cli.inputs import Json, LogOptions, Output
 from regrax.cli.output import Bar, counted, interval, print_json, print_table, print_text, printable
+
+if TYPE_CHECKING:
+    from regrax.agents.audit import Comparison
+
+MAX_SENTENCES = 10
 
 
 def compare(
     *logs: Path,
     agent: str | None = None,
-    measure: Literal["external", "internal", "swap", "dynamic", "loss"] = "external",
+    measure: Literal["external", "internal", "swap", "dynamic", "policy", "loss"] = "external",
     fail_above: float | None = None,
     fail_if_worse: bool = False,
     html: Output = None,
     json: Json = False,
     form: LogOptions = LogOptions(),
 ) -> None:
-    """Compare agents by regret; a gate for continuous integration.
+    """Rank agents by regret; a gate for continuous integration.
 
     Example uses:
         regrax compare before.jsonl after.jsonl --fail-if-worse
@@ -27,7 +32,7 @@ def compare(
     Args:
         logs: One log per agent, with the reference first, or one log with several agents.
         agent: Agent to compare in each log, if a log has several.
-        measure: Kind of regret to compare, or the loss itself.
+        measure: Kind of regret to compare (policy: against the best policy by context), or the loss itself.
         fail_above: Exit with code 1 if an agent's measure per round is above this.
         fail_if_worse: Exit with code 1 if an agent is significantly worse than the first (5 % level over all pairs).
         html: Write a report to this file.
@@ -56,43 +61,37 @@ def compare(
     if json:
         print_json(result)
     else:
-        verdicts = [contestant.audit.learning.verdict for contestant in found.contestants]
-        _print(result, verdicts)
+        _print(found)
     if failed:
         sys.stdout.flush()
         print(printable(f"regrax: failed: {'; '.join(failed)}"), file=sys.stderr)
         sys.exit(1)
 
 
-def _print(result: dict[str, Any], verdicts: list[str]) -> None:
+def _print(found: "Comparison") -> None:
     rows = []
-    for agent, verdict in zip(result["contestants"], verdicts, strict=True):
-        value = agent["value"]
-        limits = interval(value["low"], value["high"])
-        name = agent["name"][:300]
-        sizes = [agent["episodes"], agent["rounds"]]
-        rows.append([name, verdict, *sizes, value["per_round"], value["total"], limits])
-    title = "loss" if result["measure"] == "loss" else f"{result['measure']} regret"
-    columns = (
-        "verdict",
-        "episodes",
-        "rounds",
-        "per round",
-        "per episode",
-        "95 % interval, per episode",
-    )
-    print_table(("agent", *columns), rows, f"{title}, {counted(len(rows), 'agent')}")
+    for agent in found.ranking():
+        value = agent.value
+        verdict = agent.audit.learning.verdict
+        limits = interval(value.low, value.high)
+        facts = [agent.ranks(), agent.name[:300], verdict, agent.episodes, agent.rounds]
+        rows.append([*facts, value.per_round, value.total, limits])
+    title = "loss" if found.measure == "loss" else f"{found.measure} regret"
+    columns = ("rank", "agent", "verdict", "episodes", "rounds")
+    columns += ("per round", "per episode", "95 % interval, per episode")
+    print_table(columns, rows, f"{title}, {counted(len(rows), 'agent')}, best first")
     rows = []
-    for pair in result["pairs"]:
-        tests = [pair["p_value"], pair["adjusted"], pair["effect_size"]]
-        limits = interval(pair["low"], pair["high"])
-        names = f"{pair['second'][:300]} - {pair['first'][:300]}"
-        episodes = "paired" if pair["paired"] else "independent"
-        rows.append([names, pair["difference"], limits, *tests, episodes])
+    for pair in found.pairs:
+        tests = [pair.p_value, pair.adjusted, pair.effect_size]
+        limits = interval(pair.low, pair.high)
+        names = f"{pair.second[:300]} - {pair.first[:300]}"
+        episodes = "paired" if pair.paired else "independent"
+        rows.append([names, pair.difference, limits, *tests, episodes])
     if rows:
         columns = ("per episode", "95 % interval, per episode", "p-value", "p-value by Holm")
         print_table(("difference", *columns, "effect size, SD", "episodes"), rows)
-    for text in [pair["words"] for pair in result["pairs"]]:
-        print_text(text)
-    for note in result["notes"]:
+    if len(found.pairs) <= MAX_SENTENCES:
+        for pair in found.pairs:
+            print_text(pair.words)
+    for note in found.notes:
         print_text(f"note: {note}")

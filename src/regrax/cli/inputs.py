@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 FIGURES = (".pdf", ".png", ".svg")
 OUTPUT = Group("Output", sort_key=80)
 LOG_FORMAT = Group("Log format", sort_key=70)
+REQUESTS = Group("Chat agents", sort_key=60)
 
 
 def _check_output(_: Any, path: Path | None) -> None:
@@ -62,6 +63,23 @@ def read_learner(spec: str) -> "Learner":
     return parse_learner(spec, outside)
 
 
+def read_key(seed: int | None) -> Any:
+    """Return the random key of a seed, or None without a seed."""
+    import jax
+
+    from regrax import _checks as checks
+
+    if seed is None:
+        return None
+    checks.at_least("seed", seed, 0)
+    return jax.random.key(seed)
+
+
+def one_or_each(values: tuple[str, ...]) -> Any:
+    """Return the value for all players, a tuple with one per player, or None without values."""
+    return values[0] if len(values) == 1 else values or None
+
+
 def read_game(text: str) -> "Game":
     """Load a game from a file, or build it from its spec."""
     return read_games(text, 1)[0]
@@ -89,12 +107,13 @@ class LogOptions:
         game: Spec or file of the game; its payoffs give the loss of every action.
         layout: TOML file that maps the fields of a row to paths in a record.
         fields: Paths of fields, as in episode=game_id payoff=info.reward.
-        format: Tool that wrote the log: verifiers or textarena.
+        format: Tool that wrote the log: inspect, verifiers or textarena, or rows; guessed by default.
         rows: Field that lists the rounds of an episode.
         messages: Field with chat messages; each assistant message is an answer.
         actions: Names of the actions to look for in answers.
         parsers: Parsers for the answers, from think, regex, json, name and number.
         regex: Regular expression whose last match is the answer.
+        players: Player of the game that an agent is, as in gpt-5=row or 'my model=0'.
     """
 
     game: str | None = None
@@ -106,17 +125,22 @@ class LogOptions:
     actions: tuple[str, ...] = ()
     parsers: tuple[str, ...] = ()
     regex: str | None = None
+    players: tuple[str, ...] = ()
 
     def read(self) -> dict[str, Any]:
         """Return the layout and the game as keyword arguments for `audit_log` and `compare_logs`."""
         from regrax.agents.audit import layout_of, read_layout
 
-        settings: dict[str, Any] = {"fields": {}}
-        for field in self.fields:
-            name, equals, path = field.partition("=")
-            if not equals or not path:
-                raise ValueError(f"--fields must be name=path, got {field}")
-            settings["fields"][name] = path
+        settings: dict[str, Any] = {}
+        for option in ("fields", "players"):
+            settings[option] = {}
+            for text in getattr(self, option):
+                name, _, value = (
+                    text.rpartition("=") if option == "players" else text.partition("=")
+                )
+                if not name or not value:
+                    raise ValueError(f"--{option} must be name=value, got {text}")
+                settings[option][name] = value
         for name in ("actions", "parsers", "format", "rows", "messages", "regex"):
             settings[name] = getattr(self, name)
         settings = {name: value for name, value in settings.items() if value}
@@ -129,3 +153,46 @@ class LogOptions:
         if self.game is not None:
             game = read_game(self.game)
         return {"layout": layout, "game": game}
+
+
+@Parameter(name="*", group=REQUESTS)
+@dataclass(frozen=True)
+class Requests:
+    """Options for requests to chat agents.
+
+    Args:
+        concurrency: Number of episodes to play at a time.
+        resume: Continue a run that was stopped; no answer is requested twice.
+        cache: File for answers; by default next to the log, with the suffix .answers.
+        no_cache: Do not store answers.
+        prices: Prices of a million input tokens and of a million output tokens.
+        budget_tokens: Stop before the run uses more tokens than this.
+        budget_cost: Stop before the run costs more than this, at the prices given.
+    """
+
+    concurrency: int = 8
+    resume: bool = False
+    cache: Path | None = None
+    no_cache: bool = False
+    prices: tuple[float, float] = (0.0, 0.0)
+    budget_tokens: int | None = None
+    budget_cost: float | None = None
+
+    def open(self, log: Path | None, suffix: str = ".answers") -> dict[str, Any]:
+        """Open the cache, and return the arguments for `play_episodes`."""
+        from regrax.agents import AnswerCache
+
+        cache = self.cache
+        if cache is None and log is not None and str(log) != "-":
+            cache = log.with_name(f"{log.name}{suffix}")
+        if self.no_cache or cache is None:
+            if self.resume:
+                raise ValueError("--resume needs the cache of the run that was stopped")
+            answers = ":memory:"
+        elif self.resume and not cache.exists():
+            raise ValueError(f"--resume needs the answers of the run that was stopped, {cache}")
+        else:
+            answers = output_file(cache)
+        budgets = {"budget_tokens": self.budget_tokens, "budget_cost": self.budget_cost}
+        opened = AnswerCache(answers, self.prices, **budgets)
+        return {"concurrency": self.concurrency, "cache": opened, "resume": self.resume}

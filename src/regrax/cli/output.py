@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from regrax.experiments import Progress
 
 GAP = 3  # spaces between columns
-TEXT_WIDTH = (
-    24  # text columns are wrapped down to this width before a column moves to a second table
-)
+TEXT_WIDTH = 24  # text is wrapped down to this width before a column moves to a second table
+MAX_ROWS = 100
+MAX_SHARES = 12
+MIN_SHARE = 5e-7  # solvers leave noise of this size
 COLOURS = {
     **dict.fromkeys(("learning", "holds", "proved", "same", "better"), "green"),
     **dict.fromkeys(("not learning", "does not hold", "not proved", "refuted", "differs"), "red"),
@@ -43,35 +44,67 @@ def print_text(*lines: str, wrap: bool = True) -> None:
         text = Text(printable(line))
         head = line.partition(":")[0]
         text.stylize(COLOURS.get(head, ""), 0, len(head))
-        Console(highlight=False).print(text, soft_wrap=not wrap)
+        _print(text, soft_wrap=not wrap)
+
+
+def print_rows(
+    rows: Iterable[Mapping[str, Any]], labels: Mapping[str, str], title: str = ""
+) -> None:
+    """Print a table of rows that are mappings, such as the entries of a list in the JSON object.
+
+    Args:
+        rows: Rows of the table.
+        labels: Headers, including units, of the keys to print; columns without any value are left out.
+        title: Line above the table.
+    """
+    rows = list(rows)
+    keys = [key for key in labels if any(row.get(key) is not None for row in rows)]
+    cells = [[row.get(key) for key in keys] for row in rows]
+    print_table([labels[key] for key in keys], cells, title)
+
+
+def print_quantities(result: Mapping[str, Any], labels: Mapping[str, str], title: str = "") -> None:
+    """Print a table of the quantities in a mapping that have a label and a value."""
+    rows = [[label, result.get(key)] for key, label in labels.items()]
+    print_table(("quantity", "value"), [row for row in rows if row[1] is not None], title)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str = "") -> None:
     """Print a table without cutting numbers off; columns that do not fit go into a second table.
 
-    Every part repeats the first column. Floats are shown with four significant digits, None as a blank.
+    Every part repeats the first column. Long tables end after a hundred rows and say so.
 
     Args:
         columns: Headers, including units.
-        rows: Lists of cells, each a string, a number or None.
+        rows: Lists of cells; see `cell_text`.
         title: Line above the table.
     """
-    console = Console(highlight=False)
-    cells = [[cell_text(cell) for cell in row] for row in rows]
+    width = Console().width
+    cells = [[cell_text(cell) for cell in row] for row in rows[:MAX_ROWS]]
     table_columns = []
     for index, header in enumerate(columns):
-        table_columns.append(_Column.of(header, [row[index] for row in cells], console.width))
+        table_columns.append(_Column.of(header, [row[index] for row in cells], width))
     if title:
-        console.print(Text(printable(title), "bold"))
-    for part in _parts(table_columns, console.width):
+        _print(Text(printable(title), "bold"))
+    for part in _parts(table_columns, width):
         table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for column, width in zip(part, _widths(part, console.width), strict=True):
+        for column, own in zip(part, _widths(part, width), strict=True):
             justify = "right" if column.numeric else "left"
-            table.add_column(column.header, justify=justify, overflow="fold", width=width)
+            table.add_column(column.header, justify=justify, overflow="fold", width=own)
         for texts in zip(*(column.cells for column in part), strict=True):
             table.add_row(*(Text(text, COLOURS.get(text, "")) for text in texts))
-        console.print(table)
-        console.print()
+        _print(table)
+        print()
+    if len(rows) > MAX_ROWS:
+        print_text(f"{len(rows) - MAX_ROWS:,} more rows; --json prints all", "")
+
+
+def _print(content: Text | Table, *, soft_wrap: bool = False) -> None:
+    """Print without spaces at the ends of lines, which rich leaves there."""
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(content, soft_wrap=soft_wrap)
+    print("\n".join(line.rstrip(" ") for line in captured.get().split("\n")), end="")
 
 
 class _Column(NamedTuple):
@@ -119,27 +152,37 @@ def _widths(columns: list[_Column], limit: int) -> list[int]:
 
 
 def cell_text(value: Any) -> str:
-    """Format a cell: floats with `number`, None as a blank, anything else as text.
+    """Format a cell: floats with `number`, None as a blank, shares with the largest first, anything else as text.
 
-    >>> cell_text(0.123456), cell_text(None), cell_text(20)
-    ('0.1235', '', '20')
+    >>> cell_text(0.123456), cell_text(None), cell_text(2000), cell_text({"rock": 0.25, "paper": 0.75})
+    ('0.1235', '', '2,000', 'paper: 0.7500, rock: 0.2500')
     """
     if value is None:
         return ""
-    if isinstance(value, float):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value)
+    if isinstance(value, Mapping):
+        shares = [(share, label) for label, share in value.items() if share > MIN_SHARE]
+        shares.sort(key=lambda pair: -pair[0])
+        value = listed(f"{label}: {cell_text(share)}" for share, label in shares[:MAX_SHARES])
+        if len(shares) > MAX_SHARES:
+            value += f" and {len(shares) - MAX_SHARES} more"
     return "\n".join(printable(line) for line in str(value).split("\n"))
 
 
 def number(value: float) -> str:
-    """Format a number with four significant digits.
+    """Format a number with four significant digits; whole numbers in full, and NaN as a blank.
 
-    >>> number(13.0), number(-0.119444), number(1e-17), number(2.5e-5), number(1234567.0)
-    ('13.00', '-0.1194', '0', '2.500e-05', '1,234,567')
+    >>> number(13.0), number(-0.119444), number(1e-17), number(2.5e-5), number(1234567.8)
+    ('13', '-0.1194', '0', '2.500e-05', '1,234,568')
     """
+    if value != value:
+        return ""
     if abs(value) < 1e-12:
         return "0"
-    if abs(value) >= 1e4:
+    if abs(value) >= 1e9:
+        return f"{value:.3e}"
+    if abs(value) >= 1e4 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:#.4g}".removesuffix(".")
 
@@ -183,10 +226,22 @@ class Bar:
     """
 
     def __init__(self, *, hidden: bool = False) -> None:
-        self.hidden = hidden or not sys.stderr.isatty()
         self.lock = RLock()
         self.shares: dict[str, float] = {}
         self.bar: Any = None
+        if not hidden and sys.stderr.isatty():
+            from rich import progress
+
+            self.bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(20),
+                progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(),
+                progress.TextColumn("{task.fields[note]}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.bar.add_task("", note="")
 
     def __enter__(self) -> "Bar":
         return self
@@ -201,37 +256,19 @@ class Bar:
 
     def move(self, task: str, done: float, total: float, note: str = "") -> None:
         """Update the progress of a task; safe to call from several threads."""
-        if self.hidden:
+        if self.bar is None:
             return
         with self.lock:
             self.shares[task] = done / total
             running = [name for name, share in self.shares.items() if share < 1]
-            if self.bar is None:
-                self.bar = _start_bar()
-                self.bar.add_task("", note="")
+            self.bar.start()
             self.bar.update(
                 self.bar.task_ids[0],
                 completed=sum(self.shares.values()),
                 total=len(self.shares),
-                description=", ".join(running) or task,
+                description=listed(running) or task,
                 note=note,
             )
-
-
-def _start_bar() -> Any:
-    from rich import progress
-
-    bar = progress.Progress(
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(20),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-        progress.TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    bar.start()
-    return bar
 
 
 def counted(count: int, noun: str) -> str:

@@ -1,21 +1,20 @@
 """`regrax solve`: compute equilibria of a game."""
 
-import contextlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from regrax.cli.inputs import Json, read_game, read_learner
-from regrax.cli.output import print_json, print_table, print_text
+from regrax.cli.inputs import Json, read_game, read_key, read_learner
+from regrax.cli.output import MIN_SHARE, print_json, print_rows, print_table, print_text
 
 if TYPE_CHECKING:
-    from regrax.games import CorrelatedProfile, Game
+    from regrax.games import CorrelatedProfile
 
 NAMES = {
     "nash": "Nash equilibrium",
     "ce": "correlated equilibrium",
     "cce": "coarse correlated equilibrium",
 }
-MAX_PRINTED_ROWS = 20
-MIN_PRINTED = 5e-7  # solvers leave noise of this size
+COLUMNS = {"player": "player", "payoff": "payoff per round", "strategy": "mixed strategy"}
 
 
 def solve(
@@ -45,7 +44,9 @@ def solve(
         rounds: Number of rounds to run the dynamics.
         seed: Sample actions in the dynamics with this seed; without it players observe expected losses.
     """
-    from regrax.games import nash_equilibria, solve as solve_game
+    import jax
+
+    from regrax.games import CorrelatedProfile, nash_equilibria, play, solve as solve_game
 
     if (by is None) != (rounds is None):
         raise ValueError("--by and --rounds must be used together, got only one")
@@ -56,93 +57,51 @@ def solve(
     if all and (concept != "nash" or by is not None):
         raise ValueError("--all needs --concept nash and cannot be used with --by")
     table = read_game(game)
-    result = {
-        "game": str(table),
-        "concept": concept,
-        "objective": objective if by is None else None,
-    }
+    result: dict[str, Any] = {"game": table.name, "concept": concept, "objective": objective}
     result |= {"by": by, "rounds": rounds, "seed": seed}
     method = f"exact, objective {objective}"
     if by is not None and rounds is not None:
-        profiles = [_play(table, by, rounds, seed, concept)]
+        result["objective"] = None
         method = f"by {by}, {rounds} rounds"
+        with jax.enable_x64(True):
+            played = play(table, read_learner(by), rounds, key=read_key(seed), keep="summary")
+        profiles = [CorrelatedProfile(played.joint, table)]
+        if concept == "nash":
+            profiles = [profiles[0].product]
     elif all:
         profiles = nash_equilibria(table)
-        result["all"] = [_described(profile, concept) for profile in profiles]
+        result["all"] = [profile.to_dict(concept) for profile in profiles]
     else:
         profiles = [solve_game(table, concept, objective)]
-    result |= _described(profiles[0], concept)
+    result |= profiles[0].to_dict(concept)
     if concept == "nash" and by is None:
-        with contextlib.suppress(
-            ValueError
-        ):  # more than two players, or too many actions to enumerate
+        with suppress(ValueError):  # more than two players, or too many actions to enumerate
             result["nash_equilibria"] = len(nash_equilibria(table))
     if json:
         return print_json(result)
     for number, profile in enumerate(profiles, 1):
         place = f" {number} of {len(profiles)}" if all else ""
-        _print(profile, concept, f"{table}: {NAMES[concept]}{place}, {method}")
-    if not all and result.get("nash_equilibria", 0) > 1:
-        count = result["nash_equilibria"]
-        print_text(f"{table} has {count} extreme Nash equilibria; --all lists them")
+        _print(profile, concept, f"{table.name}: {NAMES[concept]}{place}, {method}")
+    count = result.get("nash_equilibria", 1)
+    if count > 1 and not all:
+        print_text(f"{table.name} has {count} extreme Nash equilibria; --all lists them")
     return None
-
-
-def _play(
-    game: "Game", spec: str, rounds: int, seed: int | None, concept: str
-) -> "CorrelatedProfile":
-    """Play in float64, and for Nash take the product of the players' average policies."""
-    import jax
-
-    from regrax import _checks as checks
-    from regrax.games import CorrelatedProfile, play
-
-    key = None
-    if seed is not None:
-        checks.at_least("seed", seed, 0)
-        key = jax.random.key(seed)
-    with jax.enable_x64(True):
-        learners = [read_learner(spec) for _ in game.sizes]
-        profile = CorrelatedProfile(play(game, learners, rounds, key=key).joint, game)
-    return profile.product if concept == "nash" else profile
-
-
-def _described(profile: "CorrelatedProfile", concept: Any) -> dict[str, Any]:
-    worst = profile.worst_deviation(concept)
-    actions = profile.game.actions[worst.player]
-    deviation = {
-        "player": profile.game.players[worst.player],
-        "recommended": None if worst.recommended is None else actions[worst.recommended],
-        "instead": actions[worst.instead],
-        "gain": worst.gain,
-    }
-    return {
-        "profile": profile.joint.tolist(),
-        "payoffs": profile.payoffs.tolist(),
-        "welfare": profile.welfare,
-        "gap": worst.gain,
-        "deviation": deviation,
-    }
 
 
 def _print(profile: "CorrelatedProfile", concept: Any, title: str) -> None:
     game = profile.game
+    rows = []
+    for player, payoff in zip(game.players, profile.payoffs.tolist(), strict=True):
+        rows.append({"player": player, "payoff": payoff})
+    rows.append({"player": "sum (welfare)", "payoff": profile.welfare})
     if concept == "nash":
-        columns = ("player", "action", "probability")
-        rows = []
-        for name, labels, mixed in zip(game.players, game.actions, profile.marginals, strict=True):
-            pairs = zip(labels, mixed.tolist(), strict=True)
-            played = [[name, label, share] for label, share in pairs if share > MIN_PRINTED]
-            rows += sorted(played, key=lambda row: -row[2])
+        for row, labels, shares in zip(rows, game.actions, profile.marginals, strict=False):
+            row["strategy"] = dict(zip(labels, shares.tolist(), strict=True))
     else:
-        columns = (*game.players, "probability")
-        rows = [list(row) for row in profile.likeliest(MIN_PRINTED)]
-    print_table(columns, rows[:MAX_PRINTED_ROWS], title)
-    if len(rows) > MAX_PRINTED_ROWS:
-        print_text(f"{len(rows) - MAX_PRINTED_ROWS} more rows; --json prints all")
-    pairs = zip(game.players, profile.payoffs.tolist(), strict=True)
-    payoffs = [*pairs, ("sum (welfare)", profile.welfare)]
-    print_table(("player", "payoff per round"), payoffs)
+        likeliest = list(profile.likeliest(MIN_SHARE))
+        print_table((*game.players, "probability"), likeliest, title)
+        title = ""
+    print_rows(rows, COLUMNS, title)
     worst = profile.worst_deviation(concept)
     deviation = profile.explain(worst) if worst.gain > 0 else "no player gains by deviating"
-    print_text(f"gap {worst.gain:.3g} per round: {deviation}")
+    print_text(f"gap {worst.gain:.3g} per round: {deviation}", "")

@@ -4,7 +4,16 @@ import math
 from typing import Any, Literal
 
 from regrax.cli.inputs import Json
-from regrax.cli.output import print_json, print_table
+from regrax.cli.output import print_json, print_quantities
+
+LABELS = {
+    "step_size": "stationary step size",
+    "scaled": "step size x sqrt(T)",
+    "error": "estimated error of the step size",
+    "loss": "loss at that step size, {unit}",
+    "optimal_loss": "lower bound for any policy, {unit}",
+    "uniform_loss": "loss of uniform play, {unit}",
+}
 
 
 def step_size(
@@ -39,32 +48,24 @@ def step_size(
     step = theory.step_size_with_error(actions, rounds, **settings)
     result = {
         "actions": actions,
-        "horizon": "inf" if math.isinf(rounds) else rounds,
+        "horizon": horizon if horizon == "inf" else rounds,
         "operator": operator,
         "radius": radius if operator == "ball" else None,
         "step_size": step.value,
         "error": step.error,
-        "scaled": step.value * (1 if math.isinf(rounds) else math.sqrt(rounds)),
+        "scaled": step.value * (1 if horizon == "inf" else math.sqrt(rounds)),
         "loss": theory.loss(step.value, actions, rounds, **settings),
         "optimal_loss": theory.optimal_loss(actions, rounds, **settings),
         "uniform_loss": theory.uniform_loss(actions, rounds) if operator == "softmax" else None,
     }
-    print_json(result) if json else _print(result)
-
-
-def _print(result: dict[str, Any]) -> None:
-    unit = "per round" if result["horizon"] == "inf" else "total"
-    rows = [
-        ["step size x sqrt(T)", f"{result['scaled']:.12g}"],
-        ["estimated error of the step size", f"{result['error']:.1e}"],
-        [f"loss at that step size, {unit}", f"{result['loss']:.10g}"],
-        [f"lower bound for any policy, {unit}", f"{result['optimal_loss']:.10g}"],
-    ]
-    if result["horizon"] != "inf":
-        rows.insert(0, ["stationary step size", f"{result['step_size']:.12g}"])
-    if result["uniform_loss"] is not None:
-        rows.append([f"loss of uniform play, {unit}", f"{result['uniform_loss']:.10g}"])
-    title = f"{result['actions']} actions, {result['horizon']} rounds, {result['operator']}"
-    if result["radius"] is not None:
-        title += f" of radius {result['radius']:g}"
-    print_table(("quantity", "value"), rows, title)
+    if json:
+        return print_json(result)
+    title = f"{actions} actions, {horizon} rounds, {operator}"
+    if operator == "ball":
+        title += f" of radius {radius:g}"
+    unit = "per round" if horizon == "inf" else "total"
+    labels = {name: label.format(unit=unit) for name, label in LABELS.items()}
+    if horizon == "inf":
+        del labels["step_size"]
+    exact = {name: f"{result[name]:.12g}" for name in labels if result[name] is not None}
+    return print_quantities({**exact, "error": f"{step.error:.1e}"}, labels, title)

@@ -7,9 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regrax.cli.inputs import OUTPUT, Json
-from regrax.cli.output import Bar, number, print_json, print_table, print_text
-
-MAX_PRINTED_ROWS = 40
+from regrax.cli.output import Bar, print_json, print_rows, print_text
 
 
 def sweep(
@@ -19,6 +17,7 @@ def sweep(
     out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     dask: str | None = None,
     retries: int = 2,
+    module: str | None = None,
     report: Annotated[bool, Parameter(group=OUTPUT)] = False,
     json: Json = False,
 ) -> None:
@@ -36,15 +35,19 @@ def sweep(
         out: Folder for cells, results.csv and report.html; by default out/ followed by the file's name.
         dask: Address of a Dask scheduler to run on, as in tcp://127.0.0.1:8786.
         retries: Number of times to retry a failed cell.
+        module: Python module that defines models of your own, which the file can name.
         report: Write report.html: learned step sizes against exact ones, and losses above the lower bound.
     """
     from regrax._files import write_whole
-    from regrax.experiments.sweep import read_sweep, run_sweep, summary
+    from regrax.experiments.sweep import COLUMNS, read_sweep, run_sweep, summary
+    from regrax.specs import import_own
 
+    import_own(module)
     cells = read_sweep(file)
     out = out or Path("out") / file.stem
     with Bar(hidden=json) as bar:
-        finished = run_sweep(cells, out, dask=dask, retries=retries, on_progress=bar.show)
+        settings = {"dask": dask, "retries": retries, "module": module}
+        finished = run_sweep(cells, out, on_progress=bar.show, **settings)
     if report:
         from regrax.show.report import sweep_page
 
@@ -53,13 +56,11 @@ def sweep(
     if json:
         rows = [row.to_dict() for row in finished.rows]
         result = {"cells": len(cells), "finished": len(rows), "failed": finished.failed}
-        print_json({**result, "out": str(out), "rows": rows})
+        print_json({**result, "out": str(out), "summary": summary(finished.rows), "rows": rows})
     else:
-        columns, lines = summary(finished.rows, number)
-        if lines:
-            print_table(columns, lines[:MAX_PRINTED_ROWS])
-        if len(lines) > MAX_PRINTED_ROWS:
-            print_text(f"{len(lines) - MAX_PRINTED_ROWS} more rows are in {out}/results.csv")
+        if finished.rows:
+            title = "means over seeds; the gap is 1 at the exact step k* and 0 at the lower bound"
+            print_rows(summary(finished.rows), COLUMNS, title)
         done = f"finished {len(finished.rows)} of {len(cells)} cells"
         print_text(
             f"{done} ({finished.done_before} in earlier runs): {out}/results.csv", wrap=False

@@ -1,14 +1,22 @@
 """`regrax tournament`: play every learner against every learner."""
 
-import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import Figure, Json, read_games, read_learner
-from regrax.cli.output import Bar, counted, number, print_json, print_table, print_text, save_figure
+from regrax.cli.inputs import Figure, Json, read_games, read_key, read_learner
+from regrax.cli.output import (
+    Bar,
+    counted,
+    listed,
+    print_json,
+    print_rows,
+    print_table,
+    print_text,
+    save_figure,
+)
 
 if TYPE_CHECKING:
-    from regrax.experiments.tournament import Interval, Tournament
+    from regrax.experiments.tournament import Tournament
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -51,7 +59,7 @@ def tournament(
 
     Example uses:
         regrax tournament --rounds 200 --seeds 2
-        regrax tournament --learners 'hedge(0.3)' 'uniform()' --games chicken 'random(4, 4)'
+        regrax tournament --learners 'hedge(0.3)' 'uniform()' --games chicken jordan
 
     Args:
         learners: Specs of the learners.
@@ -75,79 +83,39 @@ def tournament(
     tables = {spec: read_games(spec, seeds) for spec in games}
     with hosts.joined() as devices, jax.enable_x64(True):
         players = [read_learner(spec) for spec in learners]
-        key = None
-        if sampled or any(isinstance(player, BanditLearner) for player in players):
-            key = jax.random.key(0)
+        sampled = sampled or any(isinstance(player, BanditLearner) for player in players)
+        settings = {"seeds": seeds, "start": start, "key": read_key(0 if sampled else None)}
         with Bar(hidden=json or not is_first()) as bar:
-            results = round_robin(
-                players,
-                tables,
-                rounds,
-                seeds=seeds,
-                start=start,
-                key=key,
-                on_progress=bar.show,
-                devices=devices,
-            )
+            settings |= {"on_progress": bar.show, "devices": devices}
+            results = round_robin(players, tables, rounds, **settings)
         if not is_first():
             return
         if plot is not None:
             from regrax.show.plots import plot_tournament
 
             save_figure(plot_tournament(results, rank), plot)
-        print_json(_described(results, rank)) if json else _print(results, rank)
-
-
-def _described(results: "Tournament", rank: str) -> dict[str, Any]:
-    result = {name: getattr(results, name) for name in ("rounds", "seeds", "start", "sampled")}
-    result |= {"learners": list(results.learners), "games": list(results.games), "ranked_by": rank}
-    result["ranking"] = [results.learners[index] for index in results.ranking(rank)]
-    result |= _means(results, None)
-    result["by_game"] = {game: _means(results, game) for game in results.games}
-    result["failures"] = [failure._asdict() for failure in results.failures]
-    return result
-
-
-def _means(results: "Tournament", game: str | None) -> dict[str, Any]:
-    overall = {}
-    pairings = {}
-    for measure in COLUMNS:
-        overall[measure] = [_plain(mean) for mean in results.overall(measure, game)]
-        pairings[measure] = [
-            [_plain(mean) for mean in row] for row in results.pairings(measure, game)
-        ]
-    return {"overall": overall, "pairings": pairings}
-
-
-def _plain(mean: "Interval") -> dict[str, float | None]:
-    """Replace NaN by None; NaN means that a pairing failed, or that a single seed has no interval."""
-    values = mean._asdict().items()
-    return {name: value if math.isfinite(value) else None for name, value in values}
+        print_json(results.to_dict(rank)) if json else _print(results, rank)
 
 
 def _print(results: "Tournament", rank: str) -> None:
     feedback = "sampled actions" if results.sampled else "expected losses"
-    title = f"{counted(len(results.learners), 'learner')}, {counted(len(results.games), 'game')}, "
-    title += f"{counted(results.rounds, 'round')}, {counted(results.seeds, 'seed')}, "
-    title += f"{results.start} starts, {feedback}; ranked by {COLUMNS[rank]}"
+    sizes = {"learner": len(results.learners), "game": len(results.games)}
+    sizes |= {"round": results.rounds, "seed": results.seeds}
+    title = listed(counted(count, noun) for noun, count in sizes.items())
+    title += f", {results.start} starts, {feedback}; ranked by {COLUMNS[rank]}"
     order = results.ranking(rank)
+    overall = {measure: results.overall(measure) for measure in COLUMNS}
     rows = []
     for place, index in enumerate(order, 1):
-        means = [_text(results.overall(measure)[index]) for measure in COLUMNS]
-        rows.append([f"{place} {results.learners[index]}", *means])
-    print_table(("learner", *COLUMNS.values()), rows, title)
+        means = {measure: intervals[index] for measure, intervals in overall.items()}
+        rows.append({"learner": f"{place} {results.learners[index]}", **means})
+    print_rows(rows, {"learner": "learner", **COLUMNS}, title)
     pairings = results.pairings(rank)
     rows = []
     for place, index in enumerate(order, 1):
-        rows.append([str(place), *(number(pairings[index][other].mean) for other in order)])
-    opponents = [str(place) for place in range(1, len(order) + 1)]
-    print_table(("", *opponents), rows, f"{COLUMNS[rank]} of row against column")
+        rows.append([place, *(pairings[index][other].mean for other in order)])
+    title = f"{COLUMNS[rank]} of row against column"
+    print_table(["", *(str(row[0]) for row in rows)], rows, title)
     for failure in results.failures:
         learners = " against ".join(failure.learners)
         print_text(f"failed: {learners} in {failure.game}: {failure.reason}")
-
-
-def _text(mean: "Interval") -> str:
-    if math.isnan(mean.half):
-        return number(mean.mean)
-    return f"{number(mean.mean)} ±{mean.half:.3g}"

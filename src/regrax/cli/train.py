@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import OUTPUT, Folder, Json
-from regrax.cli.output import Bar, print_json, print_table, print_text
+from regrax.cli.output import Bar, print_json, print_rows, print_text
 from regrax.experiments.runs import TrainConfig
 
 COLUMNS = {
@@ -54,16 +54,14 @@ def train(
             except TrainingDiverged as error:
                 raise ValueError(f"{error} (the last good state is in {out})") from None
         if not is_first():
-            return
+            return None
         rows = []
-        for place, model in enumerate(trained):
-            facts = {"seed": config.first_seed + place, **asdict(model.measured)}
-            facts["seconds"] = model.seconds
+        for seed, model in enumerate(trained, config.first_seed):
+            facts = {"seed": seed, **asdict(model.measured), "seconds": model.seconds}
             rows.append({name: facts[name] for name in COLUMNS})
         if json:
-            print_json({"out": str(out), "seeds": rows})
-            return
+            return print_json({"out": str(out), "seeds": rows})
         title = f"{config.model}, {config.objective_name} objective, "
         title += f"{config.actions} actions, {config.horizon} rounds"
-        print_table(tuple(COLUMNS.values()), [list(row.values()) for row in rows], title)
-        print_text(f"models and metrics are in {out}", wrap=False)
+        print_rows(rows, COLUMNS, title)
+        return print_text(f"models and metrics are in {out}", wrap=False)

@@ -4,8 +4,14 @@ import warnings
 from typing import Any
 
 from . import runs as runs, sweep as sweep, tournament as tournament
-from .pool import Dask as Dask, Threads as Threads, run_all as run_all
-from .progress import OnProgress as OnProgress, Progress as Progress, ignore as ignore
+from .pool import (
+    Dask as Dask,
+    OnProgress as OnProgress,
+    Progress as Progress,
+    Threads as Threads,
+    ignore as ignore,
+    run_all as run_all,
+)
 from .store import RunFolder as RunFolder, Store as Store, StoredResult as StoredResult
 
 

@@ -1,11 +1,11 @@
-"""Concurrent tasks, in threads of this process or on a Dask cluster."""
+"""Concurrent tasks, in threads of this process or on a Dask cluster, and reports of progress."""
 
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from regrax import __version__
 
@@ -15,6 +15,32 @@ WAIT_SECONDS = 0.1  # seconds between progress reports
 Task = TypeVar("Task", bound=Hashable)
 Tell = Callable[[float], None]
 """Callback that receives the completed fraction of a task."""
+
+
+class Progress(NamedTuple):
+    """State of a task.
+
+    Args:
+        task: Name of the task.
+        done: Amount of work done, in the unit of `total`.
+        total: Total amount of work.
+        note: Short note to print after the bar.
+
+    >>> Progress("train linear", 5, 20).done
+    5
+    """
+
+    task: str
+    done: float
+    total: float
+    note: str = ""
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def ignore(_: Progress) -> None:
+    """Do nothing; the default for every `on_progress` argument."""
 
 
 class Threads:

@@ -1,11 +1,585 @@
-"""Training runs: re-exports `regrax.experiments.train` and its settings."""
+r"""Training runs: their settings, and training in a folder, with states saved so that an interrupted run can resume.
 
-from .config import DEEP as DEEP, TrainConfig as TrainConfig
-from .train import (
-    Measured as Measured,
-    Trained as Trained,
-    load_trained as load_trained,
-    measure as measure,
-    save_trained as save_trained,
-    train as train,
+    DIR/training.json          the settings
+    DIR/state.safetensors      the latest state; removed when the run is finished
+    DIR/metrics.jsonl          one line per report: step, each seed's mean loss since the previous line, seconds
+    DIR/seed-I.safetensors     the trained model of seed I with its settings and measurements (`regrax.checkpoints`)
+
+The random draws of seed $I$ depend only on $I$ and the step. So a run that is killed and resumed is bit-identical to an
+uninterrupted run, and the first seeds of a larger run match those of a smaller one. With several processes, only the
+first reads and writes the folder and sends its contents to the others, so a run can resume with a different number of
+processes.
+"""
+
+import contextlib
+import inspect
+import json
+import time
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import msgspec
+import numpy as np
+from jaxtyping import Array, Key, UInt32
+
+from regrax import _checks as checks, attention, training
+from regrax._files import write_whole
+from regrax.attention import MODELS, TrainableLearner
+from regrax.checkpoints import (
+    file_of,
+    pack,
+    parse_about,
+    read_contents,
+    read_whole,
+    save_model,
+    unpack,
+    unpack_model,
 )
+from regrax.experiments.pool import OnProgress, Progress, ignore
+from regrax.experiments.store import RunFolder
+from regrax.sharding import Devices, from_first, is_first
+from regrax.specs import parse_distribution, parse_feedback
+from regrax.training import (
+    Objective,
+    Report,
+    TrainingDiverged,
+    TrainingState,
+    adam,
+    evaluate,
+    fit,
+    fit_step_size,
+    start,
+)
+
+__all__ = [
+    "Measured",
+    "TrainConfig",
+    "Trained",
+    "load_trained",
+    "measure",
+    "save_trained",
+    "train",
+]
+
+LIMITS = {
+    "actions": (2, 10_000),
+    "horizon": (1, 1_000_000),
+    "layers": (1, 1000),
+    "heads": (1, 1000),
+    "width": (1, 100_000),
+    "steps": (1, 10**9),
+    "batch": (1, 2**24),
+    "seeds": (1, 10_000),
+    "first_seed": (0, 2**32 - 1),
+    "sequences": (2, 10**9),
+}
+"""Smallest and largest value of each size, because settings files may be untrusted."""
+DEEP = ("layers", "heads", "width")
+"""Settings that apply only to the transformer."""
+MEASURING_SEED = 2**31  # all models are measured on the same sequences
+LOSS_SEQUENCES = 10_000  # for measuring the loss, unless training used fewer
+STEP_SEQUENCES = 4096  # maximum number for fitting the nearest step
+COPIES = 6  # of the parameters: model, average, Adam's two moments, gradient, update
+STATE = "state.safetensors"
+LAYOUT = 2
+"""Version of the state layout: 1 stores the moments of regrax's own optimizer, 2 those of optax."""
+
+Seeds = UInt32[np.ndarray, "seeds"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of a training run; None means the model's default.
+
+    Args:
+        model: Single layer (linear, or full for the full form), swap architecture (swap), deep transformer
+            (transformer), or the name of a model of your own.
+        actions: Number of actions d.
+        horizon: Rounds T per loss sequence.
+        objective: Loss to minimise; by default the regret loss (swap regret on Gaussian blocks for the swap model).
+        operator: Output of a single layer: softmax on the simplex, or the L2 ball (identity in training).
+        layers: Number of transformer layers.
+        heads: Attention heads per transformer layer; must divide the width.
+        width: Width of the transformer's residual stream.
+        distribution: Loss distribution: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ...
+        feedback: Feedback on the losses: delayed(2) or bandit; by default full and immediate.
+        surrogate: Function h in the objective E[h(R)]: square, positive, positive-square, softplus or identity.
+        steps: Number of Adam steps; by default enough to reach the optimum.
+        batch: Loss sequences per step.
+        rate: Peak learning rate.
+        seeds: Number of models to train simultaneously.
+        first_seed: Seed of the first model.
+        sequences: Number of fresh loss sequences for measuring a trained model; by default 10,000, or the number used
+            in training if smaller.
+
+    >>> TrainConfig("swap", actions=3, horizon=20).objective_name
+    'swap'
+    """
+
+    model: str
+    actions: int = 3
+    horizon: int = 20
+    objective: Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"] | None = None
+    operator: Literal["softmax", "ball"] = "softmax"
+    layers: int = 2
+    heads: int = 4
+    width: int = 32
+    distribution: str = "gaussian"
+    feedback: str | None = None
+    surrogate: Literal["square", "positive", "positive-square", "softplus", "identity"] = "square"
+    steps: int | None = None
+    batch: int | None = None
+    rate: float | None = None
+    seeds: int = 1
+    first_seed: int = 0
+    sequences: int | None = None
+
+    @property
+    def objective_name(self) -> str:
+        """Name of the objective, which depends on the model by default."""
+        if self.objective is not None:
+            return self.objective
+        return "swap" if self.model == "swap" else "regret"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            choices = _choices(field.name)
+            if field.name == "model":
+                choices = model_names()
+            if choices and value != field.default and value not in choices:
+                raise ValueError(
+                    f"{field.name} must be one of {', '.join(choices)}, got {value!r:.60}"
+                )
+        for name, (least, most) in LIMITS.items():
+            if getattr(self, name) is not None:
+                checks.at_least(name, getattr(self, name), least, most)
+        if self.rate is not None:
+            checks.positive("rate", self.rate)
+        self._check_combination()
+
+    def _check_combination(self) -> None:
+        name = self.objective_name
+        if self.operator != "softmax" and self.model not in ("linear", "full"):
+            raise ValueError(
+                f"operator must be softmax for the {self.model} model, got {self.operator}"
+            )
+        if self.model == "swap" and name == "regret":
+            raise ValueError(
+                "objective of the swap model must be swap, swap-closed, hindsight or hindsight-mean, got regret"
+            )
+        if self.model != "swap" and name.startswith("swap"):
+            raise ValueError(
+                f"objective of the {self.model} model must be regret, hindsight or hindsight-mean, got {name}"
+            )
+        parse_distribution(self.distribution)
+        if name == "swap" and self.distribution != "gaussian":
+            raise ValueError(
+                "distribution must be gaussian for the objective swap, which draws Gaussian blocks, "
+                f"got {self.distribution}; swap-closed accepts any distribution"
+            )
+        if self.feedback is not None:
+            parse_feedback(self.feedback)
+            if name != "regret":
+                raise ValueError(f"feedback needs the objective regret, got objective {name}")
+
+
+def model_names() -> tuple[str, ...]:
+    """Return the values of the setting `model`, including the names of your own models."""
+    own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
+    return ("linear", "full", "swap", "transformer", *own)
+
+
+def taken_settings(config: TrainConfig) -> tuple[str, ...]:
+    """Return the settings of the transformer that the model takes, too."""
+    if config.model == "transformer":
+        return DEEP
+    if config.model not in MODELS:
+        return ()
+    return tuple(
+        name for name in DEEP if name in inspect.signature(MODELS[config.model]).parameters
+    )
+
+
+@cache
+def _choices(name: str) -> tuple[str, ...]:
+    """Return the values that a setting may have, if they are restricted."""
+    hint = get_type_hints(TrainConfig)[name]
+    for part in (hint, *get_args(hint)):
+        if get_origin(part) is Literal:
+            return get_args(part)
+    return ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements of a trained model.
+
+    Attributes:
+        loss: Population loss.
+        loss_error: Standard error of the loss.
+        optimal_loss: Lower bound on the loss of any policy, or None if unknown.
+        step_size: Step of the nearest algorithm.
+        mse: Mean squared difference between the model's policies and those of the nearest algorithm.
+        total_variation: Mean total variation between them.
+    """
+
+    loss: float
+    loss_error: float
+    optimal_loss: float | None
+    step_size: float
+    mse: float
+    total_variation: float
+
+
+class Trained(NamedTuple):
+    """A trained model and its measurements.
+
+    Attributes:
+        model: Model after training.
+        measured: Measurements of the model.
+        seconds: Training time in seconds.
+        operations: Floating-point operations in training, or None if not counted.
+    """
+
+    model: TrainableLearner
+    measured: Measured
+    seconds: float
+    operations: int | None = None
+
+
+class _Numbers(msgspec.Struct):
+    measured: Measured
+    seconds: float
+    operations: int | None
+
+
+def build_objective(config: TrainConfig) -> Objective:
+    """Build the objective from the settings.
+
+    >>> build_objective(TrainConfig("linear", actions=3, horizon=20)).horizon
+    20
+    """
+    name = config.objective_name
+    sizes = (config.actions, config.horizon)
+    losses = parse_distribution(config.distribution)
+    if name == "regret":
+        feedback = None if config.feedback is None else parse_feedback(config.feedback)
+        return training.RegretObjective(
+            *sizes, losses, surrogate=config.surrogate, feedback=feedback
+        )
+    if name == "swap":
+        return training.SwapRegretObjective(*sizes, surrogate=config.surrogate)
+    if name == "swap-closed":
+        return training.ClosedLoopSwapObjective(*sizes, losses, surrogate=config.surrogate)
+    return training.HindsightObjective(
+        *sizes, losses, conditional=name == "hindsight-mean", swap=config.model == "swap"
+    )
+
+
+def _build_model(config: TrainConfig, key: Key[Array, ""]) -> TrainableLearner:
+    if config.model == "transformer":
+        return attention.Transformer(
+            config.actions, key=key, layers=config.layers, heads=config.heads, width=config.width
+        )
+    if config.model == "swap":
+        return attention.SwapAttention(config.actions, key=key)
+    if config.model in MODELS:
+        settings = {name: getattr(config, name) for name in taken_settings(config)}
+        return MODELS[config.model](config.actions, key=key, **settings)  # pyright: ignore
+    layer = attention.LinearAttention if config.model == "linear" else attention.FullLinearAttention
+    return layer(config.actions, key=key, operator=config.operator)
+
+
+def build_models(config: TrainConfig, seeds: Seeds) -> TrainableLearner:
+    """Build models with random parameters, stacked along a leading seed axis."""
+    return jax.jit(jax.vmap(partial(_build_model, config)))(_keys(seeds, 0))
+
+
+def draw_keys(seeds: Seeds) -> Key[Array, "seeds"]:
+    """Return, for each seed, the key that draws its training loss sequences."""
+    return _keys(seeds, 1)
+
+
+def _keys(seeds: Seeds, purpose: int) -> Key[Array, "seeds"]:
+    return jax.vmap(lambda seed: jax.random.fold_in(jax.random.key(seed), purpose))(seeds)
+
+
+def model_shapes(config: TrainConfig) -> TrainableLearner:
+    """Return the model with shapes instead of arrays; raise ValueError if training would not fit in memory."""
+    shapes = eqx.filter_eval_shape(partial(_build_model, config), jax.eval_shape(jax.random.key, 0))
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(shapes))
+    losses = config.horizon * config.actions * min(config.batch or 64, 64)
+    hint = "choose fewer actions, rounds or seeds, or a smaller transformer"
+    needed = 4 * COPIES * config.seeds * (parameters + losses)
+    checks.fits_in_memory("this training", needed, hint)
+    return shapes
+
+
+def measure(
+    model: TrainableLearner,
+    config: TrainConfig,
+    *,
+    key: Key[Array, ""] | None = None,
+    devices: Devices | None = None,
+) -> Measured:
+    """Measure a model on fresh sequences from its training distribution.
+
+    Args:
+        model: Trained model.
+        config: Settings of its training run.
+        key: Random key of the sequences; by default the same for all models.
+        devices: Devices that share the sequences; by default one.
+
+    >>> from regrax.attention import LinearAttention
+    >>> config = TrainConfig("linear", actions=2, horizon=5, sequences=200)
+    >>> measure(LinearAttention.hedge(2, 0.3), config).step_size
+    0.3000
+    """
+    checks.instance("model", model, TrainableLearner, "a trained model")
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
+    if key is None:
+        key = jax.random.key(MEASURING_SEED)
+    objective = build_objective(config)
+    usual = objective.recipe(model)
+    batch = config.batch or usual.batch
+    drawn = max(2, (config.steps or usual.steps) * batch)
+    count = config.sequences or min(LOSS_SEQUENCES, drawn)
+    loss, error, optimal = evaluate(model, objective, key=key, sequences=count, devices=devices)
+    near = fit_step_size(model, config.horizon, key=key, sequences=min(STEP_SEQUENCES, count))
+    return Measured(loss, error, optimal, near.step, near.mse, near.total_variation)
+
+
+def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
+    """Write a checkpoint with a model, its settings and its measurements."""
+    model, measured, seconds, operations = trained
+    numbers = msgspec.to_builtins(_Numbers(measured, seconds, operations))
+    save_model(path, model, config=asdict(config), **numbers)
+
+
+def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> Trained:
+    """Read a checkpoint written by `save_trained`; raise ValueError if its settings differ.
+
+    Args:
+        path: Path of the checkpoint.
+        config: Settings that it must have.
+        data: Contents of the file, if already read.
+    """
+    file = file_of(path)
+    model, about = unpack_model(read_whole(file) if data is None else data, file)
+    stored = about.get("config")
+    if not isinstance(stored, dict):
+        raise ValueError(f"{file} must be a checkpoint from a training run, but it has no settings")
+    for name, value in asdict(config).items():
+        if name not in stored or stored[name] != value:
+            raise ValueError(
+                f"{file} must contain a model with {name} = {value!r}, got {stored.get(name)!r}"
+            )
+    numbers = parse_about(file, about, _Numbers)
+    return Trained(model, numbers.measured, numbers.seconds, numbers.operations)
+
+
+def train(
+    config: TrainConfig,
+    folder: str | Path,
+    *,
+    on_progress: OnProgress = ignore,
+    save_every: float = 10.0,
+    resume: bool = True,
+    devices: Devices | None = None,
+) -> list[Trained]:
+    """Train one model per seed in `folder`, or read the models if the run is finished.
+
+    An interrupted run resumes where it stopped. Raises ValueError if the folder contains a run with different settings,
+    or if another process is using it.
+
+    Args:
+        config: Settings of the run.
+        folder: Folder for the run's files.
+        on_progress: Called about a hundred times.
+        save_every: Minimum number of seconds between two saved states; the state is also saved at the end.
+        resume: If False, raise ValueError if the folder already contains a run.
+        devices: Devices that share each batch; with several processes, each must pass the devices of all processes.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> small = TrainConfig("linear", actions=2, horizon=5, steps=20, batch=64, seeds=2, sequences=200)
+    >>> [trained.model.actions for trained in train(small, folder)]
+    [2, 2]
+    >>> sorted(path.name for path in Path(folder).glob("*.safetensors"))
+    ['seed-0.safetensors', 'seed-1.safetensors']
+    """
+    checks.instance("config", config, TrainConfig, "a TrainConfig")
+    first = json.loads(from_first(lambda: json.dumps(asdict(config)).encode()))
+    for name, value in asdict(config).items():
+        if first[name] != value:
+            raise ValueError(
+                f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
+                "in the first"
+            )
+    run = _Run(config, Path(folder), on_progress, save_every)
+    with contextlib.ExitStack() as stack:
+        packed = from_first(lambda: run.open(stack, resume))
+        files = msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        if files and STATE not in files:
+            return [
+                load_trained(run.folder / name, own, files[name])
+                for name, own in run.models.items()
+            ]
+        state = run.start() if not files else run.resume(files[STATE])
+        return run.finish(run.fit(state, devices), devices)
+
+
+class _Run:
+    """A training run in progress: its files, its clock and its reports."""
+
+    def __init__(
+        self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
+    ) -> None:
+        shapes = model_shapes(config)
+        self.objective = build_objective(config)
+        usual = self.objective.recipe(shapes)
+        self.config = config
+        self.folder = folder
+        self.on_progress = on_progress
+        self.save_every = save_every
+        self.files = RunFolder(folder)
+        self.least = self.objective.optimal_loss(shapes)
+        self.steps = config.steps or usual.steps
+        self.optimizer = adam(config.rate or usual.rate, self.steps)
+        seeds = range(config.first_seed, config.first_seed + config.seeds)
+        self.seeds = np.array(seeds, np.uint32)
+        self.models = {
+            f"seed-{seed}.safetensors": replace(config, seeds=1, first_seed=seed) for seed in seeds
+        }
+        self.first_step = 0
+        self.seconds_before = 0.0  # time spent by earlier processes
+        self.began = time.monotonic()
+        self.saved = self.began
+
+    def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
+        """Lock the folder and read all models, or the saved state if the run is not finished."""
+        stack.enter_context(self.files.locked(asdict(self.config), resume))
+        state = self.folder / STATE
+        files = [self.folder / name for name in self.models]
+        if all(file.exists() for file in files):
+            state.unlink(missing_ok=True)  # left by a process killed at the very end
+        elif state.exists():
+            files = [state]
+            self.files.cut("step", _read_position(state, read_whole(state)).step)
+        else:
+            files = []
+            self.files.cut("step", 0)
+        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
+
+    @property
+    def key(self) -> Array:
+        """Key that draws the loss sequences, one per seed if there are several."""
+        return self._unstacked(draw_keys(self.seeds))
+
+    def start(self) -> TrainingState:
+        """Build the initial state."""
+        models = self._unstacked(build_models(self.config, self.seeds))
+        return start(models, self.optimizer, self.key)
+
+    def _unstacked(self, tree: Any) -> Any:
+        """Drop the seed axis if there is only one seed, because a batch of one trains half as fast."""
+        return jax.tree.map(lambda leaf: leaf[0], tree) if self.config.seeds == 1 else tree
+
+    def resume(self, data: bytes) -> TrainingState:
+        """Read the state to resume from."""
+        position = _read_position(self.folder / STATE, data)
+        self.first_step = position.step
+        self.seconds_before = position.seconds
+        template = eqx.filter_eval_shape(self.start)
+        return unpack(data, self.folder / STATE, template)
+
+    def fit(self, state: TrainingState, devices: Devices | None) -> TrainableLearner:
+        """Train from a state to the end."""
+        self._show(self.first_step)
+        try:
+            return fit(
+                state.model,
+                self.objective,
+                key=self.key,
+                steps=self.steps,
+                batch=self.config.batch,
+                optimizer=self.optimizer,
+                every=max(1, self.steps // 100),
+                callback=self.report,
+                state=state,
+                devices=devices,
+            ).model  # pyright: ignore[reportReturnType]
+        except TrainingDiverged as error:
+            if is_first():
+                self.save(error.state)
+            raise
+
+    def finish(self, fitted: TrainableLearner, devices: Devices | None) -> list[Trained]:
+        """Measure and save the models, and remove the state."""
+        models = [fitted] if self.config.seeds == 1 else unstack(fitted)
+        measured = [measure(model, self.config, devices=devices) for model in models]
+        seconds = self._seconds() / len(models)
+        trained = [Trained(*pair, seconds) for pair in zip(models, measured, strict=True)]
+        if is_first():
+            for (name, config), model in zip(self.models.items(), trained, strict=True):
+                save_trained(self.folder / name, config, model)
+            (self.folder / STATE).unlink(missing_ok=True)
+        return trained
+
+    def report(self, report: Report) -> None:
+        """Write a line of metrics, save the state from time to time, and show progress."""
+        if not is_first():
+            return
+        losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
+        line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
+        self.files.log(line)
+        if report.step == report.steps or time.monotonic() - self.saved >= self.save_every:
+            self.save(report.state)
+        loss = float(losses.mean())
+        speed = (report.step - self.first_step) / (time.monotonic() - self.began)
+        above = "" if self.least is None else f" ({loss / self.least - 1:+.1%} from the optimum)"
+        self._show(report.step, f"loss {loss:.3f}{above}, {speed:.0f} steps/s")
+
+    def save(self, state: TrainingState) -> None:
+        """Save the state, replacing the previous one."""
+        step = int(np.asarray(state.step).max())
+        position = _Position(step, self._seconds(), LAYOUT)
+        write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(position)))
+        self.saved = time.monotonic()
+
+    def _show(self, step: int, note: str = "") -> None:
+        self.on_progress(Progress(f"train {self.config.model}", step, self.steps, note))
+
+    def _seconds(self) -> float:
+        return self.seconds_before + time.monotonic() - self.began
+
+
+def unstack(models: TrainableLearner) -> list[TrainableLearner]:
+    """Split models stacked along a leading axis."""
+    arrays = jax.tree.map(np.asarray, models)
+    count = len(jax.tree.leaves(arrays)[0])
+    return [jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), arrays) for i in range(count)]
+
+
+class _Position(msgspec.Struct):
+    """Step, elapsed seconds and layout version of a saved state."""
+
+    step: int
+    seconds: float
+    layout: int = 1
+
+
+def _read_position(file: Path, data: bytes) -> _Position:
+    position = parse_about(file, read_contents(data, file).about, _Position)
+    if position.layout != LAYOUT:
+        raise ValueError(
+            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
+            "remove it to train from scratch, or finish the run with regrax 0.1.0"
+        )
+    return position

@@ -91,14 +91,14 @@ class Store:
         return self.folder / f"{name}-{digest(config)}{suffix}"
 
     def result(
-        self, name: str, config: Any, kind: type[R], compute: Callable[[], R]
+        self, name: str, config: Any, kind: Any, compute: Callable[[], R]
     ) -> StoredResult[R]:
         """Read the result for these settings, or compute and store it.
 
         Args:
             name: First part of the file name.
             config: Settings of the result.
-            kind: Type of the result.
+            kind: Type of the result, such as `list[Measured]`.
             compute: Function to call if there is no valid result for these settings.
         """
         file = self.path(name, config, ".json")
@@ -111,9 +111,7 @@ class Store:
         start = time.perf_counter()
         encoded = msgspec.json.encode(compute())
         seconds = time.perf_counter() - start
-        result = msgspec.json.decode(
-            encoded, type=kind
-        )  # raises for NaN, which JSON does not support
+        result = msgspec.json.decode(encoded, type=kind)  # raises for NaN, which JSON lacks
         record = _Record(msgspec.Raw(settings), msgspec.Raw(encoded), seconds)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, msgspec.json.encode(record))

@@ -30,6 +30,7 @@ from .gaps import (
     ce_gap as ce_gap,
     deviation_gains as deviation_gains,
     joint_gaps as joint_gaps,
+    measure_play as measure_play,
     nash_gap as nash_gap,
     running_gaps as running_gaps,
     swap_gap as swap_gap,

@@ -57,7 +57,7 @@ def solve(
     if not isinstance(objective, str):
         weights = np.asarray(objective, float)
         fits = weights.shape == game.sizes
-        checks.shape("objective", weights, f"{game.sizes}, the sizes of {game}", fits)
+        checks.shape("objective", weights, f"{game.sizes}, the sizes of {game.name}", fits)
         checks.finite("objective", weights)
         weights = weights.ravel() / (np.abs(weights).max() or 1.0)
         objective = "weights"
@@ -91,7 +91,7 @@ def _best_nash(game: Game, objective: str, weights: Any) -> CorrelatedProfile:
     if players > 2:
         raise ValueError(
             f"with {players} players, a Nash equilibrium can be computed only if it is pure and the objective is "
-            f'"any"; compute a "ce" of {game} instead, or approximate one by dynamics (regrax solve --by)'
+            f'"any"; compute a "ce" of {game.name} instead, or approximate one by dynamics (regrax solve --by)'
         )
     equilibria = nash_equilibria(game)
     if objective == "any":

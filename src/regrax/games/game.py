@@ -13,10 +13,12 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax._checks import pytree
-from regrax._tables import latex, to_csv, to_html, to_pandas
+from regrax._tables import html_table, latex, text_table, to_csv, to_html, to_pandas
 
 MAX_PLAYERS = 26
-"""Largest number of players: `einsum` has a letter for each."""
+"""Largest number of players: with two actions each, more have over a hundred million payoffs."""
+MAX_SHOWN_ACTIONS = 12
+"""Largest number of rows or columns of a bimatrix that is shown."""
 MAX_PAYOFFS = 50_000_000
 """Largest number of payoffs in a spec or a file, which take 400 megabytes."""
 
@@ -183,17 +185,51 @@ class Game:
 
     to_pandas = to_pandas
     to_csv = to_csv
-    _repr_html_ = to_html
 
     def to_latex(self, digits: int = 4) -> str:
         """Return the payoffs as a LaTeX tabular: a bimatrix for two players, otherwise a row per joint action."""
-        if len(self.sizes) != 2:
-            return latex(self.columns(), digits)
+        return latex(self._table(digits), digits)
+
+    def bimatrix(self, digits: int = 4) -> dict[str, list[str]]:
+        """Return a table of a two-player game with a row per action of the first player, and the payoffs as text.
+
+        >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).bimatrix()
+        {'': ['1', '2'], '1': ['1, 0', '0, 1'], '2': ['0, 1', '1, 0']}
+        """
         table = {"": list(self.actions[0])}
         for b, label in enumerate(self.actions[1]):
-            pairs = np.asarray(self.payoffs, float)[:, :, b].T
+            pairs = np.asarray(self.payoffs, float)[:, :, b].T + 0.0  # no negative zeros
             table[label] = [f"{row:.{digits}g}, {column:.{digits}g}" for row, column in pairs]
-        return latex(table, digits)
+        return table
+
+    def _table(self, digits: int = 4) -> dict[str, list[Any]]:
+        return self.bimatrix(digits) if len(self.sizes) == 2 else self.columns()
+
+    def _heading(self) -> str:
+        if len(self.sizes) != 2:
+            return self.name
+        return f"{self.name}: {self.players[0]} (rows), {self.players[1]} (columns)"
+
+    def _repr_html_(self) -> str:
+        if len(self.sizes) != 2 or max(self.sizes) > MAX_SHOWN_ACTIONS:
+            return to_html(self)
+        table = self.bimatrix()
+        return html_table(table, zip(*table.values(), strict=True), self._heading())
+
+    def __str__(self) -> str:
+        """Return the payoffs as a bimatrix or a table of joint actions, or the sizes if that would be large.
+
+        >>> print(zero_sum([[1, -1], [-1, 1]], name="pennies", players=["even", "odd"]))
+        pennies: even (rows), odd (columns)
+           1      2
+        1  1, -1  -1, 1
+        2  -1, 1  1, -1
+        """
+        if not checks.is_concrete(self.payoffs) or self.payoffs[0].size > MAX_SHOWN_ACTIONS**2:
+            sizes = " x ".join(map(str, self.sizes))
+            return f"{self.name}: {sizes} actions"
+        table = self._table()
+        return f"{self._heading()}\n{text_table(table, zip(*table.values(), strict=True))}"
 
     def save(self, path: str | Path) -> None:
         """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""

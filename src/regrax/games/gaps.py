@@ -24,7 +24,7 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.games.game import Game, unfolded
-from regrax.games.trajectory import Trajectory, outer
+from regrax.games.trajectory import Summary, Trajectory, outer
 from regrax.regret import (
     ends_of,
     external_of,
@@ -128,6 +128,39 @@ def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> di
     return {name: _largest(gaps) for name, gaps in per_player.items()}
 
 
+def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dict[str, Any]:
+    """Measure one play, or several episodes, as plain numbers.
+
+    Args:
+        game: the game, or its spec.
+        plays: results of `play`, one per episode.
+
+    Returns:
+        The gaps of the empirical distribution over all episodes, and for each of the `players` its payoff per round,
+        its regrets over an episode and its average policy, as means over episodes.
+
+    >>> from regrax.games import play
+    >>> measured = measure_play("weighted-rps", [play("weighted-rps", "uniform()", 20)])
+    >>> measured["cce_gap"], measured["players"][0]["regret"]
+    (0.1111, 2.2222)
+    """
+    game = as_game(game)
+    sums = [play.summary() if isinstance(play, Trajectory) else play for play in plays]
+    gaps = joint_gaps(np.mean([own.joint for own in sums], 0), game)
+    measures = {
+        "payoff": np.mean([own.payoffs for own in sums], 0),
+        "regret": np.mean([own.regrets("external") for own in sums], 0),
+        "internal_regret": np.mean([own.regrets("internal") for own in sums], 0),
+        "swap_regret": np.mean([own.regrets("swap") for own in sums], 0),
+    }
+    players = []
+    for n, player in enumerate(game.players):
+        average = np.mean([own.averages[n] for own in sums], 0).tolist()
+        row = {"player": player, **{name: float(values[n]) for name, values in measures.items()}}
+        players.append({**row, "average": dict(zip(game.actions[n], average, strict=True))})
+    return {**{name: float(gap) for name, gap in gaps.items()}, "players": players}
+
+
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:
     r"""Compute $G_n[i, j]$, the gain of `player` from playing $j$ whenever it would have played $i$.
 
@@ -210,7 +243,7 @@ def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict
 
 def _checked(joint: Any, game: Game) -> Any:
     fits = np.shape(joint) == game.sizes
-    checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
+    checks.shape("joint", joint, f"{game.sizes}, the sizes of {game.name}", fits)
     joint = checks.as_floats(joint)
     checks.distributions("joint", joint.ravel())
     return joint

@@ -67,7 +67,7 @@ def to_nashpy(game: Game | str) -> Any:
     """Convert a two-player game to a nashpy game, which stores doubles and no labels."""
     game = as_game(game)
     if len(game.sizes) != 2:
-        raise ValueError(f"nashpy requires two players, but {game} has {len(game.sizes)}")
+        raise ValueError(f"nashpy requires two players, but {game.name} has {len(game.sizes)}")
     return _import("nashpy").Game(*np.asarray(game.payoffs, float))
 
 

@@ -41,7 +41,7 @@ def incentives(game: Game, concept: Concept) -> Any:
     entries = sum(game.sizes) * prod(game.sizes)
     if entries > MAX_LP_ENTRIES:
         raise ValueError(
-            f"{game} needs a linear program with {entries:,} entries, more than the limit of {MAX_LP_ENTRIES:,}; "
+            f"{game.name} needs a linear program with {entries:,} entries, more than the limit of {MAX_LP_ENTRIES:,}; "
             "approximate the equilibrium by dynamics instead (regrax solve --by)"
         )
     index = np.arange(prod(game.sizes)).reshape(game.sizes)

@@ -64,7 +64,9 @@ def zero_sum_equilibrium(game: Game | str) -> CorrelatedProfile:
     """
     game = as_game(game)
     if not is_zero_sum(game):
-        raise ValueError(f"game must have two players and payoffs with a constant sum, got {game}")
+        raise ValueError(
+            f"game must have two players and payoffs with a constant sum, got {game.name}"
+        )
     result = largest_minimum(scaled(game, 0).T)
     return _product(game, result.x[:-1], -result.ineqlin.marginals)
 
@@ -85,11 +87,11 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
     """
     game = as_game(game)
     if len(game.sizes) != 2:
-        raise ValueError(f"game must have two players, but {game} has {len(game.sizes)}")
+        raise ValueError(f"game must have two players, but {game.name} has {len(game.sizes)}")
     pairs = comb(sum(game.sizes), game.sizes[0]) - 1
     if pairs > MAX_SUPPORT_PAIRS:
         raise ValueError(
-            f"{game} has {pairs:,} pairs of supports, more than the limit of {MAX_SUPPORT_PAIRS:,}; "
+            f"{game.name} has {pairs:,} pairs of supports, more than the limit of {MAX_SUPPORT_PAIRS:,}; "
             "approximate an equilibrium by dynamics instead (regrax solve --by)"
         )
     row, column = (_integers(payoffs) for payoffs in exact_payoffs(game))

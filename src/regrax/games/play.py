@@ -1,11 +1,9 @@
 r"""Repeated play: each player has a learner, and the game determines the losses from what the players do."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Literal, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
@@ -14,10 +12,8 @@ from regrax.domains import Simplex
 from regrax.games.game import Game
 from regrax.games.trajectory import (
     Summary,
-    Tables,
     Trajectory,
     game_losses,
-    joint_play,
     joint_sum,
     summary_of,
 )
@@ -27,14 +23,8 @@ from regrax.learners import (
     Learner,
     Round,
     as_start,
-    check_key,
     check_policies,
-    init_players,
-    is_traced,
-    play_in_calls,
-    play_in_python,
-    runs_in_python,
-    scan_rounds,
+    play_rounds,
 )
 from regrax.specs import as_game, as_learner
 
@@ -101,23 +91,35 @@ def play(
     """
     game = as_game(game)
     check_rounds(game, rounds, keep)
-    players = seated_learners(game, learners)
+    seated = players = seated_learners(game, learners)
     if prior is not None:
         players = _each(Learner.with_prior, players, start_policies(game, prior, "prior"))
     if start is not None:
         players = _each(Learner.starting_at, players, start_policies(game, start))
-    check_key(players, key)
-    if runs_in_python(players, game.payoffs, key) or on_round is not None:
-        rows = _in_python(game.loss_tables, players, rounds, key, on_round)
-    elif is_traced(game.payoffs, players, key):
-        rows = _traced(game.loss_tables, players, rounds, key)
-    else:
-        try:
-            return _in_calls(game, players, rounds, key, keep, on_progress)
-        except jax.errors.TracerArrayConversionError:  # inside the `jit` of another function
-            rows = _traced(game.loss_tables, players, rounds, key)
-    whole = Trajectory(rows.policies, rows.losses, rows.actions, joint_play(rows.played))
-    return whole if keep == "all" else whole.summary()
+    environment = Partial(game_losses, game.loss_tables)
+    parts = []
+    total: Any = 0.0
+    done = 0
+    for part in play_rounds(players, environment, game.sizes, rounds, key=key, on_round=on_round):
+        products = joint_sum(part.played)
+        count = len(part.policies[0])
+        if checks.is_concrete(products) and not abs(products.sum() - count) < 0.5:
+            check_policies(players, part.policies, done)  # a policy is not a distribution
+        total = total + products
+        done += count
+        if keep == "all":
+            parts.append(part)
+        if on_progress is not None:
+            on_progress(done, rounds)
+    joint = total / rounds
+    if keep == "summary":
+        return summary_of(joint, game, rounds).of(game, seated)
+    rows = parts[0]
+    if len(parts) > 1:
+        rows = jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
+    joint = joint.astype(rows.policies[0].dtype)
+    whole = Trajectory(rows.policies, rows.losses, rows.actions, joint)
+    return whole.of(game, seated)
 
 
 def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None:
@@ -142,23 +144,22 @@ def seated_learners(
     """Return one learner per player of the game; a single learner plays for every player."""
     if isinstance(learners, Learner | str):
         learners = [learners]
-    players = tuple(as_learner(learner) for learner in learners)
+    players = [as_learner(learner) for learner in learners]
     count = len(game.sizes)
-    if len(players) not in (1, count):
+    if len(players) == 1:
+        players = players * count
+    if len(players) != count:
         raise ValueError(
             f"expected one learner, or one for each of {count} players, got {len(players)}"
         )
-    for learner in players:
+    for n, learner in enumerate(players):
         if not isinstance(learner.domain, Simplex):
             raise ValueError(
                 f"learners in a game must play on the simplex, but {learner} plays on the {learner.domain.name}"
             )
-    if len(players) < count:
-        players = players * count
-    return tuple(
-        learner.seated(game, n) if isinstance(learner, HostLearner) else learner
-        for n, learner in enumerate(players)
-    )
+        if isinstance(learner, HostLearner):
+            players[n] = learner.seated(game, n)
+    return tuple(players)
 
 
 def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ...]:
@@ -198,61 +199,3 @@ def _each(
         learner if policy is None else change(learner, policy)
         for learner, policy in zip(learners, policies, strict=True)
     )
-
-
-@partial(jax.jit, static_argnames="rounds")
-def _traced(tables: Tables, learners: tuple[Learner, ...], rounds: int, key: Key) -> Round:
-    sizes = tuple(len(table) for table in tables)
-    states, keys = init_players(learners, sizes, rounds, key)
-    environment = partial(game_losses, tables)
-    return scan_rounds(learners, environment, states, rounds, keys=keys)[1]
-
-
-def _in_calls(
-    game: Game,
-    learners: tuple[Learner, ...],
-    rounds: int,
-    key: Key,
-    keep: Keep,
-    on_progress: Callable[[int, int], None] | None,
-) -> Trajectory | Summary:
-    environment = Partial(game_losses, game.loss_tables)
-    joint = np.zeros(game.sizes)
-    parts = []
-    done = 0
-    for part in play_in_calls(learners, environment, game.sizes, rounds, key=key):
-        count = len(part.policies[0])
-        products = joint_sum(part.played)
-        if not abs(products.sum() - count) < 0.5:  # a policy is not a distribution
-            check_policies(learners, part.policies, done)
-        joint += products
-        done += count
-        if keep == "all":
-            parts.append(part)
-        if on_progress is not None:
-            on_progress(done, rounds)
-    joint /= rounds
-    if keep == "summary":
-        return summary_of(joint, game, rounds)
-    rows = parts[0]
-    if len(parts) > 1:
-        rows = jax.tree.map(lambda *columns: np.concatenate(columns), *parts)
-    joint = joint.astype(rows.policies[0].dtype)
-    return Trajectory(rows.policies, rows.losses, rows.actions, joint)
-
-
-def _in_python(
-    tables: Tables,
-    learners: tuple[Learner, ...],
-    rounds: int,
-    key: Key,
-    on_round: Callable[[Round], None] | None,
-) -> Round:
-    environment = partial(game_losses, jax.tree.map(jnp.asarray, tables))
-    sizes = [len(table) for table in tables]
-    rows = []
-    for played in play_in_python(learners, environment, sizes, rounds, key=key):
-        rows.append(played)
-        if on_round is not None:
-            on_round(played)
-    return jax.tree.map(lambda *column: np.stack(column), *rows)

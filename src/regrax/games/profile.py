@@ -70,7 +70,7 @@ class CorrelatedProfile:
         game = as_game(game)
         joint = np.array(joint, float)
         fits = joint.shape == game.sizes
-        checks.shape("joint", joint, f"{game.sizes}, the sizes of {game}", fits)
+        checks.shape("joint", joint, f"{game.sizes}, the sizes of {game.name}", fits)
         checks.distributions("joint", joint.ravel())
         joint.setflags(write=False)
         self.__dict__.update(joint=joint, game=game)
@@ -163,6 +163,29 @@ class CorrelatedProfile:
             pairs = zip(self.game.actions, profile, strict=True)
             yield *(labels[a] for labels, a in pairs), float(flat[index])
 
+    def to_dict(self, concept: Concept = "ce") -> dict[str, Any]:
+        """Return the profile, its payoffs and the deviation with the largest gain, as plain numbers and labels.
+
+        >>> from regrax.games import solve
+        >>> solve("chicken", "ce", "welfare").to_dict()["welfare"]
+        10.5
+        """
+        worst = self.worst_deviation(concept)
+        labels = self.game.actions[worst.player]
+        recommended = None if worst.recommended is None else labels[worst.recommended]
+        return {
+            "profile": self.joint.tolist(),
+            "payoffs": self.payoffs.tolist(),
+            "welfare": self.welfare,
+            "gap": worst.gain,
+            "deviation": {
+                "player": self.game.players[worst.player],
+                "recommended": recommended,
+                "instead": labels[worst.instead],
+                "gain": worst.gain,
+            },
+        }
+
     def columns(self) -> dict[str, list[Any]]:
         """Return a table of the joint actions with positive probability, most likely first.
 
@@ -184,7 +207,7 @@ class CorrelatedProfile:
             shown.append(f"{probability:.4g} ({', '.join(labels)})")
         if len(shown) > MAX_SHOWN_ACTIONS:
             shown[-1] = "..."
-        return f"{self.game}: {', '.join(shown)}"
+        return f"{self.game.name}: {', '.join(shown)}"
 
 
 def check_concept(concept: str) -> None:

@@ -1,5 +1,6 @@
 r"""Results of play: a `Trajectory` of all rounds, or a `Summary` with sums over rounds."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -7,14 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from regrax import _checks as checks, regret
-from regrax._tables import sketch, to_csv, to_html, to_latex, to_pandas
+from regrax._tables import to_csv, to_latex, to_pandas
+from regrax.games.display import Described, as_html, as_text
 from regrax.games.game import Game, unfolded
 
 Tables = tuple[Any, ...]
 """A loss matrix per player: its own actions by the joint actions of the others."""
 
-ROUNDS_PER_SUM = 1024
-"""Number of rounds whose products are computed at once, in double precision."""
+MAX_NUMBERS = 2**20
+"""Limit on the products that are in memory at once."""
 
 
 def game_losses(tables: Tables, played: Sequence[Any], _: None) -> tuple[Any, ...]:
@@ -47,31 +49,32 @@ def joint_play(played: Sequence[Any]) -> Float[Any, "*d"]:
     rounds = len(played[0])
     if rounds < 1:
         raise ValueError("joint play needs at least one round, got none")
-    if not checks.are_concrete(played):
-        return _sum_of_products(played) / rounds
-    return (joint_sum(played) / rounds).astype(np.asarray(played[0]).dtype)
+    rows = [np.asarray(part) if checks.is_concrete(part) else part for part in played]
+    return (joint_sum(rows) / rounds).astype(rows[0].dtype)
 
 
-def joint_sum(played: Sequence[Any]) -> Float[np.ndarray, "*d"]:
-    """Sum the products of the players' rows over rounds, in double precision."""
-    total = 0.0
-    for first in range(0, len(played[0]), ROUNDS_PER_SUM):
-        few = [np.asarray(rows[first : first + ROUNDS_PER_SUM], float) for rows in played]
-        total = total + _sum_of_products(few)
-    return np.asarray(total)
+def joint_sum(played: Sequence[Any]) -> Float[Any, "*d"]:
+    """Sum the products of the players' rows over rounds, in double precision unless they are traced."""
+    sizes = [rows.shape[1] for rows in played]
+    few = max(MAX_NUMBERS // math.prod(sizes[:-1]), 1)
+    total: Any = 0.0
+    for first in range(0, len(played[0]), few):
+        rows = [part[first : first + few] for part in played]
+        product = rows[0].astype(float)
+        for part in rows[1:-1]:
+            product = (product[:, :, None] * part[:, None]).reshape(len(part), -1)
+        total = total + (product.T @ rows[-1] if len(rows) > 1 else product.sum(0))
+    return total.reshape(sizes)
 
 
-def _sum_of_products(rows: Sequence[Any]) -> Any:
-    rounds = len(rows[0])
-    if len(rows) == 1:
-        return rows[0].sum(0)
-    product = rows[0]
-    for part in rows[1:-1]:
-        product = (product[:, :, None] * part[:, None]).reshape(rounds, -1)
-    return (product.T @ rows[-1]).reshape([part.shape[1] for part in rows])
+class _Sums(NamedTuple):
+    rounds: int
+    matrices: tuple[Float[Any, "_ _"], ...]
+    averages: tuple[Float[Any, "_"], ...]
+    joint: Float[Any, "*d"]
 
 
-class Summary(NamedTuple):
+class Summary(_Sums, Described):
     r"""Sums over a play: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies and joint play.
 
     Attributes:
@@ -86,11 +89,6 @@ class Summary(NamedTuple):
     >>> summary.payoffs.tolist(), summary.regrets("swap").tolist()
     ([0.0, 0.0], [0.0, 0.0])
     """
-
-    rounds: int
-    matrices: tuple[Float[Any, "_ _"], ...]
-    averages: tuple[Float[Any, "_"], ...]
-    joint: Float[Any, "*d"]
 
     @property
     def payoffs(self) -> Float[np.ndarray, "N"]:
@@ -108,6 +106,12 @@ class Summary(NamedTuple):
             raise ValueError(f"kind must be one of {', '.join(of)}, got {kind!r}")
         return np.array([of[kind](regret.gains_of(matrix)) for matrix in self.matrices])
 
+    def _repr_html_(self) -> str:
+        return as_html(self, self)
+
+    def __repr__(self) -> str:
+        return as_text(self, self, self.rounds)
+
 
 def summary_of(joint: Float[np.ndarray, "*d"], game: Game, rounds: int) -> Summary:
     r"""Compute the sums from joint play: $M_n = T \sum_a \mu(a)\, e_{a_n} \ell_n(a_{-n})^\top$."""
@@ -120,7 +124,14 @@ def summary_of(joint: Float[np.ndarray, "*d"], game: Game, rounds: int) -> Summa
 Rows = Float[Any, "T _"]
 
 
-class Trajectory(NamedTuple):
+class _Rounds(NamedTuple):
+    policies: tuple[Rows, ...]
+    losses: tuple[Rows, ...]
+    actions: tuple[Int[Any, "T"], ...] | None
+    joint: Float[Any, "*d"]
+
+
+class Trajectory(_Rounds, Described):
     r"""Policies and losses of every round, one entry per player, and joint play $\mu_T$.
 
     The regret of `played` on `losses` divided by `T` is the gap of `joint`, player by player.
@@ -130,12 +141,15 @@ class Trajectory(NamedTuple):
         losses: losses of every action, of shape `(T, d_n)`, one array per player.
         actions: drawn actions, of shape `(T,)`, one array per player; None if losses are expectations.
         joint: joint play $\mu_T$, of shape `(d_1, ..., d_N)`.
-    """
 
-    policies: tuple[Rows, ...]
-    losses: tuple[Rows, ...]
-    actions: tuple[Int[Any, "T"], ...] | None
-    joint: Float[Any, "*d"]
+    >>> from regrax.games import play
+    >>> play("matching-pennies", ["hedge(0.1)", "uniform()"], 100, start=[[0.9, 0.1], None])
+    matching-pennies, 100 rounds
+    player    learner     payoff per round  regret  swap regret
+    player 1  hedge(0.1)  0                 0       0
+    player 2  uniform()   0                 0.8     0.8
+    Gaps of joint play: CCE 0.008, CE 0.008, swap 0.008
+    """
 
     @property
     def rounds(self) -> int:
@@ -173,11 +187,17 @@ class Trajectory(NamedTuple):
     to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
 
     def _repr_html_(self) -> str:
-        return "".join(map(sketch, self.policies)) + to_html(self)
+        return as_html(self, self.summary())
+
+    def __repr__(self) -> str:
+        if not checks.are_concrete(tuple(self)):
+            return f"a traced play of {self.rounds} rounds"
+        return as_text(self, self.summary(), self.rounds)
 
     def summary(self) -> Summary:
         """Sum the rounds into payoffs, regrets and averages, in double precision."""
         pairs = zip(self.played, self.losses, strict=True)
         joint = joint_sum(self.played) / self.rounds
         averages = tuple(unfolded(joint, n).sum(1) for n in range(joint.ndim))
-        return Summary(self.rounds, tuple(joint_sum(pair) for pair in pairs), averages, joint)
+        matrices = tuple(joint_sum(pair) for pair in pairs)
+        return Summary(self.rounds, matrices, averages, joint).of(self.game, self.learners)

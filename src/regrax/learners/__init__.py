@@ -1,9 +1,7 @@
 """Learners: the interface, the classical algorithms, and `rollout`, which plays a learner on a loss sequence."""
 
-from .agent import (
-    Agent as Agent,
-)
 from .bandit import (
+    Delayed as Delayed,
     Exp3 as Exp3,
     Exp3IX as Exp3IX,
     ImportanceWeighted as ImportanceWeighted,
@@ -19,48 +17,39 @@ from .base import (
     State as State,
     spec as spec,
 )
-from .delayed import (
-    Delayed as Delayed,
-)
 from .engine import (
     Round as Round,
     Vectors as Vectors,
     check_key as check_key,
     check_policies as check_policies,
     draw as draw,
+    given_losses as given_losses,
     init_players as init_players,
-    is_traced as is_traced,
     keys_of_round as keys_of_round,
     one_hots as one_hots,
-    play_in_calls as play_in_calls,
-    play_in_python as play_in_python,
     play_round as play_round,
+    play_rounds as play_rounds,
+    rollout as rollout,
     runs_in_python as runs_in_python,
     scan_rounds as scan_rounds,
-)
-from .euclidean import (
-    EuclideanFTRL as EuclideanFTRL,
-    OnlineGradientDescent as OnlineGradientDescent,
 )
 from .ftrl import (
     Count as Count,
     Cumulative as Cumulative,
-    Hedge as Hedge,
+    EuclideanFTRL as EuclideanFTRL,
     InverseSqrt as InverseSqrt,
+    OnlineGradientDescent as OnlineGradientDescent,
     PerRound as PerRound,
     Scalar as Scalar,
     Schedule as Schedule,
     Sum as Sum,
     SumLearner as SumLearner,
 )
-from .hedge_variants import (
+from .hedge import (
     AdaHedge as AdaHedge,
     DoublingHedge as DoublingHedge,
+    Hedge as Hedge,
     OptimisticHedge as OptimisticHedge,
-)
-from .internal import (
-    InternalRegretMatching as InternalRegretMatching,
-    StoltzLugosi as StoltzLugosi,
 )
 from .perturbed import (
     FollowThePerturbedLeader as FollowThePerturbedLeader,
@@ -72,11 +61,8 @@ from .regret_matching import (
     RegretMatching as RegretMatching,
     RegretMatchingPlus as RegretMatchingPlus,
 )
-from .rollout import (
-    given_losses as given_losses,
-    rollout as rollout,
-)
 from .simple import (
+    Agent as Agent,
     BestResponse as BestResponse,
     FollowTheLeader as FollowTheLeader,
     Uniform as Uniform,
@@ -90,5 +76,7 @@ from .starts import (
 )
 from .swap import (
     BlumMansour as BlumMansour,
+    InternalRegretMatching as InternalRegretMatching,
+    StoltzLugosi as StoltzLugosi,
     TreeSwap as TreeSwap,
 )

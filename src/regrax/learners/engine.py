@@ -3,9 +3,9 @@ r"""The loop over rounds.
 In every round each learner chooses a policy, the environment turns the policies into losses, and each learner updates
 its state with the losses it sees. Loss sequences, games and adversaries are environments.
 
-`play_round` plays one round. `scan_rounds` repeats it under `jit`, `vmap` or `grad`. `play_in_calls` repeats it in
-calls of one compiled program, between which Python handles Ctrl-C and reports progress. `play_in_python` repeats it in
-a plain loop, for learners that cannot be traced.
+`play_round` plays one round, and `play_rounds` repeats it: in calls of one compiled program, between which Python
+handles Ctrl-C and reports progress; in a `lax.scan` under `jit`, `vmap` or `grad`; or in a Python loop, for learners
+that cannot be traced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.tree_util import Partial
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
 from regrax.learners.base import BanditLearner, HostLearner, Key, Learner, State
+from regrax.learners.starts import as_start
+from regrax.specs import as_learner
 
 Vectors = tuple[Any, ...]
 """A vector per player: policies or losses."""
@@ -166,18 +169,19 @@ def scan_rounds(
     return lax.scan(step, states, (jnp.arange(rounds), rows), rounds)
 
 
-def play_in_calls(
+def play_rounds(
     learners: tuple[Learner, ...],
     environment: Environment,
     sizes: tuple[int, ...],
     rounds: int,
-    rows: np.ndarray | None = None,
+    rows: Any = None,
     key: Key = None,
     record: Callable[[Round], Any] = lambda played: played,
+    on_round: Callable[[Round], None] | None = None,
 ) -> Iterator[Any]:
-    """Play in calls of a compiled program, and yield each call's rows as NumPy arrays.
+    """Play, and yield stacks of consecutive rounds as NumPy arrays, or as one stack of traced arrays.
 
-    The number of rounds is an argument of the program, which compiles once for all numbers up to a power of two.
+    The number of rounds is an argument of the compiled program, which serves all numbers up to a power of two.
 
     Args:
         learners: one per player.
@@ -186,65 +190,86 @@ def play_in_calls(
         rounds: number of rounds.
         rows: the environment's data, of shape `(rounds, ...)`.
         key: random key to draw actions with.
-        record: selects the part of each round to store; by default all of it.
+        record: selects the part of the rounds to return; by default all of it.
+        on_round: called with every round; play is then a Python loop.
     """
-    most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
-    enough = 1 << (rounds - 1).bit_length()
-    capacity = min(enough, most)
+    check_key(learners, key)
+    if runs_in_python(learners, environment, rows, key) or on_round is not None:
+        played = _in_python(learners, environment, sizes, rounds, rows, key, on_round)
+        return (jax.tree.map(lambda x: np.asarray(x)[None], record(round_)) for round_ in played)
     # `jit` takes 50 microseconds to flatten these modules, but only 20 to check a flattened structure
     arrays, structure = jax.tree.flatten((learners, environment))
-    states = None
-    if rounds > capacity:
+    program = _Program(structure, sizes, rounds, record)
+    if any(isinstance(array, Tracer) for array in (*arrays, rows, key)):
+        return iter([_traced(program, arrays, rows, key)])
+    return _in_calls(program, arrays, rows, key)
+
+
+class _Program(NamedTuple):
+    """The static part of a play; everything else is an array, and an argument of the compiled program."""
+
+    structure: Any  # of learners and environment
+    sizes: tuple[int, ...]
+    rounds: int
+    record: Callable[[Round], Any]
+
+    def start(self, arrays: list[Any], key: Key) -> tuple[Any, ...]:
+        """Return learners, environment, states, and the keys to draw with."""
+        learners, environment = jax.tree.unflatten(self.structure, arrays)
+        return learners, environment, *init_players(learners, self.sizes, self.rounds, key)
+
+
+def _in_calls(whole: _Program, arrays: list[Any], rows: Any, key: Key) -> Iterator[Any]:
+    rounds = whole.rounds
+    most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(whole.sizes), 16))
+    capacity = 1 << (rounds - 1).bit_length()
+    begun = None
+    if rounds > most:
         arrays = [jnp.asarray(array) for array in arrays]
-        states = _init_players(arrays, structure, sizes, enough, key)
+        begun = _begin(whole._replace(rounds=capacity), arrays, key)
+        capacity = most
+    program = whole._replace(rounds=capacity)
     for first in range(0, rounds, capacity):
         count = min(capacity, rounds - first)
-        part = None if rows is None else _padded(rows[first : first + count], capacity)
-        span = (first, count)
-        if states is None:
-            recorded = _play_whole(arrays, structure, part, key, span, sizes, record, capacity)
-        else:
-            states, recorded = _play_part(arrays, structure, states, part, span, record, capacity)
-        leaves, shape = jax.tree.flatten(recorded)
-        yield shape.unflatten([np.asarray(leaf)[:count] for leaf in leaves])
+        part = None
+        if rows is not None:
+            part = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
+            part[:count] = rows[first : first + count]
+        begun, recorded = _call(program, arrays, begun, part, key, count)
+        buffers, shape = jax.tree.flatten(recorded)
+        if isinstance(buffers[0], Tracer):  # inside the `jit` of another function
+            yield _traced(whole, arrays, rows, key)
+            return
+        yield shape.unflatten([np.asarray(buffer)[:count] for buffer in buffers])
 
 
-def _padded(rows: np.ndarray, capacity: int) -> np.ndarray:
-    padded = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
-    padded[: len(rows)] = rows
-    return padded
+@partial(jax.jit, static_argnums=0)
+def _begin(program: _Program, arrays: list[Any], key: Key) -> tuple[Any, ...]:
+    _, _, states, keys = program.start(arrays, key)
+    return states, keys, 0
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3))
-def _init_players(
-    arrays: list[Any], structure: Any, sizes: tuple[int, ...], rounds: int, key: Key
-) -> tuple[tuple[State, ...], tuple[Any, ...] | None]:
-    learners, _ = jax.tree.unflatten(structure, arrays)
-    return init_players(learners, sizes, rounds, key)
-
-
-@partial(jax.jit, static_argnums=(1, 5, 6))
-def _play_part(
-    arrays: list[Any],
-    structure: Any,
-    states_and_keys: tuple[tuple[State, ...], tuple[Any, ...] | None],
-    rows: Any,
-    span: tuple[Any, Any],
-    record: Callable[[Round], Any],
-    capacity: int,
+@partial(jax.jit, static_argnums=0)
+def _call(
+    program: _Program, arrays: list[Any], begun: tuple | None, rows: Any, key: Key, count: Any
 ) -> tuple[Any, Any]:
-    """Play like `scan_rounds`, but for a traced number of rounds and into buffers of `capacity` rows."""
-    learners, environment = jax.tree.unflatten(structure, arrays)
-    states, keys = states_and_keys
-    first, count = span
-    if rows is not None:
-        rows = jnp.asarray(rows, float)
+    """Play like `scan_rounds`, but for a traced number of rounds and into buffers of fixed size.
+
+    `begun` has the states, the keys, and the number of rounds played before. Without it the call plays all rounds and
+    returns no states, which saves a third of the time of a short call.
+    """
+    if begun is None:
+        learners, environment, states, keys = program.start(arrays, key)
+        first = 0
+    else:
+        learners, environment = jax.tree.unflatten(program.structure, arrays)
+        states, keys, first = begun
 
     def play(states: tuple, index: Any) -> tuple[tuple, Any]:
         row = None if rows is None else lax.dynamic_index_in_dim(rows, index, keepdims=False)
         own = keys_of_round(keys, first + index)
         states, played = play_round(learners, environment, states, row, own)
-        return states, record(played)
+        return states, program.record(played)
 
     def step(index: Int[Array, ""], carry: tuple) -> tuple:
         states, buffers = carry
@@ -253,45 +278,28 @@ def _play_part(
         return states, jax.tree.map(write, buffers, new)
 
     shapes = jax.eval_shape(play, states, 0)[1]
-    buffers = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
+    buffers = jax.tree.map(lambda x: jnp.zeros((program.rounds, *x.shape), x.dtype), shapes)
     states, buffers = lax.fori_loop(0, count, step, (states, buffers))
-    return (states, keys), buffers
+    after = None if begun is None else (states, keys, first + count)
+    return after, buffers
 
 
-@partial(jax.jit, static_argnums=(1, 5, 6, 7))
-def _play_whole(
-    arrays: list[Any],
-    structure: Any,
-    rows: Any,
-    key: Key,
-    span: tuple[Any, Any],
-    sizes: tuple[int, ...],
-    record: Callable[[Round], Any],
-    capacity: int,
-) -> Any:
-    """Play all rounds in one call, which takes a third less time than returning states to continue from."""
-    states = _init_players(arrays, structure, sizes, capacity, key)
-    return _play_part(arrays, structure, states, rows, span, record, capacity)[1]
+@partial(jax.jit, static_argnums=0)
+def _traced(program: _Program, arrays: list[Any], rows: Any, key: Key) -> Any:
+    learners, environment, states, keys = program.start(arrays, key)
+    return program.record(scan_rounds(learners, environment, states, program.rounds, rows, keys)[1])
 
 
-def play_in_python(
+def _in_python(
     learners: Sequence[Learner],
     environment: Environment,
     sizes: Sequence[int],
     rounds: int,
-    rows: Sequence[Any] | None = None,
-    key: Key = None,
+    rows: Any,
+    key: Key,
+    on_round: Callable[[Round], None] | None,
 ) -> Iterator[Round]:
-    """Play in a Python loop, for learners that cannot be traced, and yield every round.
-
-    Args:
-        learners: one per player.
-        environment: maps the players' moves and the round's row to every player's losses.
-        sizes: number of actions per player.
-        rounds: number of rounds.
-        rows: the environment's data, one row per round.
-        key: random key to draw actions with.
-    """
+    environment = jax.tree.map(jnp.asarray, environment)
     states, keys = init_players(learners, sizes, rounds, key)
     players = [
         learner if isinstance(learner, HostLearner) else _Compiled(learner) for learner in learners
@@ -300,6 +308,8 @@ def play_in_python(
         row = None if rows is None else rows[number]
         own = keys_of_round(keys, number)
         states, played = play_round(players, environment, states, row, own)
+        if on_round is not None:
+            on_round(played)
         yield played
 
 
@@ -326,8 +336,9 @@ def check_key(learners: Sequence[Learner], key: Key) -> None:
     """Raise if a bandit learner has no key to draw actions with."""
     if key is not None:
         checks.random_key(key)
+        return
     for learner in learners:
-        if isinstance(learner, BanditLearner) and key is None:
+        if isinstance(learner, BanditLearner):
             raise ValueError(
                 f"{learner} sees only the loss of the action it draws, so it needs a key (a seed), got none"
             )
@@ -356,14 +367,62 @@ def check_policies(
             )
 
 
-def is_traced(*arguments: Any) -> bool:
-    """Return True if an array in these pytrees is traced by `jit`, `vmap` or `grad`."""
-    return any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments))
-
-
 def runs_in_python(learners: Sequence[Learner], *arguments: Any) -> bool:
     """Return True if a learner runs in Python; raise if it would receive traced arrays."""
     hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
-    if hosted and is_traced(arguments):
+    if hosted and not checks.are_concrete(arguments):
         raise ValueError(f"{hosted[0]} runs in Python and cannot be traced by jit, vmap or grad")
     return bool(hosted)
+
+
+Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
+
+
+def rollout(
+    learner: Learner | str, losses: Rows, *, key: Key = None, start: Any = None, prior: Any = None
+) -> Rows:
+    r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
+
+    Computes in float32, or in float64 inside `jax.enable_x64(True)`, and returns a NumPy array. It can be transformed
+    by `jit`, `vmap` and `grad`; for many sequences, use `vmap`.
+
+    Args:
+        learner: the learner, or its spec, as in `"hedge(0.45)"`.
+        losses: the loss of every action in every round, of shape `(T, d)`.
+        key: a JAX random key, for learners that need one; a bandit learner draws $a_t \sim \pi_t$ and sees only
+            $\ell_{t,a_t}$.
+        start: the policy in round 1, by default the learner's own choice: probabilities, an action's index,
+            `"random"` or `"random(7)"`; see `as_start` and `Learner.starting_at`.
+        prior: the initial distribution of the learner's weights, in the same forms; see `Learner.with_prior`.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import FollowTheLeader
+    >>> rollout(FollowTheLeader(), jnp.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+    """
+    fits = np.ndim(losses) == 2 and min(np.shape(losses)) >= 1
+    checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
+    checks.finite("losses", losses)
+    learner = as_learner(learner)
+    rounds, actions = np.shape(losses)
+    if prior is not None:
+        learner = learner.with_prior(as_start(prior, actions, name="prior"))
+    if start is not None:
+        learner = learner.starting_at(as_start(start, actions))
+    rows = losses if isinstance(losses, Tracer) else np.asarray(losses)
+    environment = Partial(given_losses)
+    parts = list(play_rounds((learner,), environment, (actions,), rounds, rows, key, policy_of))
+    policies = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if checks.is_concrete(policies) and not abs(policies.sum() - rounds) < 0.5:
+        check_policies([learner], [policies])
+    return policies
+
+
+def given_losses(_: Vectors, row: Float[Any, "d"]) -> Vectors:
+    """Return the round's row of losses, which makes a loss sequence an environment."""
+    return (jnp.asarray(row, float),)
+
+
+def policy_of(played: Round) -> Float[Any, "*T d"]:
+    """Return the policy of the only player."""
+    return played.policies[0]

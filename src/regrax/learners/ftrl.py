@@ -1,4 +1,4 @@
-r"""Follow the regularised leader: compensated sums of losses $S_{t-1}$, step sizes $k_t$, and Hedge.
+r"""Follow the regularised leader: compensated sums of losses $S_{t-1}$, step sizes $k_t$, and Euclidean learners.
 
 A float32 sum over many rounds loses digits: after 20,000 rounds of a 10x10 game the policy can be off by 0.3. Learners
 therefore add up losses in a `Sum`, which keeps track of its rounding error.
@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
+from regrax.domains import Domain, Simplex
 from regrax.learners.base import (
     Bound,
     Key,
@@ -24,9 +24,9 @@ from regrax.learners.base import (
     as_prior,
     check_prior,
     fields_text,
-    prior_bits,
-    with_prior,
+    prior_or_uniform,
 )
+from regrax.simplex import project_simplex
 from regrax.specs import register
 
 
@@ -232,36 +232,102 @@ class StepLearner(Learner):
         return ftrl_bound(self.step_size, rounds, self.bound_terms(actions, rounds, width))
 
 
-@register("learner", "hedge(0.4479)", "hedge(inverse_sqrt(1.0))", "hedge(per_round(0.5, 0.4, 0.3))")
-class Hedge(StepLearner, SumLearner):
-    r"""Smoothed fictitious play: the softmax of minus the step size times past losses.
+@register(
+    "learner",
+    "euclidean_ftrl(0.3)",
+    "euclidean_ftrl(inverse_sqrt(0.5))",
+    "euclidean_ftrl(0.3, ball(2.0))",
+)
+class EuclideanFTRL(StepLearner, SumLearner):
+    r"""Minus the step size times past losses, projected onto the simplex or a ball.
 
-    $\pi_t = \mathrm{softmax}(-k_t S_{t-1})$, $S_{t-1} = \sum_{s<t} \ell_s$. The step size $k_t$ is a number, or a
-    schedule: `InverseSqrt(c)`, which needs no horizon, or `PerRound(k_1, ..., k_T)`. If the step size never grows and
-    the range of losses in a round is at most $w$, regret $\le \ln d / k_T + \frac{w^2}{8} \sum_t k_t$; for
-    `InverseSqrt(c)` at most $(\ln d / c + c w^2 / 4) \sqrt T$. With a `prior` $\pi_1$ it plays
-    $\pi_t \propto \pi_1 e^{-k_t S_{t-1}}$, and $\max_j \ln(1/\pi_{1,j})$ replaces $\ln d$.
+    $\pi_t = \mathrm{Proj}_\Pi(-k_t S_{t-1}) = \arg\min_{x \in \Pi} \langle S_{t-1}, x \rangle + \|x\|^2 / (2 k_t)$.
+
+    `domain` is `Simplex()` (the default) or `Ball(radius)`. If the step size never grows, regret
+    $\le D / k_T + \frac12 \sum_t k_t \|\ell_t\|^2$, where $2D$ is the spread of $\|x\|^2$ over $\Pi$. On the simplex,
+    shifting all losses has no effect, so $\|\ell_t\|^2$ is measured from their midrange and is at most $d w^2 / 4$.
+    With a `prior` $\pi_1$ it plays $\mathrm{Proj}_\Pi(\pi_1 - k_t S_{t-1})$, and $2D$ is the largest $\|e_j -
+    \pi_1\|^2$.
 
     >>> import jax.numpy as jnp
     >>> from regrax.learners import rollout
-    >>> rollout(Hedge(1.0), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[0.5, 0.5], [0.269, 0.731]]
-    >>> from regrax.learners import InverseSqrt
-    >>> rollout(Hedge(InverseSqrt(1.0)), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
-    [[0.5, 0.5], [0.330, 0.670]]
+    >>> rollout(EuclideanFTRL(0.5), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.25, 0.75]]
 
-    Reference: Freund, Schapire (1997), A decision-theoretic generalization of on-line learning.
+    Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (lazy form).
+    """
+
+    domain: Domain = Simplex()  # pyright: ignore[reportIncompatibleMethodOverride]
+    prior: Prior = prior_field()
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
+
+    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+        point = -self.step_at(jnp.asarray(round)) * sums
+        center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
+        return self.domain.project(center + point)
+
+    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+        if not isinstance(self.domain, Simplex):
+            return super().bound_terms(actions, rounds, width)
+        return squared_distance(self.prior, actions) / 2, actions * width**2 / 8, 0.0
+
+
+def squared_distance(prior: Prior, actions: int) -> float:
+    r"""Return $\max_j \|e_j - \pi_1\|^2$ over the corners of the simplex, $1 - 1/d$ for the uniform prior."""
+    check_prior(prior, actions)
+    if prior is None:
+        return 1 - 1 / actions
+    prior = np.asarray(prior, float)
+    return float(1 - 2 * prior.min() + (prior**2).sum())
+
+
+class Descent(NamedTuple):
+    """State of online gradient descent."""
+
+    policy: Float[Array, "d"]
+    round: Int[Array, ""]  # t - 1
+
+
+@register("learner", "online_gradient_descent(inverse_sqrt(0.5))")
+class OnlineGradientDescent(StepLearner):
+    r"""A gradient step from the last policy, projected onto the simplex.
+
+    $\pi_{t+1} = \mathrm{Proj}_\Delta(\pi_t - k_t \ell_t)$, $\pi_1$ uniform.
+
+    If the step size never grows, regret is at most
+    $\frac{1 - 1/d}{2 k_1} + \frac{1}{k_T} - \frac{1}{k_1} + \frac12 \sum_t k_t \|\ell_t\|^2$, and $\|\ell_t\|^2$,
+    measured from the midrange of the losses, is at most $d w^2 / 4$.
+
+    >>> import jax.numpy as jnp
+    >>> from regrax.learners import rollout
+    >>> rollout(OnlineGradientDescent(1.0), jnp.array([[5.0, 0.0], [0.0, 0.5], [0.0, 0.0]])).tolist()
+    [[0.5, 0.5], [0.0, 1.0], [0.25, 0.75]]
+
+    Reference: Zinkevich (2003), Online convex programming and generalized infinitesimal gradient ascent (greedy form).
     """
 
     prior: Prior = prior_field()
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
-        step = self.step_at(jnp.asarray(round))
-        return jax.nn.softmax(with_prior(self.prior, -step * sums))
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Descent:
+        return Descent(prior_or_uniform(self.prior, actions), jnp.zeros((), int))
 
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
-        # relative to the first action: the policy is the same, and the sum stays small over long horizons
-        return state.add(feedback - feedback[0])
+    def policy(self, state: Descent) -> Float[Array, "d"]:
+        return state.policy
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        return prior_bits(self.prior, actions), width**2 / 8, 0.0
+    def update(self, state: Descent, feedback: Float[Array, "d"]) -> Descent:
+        step = self.step_at(state.round)
+        return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
+
+    def bound(
+        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+    ) -> Bound:
+        sums = step_sums(self.step_size, rounds)
+        if sums is None:
+            return None
+        first, last, total = sums
+        # two distributions are at most sqrt(2) apart
+        distance = squared_distance(self.prior, actions) / (2 * first) + 1 / last - 1 / first
+        return distance + actions * width**2 / 8 * total

@@ -27,41 +27,28 @@ class Sizes:
         drawn: sequences per loss family for generalization.
     """
 
-    actions: tuple[int, ...]
-    horizons: tuple[int, ...]
-    runs: int
-    samples: int
-    biased: int
-    gaussian: int
-    long_horizons: tuple[int, ...]
-    compared: int
-    lengths: tuple[float, ...]
-    drawn: int
+    actions: tuple[int, ...] = (2, 3, 5, 10)
+    horizons: tuple[int, ...] = (10, 20, 50, 100, 200)
+    runs: int = 50
+    samples: int = 800
+    biased: int = 50_000
+    gaussian: int = 100_000
+    long_horizons: tuple[int, ...] = (20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+    compared: int = 200
+    lengths: tuple[float, ...] = (0.25, 1, 5)
+    drawn: int = 4000
 
 
 QUICK = Sizes(
     actions=(2, 3),
     horizons=(10, 20, 50),
     runs=12,
-    samples=800,
     biased=2000,
     gaussian=2000,
     long_horizons=(20, 100, 500),
     compared=20,
     lengths=(1,),
     drawn=2000,
-)
-FULL = Sizes(
-    actions=(2, 3, 5, 10),
-    horizons=(10, 20, 50, 100, 200),
-    runs=50,
-    samples=800,
-    biased=50_000,
-    gaussian=100_000,
-    long_horizons=(20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000),
-    compared=200,
-    lengths=(0.25, 1, 5),
-    drawn=4000,
 )
 
 
@@ -107,14 +94,13 @@ class ReproduceConfig:
         """Sample sizes of the experiments."""
         if self.quick:
             return QUICK
-        return FULL
+        return Sizes()
 
     def trainings(self) -> dict[str, TrainConfig]:
         """Settings of every model that the experiments use, by name."""
-        if (
-            self.quick
-        ):  # half the width learns as much from the same number of sequences, in half the time
+        if self.quick:
             layer = {"batch": 1024, "sequences": 10_000}
+            # half the width learns as much from the same number of sequences, in half the time
             deep = {"batch": 32, "sequences": 500, "width": 16, "heads": 2, "rate": 0.006}
             return {
                 "linear": self._training("linear", 150, layer),
@@ -129,10 +115,7 @@ class ReproduceConfig:
                 "transformer-2": self._training("transformer", 900, deep, layers=2),
                 "transformer-4": self._training("transformer", 600, deep, layers=4),
             }
-        layer = {
-            "batch": 4096,
-            "sequences": 200_000,
-        }  # a large batch gives another digit of the step
+        layer = {"batch": 4096, "sequences": 200_000}  # another digit of the step than 2048
         deep = {"sequences": 2000}
         hindsight = {"objective": "hindsight"}
         return {

@@ -19,8 +19,7 @@ from jaxtyping import Array, Float
 from regrax import theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.domains import Ball
-from regrax.experiments.runs import Measured, TrainConfig
-from regrax.experiments.train import build_objective
+from regrax.experiments.runs import Measured, TrainConfig, measure
 from regrax.games import Game, play, random_zero_sum, running_gaps, weighted_rps
 from regrax.learners import (
     BlumMansour,
@@ -33,6 +32,7 @@ from regrax.learners import (
     Uniform,
     rollout,
 )
+from regrax.learners.engine import scan_rounds
 from regrax.paper.certify import monte_carlo_steps
 from regrax.paper.config import SEEDS, ReproduceConfig
 from regrax.regret import external_regret
@@ -44,8 +44,6 @@ from regrax.training import (
     Drifting,
     Gaussian,
     StudentT,
-    evaluate,
-    fit_step_size,
     policies,
 )
 
@@ -53,7 +51,6 @@ Models = dict[str, list[Any]]
 """Trained models by name, one per seed."""
 
 CHUNK = 250  # sequences that a learner plays at once; more would take gigabytes
-STEP_SEQUENCES = 4096
 
 
 @eqx.filter_jit
@@ -66,24 +63,10 @@ def answers(learner: Learner, losses: Batch) -> Batch:
     return jnp.moveaxis(played, 0, 2).reshape(losses.shape)
 
 
-@dataclass(frozen=True)
-class Seeds:
-    """Measurements of a trained model, one per seed."""
-
-    measured: list[Measured]
-
-
-def measure_seeds(models: Sequence[Any], config: TrainConfig) -> Seeds:
+def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
     """Measure each model's loss and its distance from the nearest Hedge, on separate test sequences."""
-    assert config.sequences is not None
-    measured = []
-    for seed, model in enumerate(models):
-        key = jax.random.fold_in(jax.random.key(5), seed)
-        loss = evaluate(model, build_objective(config), key=key, sequences=config.sequences)
-        few = min(STEP_SEQUENCES, config.sequences)
-        near = fit_step_size(model, config.horizon, key=key, sequences=few)
-        measured.append(Measured(*loss, near.step, near.mse, near.total_variation))
-    return Seeds(measured)
+    keys = [jax.random.fold_in(jax.random.key(5), seed) for seed in range(len(models))]
+    return [measure(model, config, key=key) for model, key in zip(models, keys, strict=True)]
 
 
 # Figure 1: the stationary step by Monte Carlo
@@ -280,7 +263,7 @@ def measure_gaps(models: Models, config: ReproduceConfig, _: None) -> Equilibriu
     path = play(game, BlumMansour(Hedge(0.3)), 400).policies[0]
     horizons = list(config.sizes().long_horizons)
     long = _long_gaps(game, horizons, step)
-    return Equilibrium(str(game), gaps, horizons, long, np.asarray(path, float).tolist())
+    return Equilibrium(game.name, gaps, horizons, long, np.asarray(path, float).tolist())
 
 
 def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, list[float]]:
@@ -406,13 +389,13 @@ def measure_generalization(models: Models, config: ReproduceConfig, rounds: int)
 def adversarial_regret(learner: Learner, rounds: int, actions: int) -> Any:
     """Compute the regret if each round's most likely action has loss 1 and the others 0."""
 
-    def play_round(state: Any, _: None) -> tuple[Any, tuple[Array, Array]]:
-        policy = learner.policy(state)
-        loss = jax.nn.one_hot(jnp.argmax(policy), actions)
-        return learner.update(state, loss), (policy, loss)
+    def adversary(policies: tuple, _: None) -> tuple:
+        (policy,) = policies
+        return (jax.nn.one_hot(jnp.argmax(policy), actions),)
 
-    _, (played, losses) = lax.scan(play_round, learner.init(actions, rounds), None, rounds)
-    return external_regret(played, losses)
+    states = (learner.init(actions, rounds),)
+    _, played = scan_rounds((learner,), adversary, states, rounds)
+    return external_regret(*played.policies, *played.losses)
 
 
 def _whole(config: ReproduceConfig) -> list[None]:

@@ -8,7 +8,17 @@ from regrax import _checks as checks
 from regrax.paper.comparison import MEASURES, SYSTEMS, Line, compare, measures, spread
 from regrax.paper.experiments import Depth, Equilibrium, Generalization, Steps
 from regrax.paper.reproduction import Reproduction
-from regrax.show.report import ARCHITECTURE, Chart, Section, Series, Table, Ternary, render
+from regrax.paper.summary import claims_of, count_verdicts, verdict_word
+from regrax.show.report import (
+    ARCHITECTURE,
+    Answer,
+    Chart,
+    Section,
+    Series,
+    Table,
+    Ternary,
+    render,
+)
 
 ROUNDING = 1e-9
 POLICIES = {
@@ -27,12 +37,17 @@ def paper_page(reproduction: Reproduction) -> str:
     """Render the reproduction as a self-contained HTML page."""
     checks.instance("reproduction", reproduction, Reproduction, "the result of reproduce")
     d, T = reproduction.config.actions, reproduction.config.horizon
+    lines = compare(reproduction)
     lead = [
-        "Single-layer linear attention, trained only on the square of its regret, becomes smoothed fictitious "
-        "play; trained with swap regret through a fixed point, it becomes Blum-Mansour. Played against itself it "
-        "approaches coarse correlated and correlated equilibrium. This page repeats the experiments of Park and "
-        f"Ozdaglar with {d} actions and {T} rounds, and compares them with exact theory.",
+        f"This page repeats the experiments of Park and Ozdaglar with {d} actions and {T} rounds, "
+        "and compares them with exact theory."
     ]
+    counts = count_verdicts(lines)
+    if counts:
+        lead[0] += (
+            f" Of {sum(counts.values())} numbers in the paper, {counts['same']} are the same here, "
+            f"{counts['better']} are lower and closer to theory, and {counts['differs']} differ."
+        )
     if reproduction.config.quick:
         lead.append(
             "This is the quick run, with fewer samples and shorter training; the conclusions are the same."
@@ -40,8 +55,26 @@ def paper_page(reproduction: Reproduction) -> str:
     if not reproduction.config.is_the_papers:
         lead.append("The paper reports numbers only for three actions and twenty rounds.")
     versions = ", ".join(f"{name} {number}" for name, number in reproduction.versions.items())
-    sections = [*_sections(reproduction), _numbers(compare(reproduction))]
-    return render("Regret-trained attention, reproduced", lead, sections, f"Made with {versions}.")
+    title = "Regret-trained attention, reproduced"
+    sections = [*_sections(reproduction), _numbers(lines)]
+    answers = [_answer(claim, row) for claim, row in claims_of(lines, T)]
+    return render(title, lead, sections, f"Made with {versions}.", answers=answers)
+
+
+def _answer(claim: str, row: Line) -> Answer:
+    """Return a claim of the paper with its number there, here and in theory."""
+    where = {"paper": row.paper, "here": row.ours, "exact": row.exact}
+    numbers = ", ".join(f"{name} {value}" for name, value in where.items() if value)
+    sentence = f"{claim.removesuffix('.')} ({row.quantity}: {numbers})."
+    match verdict_word(row):
+        case "same":
+            return Answer(sentence, "reproduced", "good")
+        case "better":
+            return Answer(sentence, "reproduced, closer to theory", "good")
+        case "differs":
+            why = row.verdict.partition(": ")[2]
+            return Answer(f"{sentence} Why: {why}.", "number differs", "bad")
+    return Answer(sentence)
 
 
 def _numbers(lines: Sequence[Line]) -> Section:
@@ -51,33 +84,39 @@ def _numbers(lines: Sequence[Line]) -> Section:
 
 
 def _sections(reproduction: Reproduction) -> Iterator[Section]:
+    """Yield the sections in the order of the paper's claims."""
     config = reproduction.config
     if reproduction.step_size:
         yield _step_size(reproduction.step_size)
-    yield from map(_depth, reproduction.depth)
-    for one in reproduction.equilibrium:
-        yield from [_cce(one, config.actions, config.horizon)] if config.has("cce") else []
-        yield from [_ce(one, config.actions)] if config.has("ce") else []
-    if reproduction.table_one:
-        yield _systems(reproduction)
     if config.has("matching"):
         yield _matching(reproduction)
+    if reproduction.table_one:
+        yield _systems(reproduction)
+    yield from map(_depth, reproduction.depth)
+    for result in reproduction.equilibrium:
+        if config.has("cce"):
+            yield _cce(result, config.actions, config.horizon)
+        if config.has("ce"):
+            yield _ce(result, config.actions)
     if reproduction.generalization:
         yield _generalization(reproduction.generalization)
 
 
 def _step_size(points: Sequence[Steps]) -> Section:
     heads = {"single": "Single softmax head", "swap": "Swap architecture"}
-    parts = {name: [s for s in points if s.cell.architecture == name] for name in heads}
-    single, swap = (np.mean([s.spread / s.exact for s in part]) for part in parts.values())
+    parts = {}
+    spreads = {}
+    for name in heads:
+        parts[name] = [point for point in points if point.cell.architecture == name]
+        spreads[name] = np.mean([point.spread / point.exact for point in parts[name]])
     runs = points[0].cell
     text = [
         f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
         "times, and shows the mean with a band of one standard deviation. The points and bars below repeat that "
         f"experiment {runs.runs} times; the lines are not fitted but show the exact step.",
-        f"Both architectures share the same exact curve. Averaged over sizes, a run's standard deviation is {swap:.0%} "
-        f"of the step for the swap objective and {single:.0%} for the single head, because the swap objective adds the "
-        "regrets of d heads before squaring.",
+        "Both architectures share the same exact curve. Averaged over sizes, a run's standard deviation is "
+        f"{spreads['swap']:.0%} of the step for the swap objective and {spreads['single']:.0%} for the single head, "
+        "because the swap objective adds the regrets of d heads before squaring.",
     ]
     panels = [_panel(part, name, heads[name]) for name, part in parts.items()]
     return Section("step-size", "The stationary step size", text, panels)
@@ -85,11 +124,13 @@ def _step_size(points: Sequence[Steps]) -> Section:
 
 def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
     series = []
-    for color, d in enumerate(sorted({one.cell.actions for one in points})):
-        mine = [one for one in points if one.cell.actions == d]
-        rounds = [one.cell.horizon for one in mine]
-        series.append(Series(f"d = {d}, exact", rounds, [one.exact for one in mine], color=color))
-        means, bars = [one.mean for one in mine], [one.spread for one in mine]
+    for color, d in enumerate(sorted({point.cell.actions for point in points})):
+        curve = [point for point in points if point.cell.actions == d]
+        rounds = [point.cell.horizon for point in curve]
+        exact = [point.exact for point in curve]
+        means = [point.mean for point in curve]
+        bars = [point.spread for point in curve]
+        series.append(Series(f"d = {d}, exact", rounds, exact, color=color))
         series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
     caption = (
         "Points show the mean of the Monte Carlo estimates, bars one standard deviation of a run."
@@ -126,9 +167,10 @@ def _matching(reproduction: Reproduction) -> Section:
 
 def _depth(result: Depth) -> Section:
     deep = result.policies["transformer-4"]
-    hedge, optimal = float(np.mean(deep.to_hedge)), float(np.mean(deep.to_optimal))
+    hedge = float(np.mean(deep.to_hedge))
+    optimal = float(np.mean(deep.to_optimal))
     near = "best possible policy" if optimal < hedge else "Hedge at k*"
-    last = {name: one.regret[0][-1] for name, one in result.policies.items()}
+    last = {name: policies.regret[0][-1] for name, policies in result.policies.items()}
     less = "less" if last["hedge"] < last["optimal"] else "more"
     text = [
         "Two- and four-layer transformers, trained only on mean-zero Gaussian losses, are tested on sequences in which "
@@ -141,27 +183,34 @@ def _depth(result: Depth) -> Section:
     ]
     columns = ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible")
     rows = [
-        (POLICIES[name], spread(one.loss), spread(one.to_hedge), spread(one.to_optimal))
-        for name, one in result.policies.items()
+        (POLICIES[name], *map(spread, (policies.loss, policies.to_hedge, policies.to_optimal)))
+        for name, policies in result.policies.items()
     ]
     return Section("depth", "What depth adds", text, [_regrets(result)], [Table(columns, rows)])
 
 
 def _regrets(result: Depth) -> Chart:
     shown = ("uniform", "hedge", "optimal", "transformer-2", "transformer-4")
-    found = {POLICIES[name]: np.array(result.policies[name].regret) for name in shown}
-    series = _means({n: rows / np.arange(1, rows.shape[1] + 1) for n, rows in found.items()})
+    curves = {}
+    for name in shown:
+        regret = np.array(result.policies[name].regret)
+        curves[POLICIES[name]] = regret / np.arange(1, regret.shape[1] + 1)
+    series = _means(curves)
     caption = "Mean over test sequences. Bands show one standard error over three seeds."
     title = "Regret per round on biased losses"
     return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
 
 
-def _means(found: dict[str, np.ndarray]) -> list[Series]:
+def _means(labelled: dict[str, np.ndarray]) -> list[Series]:
     """Draw each label's mean curve with a band of one standard error; a single curve is dashed."""
     series = []
-    for color, (label, curves) in enumerate(found.items()):
-        error = curves.std(0, ddof=1) / len(curves) ** 0.5 if len(curves) > 1 else None
-        rounds, style = range(1, curves.shape[1] + 1), "dashed" if error is None else "line"
+    for color, (label, curves) in enumerate(labelled.items()):
+        error = None
+        style = "dashed"
+        if len(curves) > 1:
+            error = curves.std(0, ddof=1) / len(curves) ** 0.5
+            style = "line"
+        rounds = range(1, curves.shape[1] + 1)
         series.append(Series(label, rounds, curves.mean(0), error, style, color))
     return series
 
@@ -186,8 +235,10 @@ def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
 
 def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
     known = np.asarray(gaps) > 0
-    rounds, values = np.asarray(horizons)[known], np.asarray(gaps)[known]
-    return float(np.polyfit(np.log(rounds), np.log(values), 1)[0]) if known.sum() > 1 else 0.0
+    if known.sum() < 2:
+        return 0.0
+    rounds = np.log(np.asarray(horizons)[known])
+    return float(np.polyfit(rounds, np.log(np.asarray(gaps)[known]), 1)[0])
 
 
 def _ce(result: Equilibrium, actions: int) -> Section:
@@ -205,7 +256,8 @@ def _ce(result: Equilibrium, actions: int) -> Section:
     }
     figures: list[Chart | Ternary] = [_gaps(result, "ce", shown)]
     if actions == 3:
-        corners, path = ("rock", "paper", "scissors"), {"policy, 400 rounds": np.array(result.path)}
+        corners = ("rock", "paper", "scissors")
+        path = {"policy, 400 rounds": np.array(result.path)}
         caption = "The cross marks the equilibrium (3, 2, 1)/6. Both players use step 0.3."
         title = "Blum-Mansour spirals into the equilibrium"
         figures.append(Ternary("simplex", title, corners, path, (1 / 2, 1 / 3, 1 / 6), caption))
@@ -214,8 +266,9 @@ def _ce(result: Equilibrium, actions: int) -> Section:
 
 
 def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
-    found = {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
-    series = _means(found)
+    series = _means(
+        {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
+    )
     caption = (
         "Mean over the nine ordered pairs of three checkpoints. Bands show one standard error."
     )
@@ -229,7 +282,8 @@ def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
     for at, suffix in (("T", ""), (horizon, "_fixed")):
         style = "dashed" if suffix else "line"
         for color, (gap, learner) in enumerate(learners.items()):
-            label, values = f"{learner} k*({actions}, {at})", result.long[gap + suffix]
+            label = f"{learner} k*({actions}, {at})"
+            values = result.long[gap + suffix]
             series.append(Series(label, result.horizons, values, None, style, color))
     title = "Gaps at longer horizons"
     return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
@@ -240,10 +294,12 @@ def _systems(reproduction: Reproduction) -> Section:
         "At the stationary parameters the forward pass of each system is a known algorithm. The last column is "
         "the largest difference between the two over random sequences, in double precision.",
     ]
-    (systems,), rows = reproduction.table_one, []
+    (systems,) = reproduction.table_one
+    rows = []
     for name, (operator, algorithm, _) in SYSTEMS.items():
-        steps = [one.step_size for one in reproduction.measured[name]]
-        exact, gap = f"{systems.steps[name]:.7f}", systems.differences[name]
+        steps = [model.step_size for model in reproduction.measured[name]]
+        exact = f"{systems.steps[name]:.7f}"
+        gap = systems.differences[name]
         same = "yes" if gap < ROUNDING else "no"
         rows.append((operator, algorithm, spread(steps, 5), exact, same, f"{gap:.1e}"))
     columns = ("operator", "algorithm", "step found by training", "step by theory")
@@ -258,7 +314,7 @@ def _generalization(results: Sequence[Generalization]) -> Section:
         "first seed of each kind. Transformers are not designed for horizons other than the one they were trained on.",
     ]
     title = "Losses and horizons not seen in training"
-    return Section("generalization", title, text, tables=[_table(one) for one in results])
+    return Section("generalization", title, text, tables=list(map(_table, results)))
 
 
 def _table(result: Generalization) -> Table:

@@ -1,15 +1,16 @@
 """The complete reproduction: train and compute what is missing, and store every result."""
 
 import platform
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from threading import Event
 from typing import Any
 
-from regrax.experiments import OnProgress, Progress, Store, ignore
+from regrax.experiments import OnProgress, Progress, Store, Threads, ignore
+from regrax.experiments.pool import Tell
 from regrax.experiments.runs import Measured, Trained, train
 from regrax.paper.config import ReproduceConfig
 from regrax.paper.experiments import (
@@ -18,14 +19,12 @@ from regrax.paper.experiments import (
     Depth,
     Equilibrium,
     Generalization,
-    Seeds,
     Steps,
     Systems,
     measure_seeds,
 )
 
 PACKAGES = ("regrax", "jax", "jaxlib", "equinox", "numpy", "scipy")
-WORKERS = 2  # one computes while the other compiles on a single core
 
 
 @dataclass(frozen=True)
@@ -79,20 +78,15 @@ def reproduce(
         used.update(experiment.models)
     configs = {name: training for name, training in config.trainings().items() if name in used}
     store = Store(out / "pieces")
-    stopped = Event()
 
-    def report(task: str, share: float) -> None:
-        if stopped.is_set():
-            raise InterruptedError
-        on_progress(Progress(task, share, 1.0))
+    def show(task: str) -> Tell:
+        return lambda share: on_progress(Progress(task, share, 1.0))
 
-    def train_model(name: str) -> list[Trained]:
-        def step(at: Progress) -> None:
-            report(f"train {name}", at.done / at.total)
+    def train_model(name: str, tell: Tell) -> list[Trained]:
+        folder = store.path(f"model-{name}", configs[name])
+        return train(configs[name], folder, on_progress=lambda at: tell(at.done / at.total))
 
-        return train(configs[name], store.path(f"model-{name}", configs[name]), on_progress=step)
-
-    def compute(name: str, trained: dict[str, Future]) -> list[Any]:
+    def compute(name: str, tell: Tell) -> list[Any]:
         experiment = wanted[name]
         models = {}
         for needed in experiment.models:
@@ -107,32 +101,29 @@ def reproduce(
         parts = experiment.parts(config)
         results = []
         for index, part in enumerate(parts):
-            report(name.replace("_", "-"), index / len(parts))
+            tell(index / len(parts))
             run = partial(experiment.run, models, config, part)
             key = settings | {"part": part}
             results.append(store.result(name, key, experiment.result, run).result)
-        report(name.replace("_", "-"), 1.0)
+        tell(1.0)
         return results
 
-    def measure(name: str, trained: dict[str, Future]) -> list[Measured]:
+    def measure(name: str, tell: Tell) -> list[Measured]:
         models = [seed.model for seed in trained[name].result()]
         run = partial(measure_seeds, models, configs[name])
-        return store.result(f"measured-{name}", configs[name], Seeds, run).result.measured
+        return store.result(f"measured-{name}", configs[name], list[Measured], run).result
 
     # threads take tasks in order and models come first, so a task only ever waits for a model already in training
-    with Store(out).locked(), ThreadPoolExecutor(WORKERS) as pool:
-        trained = {name: pool.submit(train_model, name) for name in reversed(configs)}
-        results = {name: pool.submit(compute, name, trained) for name in wanted}
-        measured = {name: pool.submit(measure, name, trained) for name in configs}
-        tasks = [*trained.values(), *results.values(), *measured.values()]
-        try:
-            done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
-            for task in done:
-                task.result()
-        except BaseException:
-            stopped.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with Store(out).locked(), closing(Threads()) as pool:
+        trained = {}
+        for name in reversed(configs):
+            trained[name] = pool.submit(train_model, name, show(f"train {name}"))
+        results = {}
+        for name in wanted:
+            results[name] = pool.submit(compute, name, show(name.replace("_", "-")))
+        measured = {name: pool.submit(measure, name, show(name)) for name in configs}
+        for task in as_completed([*trained.values(), *results.values(), *measured.values()]):
+            task.result()
     versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
     computed = {name: results[name].result() if name in results else [] for name in EXPERIMENTS}
     numbers = {name: task.result() for name, task in measured.items()}

@@ -35,14 +35,12 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
         "",
         _row("", "paper", "here", "theory", "verdict"),
     ]
-    claims = {quantity.format(config.horizon): claim for quantity, claim in CLAIMS.items()}
-    shown = [row for row in lines if row.quantity in claims] or lines
-    for row in shown:
+    for claim, row in claims_of(lines, config.horizon) or [(row.quantity, row) for row in lines]:
         label = ""
-        if row.quantity in claims:
+        if claim != row.quantity:
             label = row.quantity.replace(" on biased losses", "").removesuffix(" heads")
-        text.append(claims.get(row.quantity, row.quantity))
-        text.append(_row(f"  {label}", row.paper, row.ours, row.exact, _word(row)))
+        text.append(claim)
+        text.append(_row(f"  {label}", row.paper, row.ours, row.exact, verdict_word(row)))
     text.append("")
     counts = count_verdicts(lines)
     if counts:
@@ -62,15 +60,23 @@ def summary_text(reproduction: Reproduction, report: str = "report.html") -> str
     return "\n".join(text)
 
 
+def claims_of(lines: Sequence[Line], horizon: int) -> list[tuple[str, Line]]:
+    """Return the claims of the paper, in its order, each with the number that represents it."""
+    rows = {row.quantity: row for row in lines}
+    claims = {quantity.format(horizon): claim for quantity, claim in CLAIMS.items()}
+    return [(claim, rows[quantity]) for quantity, claim in claims.items() if quantity in rows]
+
+
 def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
     """Count the verdicts on the numbers in the paper; empty if there are none."""
-    words = [_word(row) for row in lines if row.paper]
+    words = [verdict_word(row) for row in lines if row.paper]
     if not words:
         return {}
     return {verdict: words.count(verdict) for verdict in VERDICTS}
 
 
-def _word(row: Line) -> str:
+def verdict_word(row: Line) -> str:
+    """Return "same", "better" or "differs", or nothing if the paper has no number."""
     if not row.paper:
         return ""
     return row.verdict.partition(":")[0]
@@ -84,7 +90,7 @@ def _notes(lines: Sequence[Line]) -> list[str]:
     """List the numbers that differ, grouped by reason."""
     differing: dict[str, list[str]] = {}
     for row in lines:
-        if _word(row) == "differs":
+        if verdict_word(row) == "differs":
             why = row.verdict.partition(": ")[2]
             differing.setdefault(why, []).append(f"{row.quantity} ({row.paper}, here {row.ours})")
     if not differing:

@@ -59,9 +59,8 @@ def ball_optimal_loss(actions: int, horizon: float, radius: float) -> float:
     """
     from scipy.special import hyp2f1
 
-    theta, weight = round_nodes(
-        horizon, 120
-    )  # many nodes: for even d the last rounds have a log term
+    # many nodes: for even d the last rounds have a log term
+    theta, weight = round_nodes(horizon, 120)
     rho = np.sin(theta) ** 2
     c = actions / 2 + 1
     if actions <= 100:

@@ -2,7 +2,7 @@ r"""The Hessian of the regret loss at smoothed fictitious play, over all paramet
 
 The parameters of a linear layer are $V$, $v_c$ and $a$; the Hessian is taken at $V = -kI$, $v_c = a = 0$. There are at
 most eight distinct nonzero eigenvalues. If all of them are positive, $k^*$ is a strict local minimum up to symmetry
-(proof in `docs/theory.md`).
+(proof in `docs/explanation/theory.md`).
 
 **Symmetry.** A direction $(dV, dv, da)$ moves the logits of round $n + 1$ by $z' = dV S + n\,dv - k C da$ and
 $z'' = 2(dV C da + dv\langle S, da\rangle)$, $C = \sum_{s \le n} l_s l_s^\top$. Two groups act. Relabelling the actions

@@ -2,7 +2,7 @@ r"""Exact expected squared regret on standard Gaussian losses for smoothed ficti
 lower bound for any policy.
 
 $S_t$ is the sum of the first $t$ losses, and round $t$ is played from $S_{t-1}$. By the hindsight identity
-(`docs/theory.md`), every policy that depends only on the past has
+(`docs/explanation/theory.md`), every policy that depends only on the past has
 
 $$L(\pi) = E[\mathrm{Regret}^2] = T\, E[m^2] - T + \sum_t E\|\pi_t - e_{J^*}\|^2, \qquad
 J^* = \arg\min_j (S_T)_j, \quad m = \min_j G_j.$$
@@ -194,9 +194,8 @@ def stability(rho: float, actions: int, fineness: float = 1.0) -> float:
     leave = (ndtr(x) + ndtr(y)) / 2 + t_x + t_y + np.where(x * y < 0, 0.5, 0.0)
     others = np.exp((actions - 1) * log_complement(leave))
     normal = np.exp(-(s[:, 0] ** 2) / 2) @ others @ np.exp(-r * r / 2)
-    return float(
-        actions * 2 * normal * step * step / (2 * np.pi)
-    )  # doubled, since r < 0 is symmetric
+    # doubled, since r < 0 is symmetric
+    return float(actions * 2 * normal * step * step / (2 * np.pi))
 
 
 def rounds(horizon: float) -> float:

@@ -17,6 +17,7 @@ played, and steps are scaled, $K = k\sqrt{T}$.
 """
 
 import math
+from functools import cache
 from typing import NamedTuple
 
 from regrax.theory.power_sums import Factor, Rule, leader_rule, policy_rule
@@ -95,17 +96,20 @@ def _times_square(contraction: Contraction) -> Contraction:
     return longer, [(coefficient, [*factors, (0, 2)]) for coefficient, factors in leader]
 
 
-CONTRACTIONS: dict[str, Contraction] = {
-    "trace": _trace(),
-    "along": _along(1),
-    "slope": _gradient(1),
-    "along_square": _times_square(_along(1)),
-    "diagonal_square": _diagonal(2),
-    "diagonal": _diagonal(1),
-    "slope_square": _gradient(2),
-    "skewed": _along(2),
-    "trace_square": _times_square(_trace()),
-}
+@cache
+def contractions() -> dict[str, Contraction]:
+    """Return the contraction of each moment by name."""
+    return {
+        "trace": _trace(),
+        "along": _along(1),
+        "slope": _gradient(1),
+        "along_square": _times_square(_along(1)),
+        "diagonal_square": _diagonal(2),
+        "diagonal": _diagonal(1),
+        "slope_square": _gradient(2),
+        "skewed": _along(2),
+        "trace_square": _times_square(_trace()),
+    }
 
 
 def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
@@ -117,7 +121,7 @@ def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
     if tau == 0:
         return Term(1 / d, 0.0)
     rule = policy_rule(K * math.sqrt(tau), d, fineness)
-    slope = _mean(rule, CONTRACTIONS["slope"][0])
+    slope = _mean(rule, _gradient(1)[0])
     return Term(rule.mean((2, 0)), -math.sqrt(tau) * slope)
 
 
@@ -130,7 +134,7 @@ def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
     if tau == 0:
         return Term(1 / d, 0.0)
     rule = leader_rule(K, tau, d, fineness)
-    slope = _mean(rule, CONTRACTIONS["slope"][1]) / -2  # g has -2 pi_J*
+    slope = _mean(rule, _gradient(1)[1]) / -2  # g has -2 pi_J*
     return Term(rule.mean((1, 0)), -math.sqrt(tau) * slope)
 
 
@@ -150,7 +154,7 @@ def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moment
     alone = policy_rule(K * math.sqrt(tau), d, fineness)
     with_leader = leader_rule(K, tau, d, fineness)
     moments = {}
-    for name, (policy, leader) in CONTRACTIONS.items():
+    for name, (policy, leader) in contractions().items():
         moments[name] = (_mean(alone, policy) + _mean(with_leader, leader)) / (d - 1)
     return Moments(**moments)
 

@@ -106,9 +106,8 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
     if d > 100:
         highest = float(ndtri(60 / (d - 1)))
     u, du = log_nodes(low, 6 + spread * highest, spread, d, fineness)
-    z, weight = normal_nodes(
-        1.6 * spread, lowest(d), fineness
-    )  # finer, because q^4 grows off the real line
+    # finer, because q^4 grows off the real line
+    z, weight = normal_nodes(1.6 * spread, lowest(d), fineness)
     q = _exp(u[:, None] - spread * z)
     decay = np.exp(-q)
 

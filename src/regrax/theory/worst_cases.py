@@ -87,9 +87,7 @@ def _solve(learner: Any, possible: ndarray, rounds: int, symmetric: bool) -> Wor
     choices = []
     for played in reversed(range(rounds)):
         count = int(lattice.counts[played])
-        reached = sums[
-            : max(1024, 1 << count.bit_length())
-        ]  # powers of two, so that few shapes are compiled
+        reached = sums[: max(1024, 1 << count.bit_length())]  # few shapes are compiled
         policy = np.asarray(_policies(learner, reached, np.full(len(reached), played)))[:count]
         checks.distributions("policy_from_sums", policy)
         options = policy @ losses.T + value[after[:count]] + shift[:count]

@@ -181,10 +181,15 @@ ROUNDS = [{"action": t % 2, "losses": [1.0, 0.0]} for t in range(12)]
 LINES = "\n".join(map(json.dumps, ROUNDS))
 ARRAY = "[\n" + ",\n".join(map(json.dumps, ROUNDS)) + "\n]\n"
 NOT_LOGS = [
-    ("log.txt", "", "a log file must end in .jsonl, .ndjson, .json, .csv, .parquet, got log.txt"),
+    (
+        "log.txt",
+        "",
+        "a log file must end in .jsonl, .ndjson, .json, .csv, .parquet, .eval, all but",
+    ),
     ("log", "", "got log"),
     ("log.jsonl", "", r"has no usable rows \(0 bad\); the file has no rows"),
     ("log.jsonl", "\n\nx\n", r"has no usable rows \(1 bad\); line 3: not JSON"),
+    ("log.jsonl", "x\nx\n\nx\n", r"has no usable rows \(3 bad\); line 1: not JSON"),
     ("log.csv", "a,a\n1,2\n", "column names must be unique, got a twice"),
     ("log.csv", '"a"b\n', "the first line of a CSV file must name the columns"),
     ("quote.csv", 'action,losses\n0,"[1, 0]"\n1,"[1, 0]\n0,0\n1,1\n', "must close every quote"),

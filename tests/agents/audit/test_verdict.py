@@ -22,8 +22,14 @@ from benchmarks.verdicts import (
 )
 
 from regrax.agents.audit import audit_log
-from regrax.agents.audit.evidence import Bins, published_tests, regression, score
-from regrax.agents.audit.verdict import block_length, judge
+from regrax.agents.audit.verdict import (
+    Bins,
+    block_length,
+    judge,
+    published_tests,
+    regression,
+    score,
+)
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 

@@ -21,6 +21,7 @@ from regrax.agents.llm import (
     transcript_lines,
 )
 from regrax.cli import main
+from regrax.cli.output import number
 from regrax.show.report import posttrain_page
 
 TASK = scratch_task(2, 3, decimals=0)
@@ -41,7 +42,7 @@ def compared():
 def test_models_are_compared_with_baselines():
     found = compared()
     names = [player.name for player in found.trained_on.players]
-    assert names == ["before", "after", "uniform", "Hedge at k*", "best possible"]
+    assert names == ["before", "after", "uniform", "Hedge(1.0)", "Hedge at k*", "best possible"]
     assert found.language.kl > 0
     assert any(setting.problem for setting in found.elsewhere)  # a third action has no tokens
     page = posttrain_page(found, "tiny", "regret")
@@ -53,7 +54,8 @@ def test_the_page_fits_the_window(browse):
     page = posttrain_page(compared(), "tiny", "regret")
     for width in (1200, 390):
         seen = browse(page, f"posttrain-{width}", size=(width, 2600))
-        assert [figure[0] for figure in seen.figures] == ["curve", "squared_curve"]
+        names = [figure[0] for figure in seen.figures]
+        assert names == ["squared", "curve", "squared_curve", "leader", "odds"]
         assert seen.overflow == 0
         assert not seen.console
 
@@ -79,10 +81,10 @@ def test_models_with_a_full_context_are_compared():
     assert "context is" in found.elsewhere[1].problem
 
 
-def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
+def test_the_command_trains_exports_and_resumes(tmp_path, capsys, monkeypatch):
     save_model(tmp_path / "base", *made(), TASK)
     command = ["posttrain", str(tmp_path / "base"), "--out", str(tmp_path / "run"), "--steps", "3"]
-    command += ["--batch", "4", "--sequences", "20", "--json"]
+    command += ["--batch", "4", "--lora", "0", "--sequences", "20", "--json"]
     main([*command, "--export", str(tmp_path / "rows.jsonl")])
     printed = json.loads(capsys.readouterr().out)
     assert {p["name"] for p in printed["settings"][0]["players"]} >= {"before", "after"}
@@ -93,6 +95,14 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys):
     assert "--resume" in capsys.readouterr().err
     main([*command, "--resume"])
     assert json.loads(capsys.readouterr().out)["settings"][0] == printed["settings"][0]
+    monkeypatch.setenv("COLUMNS", "80")
+    main([*command[:-1], "--resume"])
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
+    assert {"regret,", "total", "error"} <= set(text.split())
+    for player in printed["settings"][0]["players"]:
+        assert number(player["regret"]) in text
+        assert number(player["squared"]) in text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 from tests.agents.llm.models import byte_pairs, tiny
 
 ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs" / "llm.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "llm.md").read_text()
 
 
 def test_the_page_trains_a_model_in_a_folder(tmp_path, monkeypatch, capsys):

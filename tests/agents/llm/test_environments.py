@@ -1,12 +1,22 @@
 """Environments and rewards for other trainers."""
 
+import asyncio
+import importlib
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import regrax as rx
 from regrax import exploration
-from regrax.agents.llm import Task, environment, regret_reward
+from regrax.agents.llm import (
+    Task,
+    environment,
+    parallel_environment,
+    regret_reward,
+)
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 LOSSES = [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
@@ -63,3 +73,99 @@ def test_exploration_tells_agents_apart():
     assert exploration(constant, losses).suffix_failure > 0.9
     assert exploration(greedy, losses).greedy_fraction == pytest.approx(0.95)
     assert json.dumps(exploration(greedy, losses, bandit=True)._asdict())
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize(
+    "source",
+    [
+        "chicken",
+        "random(2, 3, 2, seed=1)",
+        Task(3, 5, losses="drifting"),
+        Task(2, 4, losses='in-game("matching-pennies", "uniform()", "best_response()")'),
+    ],
+    ids=str,
+)
+def test_pettingzoo_accepts_games_and_tasks(source):
+    api = pytest.importorskip("pettingzoo.test", reason="pettingzoo is not installed")
+    api.parallel_api_test(parallel_environment(source, rounds=7), num_cycles=20)
+
+
+@pytest.mark.extras
+def test_parallel_play_pays_the_game_and_reports_regret():
+    pytest.importorskip("pettingzoo", reason="pettingzoo is not installed")
+    game = rx.games.chicken()
+    env = parallel_environment(game, rounds=3)
+    env.reset(seed=0)
+    joint = [(0, 1), (1, 1), (0, 0)]
+    for actions in joint:
+        seen, rewards, ended, truncated, infos = env.step(
+            dict(zip(env.agents, actions, strict=True))
+        )
+        for player, agent in enumerate(seen):
+            assert rewards[agent] == game.payoffs[(player, *actions)]
+            assert seen[agent][actions[player]] == rewards[agent]
+    assert all(truncated.values())
+    assert not any(ended.values())
+    assert env.agents == []
+    for player in range(2):
+        rows = []
+        for actions in joint:
+            others = list(actions)
+            others[player] = slice(None)
+            rows.append(-np.asarray(game.payoffs[(player, *others)]))
+        played = sum(row[actions[player]] for row, actions in zip(rows, joint, strict=True))
+        assert infos[f"player_{player}"]["regret"] == pytest.approx(played - np.sum(rows, 0).min())
+
+
+@pytest.mark.extras
+@pytest.mark.parametrize("answers", [["A", "B", "A"], ["?", "A", "B", "A"], ["?"] * 9], ids=str)
+def test_verifiers_plays_a_task(answers, tmp_path, monkeypatch):
+    vf = pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
+    from verifiers.v1.utils.loaders import load_environment, resolve_env_config
+
+    (tmp_path / "regrax_decisions.py").write_text(
+        "from regrax.agents.llm import Task, verifiers_environment\n"
+        "TASK = Task(('A', 'B'), 3, losses='biased-gaussian(1.0)')\n"
+        "Decisions, DecisionEnv = verifiers_environment(TASK)\n"
+        "__all__ = ['Decisions', 'DecisionEnv']\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "regrax_decisions", raising=False)
+    env = load_environment(resolve_env_config({"taskset": {"id": "regrax_decisions"}}))
+    task = importlib.import_module("regrax_decisions").TASK
+    third = list(env.taskset.take(4))[2]
+    assert third.data.seed == third.data.idx == 2
+
+    class Player:
+        """An agent that gives the answers in turn and keeps what it is told."""
+
+        def __init__(self):
+            self.heard = []
+            self.answers = iter(answers)
+            agent = vf.AgentInfo(config=env.config.player)
+            recorded = vf.TraceTask(type="DecisionTask", data=third.data)
+            self.trace = vf.Trace(task=recorded, agent=agent)
+
+        def interaction(self, task):
+            return self
+
+        async def __aenter__(self):
+            return self
+
+        async def __aexit__(self, *_):
+            pass
+
+        async def turn(self, message=None):
+            self.heard.append(message)
+            reply = next(self.answers)
+            return vf.Segment([], root_reply=reply)
+
+    player = Player()
+    asyncio.run(env.run(third, SimpleNamespace(player=player)))
+    game = environment(task)()
+    game.reset(seed=2)
+    for answer in answers:
+        game.choose(answer)
+    assert player.trace.rewards["regret"].value == pytest.approx(game.get_reward())
+    assert len(player.heard) == min(len(answers), task.rounds + 1)

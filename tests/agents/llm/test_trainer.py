@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
@@ -19,9 +20,11 @@ from transformers import TrainingArguments
 
 from regrax.agents.llm import (
     RegretTrainer,
+    Task,
     TrainConfig,
     draw_losses,
     evaluate_rollouts,
+    hindsight_forecast,
     policies,
     train,
 )
@@ -108,7 +111,9 @@ def test_two_processes_train_like_one(tmp_path):
         torch.testing.assert_close(two[name], weight, atol=1e-3, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("objective", "gain"), [("hindsight", 0.05), ("regret", -1), ("swap", -1)])
+@pytest.mark.parametrize(
+    ("objective", "gain"), [("forecast", 0.05), ("hindsight", 0.05), ("regret", -1), ("swap", -1)]
+)
 def test_every_objective_trains(objective, gain, tmp_path):
     tokenizer = scratch_tokenizer(TASK, largest=20.0)
     model = scratch_model(tokenizer, width=32, heads=2)
@@ -192,7 +197,10 @@ def test_bad_tasks_leave_no_folder(changes, message, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"objective": "regrets"}, "objective must be one of regret, linear, swap, hindsight"),
+        (
+            {"objective": "regrets"},
+            "objective must be one of regret, linear, swap, hindsight, forecast",
+        ),
         ({"steps": 0}, "steps must be an integer >= 1"),
         ({"kl": -1.0}, "kl must be at least 0"),
         ({"batch": 3, "accumulate": 2}, "batch must be a multiple of accumulate"),
@@ -201,6 +209,50 @@ def test_bad_tasks_leave_no_folder(changes, message, tmp_path):
 def test_bad_settings_raise(fields, message):
     with pytest.raises(ValueError, match=message):
         TrainConfig(**fields)
+
+
+def test_forecasts_are_posterior_probabilities():
+    """Sample the mean of the losses given the past, then the future."""
+    task = Task(3, 6, losses="biased-gaussian(0.7)")
+    losses = np.round(np.random.default_rng(1).normal(size=(1, 6, 3)), 1)
+    rng = np.random.default_rng(0)
+    for n in range(6):
+        precision = 1 / 0.7**2 + n
+        past = losses[0, :n].sum(0)
+        means = past / precision + rng.normal(size=(100_000, 3)) / precision**0.5
+        ends = past + (6 - n) * means + (6 - n) ** 0.5 * rng.normal(size=means.shape)
+        expected = np.bincount(ends.argmin(1), minlength=3) / len(ends)
+        np.testing.assert_allclose(hindsight_forecast(task, losses)[0, n], expected, atol=0.006)
+    with pytest.raises(ValueError, match="gaussian or biased-gaussian losses, got 'drifting'"):
+        hindsight_forecast(task.replace(losses="drifting"), losses)
+
+
+def test_sharpness_is_the_power_of_the_forecast_played(tmp_path):
+    task = TASK.replace(losses="biased-gaussian(1.0)")
+    tokenizer = scratch_tokenizer(task, largest=20.0)
+    losses = draw_losses(task, 500, seed=7)
+    forecast = hindsight_forecast(task, losses)
+    played = {}
+    for power in (1.0, 2.0):
+        model = scratch_model(tokenizer, width=32, heads=2)
+        config = TrainConfig("forecast", steps=60, batch=32, rate=5e-3, sharpness=power)
+        trained = train(model, tokenizer, task, config, tmp_path / str(power))
+        with torch.no_grad():
+            played[power] = policies(trained, tokenizer, task, losses).numpy()
+    squared = forecast**2 / (forecast**2).sum(-1, keepdims=True)
+    assert np.abs(played[1.0] - forecast).mean() < np.abs(played[1.0] - squared).mean()
+    assert np.abs(played[2.0] - squared).mean() < np.abs(played[2.0] - forecast).mean()
+
+
+def test_only_the_last_layers_get_lora(tmp_path):
+    tokenizer = scratch_tokenizer(TASK, largest=20.0)
+    model = scratch_model(tokenizer, width=16, heads=2, layers=3)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    config = TrainConfig("forecast", steps=2, batch=4, rate=1e-2, lora=2, layers=1)
+    trained = train(model, tokenizer, TASK, config, tmp_path, bf16=True).state_dict()
+    changed = [name for name in before if not torch.equal(before[name], trained[name])]
+    assert changed
+    assert all(".layers.2." in name for name in changed)
 
 
 def test_hindsight_loss_warns_unless_gaussian(tmp_path):

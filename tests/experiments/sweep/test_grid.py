@@ -34,20 +34,14 @@ def test_tables_extend_and_override_shared_settings(read):
     )
     found = [(c.model, c.horizon, c.rate, c.first_seed) for c in cells[:8]]
     assert found == [("linear", T, r, s) for T in (5, 10) for r in (0.1, 1.0) for s in (4, 7)]
-    assert [(c.layers, c.horizon, c.first_seed) for c in cells[8:]] == [
-        (1, 6, 0),
-        (2, 6, 0),
-    ]
+    assert [(c.layers, c.horizon, c.first_seed) for c in cells[8:]] == [(1, 6, 0), (2, 6, 0)]
     assert {cell.sequences for cell in cells[8:]} == {500}
 
 
 def test_ignored_settings_make_no_second_cell(read):
     cells = read('model = ["linear", "transformer"]\nactions = 2\nhorizon = 5\nwidth = [8, 16]')
-    assert [(c.model, c.width) for c in cells] == [
-        ("linear", 32),
-        ("transformer", 8),
-        ("transformer", 16),
-    ]
+    found = [(c.model, c.width) for c in cells]
+    assert found == [("linear", 32), ("transformer", 8), ("transformer", 16)]
 
 
 def test_defaults_written_out_give_the_same_cell(read):
@@ -80,17 +74,14 @@ def test_cells_that_differ_in_seed_and_rate_share_a_batch():
         (GRID + "cells = []", "cells must have at least one table"),
         (GRID + "rate = []", "rate must have at least one value, got an empty list"),
         (GRID + "rate = [0.1, 0.1]", "rate must not repeat values, got 0.1 twice"),
-        (GRID + 'rate = "high"', "rate must be a number or a list of them, got 'high'"),
+        (GRID + 'rate = "high"', "rate must be numbers, got 'high'"),
         (GRID + "rate = -1.0", "rate must be above 0, got -1.0 .in the cell model = 'linear', actions = 2"),
-        (GRID + "steps = 1.5", "steps must be an integer or a list of them, got 1.5"),
-        (GRID + "steps = true", "steps must be an integer or a list of them, got True"),
-        (GRID + "steps = 0", "steps must be an integer >= 1, got 0"),
+        (GRID + "steps = 1.5", "steps must be an integer >= 1, got 1.5"),
+        (GRID + "steps = true", "steps must be an integer >= 1, got True"),
+        (GRID + "rate = [[0.1]]", "rate must be a number, a string or a list of them, got .0.1."),
         (GRID + "batch = 1500", "batch must be a multiple of 1024, or smaller than it, got 1500"),
-        (GRID + "batch = 0", "batch must be an integer >= 1, got 0"),
-        (GRID + "sequences = 1", "sequences must be an integer >= 2, got 1"),
         (GRID + "width = 8", "width is only for the transformer, got model linear"),
         (GRID + 'operator = "sphere"', "operator must be one of softmax, ball, got 'sphere'"),
-        (GRID + 'distribution = "gausian"', "unknown distribution 'gausian'; did you mean gaussian"),
         (GRID.replace("seeds = 3", "seeds = 0"), "seeds must be an integer >= 1, got 0"),
         (GRID.replace("seeds = 3", "seeds = [-1]"), "seeds must be an integer >= 0, got -1"),
         (GRID.replace("seeds = 3", "seeds = 200_000"), "seeds must be at most 100,000, got 200000"),

@@ -117,16 +117,21 @@ def test_results_are_a_csv_table(whole):
     assert parquet.read_table(whole / "results.parquet").to_pylist() == table(whole)
 
 
-def test_a_folder_without_a_sweep_raises_an_error(tmp_path):
+def test_a_folder_in_use_or_without_a_sweep_raises_an_error(tmp_path):
     with pytest.raises(ValueError, match=r"must be a sweep folder, but it has no sweep"):
         table(tmp_path)
+    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
+        run_sweep(CELLS, tmp_path)
 
 
 def test_a_larger_grid_runs_only_new_cells(tmp_path):
     run_sweep(CELLS[:2], tmp_path)
     before = stamps(tmp_path)
-    finished = run_sweep(CELLS, tmp_path)
+    reports = []
+    finished = run_sweep(CELLS, tmp_path, on_progress=reports.append)
     assert finished.done_before == 2
+    assert [report.done for report in reports] == sorted(report.done for report in reports)
+    assert reports[-1] == ("sweep", 1.0, 1.0, "5 of 5 cells")
     assert before.items() <= stamps(tmp_path).items()
     assert [row["seed"] for row in table(tmp_path)] == [0, 1, 2, 3, 4]
     run_sweep(CELLS[1:3], tmp_path)
@@ -184,18 +189,6 @@ def test_an_interruption_keeps_finished_cells(tmp_path):
     assert len(before) >= 8
     assert len(run_sweep(many, tmp_path).rows) == 24
     assert before.items() <= stamps(tmp_path).items()
-
-
-def test_progress_rises_to_all_cells(tmp_path):
-    reports = []
-    run_sweep(CELLS, tmp_path, on_progress=reports.append)
-    assert [report.done for report in reports] == sorted(report.done for report in reports)
-    assert reports[-1] == ("sweep", 1.0, 1.0, "5 of 5 cells")
-
-
-def test_two_sweeps_in_one_folder_raise_an_error(tmp_path):
-    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
-        run_sweep(CELLS, tmp_path)
 
 
 @pytest.mark.slow

@@ -30,29 +30,19 @@ def test_better_estimators_have_less_variance():
 
 
 @pytest.mark.slow
-def test_a_random_horizon_has_another_step():
-    interval = numerical_step(RandomHorizon(Gaussian()), 2, 10, key=KEY, sequences=20_000)
-    assert interval.high < interval.gaussian
-    assert interval.excess > 0
-
-
-@pytest.mark.slow
-def test_rescaled_losses_have_a_rescaled_step():
-    interval = numerical_step(Rescaled(Gaussian(), 0.5), 2, 10, key=KEY, sequences=20_000)
-    assert interval.low < theory.step_size(2, 10) / 2 < interval.high
+def test_other_losses_have_another_step():
+    random = numerical_step(RandomHorizon(Gaussian()), 2, 10, key=KEY, sequences=20_000)
+    assert random.high < random.gaussian
+    assert random.excess > 0
+    rescaled = numerical_step(Rescaled(Gaussian(), 0.5), 2, 10, key=KEY, sequences=20_000)
+    assert rescaled.low < theory.step_size(2, 10) / 2 < rescaled.high
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: monte_carlo_steps(3, 20, key=KEY, architecture="triple"),
-            'architecture must be "single" or "swap", got',
-        ),
-        (
-            lambda: monte_carlo_steps(3, 20, key=KEY, estimator="best"),
-            "estimator must be one of paper",
-        ),
+        (lambda: monte_carlo_steps(3, 20, key=KEY, architecture="triple"), '"single" or "swap"'),
+        (lambda: monte_carlo_steps(3, 20, key=KEY, estimator="best"), "must be one of paper"),
         (lambda: monte_carlo_steps(1, 20, key=KEY), "actions must be an integer >= 2"),
         (lambda: numerical_step(BiasedGaussian(), 2, 10, key=KEY), "must have a common mean"),
     ],

@@ -49,23 +49,13 @@ def test_enclosures_contain_the_floating_point_values(actions, learner):
 
 
 @pytest.mark.extras
-def test_the_best_hedge_is_proved_to_ten_digits():
-    pytest.importorskip("flint")
-    assert rigorous_worst_case("hedge(0.66)", 3, 20).verdict("3.0772088966") == "proved"
-
-
-@pytest.mark.extras
 def test_the_command_prints_proofs(capsys):
     pytest.importorskip("flint")
+    assert rigorous_worst_case("hedge(0.66)", 3, 20).verdict("3.0772088966") == "proved"
     main(["certify", *SIZE, "--learners", "hedge(0.9)", "--rigorous"])
     printed = capsys.readouterr().out
     assert str(rigorous_minimax(3, 6)) in printed
     assert "+/-" in printed
-
-
-@pytest.mark.extras
-def test_learners_without_proofs_raise():
-    pytest.importorskip("flint")
     with pytest.raises(ValueError, match="only for Hedge and the perturbed leader"):
         rigorous_worst_case("fictitious_play()", 2, 3)
     with pytest.raises(ValueError, match="actions must be at most 3"):

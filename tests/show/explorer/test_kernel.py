@@ -1,5 +1,6 @@
 """The kernel of the page against the Python library: trajectories, equilibria, steps, files."""
 
+import itertools
 import json
 import math
 
@@ -103,21 +104,11 @@ def _value(profile, objective):
 
 
 def _check_equilibria(kernel, chosen):
-    cases = [
-        (game, concept, objective)
-        for game in chosen
-        for concept in ("ce", "cce")
-        for objective in ("welfare", "minimum")
-    ]
-    asked = [
-        {
-            "what": "correlated",
-            "payoffs": np.asarray(game.payoffs).tolist(),
-            "concept": concept,
-            "objective": objective,
-        }
-        for game, concept, objective in cases
-    ]
+    cases = list(itertools.product(chosen, ("ce", "cce"), ("welfare", "minimum")))
+    asked = []
+    for game, concept, objective in cases:
+        question = {"what": "correlated", "concept": concept, "objective": objective}
+        asked.append({**question, "payoffs": np.asarray(game.payoffs).tolist()})
     for (game, concept, objective), answer in zip(cases, kernel(*asked), strict=True):
         assert "found" in answer, (game.payoffs, concept, objective, answer)
         found = rx.CorrelatedProfile(np.reshape(answer["found"]["joint"], game.sizes), game)
@@ -150,9 +141,8 @@ def test_nash_equilibria_are_those_of_python_and_none_gains(kernel):
         exact = rx.solve(game, "nash", "welfare").welfare
         assert best == pytest.approx(exact, abs=1e-7 * span)
         listed = [one.joint for one in rx.nash_equilibria(game)]
-        for (
-            joint
-        ) in found:  # Python may list mixtures of extreme ones as well where a game is degenerate
+        # Python may list mixtures of extreme ones as well where a game is degenerate
+        for joint in found:
             assert any(np.abs(joint - other).max() < 1e-6 for other in listed)
 
 
@@ -300,16 +290,8 @@ def test_checkpoints_play_as_in_python(kernel, tmp_path, x64):
         layer = answer["found"]
         seat = {"kind": layer["kind"], "layer": layer}
         payoffs = np.asarray(game.payoffs).tolist()
-        (found,) = kernel(
-            {
-                "what": "play",
-                "payoffs": payoffs,
-                "seats": [seat] * 2,
-                "starts": [],
-                "rounds": 50,
-                "seed": None,
-            }
-        )
+        play = {"what": "play", "payoffs": payoffs, "seats": [seat] * 2, "starts": []}
+        (found,) = kernel({**play, "rounds": 50, "seed": None})
         learner = model.calibrated() if name == "swap" else model
         expected = rx.play(game, learner, 50).policies[0]
         assert np.abs(np.array(found["found"]["policies"][0]).T - expected).max() < AGREE
@@ -327,13 +309,8 @@ def test_what_is_no_checkpoint_is_refused(kernel):
 
 def test_drawn_actions_come_again_with_their_seed(kernel):
     payoffs = np.asarray(rx.games.shapley().payoffs).tolist()
-    asked = {
-        "what": "play",
-        "payoffs": payoffs,
-        "seats": ["hedge(0.3)"] * 2,
-        "starts": [],
-        "rounds": 300,
-    }
+    asked = {"what": "play", "payoffs": payoffs, "seats": ["hedge(0.3)"] * 2, "starts": []}
+    asked["rounds"] = 300
     one, again, other = kernel(*({**asked, "seed": seed} for seed in (1, 1, 2)))
     assert one == again
     assert one != other

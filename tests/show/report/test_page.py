@@ -7,7 +7,19 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from regrax.show.report import ARCHITECTURE, Chart, Section, Series, Table, Ternary, draw, render
+from regrax.show.report import (
+    ARCHITECTURE,
+    Answer,
+    Chart,
+    Interval,
+    Intervals,
+    Section,
+    Series,
+    Table,
+    Ternary,
+    draw,
+    render,
+)
 
 CHART = Chart(
     "gaps",
@@ -27,8 +39,13 @@ TRIANGLE = Ternary(
     "play", "Play", ("a", "b", "c"), {"row": [[1, 0, 0], [0, 0.5, 0.5]]}, (1 / 3,) * 3
 )
 
+ROWS = [Interval("B minus A", -3.1, -5.0, -1.2), Interval("C minus <A>", 1.0, color=6)]
+INTERVALS = Intervals("pairs", "Differences", "regret", ROWS)
 
-@pytest.mark.parametrize("figure", [CHART, TRIANGLE], ids=["chart", "ternary"])
+
+@pytest.mark.parametrize(
+    "figure", [CHART, TRIANGLE, INTERVALS], ids=["chart", "ternary", "intervals"]
+)
 def test_figures_are_small_svg_in_the_colours_of_the_page(figure):
     text = draw(figure)
     root = tree.fromstring(text)
@@ -86,8 +103,11 @@ class Balance(HTMLParser):
 
 def test_the_page_is_self_contained_balanced_and_escaped():
     table = Table(("q", "ours"), [("<i>", "0.1")])
-    section = Section("a", "A <b>", ["x < y"], [CHART, TRIANGLE], [table], [ARCHITECTURE])
-    page = render("Title & more", ["lead"], [section], "footer")
+    figures = [CHART, TRIANGLE, INTERVALS]
+    section = Section("a", "A <b>", ["x < y"], figures, [table], [ARCHITECTURE])
+    answers = [Answer("1 < 2", "<yes>", "good"), Answer("no badge")]
+    page = render("Title & more", ["lead"], [section], "footer", answers=answers)
+    assert '<span class="badge good">&lt;yes&gt;</span> 1 &lt; 2' in page
     reader = Balance()
     reader.feed(page)
     assert reader.open == []
@@ -97,15 +117,16 @@ def test_the_page_is_self_contained_balanced_and_escaped():
     assert "x &lt; y" in page
 
 
-@pytest.mark.parametrize("size", [(1200, 1600), (500, 2400)], ids=["desk", "phone"])
+@pytest.mark.parametrize("size", [(1200, 1600), (390, 2400)], ids=["desk", "phone"])
 def test_a_browser_draws_every_figure(browse, size):
     table = Table(("what", "a long name of a column", "ours"), [("gap", "words " * 9, "0.09")] * 3)
-    section = Section("a", "First", ["Text."], [CHART, TRIANGLE], [table], [ARCHITECTURE])
+    figures = [CHART, TRIANGLE, INTERVALS]
+    section = Section("a", "First", ["Text."], figures, [table], [ARCHITECTURE])
     shown = browse(render("Report", ["Short."], [section]), f"page-{size[0]}", size=size)
-    assert len(shown.figures) == 3
+    assert len(shown.figures) == 4
     for name, width, height, marks in shown.figures:
         assert width > 200, name
-        assert height > 150, name
+        assert height > 100, name
         assert marks >= 3, name
     assert shown.overflow <= 0
     assert shown.console == []

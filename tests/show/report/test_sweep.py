@@ -80,6 +80,7 @@ def test_a_browser_draws_every_figure(browse, size, dark):
     names = {name for name, *_ in shown.figures}
     steps = {f"step-{place}" for place in range(len(KINDS))}
     assert names == steps | {
+        "gaps",
         "limit-actions-2",
         "limit-actions-3",
         "gap-width",
@@ -110,11 +111,18 @@ def test_cells_without_a_known_optimum_are_in_the_table():
 def test_a_sweep_without_results_has_a_page():
     page = sweep_page([], {"cell": "ValueError: no"}, "nothing")
     assert "No cells are finished yet" in page
+    assert "1 cell failed on every attempt" in page
     assert "ValueError: no" in page
+
+
+def test_a_sweep_opens_with_the_best_kind():
+    page = sweep_page(made((2,), (10,)), {}, "sizes")
+    answer = "transformer 4x16 plays best: from Hedge at k* it goes 70 % of the way"
+    assert answer in page.partition("<nav>")[0]
 
 
 def test_unknown_numbers_are_blank_in_the_table():
     rows = made(known=False)
-    columns, lines = summary(rows, str)
-    assert all(len(line) == len(columns) for line in lines)
-    assert lines[0][columns.index("gap")] == lines[0][columns.index("operations")] == ""
+    first, *_ = summary(rows)
+    assert first["gap"] is first["operations"] is None
+    assert sweep_page(rows, {}, "laplace").count("<td></td>") >= 2

@@ -1,8 +1,8 @@
 """Audit agent logs in three steps.
 
-1. Read: convert files to rows, and rows to numbers (`formats`, `layouts`, `rows`, `resolve`, `log`).
-2. Sum: add up the rounds of each episode (`sums`).
-3. Judge: compute regrets, intervals and a verdict from the sums (`intervals`, `evidence`, `verdict`, `audits`).
+1. Read: convert files to rows, and rows to numbers (`formats`, `layouts`, `rows`, `log`).
+2. Sum: add up the rounds of each episode (`sums`), and of each context (`contexts`).
+3. Judge: compute regrets, intervals and a verdict from the sums (`intervals`, `verdict`, `audits`).
 
 `compare` compares the audits of several agents.
 """
@@ -11,7 +11,6 @@ from .audits import (
     AgentAudit as AgentAudit,
     Audit as Audit,
     Gaps as Gaps,
-    Measure as Measure,
     Swap as Swap,
     audit_log as audit_log,
     counted as counted,
@@ -25,5 +24,7 @@ from .compare import (
     Pair as Pair,
     compare_logs as compare_logs,
 )
+from .contexts import Context as Context, Contexts as Contexts
+from .intervals import Measure as Measure
 from .layouts import Layout as Layout, layout_of as layout_of, read_layout as read_layout
 from .verdict import Learning as Learning, Published as Published

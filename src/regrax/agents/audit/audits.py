@@ -1,10 +1,10 @@
 """Audits of logs: regrets and a verdict for each agent, and equilibrium gaps of joint play."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -12,10 +12,12 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax.agents.audit.contexts import Contexts, audit_contexts, propensity_notes, total
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
     MIN_PLAYS,
     Ends,
+    Measure,
     against_interval,
     best_of_means,
     external_interval,
@@ -34,8 +36,10 @@ from regrax.agents.audit.sums import (
 )
 from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
-from regrax.games import Game
 from regrax.regret import internal_of, swap_of
+
+if TYPE_CHECKING:
+    from regrax.games import Game
 
 Array = np.ndarray
 
@@ -44,31 +48,6 @@ UNKNOWN_LOSSES = (
     "regret needs the losses of other actions, which this log does not contain: log the losses of every action or the "
     "propensity of the action played, or name the game"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """A loss or regret with its 95 % interval.
-
-    Attributes:
-        total: mean over episodes.
-        per_round: mean per round.
-        low: lower end of the 95 % interval of `total`; None if there are too few episodes.
-        high: upper end.
-    """
-
-    total: float
-    per_round: float
-    low: float | None = None
-    high: float | None = None
-
-    def cells(
-        self,
-        number: Callable[[float], str],
-        interval: Callable[[float | None, float | None], str],
-    ) -> list[str]:
-        """Format the value per round, the value per episode and its interval."""
-        return [number(self.per_round), number(self.total), interval(self.low, self.high)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +91,7 @@ class AgentAudit:
         exploration: see `rx.exploration`; None if policies were logged, not actions.
         notes: caveats about these numbers.
         fractions: fraction of rounds in which each action was played, if nothing else is known.
+        contexts: regret by context, if rows give contexts.
     """
 
     agent: str
@@ -133,6 +113,7 @@ class AgentAudit:
     exploration: dict[str, float] | None
     notes: list[str]
     fractions: dict[str, float] = field(default_factory=dict)
+    contexts: Contexts | None = None
 
     def measures(self) -> list[tuple[str, Measure]]:
         """List the regrets, the regrets against each action, and the loss, with their names in tables."""
@@ -175,6 +156,7 @@ class Audit:
         bad: lines of the skipped rows, by reason.
         agents: an `AgentAudit` for each agent.
         gaps: equilibrium gaps of joint play, if the agents share their rounds.
+        format: the tool that wrote the log, or "rows".
     """
 
     rows: int
@@ -182,6 +164,7 @@ class Audit:
     bad: list[dict[str, str]]
     agents: list[AgentAudit]
     gaps: Gaps | None
+    format: str = "rows"
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain numbers, strings and lists for JSON."""
@@ -207,7 +190,7 @@ def audit_log(
     callback: Callback | None = None,
     *,
     layout: Layout | None = None,
-    game: Game | str | None = None,
+    game: "Game | str | None" = None,
 ) -> Audit:
     r"""Audit every agent in a log of JSON lines, CSV or Parquet: regret, mistakes and verdict, in float64.
 
@@ -230,12 +213,12 @@ def audit_log(
     log = read_log(Path(path), callback, layout, game)
     log.check_usable(Path(path))
     agents = []
-    for name, agent in log.agents.items():
-        agents.append(audit_agent(name, agent, sum_agent(log, name)))
+    for name in log.agents:
+        agents.append(audit_agent(log, name, sum_agent(log, name)))
         if callback is not None:
             callback("agents audited", len(agents), len(log.agents))
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
-    return Audit(log.rows, log.bad_rows, bad, agents, _gaps(log, agents))
+    return Audit(log.rows, log.bad_rows, bad, agents, _gaps(log, agents), log.format)
 
 
 def verdicts(audit: Audit) -> str:
@@ -268,14 +251,14 @@ def explored(measures: dict[str, float]) -> str:
     """Describe the measures of `rx.exploration` in a sentence.
 
     >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
-    'never played the best action in the second half of 25 % of episodes; its least-played action got 10 % of an even
-    share; 50 % of its actions were greedy'
+    'in 25% of episodes it never tried the best action in the second half; its least-used action got 10% of an even
+    share; it played the best action so far in 50% of rounds'
     """
-    failed, least, greedy = (100 * value for value in measures.values())
+    never, least, greedy = (f"{100 * value:.3g}%" for value in measures.values())
     return (
-        f"never played the best action in the second half of {failed:.3g} % of episodes; "
-        f"its least-played action got {least:.3g} % of an even share; "
-        f"{greedy:.3g} % of its actions were greedy"
+        f"in {never} of episodes it never tried the best action in the second half; "
+        f"its least-used action got {least} of an even share; "
+        f"it played the best action so far in {greedy} of rounds"
     )
 
 
@@ -294,30 +277,37 @@ def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:
     return Gaps(*largest)
 
 
-def audit_agent(name: str, log: AgentLog, sums: AgentSums) -> AgentAudit:
+def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
     """Audit one agent from the sums over its episodes."""
+    agent = log.agents[name]
+    schema = agent.schema
     episodes = sums.episodes
     rounds = float(episodes.rounds.sum())
     exploration = None
     if not np.isnan(episodes.exploration).any():
         exploration = Exploration(*episodes.exploration.mean(0).tolist())._asdict()
-    if log.schema.feedback == "full":
-        findings = _audit_full(log, sums)
-    elif log.schema.feedback == "bandit":
-        findings = _audit_bandit(log, sums)
+    contexts = None
+    if schema.contexts and schema.feedback != "received":
+        contexts = audit_contexts(log, name)
+    if schema.feedback == "full":
+        findings = _audit_full(agent, sums)
+    elif schema.feedback == "bandit":
+        findings = _audit_bandit(agent, sums)
+        findings["notes"] += propensity_notes(total(log, name), schema)
     else:
-        findings = _audit_received(log.schema, episodes)
+        findings = _audit_received(schema, episodes)
     return AgentAudit(
         agent=name,
-        feedback=log.schema.feedback,
-        actions=log.schema.actions,
+        feedback=schema.feedback,
+        actions=schema.actions,
         episodes=len(episodes.rounds),
         rounds=int(rounds),
-        unanswered=log.unanswered,
-        answers=dict(log.answers),
+        unanswered=agent.unanswered,
+        answers=dict(agent.answers),
         loss=mean_measure(episodes.suffered, episodes.rounds),
         loss_per_round=float(episodes.suffered.sum()) / rounds,
         exploration=exploration,
+        contexts=contexts,
         **findings,
     )
 

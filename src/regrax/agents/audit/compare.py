@@ -15,11 +15,12 @@ generalization of Student's problem; Janssen (1997), Studentized permutation tes
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,23 +30,24 @@ from scipy.special import ndtr, stdtrit
 from regrax.agents.audit.audits import (
     UNKNOWN_LOSSES,
     AgentAudit,
-    Measure,
     audit_agent,
     mean_measure,
 )
-from regrax.agents.audit.intervals import MIN_EPISODES, TAIL
+from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure
 from regrax.agents.audit.layouts import Layout
 from regrax.agents.audit.log import Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
-from regrax.games import Game
+
+if TYPE_CHECKING:
+    from regrax.games import Game
 
 Array = np.ndarray
 
-MEASURES = (*KINDS, "loss")
+MEASURES = (*KINDS, "policy", "loss")
 MAX_CONTESTANTS = 50
 LEVEL = 0.05  # significance level for all pairs together
 PERMUTATIONS = 1999
-MAX_PERMUTED_EPISODES = 2000  # with more, the statistic is treated as normal
+MAX_PERMUTED_EPISODES = 2000  # with more (or more permutations), the statistic is treated as normal
 WHY_LOSSES = {
     "bandit": "received losses do not reveal which action was best in each episode",
     "received": UNKNOWN_LOSSES,
@@ -65,6 +67,8 @@ class Contestant:
         rounds: total number of rounds.
         value: the compared measure, with its interval.
         audit: its full audit.
+        rank: its best possible rank: 1 plus the number of agents that are significantly better.
+        last_rank: its worst possible rank, which no significantly worse agent has.
     """
 
     name: str
@@ -74,6 +78,12 @@ class Contestant:
     rounds: int
     value: Measure
     audit: AgentAudit
+    rank: int
+    last_rank: int
+
+    def ranks(self) -> str:
+        """Format the ranks that cannot be excluded, such as "2-4"."""
+        return f"{self.rank}" if self.rank == self.last_rank else f"{self.rank}-{self.last_rank}"
 
 
 @dataclass(frozen=True)
@@ -104,21 +114,12 @@ class Pair:
     effect_size: float | None
     words: str
 
-    def cells(
-        self,
-        number: Callable[[float], str],
-        interval: Callable[[float | None, float | None], str],
-    ) -> list[str]:
-        """Format the difference, interval, p-values and effect size, and whether episodes are paired."""
-        tests = (self.p_value, self.adjusted, self.effect_size)
-        small = ["" if value is None else f"{value:.3g}" for value in tests]
-        how = "paired" if self.paired else "independent"
-        return [number(self.difference), interval(self.low, self.high), *small, how]
-
 
 @dataclass(frozen=True)
 class Comparison:
-    """A pairwise comparison of agents.
+    """A comparison of agents: a ranking, and the difference for every pair.
+
+    All ranks hold together at 95 %, because they follow from tests that hold together.
 
     Attributes:
         measure: the compared measure.
@@ -138,6 +139,10 @@ class Comparison:
         for contestant in values["contestants"]:
             del contestant["audit"]
         return values
+
+    def ranking(self) -> list[Contestant]:
+        """List the agents from best to worst; agents whose ranks overlap are tied."""
+        return sorted(self.contestants, key=lambda agent: agent.value.per_round)
 
     def above(self, limit: float) -> list[str]:
         """List the agents whose measure per round is above a limit."""
@@ -178,7 +183,7 @@ class _Agent:
     digests: dict[str, bytes]
 
     def values(self, measure: str) -> Values:
-        if measure == "loss":
+        if measure in ("loss", "policy"):  # the best policy is one for all episodes
             return self.sums.episodes.suffered
         return self.sums.episodes.regrets[:, KINDS.index(measure)]
 
@@ -189,18 +194,19 @@ def compare_logs(
     agent: str | None = None,
     measure: str = "external",
     layout: Layout | None = None,
-    game: Game | str | None = None,
+    game: "Game | str | None" = None,
     callback: Callback | None = None,
 ) -> Comparison:
-    r"""Compare the regret of agents, with an interval, a permutation test and an effect size for every pair.
+    r"""Rank agents by regret, with an interval, a permutation test and an effect size for every pair.
 
     Episodes are paired by name if both agents faced the same losses in each, and independent otherwise.
 
     Args:
         paths: one log per agent, or a single log with several agents.
         agent: the agent to take from each log; required if there are several logs and one has several agents.
-        measure: "external", "internal", "swap" or "dynamic" regret, or "loss". If only received losses are known,
-            losses are compared; for agents that face the same losses, they differ by as much as external regret does.
+        measure: "external", "internal", "swap" or "dynamic" regret, "policy" for regret against the best policy by
+            context, or "loss". If only received losses are known, losses are compared; for agents that face the same
+            losses, they differ by as much as external regret does.
         layout: how to convert records from another harness to rows.
         game: a game whose payoffs give the loss of every action.
         callback: called with the current activity, the amount done so far, and the total.
@@ -213,6 +219,8 @@ def compare_logs(
     >>> comparison = compare_logs([folder / "good.jsonl", folder / "bad.jsonl"])
     >>> comparison.pairs[0].paired, comparison.pairs[0].difference, comparison.worse()
     (True, 16.875, ['bad.jsonl'])
+    >>> [(agent.name, agent.ranks()) for agent in comparison.ranking()]
+    [('good.jsonl', '1'), ('bad.jsonl', '2')]
     """
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
@@ -224,28 +232,49 @@ def compare_logs(
         log.check_usable(path)
         for name in _chosen(log, path, agent, len(paths) == 1):
             sums = sum_agent(log, name)
-            audit = audit_agent(name, log.agents[name], sums)
+            audit = audit_agent(log, name, sums)
             agents.append(_Agent(path, audit, sums, _digests(log, name)))
     if len(agents) > MAX_CONTESTANTS:
         raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(agents)}")
     notes = []
-    if measure != "loss":
+    if measure == "policy":
+        if len(agents) > 1:
+            notes = ["pairs are compared by loss, because the best policy is one for all episodes"]
+        for own in agents:
+            if own.audit.contexts is None:
+                raise ValueError(
+                    f"{own.log} must give contexts and propensities to compare policies"
+                )
+    elif measure != "loss":
         without_regret = sorted({own.audit.feedback for own in agents} - {"full"})
         notes = [f"losses are compared, not regrets: {WHY_LOSSES[kind]}" for kind in without_regret]
-    if notes:
-        measure = "loss"
+        if notes:
+            measure = "loss"
     labels = _labels(agents)
+    pairs = _pairs(labels, agents, measure)
+    better, worse = Counter(), Counter()
+    for pair in pairs:
+        if pair.adjusted is not None and pair.adjusted <= LEVEL and pair.difference:
+            names = (pair.first, pair.second) if pair.difference > 0 else (pair.second, pair.first)
+            worse[names[0]] += 1
+            better[names[1]] += 1
     contestants = []
     for name, own in zip(labels, agents, strict=True):
         audit = own.audit
         value = mean_measure(own.values(measure), own.sums.episodes.rounds)
+        if measure == "policy" and audit.contexts is not None:
+            value = audit.contexts.regret
+        ranks = 1 + better[name], len(agents) - worse[name]
+        sizes = audit.episodes, audit.rounds
         contestants.append(
-            Contestant(name, str(own.log), audit.agent, audit.episodes, audit.rounds, value, audit)
+            Contestant(name, str(own.log), audit.agent, *sizes, value, audit, *ranks)
         )
-    return Comparison(measure, contestants, _pairs(labels, agents, measure), notes)
+    return Comparison(measure, contestants, pairs, notes)
 
 
-def difference(first: Values, second: Values, paired: bool, seed: int = 0) -> Difference:
+def difference(
+    first: Values, second: Values, paired: bool, seed: int = 0, permutations: int = PERMUTATIONS
+) -> Difference:
     """Compare two agents' episodes.
 
     >>> difference(np.arange(10.0), np.arange(10.0) + [0, 1] * 5, paired=True).value
@@ -260,13 +289,13 @@ def difference(first: Values, second: Values, paired: bool, seed: int = 0) -> Di
     shares = variances / (freedoms + 1)
     error = float(np.sqrt(shares.sum()))
     if error <= 1e-12 * max(np.abs(first).max(), np.abs(second).max()):
-        p_value = 1.0 if value == 0 else _permutation_test(samples, seed)
+        p_value = 1.0 if value == 0 else _permutation_test(samples, seed, permutations)
         return Difference(value, value, value, p_value)
     reach = error * float(stdtrit(error**4 / (shares**2 / freedoms).sum(), 1 - TAIL))
     freedom = freedoms.sum()
     deviation = (variances @ freedoms / freedom) ** 0.5
     effect = float(value / deviation * (1 - 3 / (4 * freedom - 1)))
-    p_value = _permutation_test(samples, seed)
+    p_value = _permutation_test(samples, seed, permutations)
     return Difference(value, value - reach, value + reach, p_value, effect)
 
 
@@ -322,15 +351,18 @@ def _labels(agents: list[_Agent]) -> list[str]:
 
 def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
     results = []
-    for i, j in combinations(range(len(agents)), 2):
+    places = list(combinations(range(len(agents)), 2))
+    permutations = max(PERMUTATIONS, int(2 * len(places) / LEVEL))  # Holm multiplies by the pairs
+    for i, j in places:
         first, second = agents[i], agents[j]
         paired = bool(first.digests) and first.digests == second.digests
         x = first.values(measure)
         y = second.values(measure)
         if paired:
-            places = {name: place for place, name in enumerate(second.sums.names)}
-            y = y[[places[name] for name in first.sums.names]]
-        results.append((labels[i], labels[j], paired, difference(x, y, paired)))
+            order = {name: place for place, name in enumerate(second.sums.names)}
+            y = y[[order[name] for name in first.sums.names]]
+        result = difference(x, y, paired, permutations=permutations)
+        results.append((labels[i], labels[j], paired, result))
     p_values = [result.p_value for *_, result in results if result.p_value is not None]
     adjusted = iter(holm(p_values))
     pairs = []
@@ -360,22 +392,22 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
     return pairs
 
 
-def _permutation_test(samples: list[Values], seed: int) -> float:
+def _permutation_test(samples: list[Values], seed: int, permutations: int) -> float:
     """Compute the two-sided p-value for one sample of differences or for two samples."""
     generator = np.random.default_rng(seed)
     pooled = np.concatenate(samples)
     statistic = _student if len(samples) == 1 else _welch
     own = np.arange(len(pooled)) < len(samples[0])  # for a single sample, all signs are +1
     observed = abs(statistic(pooled, own[None])[0])
-    if len(pooled) > MAX_PERMUTED_EPISODES:
+    if len(pooled) * permutations > MAX_PERMUTED_EPISODES * PERMUTATIONS:
         return float(2 * ndtr(-observed))
-    shape = (PERMUTATIONS, len(pooled))
+    shape = (permutations, len(pooled))
     if len(samples) == 1:
         drawn = generator.choice([-1.0, 1.0], shape)
     else:
         drawn = generator.permuted(np.broadcast_to(own, shape), axis=1)
     null = statistic(pooled, drawn)
-    return float((1 + np.sum(np.abs(null) >= observed * (1 - 1e-9))) / (1 + PERMUTATIONS))
+    return float((1 + np.sum(np.abs(null) >= observed * (1 - 1e-9))) / (1 + permutations))
 
 
 def _student(values: Values, signs: Array) -> Float[Array, "b"]:

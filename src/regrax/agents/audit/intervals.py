@@ -31,6 +31,7 @@ means over episodes. With at least five episodes, `best_of_means` computes the i
 the interval for the episodes at hand.
 """
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -48,6 +49,23 @@ NEAR = 3.0  # a comparator within this many standard errors of the best may be t
 TIED_TAIL = 1.5 * TAIL  # lower tail if several may be best: the upper end then hardly ever misses
 
 Ends = tuple[Float[Array, "k"], Float[Array, "k"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A loss or regret with its 95 % interval.
+
+    Attributes:
+        total: mean over episodes.
+        per_round: mean per round.
+        low: lower end of the 95 % interval of `total`; None if there are too few episodes.
+        high: upper end.
+    """
+
+    total: float
+    per_round: float
+    low: float | None = None
+    high: float | None = None
 
 
 def interval(values: Float[Array, "E k"]) -> Ends | None:
@@ -158,7 +176,9 @@ def external_interval(
     return float(mean.max()), float(low), float(high)
 
 
-def best_of_means(values: Float[Array, "E rows k"]) -> tuple[float, float, float]:
+def best_of_means(
+    values: Float[Array, "E rows k"], known: Bool[Array, "rows k"] | None = None
+) -> tuple[float, float, float]:
     r"""Estimate $\sum_i \max_j E[x_{ij}]$ at the means of `E` episodes, with the ends of its 95 % interval.
 
     The largest mean exceeds the mean at the truly best $j$ by an amount that depends on how many come close. Let $N_i$
@@ -172,16 +192,22 @@ def best_of_means(values: Float[Array, "E rows k"]) -> tuple[float, float, float
     estimates with small propensities have tails that do not show in a few episodes. With more than 2,000 episodes, the
     first 2,000 are resampled.
 
+    Args:
+        values: values of every episode.
+        known: the comparators that count; by default all.
+
     >>> value, low, high = best_of_means(np.arange(20.0)[:, None, None] * [[1.0, 0.1]])
     >>> value, bool(low < 9.5 < high)
     (9.5, True)
     """
     episodes = len(values)
-    best = values.mean(0).argmax(1)
+    if known is None:
+        known = np.ones(values.shape[1:], bool)
+    best = np.where(known, values.mean(0), -np.inf).argmax(1)
     chosen = values[:, np.arange(len(best)), best]
     total = chosen.sum(1)
     gaps = chosen[..., None] - values
-    near = gaps.mean(0) <= NEAR * gaps.std(0, ddof=1) / episodes**0.5
+    near = known & (gaps.mean(0) <= NEAR * gaps.std(0, ddof=1) / episodes**0.5)
     error = total.std(ddof=1) / episodes**0.5
     others = total[:, None] - gaps[:, near]  # the best with one comparator replaced
     means = others.mean(0)

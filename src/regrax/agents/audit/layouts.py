@@ -1,7 +1,12 @@
-"""Layouts, which describe how to convert records from other harnesses to rows.
+r"""Layouts, which describe how to convert records from other harnesses to rows.
 
 A record is a row or a multi-round episode: a list of rounds, chat messages, lists with one entry per round, or a record
-from TextArena or verifiers.
+of Inspect, verifiers or TextArena, which is recognised by its fields.
+
+A `Resolver` then turns free-text answers into actions and, in a game, players' actions into the losses of every action.
+In a game with payoffs $u$ the losses of player $n$ are $\ell_{n,j} = -u_n(j, a_{-n})$, so no propensity is needed. The
+other players' actions come from the row's `others`, or from their rows for the same episode and round, anywhere in the
+log.
 """
 
 import dataclasses
@@ -9,17 +14,44 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from regrax._files import read_limited
-from regrax.agents.answers import PARSERS
-from regrax.agents.audit.rows import MAX_ACTIONS, VECTORS, Row, short, type_error
+from regrax.agents.answers import PARSERS, AnswerReader
+from regrax.agents.audit.rows import (
+    LOSS_FIELDS,
+    MAX_ACTIONS,
+    VECTORS,
+    Numbered,
+    Row,
+    round_number,
+    short,
+    type_error,
+)
+
+if TYPE_CHECKING:
+    from regrax.games import Game
 
 MAX_FILE_BYTES = 1 << 20
-FORMATS = ("textarena", "verifiers")
+MAX_WAITING_ROUNDS = 1 << 20  # rounds in which some player's action has not been read yet
+FORMATS = ("inspect", "rows", "textarena", "verifiers")
+USUAL_FIELDS = {
+    "inspect": {"episode": "id", "agent": "model"},
+    "verifiers": {"episode": "example_id", "agent": "model", "payoff": "reward"},
+}
+USUAL_MESSAGES = {"inspect": "messages", "verifiers": "completion"}
+GRADES = {
+    "C": 1.0,
+    "P": 0.5,
+    "I": 0.0,
+    "N": 0.0,
+}  # Inspect's correct, partial, incorrect, no answer
 Fields = dict[str, Any]
 
 
@@ -37,7 +69,9 @@ class Layout:
         actions: action names to look for in free-text answers.
         parsers: parsers for free-text answers.
         regex: regular expression whose last match is the answer.
-        format: "verifiers" or "textarena" for records from these harnesses.
+        format: tool that wrote the records, "inspect", "verifiers" or "textarena", or "rows"; by default it is guessed
+            from the first record.
+        players: the player of the game that each agent is.
 
     >>> layout = Layout({"episode": "id", "payoff": "reward"}, messages="chat", actions=("heads", "tails"))
     >>> chat = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "Heads!"}]
@@ -52,6 +86,7 @@ class Layout:
     parsers: tuple[str, ...] = PARSERS
     regex: str | None = None
     format: str = ""
+    players: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         known = Row.__struct_fields__
@@ -60,10 +95,10 @@ class Layout:
                 raise ValueError(f"fields must be among {', '.join(known)}, got {short(name)}")
         if self.format not in ("", *FORMATS):
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        if self.format == "verifiers":
-            usual = {"episode": "example_id", "agent": "model", "payoff": "reward"}
-            object.__setattr__(self, "fields", usual | dict(self.fields))
-            object.__setattr__(self, "messages", self.messages or "completion")
+        if self.format in USUAL_FIELDS:
+            fields = USUAL_FIELDS[self.format] | dict(self.fields)
+            object.__setattr__(self, "fields", fields)
+            object.__setattr__(self, "messages", self.messages or USUAL_MESSAGES[self.format])
 
     def unfold(self, record: Any, names: Counter[str] | None = None) -> Iterator[Fields | str]:
         """Yield the rows of a record, or the reason why it has none.
@@ -74,6 +109,10 @@ class Layout:
         """
         if not isinstance(record, dict):
             yield f"a record must be of type object, got {type(record).__name__}"
+            return
+        if self.format == "verifiers" and isinstance(record.get("traces"), list):
+            for trace in record["traces"]:
+                yield from self.unfold(_rollout(record, trace), names)
             return
         row = self._fields(record)
         try:
@@ -105,12 +144,17 @@ class Layout:
                 raise ValueError(f"{self.rows} must be a list of rounds, got {short(rounds)}")
             return (self._fields(fields) for fields in rounds if isinstance(fields, dict))
         if self.messages:
-            row = {**row, "action": _answers(lookup(record, self.messages))}
+            messages = lookup(record, self.messages)
+            row = {**row, "action": _answers(messages)}
+            if not row["action"]:
+                raise ValueError(f"{self.messages} must have an answer, got {short(messages)}")
         return _columns(row) if isinstance(row.get("action"), list) else None
 
     def _fields(self, record: Fields) -> Fields:
         paths = {name: self.fields.get(name, name) for name in Row.__struct_fields__}
         values = {name: lookup(record, path) for name, path in paths.items()}
+        if self.format == "inspect" and isinstance(values["payoff"], str):
+            values["payoff"] = GRADES.get(values["payoff"], values["payoff"])
         return {name: value for name, value in values.items() if value is not None}
 
 
@@ -130,6 +174,39 @@ def lookup(record: Any, path: str) -> Any:
         else:
             return None
     return record
+
+
+def complete_layout(layout: Layout | None, record: Any, game: "Game | str | None") -> Layout | None:
+    """Guess the format of a log from its first record, and raise if nothing gives the losses.
+
+    >>> complete_layout(None, {"logs": [], "rewards": {}}, "chicken").format
+    'textarena'
+    """
+    fields = record if isinstance(record, dict) else {}
+    if layout is None or not (layout.format or layout.rows or layout.messages):
+        guess = ""
+        if "action" in fields:
+            pass
+        elif "messages" in fields and "epoch" in fields:
+            guess = "inspect"
+        elif "logs" in fields and "rewards" in fields:
+            guess = "textarena"
+        elif "completion" in fields or "traces" in fields:
+            guess = "verifiers"
+        if guess:
+            layout = dataclasses.replace(layout or Layout(), format=guess)
+    if layout is None or game is not None:
+        return layout
+    if layout.format == "inspect" and layout.fields.keys().isdisjoint(LOSS_FIELDS):
+        scores = fields.get("scores")
+        names = ", ".join(scores) if isinstance(scores, dict) else ""
+        raise ValueError(
+            "a log of Inspect does not say which losses count: name the game, or the path of a score as the field "
+            f"payoff, such as payoff=scores.NAME.value (scores: {short(names) if names else 'none'})"
+        )
+    if (layout.messages or layout.format == "textarena") and not layout.actions:
+        raise ValueError("to read answers in words, name the actions or the game")
+    return layout
 
 
 def read_layout(path: str | Path, more: Mapping[str, Any] | None = None) -> Layout:
@@ -186,11 +263,13 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
     rewards = record.get("rewards") or {}
     if not isinstance(logs, list) or not isinstance(rewards, dict):
         raise ValueError("logs must be a list of [player, message] and rewards an object")
-    messages: dict[int, list[Any]] = {}
-    for entry in logs:
-        is_pair = isinstance(entry, list) and len(entry) >= 2 and type(entry[0]) is int
-        if is_pair and entry[0] >= 0:
-            messages.setdefault(entry[0], []).append(entry[1])
+    spoken = [entry for entry in logs if isinstance(entry, list) and len(entry) >= 2]
+    messages: dict[int, list[str]] = {}
+    # a game may repeat a player's move in its own words, so a run of messages is one answer
+    for player, entries in groupby(spoken, key=lambda entry: entry[0]):
+        if type(player) is int and player >= 0:
+            answer = "\n".join(str(entry[1]) for entry in entries)
+            messages.setdefault(player, []).append(answer)
     rounds = []
     for player, answers in messages.items():
         fields: Fields = {"agent": str(player), "player": player}
@@ -198,7 +277,29 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
             fields["payoff"] = _share(rewards[str(player)], len(answers))
         # rounds are numbered later, because an invalid move does not count
         rounds += [{**fields, "action": answer} for answer in answers]
+    if not rounds:
+        raise ValueError("logs must have a message of a player, got none")
     return rounds
+
+
+def _rollout(episode: Fields, trace: Any) -> Fields:
+    """Return one agent's trace in an episode of verifiers as a record with messages and a reward."""
+    trace = trace if isinstance(trace, dict) else {}
+    rewards = trace.get("rewards")
+    values = []
+    for reward in rewards.values() if isinstance(rewards, dict) else ():
+        score, weight = lookup(reward, "score"), lookup(reward, "weight")
+        if type(score) in (int, float) and type(weight) in (int, float):
+            values.append(score * weight)
+    nodes = trace.get("nodes")
+    nodes = nodes if isinstance(nodes, list) else []
+    return {
+        **trace,
+        "example_id": episode.get("id"),
+        "model": lookup(trace, "agent.config.model") or lookup(trace, "agent.name"),
+        "completion": [lookup(node, "message") for node in nodes if lookup(node, "sampled")],
+        "reward": sum(values) if values else None,
+    }
 
 
 def _answers(messages: Any) -> list[str]:
@@ -218,3 +319,151 @@ def _answers(messages: Any) -> list[str]:
 def _share(reward: Any, rounds: int) -> Any:
     """Divide an episode's reward evenly among its rounds."""
     return reward / rounds if type(reward) in (int, float) and rounds else reward
+
+
+class Resolver:
+    """Replaces answers with action names and, in a game, fills in losses; incomplete rounds are held back."""
+
+    def __init__(self, layout: Layout, game: "Game | str | None") -> None:
+        self.layout = layout
+        self.reader = AnswerReader(layout.parsers, layout.regex)
+        self.game: Any = None
+        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, Row]]] = {}  # by episode, round
+        self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
+        if game is not None:
+            from regrax.specs import as_game
+
+            self.game = as_game(game)
+            self.payoffs = np.asarray(self.game.payoffs, float)
+            self.players = {str(n): n for n in range(len(self.payoffs))}
+            self.players |= {name: n for n, name in enumerate(self.game.players)}
+            self.losses = lru_cache(1 << 14)(self._losses)
+            for player in layout.players.values():
+                if player not in self.players:
+                    known = ", ".join([*self.game.players, *map(str, range(len(self.payoffs)))])
+                    raise ValueError(f"players must be among {known}, got {short(player)}")
+
+    def resolve(self, rows: Iterable[Numbered]) -> Iterator[Numbered]:
+        """Yield the complete rows, and the reason for each row that cannot be completed."""
+        for line, row in rows:
+            try:
+                if isinstance(row, str):
+                    yield line, row
+                elif self.game is None:
+                    yield line, self._name(row, self.layout.actions)
+                else:
+                    yield from self._in_game(line, row)
+            except ValueError as error:
+                yield line, str(error)
+
+    def incomplete(self) -> Iterator[Numbered]:
+        """Yield a reason for every row whose round was never completed."""
+        for waiting in self.waiting.values():
+            for line, _ in waiting.values():
+                count = f"{len(waiting)} of {len(self.payoffs)}"
+                yield line, f"its round must have an action from every player, got {count}"
+
+    def _name(self, row: Row, names: tuple[str, ...]) -> Row:
+        """Replace positions in a row's vectors and action with action names; an answer may be a policy."""
+        if not names:
+            return row
+        for name in VECTORS:
+            vector = getattr(row, name)
+            if isinstance(vector, list) and len(vector) == len(names):
+                setattr(row, name, dict(zip(names, vector, strict=True)))
+        if isinstance(row.action, int | float):
+            if row.action not in range(len(names)):
+                raise ValueError(
+                    f"action must be from 0 to {len(names) - 1}, got {short(row.action)}"
+                )
+            row.action = names[int(row.action)]
+        elif isinstance(row.action, str) and row.action not in names:
+            policy = self.reader.read(row.action, names)
+            row.parser = self.reader.last
+            row.action = None
+            if policy.max() == 1:
+                row.action = names[int(policy.argmax())]
+            elif row.policy is None:
+                row.policy = dict(zip(names, policy.tolist(), strict=True))
+        return row
+
+    def _in_game(self, line: int, row: Row) -> Iterator[Numbered]:
+        player = self._player(row)
+        row = self._name(row, self.game.actions[player])
+        if row.action is None:
+            raise ValueError("a row must give the action that was played, got none")
+        if row.others is not None:
+            yield line, self._with_losses(row, player, self._others(row, player))
+            return
+        place = row.episode, self._round(row, player)
+        if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
+            raise ValueError(
+                f"at most {MAX_WAITING_ROUNDS:,} rounds may wait for other players' actions"
+            )
+        waiting = self.waiting.setdefault(place, {})
+        if player in waiting:
+            raise ValueError(
+                f"player {short(self.game.players[player])} has already played this round"
+            )
+        waiting[player] = line, row
+        if len(waiting) == len(self.payoffs):
+            del self.waiting[place]
+            actions = [self._place(n, waiting[n][1]) for n in range(len(waiting))]
+            for n, (own_line, own_row) in sorted(waiting.items()):
+                others = (*actions[:n], *actions[n + 1 :])
+                yield own_line, self._with_losses(own_row, n, others)
+
+    def _player(self, row: Row) -> int:
+        name = row.agent if row.player is None else row.player
+        if isinstance(name, float) and name.is_integer():
+            name = int(name)
+        name = self.layout.players.get(str(name), name)
+        if str(name) in self.players:
+            return self.players[str(name)]
+        if row.player is None and row.others is not None:
+            return 0
+        known = ", ".join(list(self.players)[len(self.payoffs) :])
+        raise ValueError(
+            f"player (or agent) must be one of {short(known)} or an index from 0, got {short(name)}"
+        )
+
+    def _round(self, row: Row, player: int) -> int:
+        place = row.episode, player
+        number = self.last_round.get(place, 0) + 1 if row.round is None else row.round
+        self.last_round[place] = row.round = round_number(number)
+        return row.round
+
+    def _place(self, player: int, row: Row) -> int:
+        return self.game.actions[player].index(str(row.action))
+
+    def _others(self, row: Row, player: int) -> tuple[int, ...]:
+        """Return the indices of the other players' actions."""
+        actions = row.others if isinstance(row.others, list) else [row.others]
+        players = [n for n in range(len(self.payoffs)) if n != player]
+        if len(actions) != len(players):
+            raise ValueError(f"others must have {len(players)} actions, got {len(actions)}")
+        places = []
+        for n, action in zip(players, actions, strict=True):
+            other = self._name(Row(action=action), self.game.actions[n])
+            if other.action is None:
+                raise ValueError("others must be actions, got a distribution")
+            places.append(self._place(n, other))
+        return tuple(places)
+
+    def _losses(self, player: int, others: tuple[int, ...]) -> dict[str, float]:
+        losses = -self.payoffs[(player, *others[:player], slice(None), *others[player:])]
+        return dict(zip(self.game.actions[player], losses.tolist(), strict=True))
+
+    def _with_losses(self, row: Row, player: int, others: tuple[int, ...]) -> Row:
+        """Replace a row's loss information with the game's losses for every action."""
+        losses = self.losses(player, others)
+        return Row(
+            episode=row.episode,
+            agent=row.agent,
+            round=row.round,
+            action=row.action,
+            losses=losses,
+            answered=row.answered,
+            parser=row.parser,
+            context=row.context,
+        )

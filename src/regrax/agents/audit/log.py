@@ -9,16 +9,26 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from regrax.agents.audit.formats import Numbered, read_rows
-from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.resolve import Resolver
-from regrax.agents.audit.rows import Name, Row, Schema, label, read_block, read_round, short
-from regrax.games import Game
+from regrax.agents.audit.formats import first_record, read_rows
+from regrax.agents.audit.layouts import Layout, Resolver, complete_layout
+from regrax.agents.audit.rows import (
+    Name,
+    Numbered,
+    Row,
+    Schema,
+    label,
+    read_block,
+    read_round,
+    short,
+)
+
+if TYPE_CHECKING:
+    from regrax.games import Game
 
 Callback = Callable[[str, float, float], None]  # activity, amount done, total
 Placed = tuple[int, str, Row]  # line, episode, row
@@ -62,6 +72,7 @@ class Log:
         bad_rows: number of bad rows.
         bad: lines of the bad rows with the reason, grouped by reason.
         numbers: the numbers of all good rows.
+        format: the tool that wrote the log, or "rows".
     """
 
     agents: dict[str, AgentLog]
@@ -69,20 +80,35 @@ class Log:
     bad_rows: int
     bad: list[tuple[str, str]]
     numbers: Float[np.ndarray, "size"]
+    format: str = "rows"
 
     def check_usable(self, path: Path) -> None:
         """Raise if the log has no good rows."""
         if not self.rows:
             first = "the file has no rows"
             if self.bad:
-                first = f"line {self.bad[0][0]}: {self.bad[0][1]}"
+                lines, reason = self.bad[0]
+                line = lines.partition(",")[0].partition("-")[0]
+                first = f"line {line}: {reason}"
             raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
 
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
-        """Return the rounds of an episode, with the columns of `read_block`."""
+        """Return the rounds of an episode, with the columns of `read_block` but the context."""
+        numbers = self._numbers(agent, episode)
+        return numbers[:, :-1] if self.agents[agent].schema.contexts else numbers
+
+    def contexts(self, agent: str, episode: str) -> Int[np.ndarray, "T"]:
+        """Return the index of the context in every round of an episode; 0 if the rows give none."""
+        numbers = self._numbers(agent, episode)
+        if not self.agents[agent].schema.contexts:
+            return np.zeros(len(numbers), int)
+        return numbers[:, -1].astype(int)
+
+    def _numbers(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
         schema = self.agents[agent].schema
         d = len(schema.actions)
         width = {"full": 2 * d, "bandit": 3 + d * schema.mixed, "received": 2}[schema.feedback]
+        width += bool(schema.contexts)
         parts = []
         for start, rounds in self.agents[agent].episodes[episode].blocks:
             parts.append(self.numbers[start : start + rounds * width])
@@ -93,14 +119,14 @@ def read_log(
     path: Path,
     callback: Callback | None = None,
     layout: Layout | None = None,
-    game: Game | str | None = None,
+    game: "Game | str | None" = None,
 ) -> Log:
     """Read a log; invalid rows are skipped and listed with their lines and reasons.
 
     Args:
         path: the log.
         callback: called with the fraction of the file read so far.
-        layout: how to convert records to rows; by default every record is a row.
+        layout: how to convert records to rows; by default the records show it.
         game: a game whose payoffs give the loss of every action, based on the players' actions.
 
     >>> import tempfile
@@ -110,6 +136,7 @@ def read_log(
     >>> log.rows, log.bad
     (1, [('2', 'policy must sum to 1 along its last axis, got 1.2')])
     """
+    layout = complete_layout(layout, first_record(path), game)
     resolver = Resolver(layout or Layout(), game) if layout or game else None
     with tempfile.TemporaryFile() as file:
         reader = _Reader(file)
@@ -122,7 +149,8 @@ def read_log(
         file.flush()
         numbers = np.asarray(np.memmap(file, float, "r")) if reader.rows else np.zeros(0)
     bad = [(lines, reason) for reason, lines in reader.bad_lines()]
-    return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers)
+    form = layout.format if layout and layout.format else "rows"
+    return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers, form)
 
 
 class _Reader:

@@ -14,7 +14,7 @@ the block until the bad row is isolated, so conversion is fast and every bad row
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from jaxtyping import Float
 from regrax import _checks as checks
 
 MAX_ACTIONS = 1000
+MAX_CONTEXTS = 1000
 MAX_LOSS = 1e50  # so that sums and squares of many losses stay finite
 MIN_PROPENSITY = 1e-9
 MAX_ROUND = 1 << 53  # doubles do not represent every integer above this
@@ -53,6 +54,10 @@ class Row(msgspec.Struct, gc=False):
     parser: str | None = None  # the parser that read the answer
     player: Name | None = None  # in a game; by default the agent's name
     others: list[Name] | Name | None = None  # the other players' actions, in the game's order
+    context: Name | None = None
+
+
+Numbered = tuple[int, Row | str]  # line number, and the row or why it cannot be read
 
 
 def as_row(value: Any) -> Row | str:
@@ -88,12 +93,14 @@ class Schema:
         actions: names of the actions.
         named: True if rows refer to actions by name, False if by index.
         mixed: True if rows give full policies or the losses of every action.
+        contexts: names of the contexts; empty if rows give none.
     """
 
     feedback: Feedback
     actions: tuple[str, ...]
     named: bool
     mixed: bool
+    contexts: tuple[str, ...] = ()
 
 
 def read_block(
@@ -102,7 +109,7 @@ def read_block(
     """Convert one agent's rows to numbers, given the schema fixed by earlier rows.
 
     The columns are `played..., losses...` for full feedback, `action, loss, propensity, policy...` for bandit feedback
-    and `action, loss` for received feedback.
+    and `action, loss` for received feedback, followed by the index of the context if rows give contexts.
 
     >>> read_block([Row(policy=[0.5, 0.5], losses=[0.0, 1.0])], None)[1].tolist()
     [[0.5, 0.5, 0.0, 1.0]]
@@ -120,7 +127,16 @@ def read_block(
             "the losses of every action" if schema.feedback == "full" else "only the loss received"
         )
         raise ValueError(f"earlier rows of this agent give {before}, but this one gives {name}")
-    return _full(rows, name, schema) if is_full else _bandit(rows, name, schema)
+    contexts = schema.contexts if schema is not None else ()
+    column = _column(rows, "context")
+    if schema is not None and (column is None) != (not contexts):
+        raise ValueError("either every row of an agent must give its context, or none")
+    read = _full if is_full else _bandit
+    schema, numbers = read(rows, name, schema)
+    if column is None:
+        return schema, numbers
+    contexts, places = _numbered("context", column, contexts, MAX_CONTEXTS)
+    return replace(schema, contexts=contexts), np.column_stack([numbers, places])
 
 
 def read_round(row: Row, last: int) -> int:
@@ -271,14 +287,22 @@ def _discover(
 ) -> tuple[Schema, np.ndarray]:
     """Number actions in order of first appearance, when they are known only from being played."""
     known = schema.actions if schema else ()
+    actions, played = _numbered("action", column, known, MAX_ACTIONS)
+    return Schema(feedback, actions, named=True, mixed=False), played
+
+
+def _numbered(
+    kind: str, column: list[Any], known: tuple[str, ...], limit: int
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Number names in order of first appearance, after the known ones."""
     places = {name: place for place, name in enumerate(known)}
-    names = [label("action", value) for value in column]
-    played = [places.setdefault(name, len(places)) for name in names]
-    if len(places) > MAX_ACTIONS:
+    names = [label(kind, value) for value in column]
+    numbers = [places.setdefault(name, len(places)) for name in names]
+    if len(places) > limit:
         raise ValueError(
-            f"an agent must have at most {MAX_ACTIONS} actions, got one more: {short(names[0])}"
+            f"an agent must have at most {limit} {kind}s, got one more: {short(names[0])}"
         )
-    return Schema(feedback, tuple(places), named=True, mixed=False), np.array(played)
+    return tuple(places), np.array(numbers)
 
 
 def _propensities(column: Any, of_policy: Any) -> np.ndarray:

@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from regrax.agents.audit.evidence import Bins, Scores, score
 from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_guesses
 from regrax.agents.audit.log import AgentLog, Log
-from regrax.agents.audit.verdict import BINS
+from regrax.agents.audit.verdict import BINS, Bins, Scores, score
 from regrax.agents.exploration import measure_episodes
 from regrax.regret import external_of, gains_of, internal_of, swap_of
 
@@ -303,7 +302,7 @@ def _play_baselines(
     for name, learner in baseline_learners(d, losses.shape[1]).items():
         scale = deviation if name == "best possible" else width
         factor = np.where(scale > 0, scale, 1.0)[:, None, None]
-        policies = _replay(learner, (losses - low[:, None, None]) / factor)
+        policies = replay(learner, (losses - low[:, None, None]) / factor)
         curve, matrix = _regret_curves(policies, losses, stops)
         suffered = np.trace(matrix, axis1=1, axis2=2)
         regrets = [*curve[:, -1, :3].T, suffered - smallest]
@@ -333,7 +332,7 @@ def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
     return dict(zip(BASELINES, learners, strict=True))
 
 
-def _replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
+def replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
     """Play a learner on many episodes in float64, padded to a small set of shapes to limit compilation."""
     import jax
 
@@ -341,10 +340,10 @@ def _replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "
     shape = _padded(n), _padded(rounds)
     if n <= 64 and rounds <= 1024:
         shape = _padded(max(n, 8)), _padded(max(rounds, 64))
-    padded = np.zeros((*shape, d))
-    padded[:n, :rounds] = losses
+    filled = np.zeros((*shape, d))
+    filled[:n, :rounds] = losses
     with jax.enable_x64(True):
-        return np.asarray(_rollouts()(learner, padded))[:n, :rounds]
+        return np.asarray(_rollouts()(learner, filled))[:n, :rounds]
 
 
 @cache

@@ -6,15 +6,22 @@ from .compare import (
     Player as Player,
     Setting as Setting,
     compare_models as compare_models,
+    nearest_step as nearest_step,
     squared_regret_share as squared_regret_share,
     text_tokens as text_tokens,
 )
-from .environments import environment as environment, regret_reward as regret_reward
+from .environments import (
+    environment as environment,
+    parallel_environment as parallel_environment,
+    regret_reward as regret_reward,
+    verifiers_environment as verifiers_environment,
+)
 from .learner import LanguageLearner as LanguageLearner, llm as llm
 from .losses import (
     Episode as Episode,
     draw_losses as draw_losses,
     favours_no_action as favours_no_action,
+    hindsight_forecast as hindsight_forecast,
 )
 from .models import (
     Loaded as Loaded,
@@ -23,6 +30,11 @@ from .models import (
     save_model as save_model,
 )
 from .policy import Reader as Reader, policies as policies
+from .posttrain import (
+    PostTrainConfig as PostTrainConfig,
+    default_method as default_method,
+    posttrain as posttrain,
+)
 from .rl import (
     GRPOConfig as GRPOConfig,
     RMFTConfig as RMFTConfig,

@@ -24,12 +24,6 @@ def work(template, messages, names):
     rendered = render_jinja_template([messages], None, None, template, add_generation_prompt=True, **names)
     return rendered[0][0]
 """
-MATCH = """
-def work(pattern, text):
-    import re
-    match = re.search(pattern, text)
-    return match and match[1]
-"""
 PROGRAM = """
 import contextlib, json, sys
 with contextlib.suppress(ImportError, ValueError, OSError):  # not every system supports these limits
@@ -58,7 +52,7 @@ def run_sandboxed(work: str, *arguments: Any) -> Any:
     """Call a function in a child process; raise ValueError if it fails or exceeds its limits.
 
     Args:
-        work: the source of a function called `work`: `TOKENIZE`, `RENDER` or `MATCH`.
+        work: the source of a function called `work`: `TOKENIZE` or `RENDER`.
         *arguments: JSON values. The result is a string or None.
     """
     limits = {"bytes": GIBIBYTES << 30, "seconds": SECONDS, "characters": MAX_RESULT_CHARACTERS}

@@ -1,20 +1,29 @@
 r"""Compare a model before and after training: its regret, next to Hedge and the best possible policy, and its language.
 
-Regret is measured on the losses as rounded in the text. The best possible policy is known for standard Gaussian losses.
+Regret is measured on the losses as rounded in the text. The best possible policy is known for Gaussian losses: for
+standard Gaussian losses the policy that minimises squared regret, for biased ones the leader, which minimises regret.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 from transformers import GenerationConfig
 
 from regrax import _checks as checks
 from regrax.agents.exploration import Exploration, exploration
 from regrax.agents.llm.learner import LanguageLearner
-from regrax.agents.llm.losses import draw_losses, is_reactive, is_standard_gaussian
+from regrax.agents.llm.losses import (
+    draw_losses,
+    favours_no_action,
+    gaussian_spread,
+    hindsight_forecast,
+    is_reactive,
+)
 from regrax.agents.llm.rollouts import Rollouts, evaluate_rollouts, hedge_policies
 from regrax.agents.llm.scenarios import SCENARIOS, scenario
 from regrax.agents.llm.task import Task, letters
@@ -23,21 +32,23 @@ from regrax.experiments import OnProgress, Progress, ignore
 from regrax.regret import external_regret, running_external_regret
 from regrax.theory import optimal_policy
 
-ELSEWHERE = (
-    "gaussian",
-    "uniform(-1.7, 1.7)",
-    "laplace",
-    "biased-gaussian(1.0)",
-    "alternating",
-    "drifting",
-)
-"""Loss distributions on which a model is tested, besides that of its own task."""
+ELSEWHERE = ("servers", "clinic", "gaussian", "biased-gaussian(1.0)", "alternating", "drifting")
+"""Scenarios and loss distributions on which a model is tested, besides those of its own task."""
 HELD_OUT = (
     "The ferry leaves at seven and comes back before noon, unless the wind turns. "
     "Most people who live on the island know each other by name. "
     "In winter the school has eleven children and one stove; in summer nobody counts. "
-    "A letter takes two days, and nobody has ever complained about that."
+    "A letter takes two days, and nobody has ever complained about that. "
+    "Water boils at a lower temperature on a mountain because the air above it presses less. "
+    "Bees find their way home by the position of the sun, and they correct for its movement during the day. "
+    "To make the soup, cut the onions first, then let them cook slowly in butter until they are soft. "
+    "The committee will meet again in March to decide whether the old library should be repaired or replaced. "
+    "She had read the first chapter three times before she understood that the narrator was lying. "
+    "Please send us your address, so that we can return the coat you left in the hotel. "
+    "When the war ended, the two brothers opened a bakery in the street where they had grown up. "
+    "A triangle with two equal sides also has two equal angles."
 )
+"""English that no task contains."""
 WINDOW = 256
 """Number of tokens read at once."""
 SAMPLED_ANSWERS = 64
@@ -45,7 +56,7 @@ SAMPLED_ANSWERS = 64
 
 @dataclass(frozen=True)
 class Player:
-    """Regret of a player over many loss sequences.
+    r"""Regret of a player over many loss sequences.
 
     Attributes:
         name: `before`, `after`, or a baseline.
@@ -55,6 +66,9 @@ class Player:
         squared_error: its standard error.
         curve: mean regret after every round.
         squared_curve: mean squared regret after every round.
+        leader: mean weight, in every round, on the action with the smallest sum of past losses.
+        step: the step of the nearest Hedge, in mean $\|\pi_t - \mathrm{softmax}(-k S_{t-1})\|^2$.
+        distance: mean total variation to that Hedge.
     """
 
     name: str
@@ -64,14 +78,32 @@ class Player:
     squared_error: float
     curve: tuple[float, ...]
     squared_curve: tuple[float, ...]
+    leader: tuple[float, ...]
+    step: float
+    distance: float
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The players in one setting, or the reason why the model cannot play it."""
+    """The players in one setting, or the reason why the model cannot play it.
+
+    Attributes:
+        name: the setting.
+        players: the model before and after, and the baselines.
+        gain: mean regret before training minus that after.
+        gain_error: its standard error, of the differences on the same losses.
+        share: how far the trained model has come from uniform play to Hedge. It compares regret with Hedge(1.0) or, if
+            the losses favour no action, squared regret with Hedge at k*.
+        share_error: its standard error.
+        problem: why the model cannot play, or an empty string.
+    """
 
     name: str
     players: tuple[Player, ...]
+    gain: float = 0.0
+    gain_error: float = 0.0
+    share: float = 0.0
+    share_error: float = 0.0
     problem: str = ""
 
 
@@ -106,6 +138,8 @@ class Comparison:
         language: perplexity on held-out text.
         valid: share of freely sampled answers that name an action, before and after.
         exploration: exploration measures before and after.
+        odds: for the model before and after, the mean log-odds of two actions given the difference of their past
+            losses, as pairs (difference, log-odds). Hedge has a line through 0 whose slope is minus its step.
     """
 
     task: Task
@@ -116,10 +150,22 @@ class Comparison:
     language: Language
     valid: tuple[float, ...]
     exploration: tuple[Exploration, ...]
+    odds: tuple[tuple[tuple[float, float], ...], ...]
 
     def player(self, name: str) -> Player:
         """Return the player with this name in the task's own setting."""
         return next(player for player in self.trained_on.players if player.name == name)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the measurements as plain values for JSON."""
+        return {
+            "sequences": self.sequences,
+            "settings": [asdict(setting) for setting in (self.trained_on, *self.elsewhere)],
+            "language": self.language._asdict(),
+            "valid": self.valid,
+            "exploration": [measures._asdict() for measures in self.exploration],
+            "odds": self.odds,
+        }
 
 
 def compare_models(
@@ -141,11 +187,11 @@ def compare_models(
         after: the trained model.
         tokenizer: the tokenizer of both models.
         task: the task it was trained on.
-        sequences: the number of loss sequences per setting.
+        sequences: the number of loss sequences; other settings use a quarter of them.
         seed: the random seed for these losses, different from the training seed.
         text: held-out text for perplexity; by default a few English sentences, or transcripts if the tokenizer does not
             know the words.
-        elsewhere: loss distributions to test in addition to the task's own.
+        elsewhere: scenarios and loss distributions to test in addition to the task's own.
         on_progress: called after every setting.
     """
     checks.at_least("sequences", sequences, 2)
@@ -162,62 +208,128 @@ def compare_models(
     for number, (name, other) in enumerate(others, 1):
         on_progress(Progress("compare", number, steps, name))
         try:
-            both = [evaluate_rollouts(m, tokenizer, other, sequences, seed=seed) for m in models]
-            settings.append(Setting(name, _players(both, other)))
+            count = max(2, sequences // 4)
+            both = [
+                evaluate_rollouts(model, tokenizer, other, count, seed=seed) for model in models
+            ]
+            settings.append(_setting(name, both, other))
         except ValueError as error:
-            settings.append(Setting(name, (), str(error)))
+            settings.append(Setting(name, (), problem=str(error)))
     on_progress(Progress("compare", steps - 1, steps, "language"))
     comparison = Comparison(
         task=task,
         reactive=is_reactive(task),
         sequences=sequences,
-        trained_on=Setting(task.name, _players(played, task)),
+        trained_on=_setting(task.name, played, task),
         elsewhere=tuple(settings),
         language=_language(before, after, tokenizer, task, text, seed),
         valid=tuple(_valid_share(model, tokenizer, task, seed) for model in models),
         exploration=tuple(explored),
+        odds=tuple(_log_odds(rollouts.policies, rollouts.losses) for rollouts in played),
     )
     on_progress(Progress("compare", steps, steps))
     return comparison
 
 
 def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:
-    """Build tasks with the same wording but other numbers of rounds, numbers of actions and losses."""
+    """Build tasks that differ in the number of rounds or actions, the wording, or the losses."""
     tasks = []
     if isinstance(task.losses, str) and not task.losses.startswith("in-game"):
         for rounds in (max(2, task.rounds // 2), 2 * task.rounds):
             tasks.append((f"{rounds} rounds", task.replace(rounds=rounds)))
         for names in (task.actions[:2], (*task.actions, letters(26)[-1])):
             tasks.append((f"{len(names)} actions", task.replace(actions=names)))
-    for spec in elsewhere:
-        if spec != task.losses:
-            tasks.append((spec, task.replace(losses=spec)))
+    for name in elsewhere:
+        if name not in SCENARIOS and name != task.losses:
+            tasks.append((name, task.replace(losses=name)))
+        elif name in SCENARIOS and name != task.name and isinstance(task.losses, str):
+            kept = {"losses": task.losses, "feedback": task.feedback, "answers": task.answers}
+            tasks.append((name, scenario(name, task.rounds, chat=task.chat, **kept)))
     return tasks
 
 
-def _players(played: list[Rollouts], task: Task) -> tuple[Player, ...]:
+def _setting(name: str, played: list[Rollouts], task: Task) -> Setting:
     before, after = played
+    others = baselines(after.losses, task)
     players = [_player("before", before.policies, before.losses)]
-    for name, played_policies in {"after": after.policies, **baselines(after.losses, task)}.items():
-        players.append(_player(name, played_policies, after.losses))
-    return tuple(players)
+    for player, policies in {"after": after.policies, **others}.items():
+        players.append(_player(player, policies, after.losses))
+    gain, gain_error = _mean(before.regrets() - after.regrets())
+    share, share_error = _share({"model": after.policies, **others}, after.losses, task)
+    return Setting(name, tuple(players), gain, gain_error, share, share_error)
+
+
+def _share(played: dict[str, np.ndarray], losses: np.ndarray, task: Task) -> tuple[float, float]:
+    """Compute the share of the way from uniform play to Hedge, with the standard error of a ratio of means."""
+    regrets = {name: np.asarray(external_regret(pi, losses)) for name, pi in played.items()}
+    hedge = "Hedge(1.0)"
+    if favours_no_action(task):
+        regrets = {name: regret**2 for name, regret in regrets.items()}
+        hedge = "Hedge at k*"
+    gained = regrets["uniform"] - regrets["model"]
+    possible = regrets["uniform"] - regrets[hedge]
+    share = gained.mean() / possible.mean()
+    return float(share), _mean(gained - share * possible)[1] / abs(float(possible.mean()))
 
 
 def baselines(losses: np.ndarray, task: Task) -> dict[str, np.ndarray]:
-    r"""Policies of uniform play, Hedge with its best step $k^*$ and, for Gaussian losses, the best possible policy."""
-    n, rounds, d = losses.shape
-    found = {"uniform": np.full(losses.shape, 1 / d), "Hedge at k*": hedge_policies(losses)}
-    if is_standard_gaussian(task):
-        before = (losses.cumsum(1) - losses).astype(np.float32)
-        left = np.broadcast_to(rounds - np.arange(rounds, dtype=np.float32), (n, rounds))
-        found["best possible"] = np.asarray(optimal_policy(before, left), float)
+    """Policies of uniform play, of Hedge with step 1 and step k* and, for Gaussian losses, the best possible policy."""
+    before = losses.cumsum(1) - losses
+    found = {
+        "uniform": np.full(losses.shape, 1 / task.d),
+        "Hedge(1.0)": softmax(-before, -1),
+        "Hedge at k*": hedge_policies(losses),
+    }
+    spread = gaussian_spread(task)
+    if spread == 0:
+        found["best possible"] = hindsight_forecast(task, losses)
+    elif spread:
+        found["best possible"] = np.asarray(optimal_policy(before, 0), float)
     return found
+
+
+def nearest_step(played: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
+    r"""Find the step in [0, 5] of the Hedge nearest to policies `(n, T, d)`, and the mean total variation to it.
+
+    The step minimises the mean of $\|\pi_t - \mathrm{softmax}(-k S_{t-1})\|^2$ over sequences and rounds.
+
+    >>> losses = draw_losses(Task(3, 6), 20, seed=0)
+    >>> nearest_step(softmax(0.3 * (losses - losses.cumsum(1)), -1), losses)
+    (0.3000, 0.0000)
+    """
+    before = losses.cumsum(1) - losses
+
+    def error(step: float) -> float:
+        return np.square(played - softmax(-step * before, -1)).sum(-1).mean()
+
+    grid = np.linspace(0, 5, 101)
+    start = grid[np.argmin([error(step) for step in grid])]
+    bounds = (max(0.0, start - 0.05), start + 0.05)
+    found = minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": 1e-8})
+    step = round(float(found.x), 6)
+    return step, float(np.abs(played - softmax(-step * before, -1)).sum(-1).mean() / 2)
+
+
+def _log_odds(played: np.ndarray, losses: np.ndarray) -> tuple[tuple[float, float], ...]:
+    """Average the log-odds of pairs of actions over bins of the difference of their past losses."""
+    before = losses.cumsum(1) - losses
+    logs = np.log(np.maximum(played, 1e-9))
+    first, second = np.triu_indices(losses.shape[-1], 1)
+    gaps = (before[..., first] - before[..., second])[:, 1:].ravel()
+    odds = (logs[..., first] - logs[..., second])[:, 1:].ravel()
+    if not len(gaps):
+        return ()
+    order = np.argsort(gaps, kind="stable")
+    bins = np.array_split(order, min(15, len(order)))
+    return tuple((float(gaps[part].mean()), float(odds[part].mean())) for part in bins)
 
 
 def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
     curves = np.asarray(running_external_regret(played, losses))
     regret, regret_error = _mean(curves[:, -1])
     squared, squared_error = _mean(curves[:, -1] ** 2)
+    leader = (losses.cumsum(1) - losses).argmin(-1)[..., None]
+    step, distance = nearest_step(played, losses)
     return Player(
         name=name,
         regret=regret,
@@ -226,6 +338,9 @@ def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
         squared_error=squared_error,
         curve=tuple(curves.mean(0).tolist()),
         squared_curve=tuple((curves**2).mean(0).tolist()),
+        leader=tuple(np.take_along_axis(played, leader, -1)[..., 0].mean(0).tolist()),
+        step=step,
+        distance=distance,
     )
 
 
@@ -239,8 +354,7 @@ def squared_regret_share(
 ) -> dict[str, tuple[float, float]]:
     r"""Estimate $E[R^2]$ of a model and its baselines on the same fresh losses, each with its standard error.
 
-    `share` is how far the model has come from uniform play to Hedge,
-    $(E[R_u^2] - E[R^2]) / (E[R_u^2] - E[R_h^2])$, with the standard error of a ratio of means over the same sequences.
+    `share` is how far the model has come from uniform play to Hedge, as in `Setting`.
 
     Args:
         model: a causal language model.
@@ -253,12 +367,8 @@ def squared_regret_share(
     learner = LanguageLearner(model, tokenizer, task)
     played = {"model": learner.answer_batch(losses), **baselines(losses, task)}
     squares = {name: np.square(external_regret(pi, losses)) for name, pi in played.items()}
-    gained = squares["uniform"] - squares["model"]
-    possible = squares["uniform"] - squares["Hedge at k*"]
-    share = gained.mean() / possible.mean()
-    error = _mean(gained - share * possible)[1] / possible.mean()
     means = {name: _mean(values) for name, values in squares.items()}
-    return {**means, "share": (float(share), float(error))}
+    return {**means, "share": _share(played, losses, task)}
 
 
 def text_tokens(tokenizer: Any, text: str) -> list[int]:
@@ -297,9 +407,8 @@ def _windows(
         tokens = text_tokens(tokenizer, text)
     else:
         description = "English sentences"
-        openings = [scenario(name).opening_text() for name in SCENARIOS]
         try:
-            tokens = text_tokens(tokenizer, "".join([HELD_OUT, "\n", *openings]))
+            tokens = text_tokens(tokenizer, HELD_OUT)
         except ValueError:
             losses = draw_losses(task, 8, seed=seed)
             found, _ = transcripts(tokenizer, task, losses, np.zeros((8, task.rounds), int))

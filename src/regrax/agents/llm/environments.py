@@ -1,9 +1,19 @@
-"""Tasks as environments and rewards for other trainers, without importing those trainers."""
+"""Tasks and games as environments and rewards for other trainers, which are imported only when they are used."""
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from regrax import _checks as checks
 from regrax.agents.llm.losses import Episode
 from regrax.agents.llm.task import Task, one_of, without_thoughts
+from regrax.games import Game
+from regrax.regret import external_regret
+from regrax.specs import as_game
+
+OVER = "All rounds are played."
 
 
 def environment(task: Task, *, reward: str = "regret") -> type:
@@ -27,7 +37,6 @@ def environment(task: Task, *, reward: str = "regret") -> type:
     ('Losses: A 1.0, B 0.0\\nAll rounds are played.', 1.0)
     """
     one_of("reward", reward, ("regret", "squared"))
-    over = "All rounds are played."
 
     class Environment:
         def __init__(self) -> None:
@@ -53,13 +62,13 @@ def environment(task: Task, *, reward: str = "regret") -> type:
                 raise ValueError("the environment must be reset before it is played")
             t = len(self._episode.actions)
             if t >= task.rounds:
-                return over
+                return OVER
             index = task.parse(action)
             if index is None:
                 self.invalid += 1
                 return f"{action!r} is none of {', '.join(task.actions)}. {task.ask_text(t)}"
             report = task.tell_text(t, self._episode.step(index), index).strip()
-            following = task.ask_text(t + 1) if t + 1 < task.rounds else over
+            following = task.ask_text(t + 1) if t + 1 < task.rounds else OVER
             return f"{report}\n{following}"
 
         def get_reward(self) -> float:
@@ -97,3 +106,138 @@ def regret_reward(completions: list[Any], losses: list[Any], task: Task, **_: An
         episode.forfeit()
         rewards.append(-episode.regret)
     return rewards
+
+
+def verifiers_environment(task: Task, reward: str = "regret") -> tuple[type, type]:
+    """Build a `Taskset` and an `Env` class for the package `verifiers` (its `v1` interface, version 0.4).
+
+    A module that exports both is an environment for `verifiers` and for prime-rl. Its tasks are numbered, and the
+    number is the seed of the losses, so the rollouts of a group share their losses. The environment answers every reply
+    of the agent `player` with the losses of the round, ends after the last round or after more invalid replies than
+    rounds, and records the reward under the name of the measure.
+
+    Args:
+        task: the task.
+        reward: minus `regret`, or minus its square (`squared`).
+    """
+    import verifiers.v1 as vf
+
+    played_task = task
+    play = environment(task, reward=reward)
+
+    class Data(vf.TaskData):
+        seed: int
+
+    class DecisionTask(vf.Task[Data, vf.State, vf.TaskConfig]):
+        pass
+
+    class Config(vf.EnvConfig):
+        player: vf.AgentConfig = vf.AgentConfig()
+
+    class Decisions(vf.Taskset[DecisionTask, vf.TasksetConfig]):
+        INFINITE = True
+
+        def load(self) -> Iterator[DecisionTask]:
+            for seed in itertools.count():
+                prompt = play().reset(seed=seed)
+                fields = {"name": f"{played_task.name}-{seed}", "prompt": prompt, "seed": seed}
+                system = played_task.system or None
+                yield DecisionTask(Data(system_prompt=system, **fields), self.config.task)
+
+    class DecisionEnv(vf.Env[Config]):
+        async def run(self, task: Any, agents: Any) -> None:
+            game = play()
+            game.reset(seed=task.data.seed)
+            async with agents.player.interaction(task) as interaction:
+                segment = await interaction.turn()
+                while not segment.terminated:
+                    reply = game.choose(segment.last_reply)
+                    if reply.endswith(OVER) or game.invalid > played_task.rounds:
+                        break
+                    segment = await interaction.turn(reply)
+            interaction.trace.record_reward(reward, game.get_reward(), 1.0)
+
+    return Decisions, DecisionEnv
+
+
+def parallel_environment(source: Task | Game | str, rounds: int | None = None) -> Any:
+    r"""Build a PettingZoo parallel environment from a game or a task.
+
+    In every round an agent observes what each of its actions would have paid in the round before (zeros at first)
+    and receives the payoff of its action. A task has one agent, whose payoffs are minus the task's losses. In the
+    last round all agents are truncated, and `infos` contain their regrets.
+
+    Args:
+        source: a game or its spec, or a task.
+        rounds: the number of rounds, by default the task's, or 100 in a game.
+
+    Returns:
+        A `pettingzoo.ParallelEnv` with agents `player_0`, `player_1`, ...
+    """
+    from gymnasium import spaces
+    from pettingzoo import ParallelEnv
+
+    horizon = rounds or (source.rounds if isinstance(source, Task) else 100)
+    checks.at_least("rounds", horizon, 1)
+    task = source.replace(rounds=horizon) if isinstance(source, Task) else None
+    payoffs = (
+        np.zeros(0) if isinstance(source, Task) else np.asarray(as_game(source).payoffs, float)
+    )
+    sizes = payoffs.shape[1:] if task is None else (task.d,)
+
+    class Environment(ParallelEnv):
+        def __init__(self) -> None:
+            self.metadata = {"name": "regrax_v0", "render_modes": []}
+            self.possible_agents = [f"player_{player}" for player in range(len(sizes))]
+            self.agents = list(self.possible_agents)
+            self.action_spaces = {}
+            self.observation_spaces = {}
+            for agent, size in zip(self.agents, sizes, strict=True):
+                self.action_spaces[agent] = spaces.Discrete(size)
+                self.observation_spaces[agent] = spaces.Box(-np.inf, np.inf, (size,), np.float64)
+
+        def observation_space(self, agent: str) -> Any:
+            return self.observation_spaces[agent]
+
+        def action_space(self, agent: str) -> Any:
+            return self.action_spaces[agent]
+
+        def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict, dict]:
+            self.agents = list(self.possible_agents)
+            self._actions: list[list[int]] = []
+            self._payoffs: list[list[np.ndarray]] = []
+            if task is not None:
+                random = np.random.default_rng().integers(2**31)
+                self._episode = Episode(task, seed=int(random if seed is None else seed))
+            zeros = {agent: np.zeros(size) for agent, size in zip(self.agents, sizes, strict=True)}
+            return zeros, {agent: {} for agent in self.agents}
+
+        def step(self, actions: dict[str, int]) -> tuple[dict, dict, dict, dict, dict]:
+            agents = self.agents
+            played = [int(actions[agent]) for agent in agents]
+            if task is not None:
+                rows = [-self._episode.step(played[0])]
+            else:
+                rows = []
+                for player in range(len(played)):
+                    others: list[Any] = list(played)
+                    others[player] = slice(None)
+                    rows.append(payoffs[(player, *others)])
+            self._actions.append(played)
+            self._payoffs.append(rows)
+            last = len(self._actions) == horizon
+            rewards = {}
+            infos: dict[str, dict[str, float]] = {}
+            for player, agent in enumerate(agents):
+                rewards[agent] = float(rows[player][played[player]])
+                infos[agent] = {}
+                if last:
+                    own = np.array([row[player] for row in self._actions])
+                    losses = -np.array([row[player] for row in self._payoffs])
+                    infos[agent] = {"regret": float(external_regret(own, losses))}
+            self.agents = [] if last else agents
+            observations = dict(zip(agents, rows, strict=True))
+            ended = dict.fromkeys(agents, False)
+            return observations, rewards, ended, dict.fromkeys(agents, last), infos
+
+    return Environment()

@@ -14,7 +14,8 @@ from regrax.games import play
 from regrax.learners import HostLearner, Learner, Uniform
 from regrax.regret import external_regret
 from regrax.specs import parse_distribution, parse_learner
-from regrax.training import Distribution, Gaussian, InGame
+from regrax.theory import optimal_policy
+from regrax.training import BiasedGaussian, Distribution, Gaussian, InGame
 
 
 def task_distribution(task: Task) -> Distribution | None:
@@ -47,10 +48,47 @@ def is_reactive(task: Task) -> bool:
     return isinstance(task_distribution(task), InGame)
 
 
-def is_standard_gaussian(task: Task) -> bool:
-    """True for i.i.d. standard Gaussian losses, for which the optimal policy is known."""
+def gaussian_spread(task: Task) -> float | None:
+    r"""Return the spread $s$ of $\ell_t = m + \epsilon_t$, $m \sim N(0, s^2 I)$, $\epsilon_t \sim N(0, I)$, or None.
+
+    >>> gaussian_spread(Task(3, 20)), gaussian_spread(Task(3, 20, losses="biased-gaussian(0.5)"))
+    (0.0, 0.5)
+    """
     source = task_distribution(task)
-    return isinstance(source, Gaussian) and source.covariance is None
+    if isinstance(source, BiasedGaussian):
+        return float(source.spread)
+    if isinstance(source, Gaussian) and source.covariance is None:
+        return 0.0
+    return None
+
+
+def hindsight_forecast(task: Task, losses: Any) -> np.ndarray:
+    r"""Forecast the best action in hindsight, $q_t = P(\arg\min_j S_{T,j} = \cdot \mid \ell_1, \dots, \ell_{t-1})$.
+
+    For losses with mean $m \sim N(0, s^2 I)$ and unit noise, let $n = t - 1$. Given the past, $S_T$ is Gaussian with
+    mean $S_n (1 + s^2 T) / (1 + s^2 n)$ and variance $(T - n) (1 + s^2 T) / (1 + s^2 n)$ per action. Dividing by the
+    factor of $S_n$ turns the forecast into `optimal_policy` of $S_n$ with $(T - n) (1 + s^2 n) / (1 + s^2 T)$ rounds
+    remaining. With $s = 0$ it is the policy that minimises expected squared regret.
+
+    Args:
+        task: a task with `gaussian` or `biased-gaussian` losses.
+        losses: `(n, T, d)`.
+
+    >>> task = Task(2, 2, losses="biased-gaussian(1.0)")
+    >>> hindsight_forecast(task, np.array([[[1.0, 0.0], [0.0, 0.0]]])).round(3).tolist()
+    [[[0.5, 0.5], [0.193, 0.807]]]
+    """
+    spread = gaussian_spread(task)
+    if spread is None:
+        raise ValueError(
+            f"the forecast needs gaussian or biased-gaussian losses, got {task.losses!r:.60}"
+        )
+    losses = np.asarray(losses, np.float32)
+    rounds = losses.shape[1]
+    past = np.arange(rounds, dtype=np.float32)
+    left = (rounds - past) * (1 + spread**2 * past) / (1 + spread**2 * rounds)
+    before = losses.cumsum(1) - losses
+    return np.asarray(optimal_policy(before, np.broadcast_to(left, before.shape[:2])), float)
 
 
 def favours_no_action(task: Task) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax._files import read_limited, write_whole
-from regrax.agents.llm._sandbox import MATCH, run_sandboxed
+from regrax.agents.answers import Expression
 
 FORMAT = "regrax task 1"
 OPENING = (
@@ -50,8 +50,7 @@ PARSERS = {
 MAX_ACTIONS = 1_000
 MAX_ROUNDS = 100_000
 MAX_DECIMALS = 12
-MAX_PARSER_CHARACTERS = 1_000
-MAX_PARSED_CHARACTERS = 4_096
+PARSER_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -208,7 +207,7 @@ class Task:
             match = re.search(PARSERS[self.parser].replace("{names}", names), spoken)
             word = match[1] if match else None
         else:
-            word = _search(self.parser, spoken[:MAX_PARSED_CHARACTERS])
+            word = _expression(self.parser).first(spoken, PARSER_SECONDS)
         return self.actions.index(word) if word in self.actions else None
 
     def to_json(self) -> str:
@@ -348,19 +347,13 @@ def _check_parser(parser: Any) -> None:
     must = "parser must be first, last, exact or a regular expression"
     if parser in PARSERS:
         return
-    if not isinstance(parser, str) or len(parser) > MAX_PARSER_CHARACTERS:
-        raise ValueError(f"{must} of at most {MAX_PARSER_CHARACTERS:,} characters")
+    checks.instance("parser", parser, str, "first, last, exact or a regular expression")
     try:
-        groups = re.compile(parser).groups
-    except (re.error, OverflowError, RecursionError) as error:
+        pattern = _expression(parser)
+    except ValueError as error:
         raise ValueError(f"{must}: {error}") from None
-    if not groups:
+    if not pattern.groups:
         raise ValueError(f"{must} with a group, as in 'choose (\\w+)', got {parser!r}")
 
 
-@lru_cache(4096)
-def _search(pattern: str, text: str) -> str | None:
-    try:
-        return run_sandboxed(MATCH, pattern, text)
-    except ValueError as error:
-        raise ValueError(f"the parser {pattern!r} cannot be used: {error}") from None
+_expression = lru_cache(256)(Expression)

@@ -32,14 +32,19 @@ from torch import Tensor
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from regrax import _checks as checks, torch as objectives
-from regrax.agents.llm.losses import draw_losses, favours_no_action, is_standard_gaussian
+from regrax.agents.llm.losses import (
+    draw_losses,
+    favours_no_action,
+    gaussian_spread,
+    hindsight_forecast,
+)
 from regrax.agents.llm.models import load_model, quiet, save_model
 from regrax.agents.llm.policy import policies
 from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
 from regrax.agents.llm.transcript import check_readable
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
 
-Objective = Literal["regret", "linear", "swap", "hindsight"]
+Objective = Literal["regret", "linear", "swap", "hindsight", "forecast"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class TrainConfig:
 
     Args:
         objective: squared external regret (`regret`), external regret itself (`linear`), squared swap regret (`swap`),
-            or the hindsight loss (`hindsight`, for standard Gaussian losses).
+            the hindsight loss (`hindsight`, for standard Gaussian losses), or the cross-entropy to the exact forecast
+            of the action that will be best in hindsight (`forecast`, for Gaussian and biased Gaussian losses).
         steps: the number of Adam steps.
         batch: transcripts per step, across all processes.
         accumulate: the number of parts into which a batch is split to save memory.
@@ -57,6 +63,9 @@ class TrainConfig:
         kl: the weight of the mean over rounds of $KL(\pi_t \| \pi_t^{base})$ to the initial model.
         clip: the maximum gradient norm.
         lora: the LoRA rank; 0 trains all parameters.
+        layers: with LoRA, train only this many of the last layers; 0 trains every layer.
+        sharpness: for `forecast`, the power of the forecast that the model learns to play. Above 1 it is nearer to the
+            leader, which minimises expected regret on biased losses.
         seed: the random seed.
 
     >>> TrainConfig("hindsight", steps=100).batch
@@ -72,13 +81,16 @@ class TrainConfig:
     kl: float = 0.0
     clip: float = 1.0
     lora: int = 0
+    layers: int = 0
+    sharpness: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         one_of("objective", self.objective, get_args(Objective))
-        at_least(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, seed=0)
+        at_least(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, layers=0, seed=0)
         checks.positive("rate", self.rate)
         checks.positive("clip", self.clip)
+        checks.positive("sharpness", self.sharpness)
         nonnegative("kl", self.kl)
         if self.batch % self.accumulate:
             raise ValueError(
@@ -128,6 +140,7 @@ class RegretTrainer(Trainer):
         tokenizer: the model's tokenizer.
         objective: see `TrainConfig`.
         kl: the weight of the KL term to the initial model.
+        sharpness: see `TrainConfig`.
         **options: passed on to `Trainer`.
     """
 
@@ -140,6 +153,7 @@ class RegretTrainer(Trainer):
         tokenizer: Any,
         objective: Objective = "regret",
         kl: float = 0.0,
+        sharpness: float = 1.0,
         **options: Any,
     ) -> None:
         self.tasks = [tasks] if isinstance(tasks, Task) else list(tasks)
@@ -148,6 +162,7 @@ class RegretTrainer(Trainer):
         self.tokenizer = tokenizer
         self.objective: Objective = objective
         self.kl = kl
+        self.sharpness = sharpness
         self.base = None
         if kl and not hasattr(model, "disable_adapter"):
             self.base = copy.deepcopy(model).eval()
@@ -182,7 +197,7 @@ class RegretTrainer(Trainer):
 
     def _task_loss(self, model: Any, task: Task, losses: np.ndarray) -> Tensor:
         played = policies(model, self.tokenizer, task, losses)
-        loss = objective_loss(self.objective, task, played, losses)
+        loss = objective_loss(self.objective, task, played, losses, self.sharpness)
         if self.kl:
             bare = self.accelerator.unwrap_model(model)
             unadapted = contextlib.nullcontext() if self.base else bare.disable_adapter()
@@ -212,11 +227,18 @@ def _collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"task": [row["task"] for row in rows], "losses": [row["losses"] for row in rows]}
 
 
-def objective_loss(objective: Objective, task: Task, played: Tensor, losses: Any) -> Tensor:
+def objective_loss(
+    objective: Objective, task: Task, played: Tensor, losses: Any, sharpness: float = 1.0
+) -> Tensor:
     """Compute an objective from policies and losses `(batch, T, d)`."""
     losses = torch.as_tensor(losses, dtype=played.dtype, device=played.device)
     if objective == "linear":
         return objectives.external_regret(played, losses).mean()
+    if objective == "forecast":
+        forecast = torch.as_tensor(hindsight_forecast(task, losses.cpu())).to(played)
+        smallest = torch.finfo(played.dtype).tiny
+        root = torch.softmax(played.clamp(min=smallest).log() / sharpness, -1)
+        return kl_divergence(forecast, root).mean()
     if objective == "regret" and len(losses) > 1 and favours_no_action(task):
         return baselined(objectives.external_regret(played, losses))
     return getattr(objectives, f"{objective}_loss")(played, losses)
@@ -276,7 +298,7 @@ def train(
     """
     tasks = [task] if isinstance(task, Task) else list(task)
     _check_differentiable(tasks)
-    if config.objective == "hindsight" and not all(map(is_standard_gaussian, tasks)):
+    if config.objective == "hindsight" and any(gaussian_spread(one) != 0 for one in tasks):
         warnings.warn(
             "the hindsight loss equals squared regret on average only for standard Gaussian losses; "
             "on other losses it trains the model to forecast the best action",
@@ -302,12 +324,11 @@ def train(
     }
 
     def work(run: RunFolder) -> Any:
-        learning = with_lora(model, config.lora, config.seed)
-        options = {"tasks": tasks, "tokenizer": tokenizer, "kl": config.kl}
+        learning = with_lora(model, config.lora, config.seed, config.layers)
+        options = {name: getattr(config, name) for name in ("objective", "kl", "sharpness")}
+        options |= {"tasks": tasks, "tokenizer": tokenizer}
         with quiet():
-            trainer = RegretTrainer(
-                learning, TrainingArguments(**settings), objective=config.objective, **options
-            )
+            trainer = RegretTrainer(learning, TrainingArguments(**settings), **options)
             run_trainer(trainer, run, "train", on_progress, save_every)
         if config.lora and is_main_process():
             learning.save_pretrained(str(place / "adapter"))
@@ -462,8 +483,8 @@ def require(module: str, what: str) -> None:
         )
 
 
-def with_lora(model: Any, rank: int, seed: int) -> Any:
-    """Add LoRA of the given rank to all linear layers except the last; rank 0 leaves the model unchanged."""
+def with_lora(model: Any, rank: int, seed: int, layers: int = 0) -> Any:
+    """Add LoRA to the linear maps of the last `layers` layers, or of all; rank 0 leaves the model unchanged."""
     if not rank:
         return model
     require("peft", "LoRA")
@@ -473,6 +494,9 @@ def with_lora(model: Any, rank: int, seed: int) -> Any:
     settings = LoraConfig(
         r=rank, lora_alpha=2 * rank, target_modules="all-linear", task_type="CAUSAL_LM"
     )
+    if layers:
+        frozen = range(model.config.get_text_config().num_hidden_layers - layers)
+        settings.exclude_modules = rf".*\.({'|'.join(map(str, frozen))})\..*"
     with warnings.catch_warnings():  # peft detects how a layer stores its matrix and warns about it
         warnings.filterwarnings("ignore", message="fan_in_fan_out")
         return get_peft_model(model, settings)

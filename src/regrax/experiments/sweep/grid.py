@@ -20,7 +20,7 @@ import itertools
 import tomllib
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import ceil, prod
 from pathlib import Path
 from typing import Any
@@ -29,17 +29,23 @@ import jax
 
 from regrax import _checks as checks
 from regrax._files import read_limited
-from regrax.experiments.config import DEEP, TrainConfig, setting_type
+from regrax.attention import MODELS
+from regrax.experiments.runs import (
+    DEEP,
+    TrainConfig,
+    build_objective,
+    model_shapes,
+    taken_settings,
+)
 from regrax.experiments.store import digest
-from regrax.experiments.train import build_objective, model_shapes
 
 MAX_CELLS = 100_000
 MAX_SWEEP_BYTES = 2**20
 TEST_SEQUENCES = 20_000
 CELLS_PER_BATCH = 8
 """Cells in one vmap; more are no faster on a CPU, and an error repeats the entire batch."""
-WORDS = {int: "an integer", float: "a number", str: "a string"}
-SETTINGS = [field.name for field in fields(TrainConfig) if field.name != "first_seed"]
+SETTINGS = list(TrainConfig.__dataclass_fields__)
+SETTINGS.remove("first_seed")
 
 Grid = dict[str, list[Any]]
 Batch = tuple[TrainConfig, ...]
@@ -96,29 +102,22 @@ def _read_values(name: str, value: Any) -> list[Any]:
         hint = f"; did you mean {close[0]}?" if close else ""
         raise ValueError(f"unknown setting {name!r}{hint} (settings are {', '.join(SETTINGS)})")
     if name == "seeds" and not isinstance(value, list):
-        checks.at_least(name, _read_value(name, value), 1, MAX_CELLS)
+        checks.at_least(name, value, 1, MAX_CELLS)
         return list(range(value))
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ValueError(f"{name} must have at least one value, got an empty list")
-    values = [_read_value(name, entry) for entry in values]
-    if name == "seeds":
-        for seed in values:
-            checks.at_least(name, seed, 0)
+    for entry in values:
+        if not isinstance(entry, int | float | str):
+            raise ValueError(
+                f"{name} must be a number, a string or a list of them, got {entry!r:.60}"
+            )
+        if name == "seeds":
+            checks.at_least(name, entry, 0)
     for entry, count in Counter(values).items():
         if count > 1:
             raise ValueError(f"{name} must not repeat values, got {entry!r:.60} twice")
     return values
-
-
-def _read_value(name: str, value: Any) -> Any:
-    kind, choices = setting_type(name)
-    accepted = (int, float) if kind is float else kind
-    if isinstance(value, bool) or not isinstance(value, accepted):
-        raise ValueError(f"{name} must be {WORDS[kind]} or a list of them, got {value!r:.60}")
-    if choices and value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r:.60}")
-    return kind(value)
 
 
 def _check_grid(grid: Grid, own: Grid) -> None:
@@ -128,8 +127,8 @@ def _check_grid(grid: Grid, own: Grid) -> None:
     if count > MAX_CELLS:
         raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, got {count:,}")
     for name in DEEP:
-        if name in own and "transformer" not in grid["model"]:
-            models = " and ".join(grid["model"])
+        if name in own and not {"transformer", *MODELS} & set(grid["model"]):
+            models = " and ".join(map(str, grid["model"]))
             raise ValueError(f"{name} is only for the transformer, got model {models}")
 
 
@@ -165,7 +164,7 @@ def completed(config: TrainConfig) -> TrainConfig:
         raise ValueError(
             f"batch must be a multiple of {usual.chunk}, or smaller than it, got {batch}"
         )
-    ignored = () if config.model == "transformer" else DEEP
+    ignored = set(DEEP) - set(taken_settings(config))
     return replace(
         config,
         objective=config.objective_name,

@@ -19,9 +19,8 @@ from regrax import theory
 from regrax._files import write_whole
 from regrax._tables import csv_cell
 from regrax.checkpoints import file_of
-from regrax.experiments.config import TrainConfig
+from regrax.experiments.runs import Measured, TrainConfig, load_trained
 from regrax.experiments.sweep.grid import name_of
-from regrax.experiments.train import Measured, load_trained
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import jax
@@ -13,14 +13,9 @@ import numpy as np
 import optax
 
 from regrax import _checks as checks
-from regrax.experiments.config import TrainConfig
-from regrax.experiments.pool import Dask, Pool, Tell, Threads, run_all
-from regrax.experiments.progress import OnProgress, Progress, ignore
-from regrax.experiments.store import Store
-from regrax.experiments.sweep.grid import Batch, batches, name_of
-from regrax.experiments.sweep.operations import operations
-from regrax.experiments.sweep.results import Row, cell_path, write_results
-from regrax.experiments.train import (
+from regrax.experiments.pool import Dask, OnProgress, Pool, Progress, Tell, Threads, ignore, run_all
+from regrax.experiments.runs import (
+    TrainConfig,
     Trained,
     build_models,
     build_objective,
@@ -30,6 +25,11 @@ from regrax.experiments.train import (
     save_trained,
     unstack,
 )
+from regrax.experiments.store import Store
+from regrax.experiments.sweep.grid import Batch, batches, name_of
+from regrax.experiments.sweep.operations import operations
+from regrax.experiments.sweep.results import Row, cell_path, write_results
+from regrax.specs import import_own
 from regrax.training import adam, fit, start
 
 
@@ -54,6 +54,7 @@ def run_sweep(
     *,
     dask: str | None = None,
     retries: int = 2,
+    module: str | None = None,
     on_progress: OnProgress = ignore,
 ) -> Finished:
     """Train and measure the cells that are not in `folder` yet, in this process or on a Dask cluster.
@@ -66,6 +67,7 @@ def run_sweep(
         folder: Folder for the results.
         dask: Address of the cluster's scheduler.
         retries: Number of times to retry a failed cell.
+        module: Module of your own that defines models; workers of a cluster import it too.
         on_progress: Called several times a second.
 
     >>> import tempfile
@@ -78,6 +80,7 @@ def run_sweep(
     (0, 2)
     """
     checks.at_least("retries", retries, 0)
+    import_own(module)
     folder = Path(folder)
     cells = list(cells)
     with Store(folder).locked():
@@ -85,7 +88,7 @@ def run_sweep(
         done = {row.config for row in write_results(folder, cells, {})}
         missing = [cell for cell in cells if cell not in done]
         shares = {cell: float(cell in done) for cell in cells}
-        run = _Run(folder, retries, on_progress, shares)
+        run = _Run(folder, retries, module, on_progress, shares)
         try:
             if missing:
                 pool = Threads() if dask is None else Dask(dask)
@@ -106,6 +109,7 @@ class _Run:
 
     folder: Path
     retries: int
+    module: str | None
     on_progress: OnProgress
     shares: dict[TrainConfig, float]
     failed: dict[str, str] = field(default_factory=dict)
@@ -116,7 +120,7 @@ class _Run:
         def tell(share: float) -> None:
             self.shares.update(dict.fromkeys(batch, 0.99 * share))
 
-        return pool.submit(work, batch, tell)
+        return pool.submit(partial(work, module=self.module), batch, tell)
 
     def end(self, task: Try, future: Future) -> Iterable[Try]:
         """Save the cells of a batch, or return the cells to retry."""
@@ -150,12 +154,13 @@ class _Run:
         self.on_progress(Progress("sweep", share, 1.0, ", ".join(parts)))
 
 
-def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
+def work(cells: Batch, tell: Tell = lambda _: None, module: str | None = None) -> list[Trained]:
     """Train and measure cells that differ only in seed and learning rate.
 
     Args:
         cells: Settings with one seed each.
         tell: Called with the completed fraction of training.
+        module: Module to import first.
 
     >>> from regrax.experiments.sweep import completed
     >>> small = completed(TrainConfig("linear", 2, 5, steps=10, batch=64, sequences=200))
@@ -163,6 +168,7 @@ def work(cells: Batch, tell: Tell = lambda _: None) -> list[Trained]:
     >>> first.measured.optimal_loss == second.measured.optimal_loss
     True
     """
+    import_own(module)
     began = time.perf_counter()
     shared = cells[0]
     seeds = np.array([cell.first_seed for cell in cells], np.uint32)

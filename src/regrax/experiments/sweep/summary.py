@@ -7,20 +7,33 @@ With $L^*$ the lower bound on the loss of any policy and $L(k^*)$ the loss of th
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from regrax.experiments.config import TrainConfig
+from regrax.experiments.runs import TrainConfig
 from regrax.experiments.sweep.results import Row
 
 OTHERS = (
     "objective", "operator", "heads", "distribution", "feedback", "surrogate", "steps", "batch", "rate", "sequences",
 )  # fmt: skip
 """Settings that a label includes if they vary within an architecture."""
-COLUMNS = (
-    "model", "d", "T", "seeds", "loss", "above bound, %", "k* above, %", "gap", "step", "k*", "operations", "seconds",
-)  # fmt: skip
+COLUMNS = {
+    "model": "model",
+    "actions": "d",
+    "horizon": "T",
+    "seeds": "seeds",
+    "loss": "loss, total",
+    "bound": "lower bound, total",
+    "above": "above bound, %",
+    "exact_above": "k* above bound, %",
+    "gap": "gap",
+    "step_size": "step",
+    "exact_step": "k*",
+    "operations": "operations",
+    "seconds": "time, s",
+}
+"""Headers of the table of groups."""
 
 
 class Group(NamedTuple):
@@ -95,26 +108,20 @@ def architecture(config: TrainConfig) -> str:
     return config.model
 
 
-def summary(
-    rows: Sequence[Row], written: Callable[[float], str]
-) -> tuple[Sequence[str], list[list[str]]]:
-    """Return the columns and rows of a table of the groups, as text.
+def summary(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return a table of the groups with the keys of `COLUMNS`; unknown numbers are None.
 
     Args:
         rows: Finished cells.
-        written: Function that formats a number; unknown numbers are left blank.
     """
-    lines = []
+    table = []
     for label, row, seeds, mean, _ in groups(rows):
-        level = percent_above(row, row.exact_step_loss)
-        numbers = (
-            mean["loss"], mean["above"], level, mean["gap"], mean["step_size"], row.exact_step,
-        )  # fmt: skip
-        cells = ["" if number is None else written(number) for number in numbers]
-        count = "" if mean["operations"] is None else f"{mean['operations']:.2e}"
-        sizes = [str(row.config.actions), str(row.config.horizon), str(seeds)]
-        lines.append([label, *sizes, *cells, count, f"{mean['seconds'] or 0.0:.1f}"])
-    return COLUMNS, lines
+        sizes = {"actions": row.config.actions, "horizon": row.config.horizon, "seeds": seeds}
+        exact = {"exact_step": row.exact_step, "bound": row.measured.optimal_loss}
+        exact["exact_above"] = percent_above(row, row.exact_step_loss)
+        values = {"model": label, **sizes, **mean, **exact}
+        table.append({name: values[name] for name in COLUMNS})
+    return table
 
 
 def percent_above(row: Row, loss: float | None) -> float | None:

@@ -20,6 +20,15 @@ class Interval(NamedTuple):
     mean: float
     half: float
 
+    def __str__(self) -> str:
+        if np.isnan(self.half):
+            return "failed" if np.isnan(self.mean) else f"{self.mean:#.4g}"
+        return f"{self.mean:#.4g} ±{self.half:.3g}"
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Return the mean and the half-width, with None for NaN."""
+        return {name: None if np.isnan(value) else value for name, value in self._asdict().items()}
+
 
 class Failure(NamedTuple):
     """A learner, or a pairing of learners, that could not play a game."""
@@ -79,6 +88,28 @@ class Tournament:
         if measure == "payoff":
             means = -means
         return np.argsort(means, kind="stable").tolist()  # NaN comes last
+
+    def to_dict(self, rank: str = "regret") -> dict[str, Any]:
+        """Return the settings, the ranking and all means as plain values, overall and by game.
+
+        Args:
+            rank: Measure to rank by.
+        """
+        names = ("learners", "games", "rounds", "seeds", "start", "sampled")
+        result = {name: getattr(self, name) for name in names}
+        result |= {"ranked_by": rank, "ranking": [self.learners[k] for k in self.ranking(rank)]}
+        result |= self._means(None)
+        result["by_game"] = {game: self._means(game) for game in self.games}
+        return {**result, "failures": [failure._asdict() for failure in self.failures]}
+
+    def _means(self, game: str | None) -> dict[str, Any]:
+        overall = {}
+        pairings = {}
+        for measure in MEASURES:
+            overall[measure] = [mean.to_dict() for mean in self.overall(measure, game)]
+            rows = self.pairings(measure, game)
+            pairings[measure] = [[mean.to_dict() for mean in row] for row in rows]
+        return {"overall": overall, "pairings": pairings}
 
     def columns(self) -> dict[str, list[Any]]:
         """Return a table with one row per game, learner, opponent and seed."""

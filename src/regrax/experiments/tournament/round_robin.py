@@ -24,7 +24,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.experiments.progress import OnProgress, Progress, ignore
+from regrax.experiments.pool import OnProgress, Progress, ignore
 from regrax.experiments.tournament.matches import Job, Scores, group_jobs, play_group, seating
 from regrax.experiments.tournament.results import MEASURES, Failure, Tournament
 from regrax.games import Game
@@ -116,7 +116,11 @@ def _named_learners(learners: Learners) -> dict[str, Learner]:
 
 def _drawn_games(games: Games, seeds: int) -> dict[str, Sequence[Game]]:
     """Return one game per name, or one per name and seed."""
-    named = games if isinstance(games, Mapping) else {str(game): game for game in games}
+    named = (
+        games
+        if isinstance(games, Mapping)
+        else {getattr(game, "name", str(game)): game for game in games}
+    )
     drawn: dict[str, Sequence[Game]] = {}
     for name, game in named.items():
         if isinstance(game, str):

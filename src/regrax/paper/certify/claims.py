@@ -1,17 +1,22 @@
 """The paper's claims at one size (d, T), each checked by exact integrals or by Monte Carlo."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import jax
 
 from regrax import _checks as checks, theory
+from regrax.learners import Hedge, Learner
 from regrax.paper.certify import (
     check_expectations,
     check_lemmas,
     family,
     gradient_blocks,
+    rigorous_certificate,
+    rigorous_minimax,
+    rigorous_worst_case,
     sampled_curvature,
+    three_action_step,
 )
 
 Claim = dict[str, Any]
@@ -56,6 +61,64 @@ def claims(
         for check in check_lemmas(key=drawn["key"]):
             worst = f"worst ratio {check.worst:.4g} at d = {check.actions}"
             yield _claim(f"{check.lemma.statement} ({check.lemma.form})", worst, check.holds)
+
+
+def proofs(actions: int, horizon: int, claim: str | None = None) -> dict[str, Any]:
+    """Prove the stationary step, and for two actions its losses and curvature, in ball arithmetic.
+
+    Args:
+        actions: Number of actions, 2 or 3.
+        horizon: Number of rounds T.
+        claim: Digits of the step to prove or refute.
+
+    Returns:
+        The enclosures as text, and the verdict on the claim.
+    """
+    checks.at_least("actions", actions, 2, 3)
+    result: dict[str, Any] = {"actions": actions, "horizon": horizon}
+    if actions == 3:
+        step = three_action_step(horizon)
+        result["step"] = step.text
+    else:
+        proof = rigorous_certificate(horizon)
+        step = proof.step
+        result |= {
+            "step": step.text,
+            "only_root_on": list(proof.only_root_on),
+            "loss": proof.loss.text,
+            "optimal_loss": proof.optimal_loss.text,
+            "eigenvalues": [[name, enclosure.text] for name, enclosure in proof.eigenvalues],
+            "is_minimum": proof.is_minimum,
+        }
+    return {**result, "claim": claim, "verdict": claim and step.verdict(claim)}
+
+
+def worst_cases(
+    actions: int, rounds: int, learners: Sequence[Learner] = (), *, prove: bool = False
+) -> list[dict[str, Any]]:
+    """Compare the largest regret of learners over all binary loss sequences with the minimax value.
+
+    Args:
+        actions: Number of actions d.
+        rounds: Number of rounds T.
+        learners: Learners; by default Hedge with the stationary step, and `Optimal` with noise 0.68.
+        prove: Also enclose each value in ball arithmetic.
+    """
+    if not learners:
+        step = float(f"{theory.step_size(actions, rounds):.6g}")
+        learners = (Hedge(step), theory.Optimal(rounds, 0.68))
+    minimax = theory.minimax(actions, rounds)
+    rows: list[dict[str, Any]] = [{"learner": "minimax", "regret": minimax, "above": 0.0}]
+    if prove:
+        rows[0]["proved"] = str(rigorous_minimax(actions, rounds))
+    for learner in learners:
+        worst = theory.worst_case(learner, actions, rounds)
+        row = {"learner": str(learner), "regret": worst.regret, "losses": worst.losses.tolist()}
+        row["above"] = 100 * (worst.regret / minimax - 1)
+        if prove:
+            row["proved"] = rigorous_worst_case(learner, actions, rounds).text
+        rows.append(row)
+    return rows
 
 
 def _gradients(

@@ -30,8 +30,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.sharding import Devices, local, mesh_of, replicate, split
-from regrax.theory import optimal_policy
 from regrax.training import Distribution, RandomHorizon
+from regrax.training.objectives import best_policy
 
 Architecture = Literal["single", "swap"]
 Estimator = Literal["paper", "hindsight", "conditional", "antithetic", "quasi"]
@@ -113,7 +113,7 @@ def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | Non
     best = jax.nn.one_hot(total.argmin(0), len(total), axis=0, dtype=losses.dtype)
     target = jnp.broadcast_to(best, losses.shape)
     if estimator == "conditional":
-        target = best_forecast(losses)
+        target = best_policy(losses)
 
     def objective(step: Step) -> Float[Array, ""]:
         if estimator == "paper":
@@ -126,17 +126,9 @@ def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | Non
         return steps[jnp.argmin(lax.map(objective, jnp.exp(steps)))], None
 
     start = jnp.log(jnp.asarray(2 / len(losses) ** 0.5))
-    widths = jnp.asarray(
-        math.log(16) / 4.0 ** np.arange(6), start.dtype
-    )  # from a factor of 16 down to 0.1 %
+    # from a factor of 16 down to 0.1 %
+    widths = jnp.asarray(math.log(16) / 4.0 ** np.arange(6), start.dtype)
     return replicate(jnp.exp(lax.scan(refine, start, widths)[0]), mesh)
-
-
-def best_forecast(losses: Losses) -> Losses:
-    """Compute the optimal policy in every round, given the losses before it."""
-    before = jnp.moveaxis(jnp.cumsum(losses, 0) - losses, 1, -1)
-    left = jnp.arange(len(losses), 0, -1)[:, None]
-    return jnp.moveaxis(optimal_policy(before, left), -1, 1)
 
 
 def suffered(step: Step, losses: Losses) -> Float[Array, "n"]:

@@ -19,10 +19,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
-from regrax.paper.certify.monte_carlo import best_forecast
 from regrax.paper.certify.stationarity import DOUBT, largest_of
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Gaussian
+from regrax.training.objectives import best_policy
 
 BATCHES = 10  # independent Hessians, for standard errors
 
@@ -122,7 +122,7 @@ def _hessians(
     def hessian(shared: tuple, index: Array) -> Float[Array, "n n"]:
         flat, key = shared
         losses = Gaussian().draw(horizon, actions, count, key=jax.random.fold_in(key, index))
-        best = best_forecast(losses)
+        best = best_policy(losses)
 
         def excess(parameters: Float[Array, "n"]) -> Float[Array, ""]:
             return jnp.sum((rebuild(parameters).policies(losses) - best) ** 2) / count

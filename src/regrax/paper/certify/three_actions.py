@@ -49,9 +49,7 @@ class Lattice(NamedTuple):
     strip: Ball
     cut: float  # Q_0
     nodes: list[Ball]
-    points: list[
-        tuple[int, int, Ball, Ball]
-    ]  # i <= j, the combined weight of (i, j) and (j, i), and p
+    points: list[tuple[int, int, Ball, Ball]]  # i <= j, the weight of (i, j) and (j, i), and p
 
 
 def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> Enclosure:

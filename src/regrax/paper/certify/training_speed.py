@@ -18,9 +18,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
-from regrax.paper.certify.monte_carlo import best_forecast
 from regrax.paper.certify.sampled_hessians import hessian_matrix
 from regrax.theory import Curvature
+from regrax.training.objectives import best_policy
 
 Vector = Float[Array, "n"]
 
@@ -80,7 +80,7 @@ def descent(
     with jax.enable_x64(True):
         stationary, rebuild = ravel_pytree(LinearAttention.hedge(actions, exact.step))
         losses = jax.random.normal(key, (horizon, actions, sequences))
-        target = best_forecast(losses)
+        target = best_policy(losses)
 
         @jax.jit
         @jax.value_and_grad

@@ -24,7 +24,7 @@ class Explorer:
         )
 
     def __repr__(self) -> str:
-        return f"explorer({self.game or ''})"
+        return f"explorer({'' if self.game is None else self.game.name})"
 
 
 def explore(game: Game | str | None = None, *, height: int = 900) -> Explorer:

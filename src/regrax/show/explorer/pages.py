@@ -49,7 +49,7 @@ def page(game: Game | str | None = None) -> str:
         game = as_game(game)
         if not fits(game):
             raise ValueError(
-                f"the explorer needs 2 or 3 players with at most 6 actions each, got {game} of sizes {game.sizes}"
+                f"the explorer needs 2 or 3 players with at most 6 actions each, got {game.name} of sizes {game.sizes}"
             )
         opening = _described(game)
     data = {"zoo": _described_zoo(), "game": opening}

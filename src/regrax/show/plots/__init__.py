@@ -5,5 +5,10 @@ from .curves import plot_gaps as plot_gaps
 from .phase import plot_phase as plot_phase
 from .play import plot_play as plot_play
 from .progress import progress_bar as progress_bar
-from .style import COLORS as COLORS, SUFFIXES as SUFFIXES, check_suffix as check_suffix
+from .sheets import (
+    COLORS as COLORS,
+    SUFFIXES as SUFFIXES,
+    check_suffix as check_suffix,
+    style as style,
+)
 from .tournament import plot_tournament as plot_tournament

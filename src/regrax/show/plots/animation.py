@@ -3,16 +3,25 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from regrax import _checks as checks
 from regrax.games import Game, Trajectory
 from regrax.show.plots.panels import CORNERS, draw_triangle, running_mean
-from regrax.show.plots.style import COLORS, Figure, check_suffix, plain, short, thinned
+from regrax.show.plots.sheets import (
+    COLORS,
+    axes_or_new,
+    check_suffix,
+    plain,
+    short,
+    styled,
+    thinned,
+)
 from regrax.specs import as_game
 
 WRITERS = {".gif": "pillow", ".html": None, ".mp4": "ffmpeg"}
@@ -62,12 +71,14 @@ class Animation(NamedTuple):
         return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
 
 
+@styled
 def animate(
     trajectory: Trajectory,
     game: Game | str | None = None,
     *,
     frames: int = 100,
     seconds: float = 6.0,
+    axes: Any = None,
 ) -> Animation:
     r"""Animate every player's policy $\pi_t$ and its average so far, in the simplex if there are three actions.
 
@@ -76,6 +87,7 @@ def animate(
         game: Game or its spec, which names the players and actions; by default they are numbered.
         frames: Number of frames, spread evenly over the rounds.
         seconds: Length of the animation.
+        axes: List or array of matplotlib axes, one per player (at most four); by default a new figure.
 
     >>> from regrax.games import play
     >>> moving = animate(play("weighted-rps", "hedge(0.3)", 20), "weighted-rps", frames=5)
@@ -88,18 +100,20 @@ def animate(
     game = None if game is None else as_game(game)
     rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
     players = [np.asarray(policies) for policies in trajectory.policies[:MAX_PANELS]]
-    figure = Figure(figsize=(4.4 * len(players), 4.2), layout="constrained")
+    names = [f"player {n + 1}" for n in range(len(players))]
+    if game is not None:
+        names = game.players[:MAX_PANELS]
+    height = 1.05 / len(players)
+    panels = axes_or_new(axes, names, [len(players)], [min(height, 0.6)])
     updates = []
     for n, policies in enumerate(players):
-        name = f"player {n + 1}"
         labels = [str(action + 1) for action in range(policies.shape[1])]
         if game is not None:
-            name = game.players[n]
             labels = game.actions[n]
-        axes = figure.add_subplot(1, len(players), n + 1)
-        axes.set_title(plain(short(name, 30)), fontsize="medium")
-        panel = _simplex if policies.shape[1] == 3 else _bars
-        updates.append(panel(axes, policies, [short(label) for label in labels]))
+        panels[n].set_title(plain(short(names[n], 30)))
+        draw_panel = _simplex if policies.shape[1] == 3 else _bars
+        updates.append(draw_panel(panels[n], policies, [short(label) for label in labels]))
+    figure: Any = panels[0].figure
 
     def draw(frame: int) -> None:
         for update in updates:
@@ -116,10 +130,10 @@ def _simplex(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
     draw_triangle(axes, labels)
     points = policies @ CORNERS
     averages = running_mean(policies) @ CORNERS
-    (path,) = axes.plot([], [], color=COLORS[0], lw=1.1, label="policy")
-    (mean,) = axes.plot([], [], color=COLORS[1], lw=1.6, label="average")
+    (path,) = axes.plot([], [], color=COLORS[0], label="policy")
+    (mean,) = axes.plot([], [], color=COLORS[1], label="average")
     (head,) = axes.plot([], [], marker="o", color="#000000")
-    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    axes.legend(loc="upper left")
 
     def update(played: int) -> None:
         path.set_data(*thinned(points[:played]).T)
@@ -136,7 +150,7 @@ def _bars(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
     look = {"ms": 18, "mew": 2.5, "color": COLORS[1], "label": "average"}
     (marks,) = axes.plot(places, average[0], "_", **look)
     axes.set(ylim=(0, 1), xticks=places, xticklabels=map(plain, labels), ylabel="probability")
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend()
 
     def update(played: int) -> None:
         for bar, height in zip(bars, policies[played - 1], strict=True):

@@ -1,7 +1,7 @@
 """Curves over rounds on log axes: equilibrium gaps, and regret with its theoretical bound."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +10,16 @@ from matplotlib.figure import Figure as AnyFigure
 
 from regrax import _checks as checks
 from regrax.learners import Bound
-from regrax.show.plots.style import COLORS, LINES, axes_or_new, dress, plain, shown_rounds
+from regrax.show.plots.sheets import (
+    COLORS,
+    LINES,
+    axes_or_new,
+    dress,
+    label_ends,
+    plain,
+    shown_rounds,
+    styled,
+)
 
 Values = Float[np.ndarray, "T"]
 Rounds = Int[np.ndarray, "T"]
@@ -32,6 +41,7 @@ class Curve(NamedTuple):
     expected: bool = False
 
 
+@styled
 def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
     """Plot equilibrium gaps over rounds on log axes.
 
@@ -44,7 +54,7 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
     'round'
     """
     checks.instance("gaps", gaps, Mapping, "a dictionary of gaps by name")
-    axes = axes_or_new(ax, (6.4, 4.0))
+    (axes,) = axes_or_new(ax, ["gaps"], [1], [0.6])
     rounds = shown_rounds(max(map(len, gaps.values())))
     draw_gaps(axes, rounds, {name: np.asarray(gap)[rounds - 1] for name, gap in gaps.items()})
     axes.set_title(plain(title))
@@ -58,35 +68,32 @@ def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
         kind = name.removesuffix("_gap")
         label = kind.upper() if kind in ("ce", "cce") else kind.capitalize()
         curves.append(Curve(label, values))
-    draw_curves(axes, rounds, curves, "gap of joint play", LINES)
+    draw_curves(axes, rounds, curves, "gap")
 
 
-def draw_curves(
-    axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str, lines: Sequence[str]
-) -> None:
-    """Draw one line per curve, and its bound as a dotted line of the same colour.
+def draw_curves(axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str) -> None:
+    """Draw one line per curve, and its bound as a dotted line of the same colour, each labelled at its end.
 
     Args:
         axes: Axes to draw in.
         rounds: Rounds to show.
         curves: Values at these rounds.
         what: Label of the vertical axis.
-        lines: Line styles, used in turn.
     """
     marker = "o" if len(rounds) == 1 else None
+    lines = LINES[: 3 if any(curve.bound is not None for curve in curves) else 4]
     for index, (label, values, bound, expected) in enumerate(curves):
-        look: Any = {"color": COLORS[index % len(COLORS)], "ls": lines[index % len(lines)]}
-        positive = np.where(
-            values > 0, values, np.nan
-        )  # NaN leaves a gap in the line on a log axis
-        axes.plot(rounds, positive, lw=1.8, marker=marker, ms=4, label=plain(label), **look)
+        color = COLORS[index % len(COLORS)]
+        dashes = lines[index % len(lines)]
+        positive = np.where(values > 0, values, np.nan)  # NaN leaves a gap on a log axis
+        axes.plot(rounds, positive, dashes, color=color, marker=marker, label=plain(label))
         if bound is not None:
-            name = "bound on its expectation" if expected else "its bound"
-            axes.plot(rounds, bound, lw=1.4, label=name, color=look["color"], ls=":")
+            name = "bound on mean" if expected else "bound"
+            axes.plot(rounds, bound, ":", color=color, label=name)
     axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
     dress(axes)
-    if not any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
+    if any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
+        label_ends(axes)
+    else:
         axes.set_yscale("linear")  # a log axis without positive numbers raises a warning
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
-        return
-    axes.legend(frameon=False, fontsize="small")

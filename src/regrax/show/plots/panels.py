@@ -1,27 +1,28 @@
 """Figure panels: the simplex over three actions, and heat maps of tables."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 
 from regrax.games import CorrelatedProfile, Game
-from regrax.learners import Learner
-from regrax.show.plots.style import COLORS, SHADES, plain, short, thinned
+from regrax.show.plots.sheets import COLORS, SHADES, ems, plain, short, thinned, title_of
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 """Corners of the simplex over three actions in the plane."""
-MAX_NUMBERED_CELLS = 10  # maximum rows or columns for which cells show numbers
+PATH = "viridis_r"
 MAX_NAMED_CELLS = 16  # maximum rows or columns for which names are shown
 
 
 def draw_triangle(axes: Axes, labels: Sequence[str]) -> None:
     """Draw the simplex with a label at each corner and no axes."""
-    axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", linewidth=1.0)
+    axes.plot(*np.vstack([CORNERS, CORNERS[:1]]).T, color="#888888", lw=0.8)
     for (x, y), label, side in zip(CORNERS, labels, ("top", "top", "bottom"), strict=True):
         gap = 0.03 if side == "bottom" else -0.03
         axes.text(x, y + gap, plain(short(label, 20)), ha="center", va=side)
@@ -35,26 +36,34 @@ def draw_simplex(
     labels: Sequence[str],
     equilibria: Sequence[Float[np.ndarray, "3"]],
 ) -> None:
-    """Draw the path of a player's policies from dark to bright, with their average and known equilibria."""
+    """Draw the path of a player's policies, coloured by round, with their average and known equilibria."""
     draw_triangle(axes, labels)
     points = policies @ CORNERS
     shown = thinned(points)
     segments = np.stack([shown[:-1], shown[1:]], 1)
-    path = LineCollection(list(segments), cmap=SHADES, linewidths=1.1, alpha=0.9)
-    path.set_array(np.linspace(0, 1, len(segments)))
+    path = LineCollection(list(segments), cmap=PATH, linewidths=0.9)
+    path.set_array(np.linspace(1, len(points), len(segments)))
     axes.add_collection(path)
     average = thinned(running_mean(policies) @ CORNERS)
-    axes.plot(*average.T, color=COLORS[1], lw=1.6, label="average")
-    axes.plot(*points[0], "s", color="#000000", ms=6, label="start")
-    axes.plot(*points[-1], "o", color="#000000", ms=6, label="end")
+    axes.plot(*average.T, color=COLORS[1], label="average")
+    axes.plot(*points[0], "s", color="#000000", label="start")
+    axes.plot(*points[-1], "o", color="#000000", label="end")
     draw_nash(axes, [point @ CORNERS for point in equilibria], color=COLORS[2])
-    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    axes.legend(loc="upper left", fontsize="small", labelspacing=0.3)
+    if len(segments) > 1:
+        place = axes.inset_axes((0.95, 0.5, 0.03, 0.36), transform=axes.transData)
+        bar = axes.figure.colorbar(path, place, ticks=[1, len(points)], format="{x:,.0f}")
+        bar.ax.set_title("round", fontsize="small")
+        bar.ax.tick_params(labelsize="small", length=0)
+        bar.ax.invert_yaxis()
+        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
 
 
 def draw_nash(axes: Axes, points: Sequence[Float[np.ndarray, "2"]], **look: Any) -> None:
     """Draw a star at each equilibrium."""
     if points:
-        axes.plot(*np.transpose(points), "*", ms=13, mec="white", label="Nash", **look)
+        size = 2.2 * rcParams["lines.markersize"]
+        axes.plot(*np.transpose(points), "*", ms=size, mec="white", label="Nash", **look)
 
 
 def known_nash(game: Game) -> list[CorrelatedProfile]:
@@ -68,10 +77,12 @@ def running_mean(policies: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]
     return policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
 
 
-def title_of(game: Game, learners: Iterable[Learner], most: int) -> str:
-    """Return a title with the game and its learners, in at most `most` characters."""
-    names = short(" against ".join(dict.fromkeys(map(str, learners))), most)
-    return plain(f"{game}: {names}")
+def play_title(game: Game, learners: Iterable[Any], share: float = 1.0) -> str:
+    """Return a title with the game and its learners, in lines that fit a share of a new figure's width."""
+    first, *others = dict.fromkeys(map(title_of, learners))
+    comma = "," if others and "," in first else ""
+    text = f"{game.name}: {short(' against '.join([first + comma, *others]), 90)}"
+    return plain(textwrap.fill(text, int(1.65 * share * ems())))
 
 
 def draw_table(
@@ -82,34 +93,48 @@ def draw_table(
     *,
     what: str,
     norm: Normalize,
+    numbered: bool,
+    shades: str = SHADES,
+    tilt: int = 35,
     digits: int = 3,
 ) -> None:
-    """Draw a heat map, with numbers if there is room; missing numbers are shown as dashes.
+    """Draw a heat map with numbers or a colour bar; missing numbers are dashes.
 
     Args:
         axes: Axes to draw in.
         values: Numbers of the table, NaN where they are missing.
-        rows: Names of the rows.
+        rows: Names of the rows; an empty list hides them.
         columns: Names of the columns.
         what: Label of the colour bar.
         norm: Maps numbers to shades.
+        numbered: True to write the numbers in the cells, False for a colour bar.
+        shades: Colour map.
+        tilt: Angle of the column names in degrees.
         digits: Number of decimals.
     """
-    aspect = "equal" if len(rows) == len(columns) else "auto"
-    image = axes.imshow(np.ma.masked_invalid(values), cmap=SHADES, norm=norm, aspect=aspect)
-    bar = axes.figure.colorbar(image, ax=axes, label=what, shrink=0.85)
-    bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
-    tilted = {"rotation": 30, "ha": "right"} if max(map(len, columns)) > 4 else {}
-    for axis, names, look in ((axes.yaxis, rows, {}), (axes.xaxis, columns, tilted)):
-        if len(names) <= MAX_NAMED_CELLS:
-            axis.set_ticks(range(len(names)), map(plain, names), **look)
+    height, width = values.shape
+    aspect = "equal" if height == width else "auto"
+    image = axes.imshow(np.ma.masked_invalid(values), cmap=shades, norm=norm, aspect=aspect)
+    for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
+        shown = names if len(names) <= MAX_NAMED_CELLS else []
+        axis.set_ticks(range(len(shown)), map(plain, shown))
         axis.set_tick_params(length=0)
+    if max(map(len, columns), default=0) > 4:
+        for label in axes.get_xticklabels():
+            align = "center" if tilt == 90 else "top"
+            label.set(rotation=tilt, ha="right", va=align, rotation_mode="anchor")
     axes.spines[:].set_visible(False)
-    if max(len(rows), len(columns)) > MAX_NUMBERED_CELLS:
+    if not numbered:
+        bar = axes.figure.colorbar(image, ax=axes, label=what, shrink=0.85)
+        bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
         return
-    shades = np.asarray(norm(np.nan_to_num(values)), float)
     for (i, j), value in np.ndenumerate(values):
         text = "-" if np.isnan(value) else f"{round(float(value), digits) + 0.0:.{digits}f}"
-        color = "#000000" if np.isnan(value) or shades[i, j] > 0.5 else "#ffffff"
+        color = "#000000" if np.isnan(value) or _is_light(image.to_rgba(value)) else "#ffffff"
         cell = axes.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
         cell.set_in_layout(False)  # the text is inside its cell, so the layout need not measure it
+
+
+def _is_light(color: Any) -> bool:
+    """True if black text is easier to read on a colour than white text."""
+    return float(np.dot(color[:3], (0.299, 0.587, 0.114))) > 0.5

@@ -21,10 +21,19 @@ from regrax.show.plots.panels import (
     draw_nash,
     draw_triangle,
     known_nash,
+    play_title,
     running_mean,
-    title_of,
 )
-from regrax.show.plots.style import COLORS, axes_or_new, dress, plain, short, thinned
+from regrax.show.plots.sheets import (
+    COLORS,
+    across,
+    axes_or_new,
+    dress,
+    plain,
+    short,
+    styled,
+    thinned,
+)
 from regrax.specs import as_game
 
 Start = Sequence[Any]
@@ -38,6 +47,7 @@ MARGIN = 0.04  # distance between the arrows and the border, where policies cann
 ARROW = 0.75  # length of an arrow, as a fraction of the distance between arrows
 
 
+@styled
 def plot_phase(
     game: Game | str,
     learners: Learner | str | Sequence[Learner | str],
@@ -62,7 +72,7 @@ def plot_phase(
 
     >>> figure = plot_phase("matching-pennies", "hedge(0.1)", rounds=50, arrows=5)
     >>> figure.axes[0].get_xlabel()
-    'player 1: probability of heads'
+    'player 1 plays heads'
     """
     game = as_game(game)
     checks.at_least("arrows", arrows, 2, 100)
@@ -71,7 +81,8 @@ def plot_phase(
             f"a phase portrait needs two players with 2 or 3 actions each, got sizes {game.sizes}"
         )
     players = seated_learners(game, learners)
-    axes = axes_or_new(ax, (5.4, 5.0))
+    share = 1.0 if across() == 1 else 0.6
+    (axes,) = axes_or_new(ax, ["the portrait"], [1], [1.2 if game.sizes[0] == 2 else 1.0], share)
     _draw_arrows(axes, game, players, arrows)
     chosen = STARTS[game.sizes[0]] if starts is None else starts
     sides = [np.stack(side) for side in zip(*chosen, strict=True)]
@@ -81,7 +92,7 @@ def plot_phase(
     nash = [profile.marginals for profile in known_nash(game) or nash_equilibria(game)]
     draw_nash(axes, list(map(_points, nash)), color="#000000", clip_on=False, zorder=5)
     _finish(axes, game)
-    axes.set_title(title_of(game, players, 60), fontsize="medium")
+    axes.set_title(play_title(game, players, share))
     return axes.figure  # pyright: ignore[reportReturnType]
 
 
@@ -133,20 +144,19 @@ def _draw_orbit(axes: Axes, policies: Sequence[np.ndarray], index: int) -> None:
     points = _points(policies)
     averages = _points([running_mean(side) for side in policies])
     hidden = "_" * index  # keeps all orbits except the first out of the legend
-    axes.plot(*thinned(points).T, color=color, lw=1.3, label=f"{hidden}last iterate")
-    axes.plot(*thinned(averages).T, color=color, lw=1.2, ls="--", label=f"{hidden}time average")
-    axes.plot(*points[0], "s", color=color, ms=5, label=f"{hidden}start")
+    axes.plot(*thinned(points).T, color=color, label=f"{hidden}last iterate")
+    axes.plot(*thinned(averages).T, color=color, ls="--", label=f"{hidden}time average")
+    axes.plot(*points[0], "s", color=color, label=f"{hidden}start")
 
 
 def _finish(axes: Axes, game: Game) -> None:
-    look = {"frameon": False, "fontsize": "small", "columnspacing": 1.2, "handlelength": 1.4}
-    if game.sizes == (2, 2):
-        dress(axes)
-        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        sides = zip(game.players, game.actions, strict=True)
-        x, y = (plain(f"{name}: probability of {short(labels[0])}") for name, labels in sides)
-        axes.set(xlabel=x, ylabel=y)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=4, **look)
-    else:
+    pad = 3.4 if game.sizes == (2, 2) else 0.2  # in ems, below the axis label
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=pad, ncols=2)
+    if game.sizes == (3, 3):
         draw_triangle(axes, game.actions[0])
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0.04), ncols=2, **look)
+        return
+    dress(axes)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+    sides = zip(game.players, game.actions, strict=True)
+    x, y = (plain(f"{name} plays {short(labels[0])}") for name, labels in sides)
+    axes.set(xlabel=x, ylabel=y)

@@ -1,69 +1,89 @@
 """A summary figure of play: gaps, regret with its bound, simplex plots for three actions, and joint play."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from matplotlib.colors import Normalize
+from matplotlib.figure import Figure as AnyFigure
 
 from regrax import _checks as checks, regret
 from regrax.games import Game, Trajectory, running_gaps, seated_learners
 from regrax.learners import BanditLearner, HostLearner, Learner
 from regrax.show.plots.curves import Curve, Rounds, draw_curves, draw_gaps
-from regrax.show.plots.panels import draw_simplex, draw_table, known_nash, title_of
-from regrax.show.plots.style import LINES, Figure, plain, short, shown_rounds
+from regrax.show.plots.panels import draw_simplex, draw_table, known_nash, play_title
+from regrax.show.plots.sheets import (
+    across,
+    axes_or_new,
+    balanced,
+    plain,
+    short,
+    shown_rounds,
+    styled,
+)
 from regrax.specs import as_game
 
 MAX_SIMPLICES = 4
+MAX_NUMBERED_ACTIONS = 8
 MAX_DRAWN_ACTIONS = 200  # maximum rows or columns of joint play
 ROUNDING = 1e-5  # rounding of a policy in single precision
 
 
+@styled
 def plot_play(
-    game: Game | str, learners: Learner | str | Sequence[Learner | str], trajectory: Trajectory
-) -> Figure:
+    game: Game | str,
+    learners: Learner | str | Sequence[Learner | str],
+    trajectory: Trajectory,
+    *,
+    axes: Any = None,
+) -> AnyFigure:
     """Plot gaps and regrets over rounds, simplex plots for three actions, and the joint play of two players.
 
     Args:
         game: Game that was played, or its spec.
         learners: One learner per player, or one for all, or their specs.
         trajectory: Result of `play`.
+        axes: List or array of matplotlib axes, one per panel; by default a new figure.
 
     >>> from regrax.games import play
     >>> figure = plot_play("chicken", "hedge(0.1)", play("chicken", "hedge(0.1)", 5))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
-    ['equilibrium gaps', 'regret', 'joint play']
+    ['Equilibrium gaps', 'Regret', 'Joint play']
     """
     game = as_game(game)
     checks.instance("trajectory", trajectory, Trajectory, "the result of play")
     learners = seated_learners(game, learners)
     threes = [n for n, size in enumerate(game.sizes) if size == 3][:MAX_SIMPLICES]
-    titles = ["equilibrium gaps", "regret", *(game.players[n] for n in threes)]
+    titles = ["Equilibrium gaps", "Regret", *(game.players[n] for n in threes)]
     if len(game.sizes) == 2 and max(game.sizes) <= MAX_DRAWN_ACTIONS:
-        titles.append("joint play")
-    across = 2 if len(titles) == 4 else min(3, len(titles))
-    down = -(-len(titles) // across)
-    figure = Figure(figsize=(4.6 * across, 3.9 * down + 0.5), layout="constrained")
-    for place, title in enumerate(titles, 1):
-        figure.add_subplot(down, across, place).set_title(plain(title), fontsize="medium")
-    gaps, regrets, *others = figure.axes
+        titles.append("Joint play")
+    curves = balanced(2, min(2, across()))
+    rest = balanced(len(titles) - 2, min(2, across()))
+    heights = [0.7 / across() for _ in curves] + [0.8 / across() for _ in rest]
+    panels = axes_or_new(axes, titles, curves + rest, heights)
+    for panel, title in zip(panels, titles, strict=True):
+        panel.set_title(plain(title))
+    gaps, regrets, *others = panels
     rounds = shown_rounds(trajectory.rounds)
     draw_gaps(gaps, rounds, running_gaps(trajectory, game, rounds))
     curves = [_regret(game, n, learner, trajectory, rounds) for n, learner in enumerate(learners)]
-    draw_curves(regrets, rounds, curves, "regret so far", LINES[:-1])
-    for n, axes in zip(threes, others, strict=False):
+    draw_curves(regrets, rounds, curves, "regret so far")
+    for n, panel in zip(threes, others, strict=False):
         nash = [profile.marginals[n] for profile in known_nash(game)]
-        draw_simplex(axes, np.asarray(trajectory.policies[n]), game.actions[n], nash)
+        draw_simplex(panel, np.asarray(trajectory.policies[n]), game.actions[n], nash)
     if len(others) > len(threes):
-        rows, columns = ([short(label) for label in labels] for labels in game.actions)
+        labels = [[short(label) for label in side] for side in game.actions]
         joint = np.asarray(trajectory.joint)
-        digits = 3 if len(columns) <= 8 else 2
-        norm = Normalize(0, joint.max())
-        draw_table(others[-1], joint, rows, columns, what="probability", digits=digits, norm=norm)
+        look: Any = {"digits": 3 if max(game.sizes) <= 5 else 2, "norm": Normalize(0, joint.max())}
+        numbered = max(game.sizes) <= MAX_NUMBERED_ACTIONS
+        draw_table(others[-1], joint, *labels, what="probability", numbered=numbered, **look)
         others[-1].set(ylabel=plain(game.players[0]), xlabel=plain(game.players[1]))
-    figure.suptitle(title_of(game, learners, 40 * across), fontsize="large")
-    return figure
+    figure = gaps.figure
+    if axes is None:
+        figure.suptitle(play_title(game, learners))  # pyright: ignore[reportAttributeAccessIssue]
+    return figure  # pyright: ignore[reportReturnType]
 
 
 def _regret(

@@ -1,49 +1,125 @@
 """Heat maps of a tournament: row learners against column learners."""
 
+import textwrap
+from typing import Any
+
+import matplotlib
 import numpy as np
-from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.axes import Axes
+from matplotlib.colors import AsinhNorm, Normalize
+from matplotlib.figure import Figure as AnyFigure
 
 from regrax import _checks as checks
 from regrax.experiments.tournament import Tournament
 from regrax.show.plots.panels import draw_table
-from regrax.show.plots.style import Figure, plain
+from regrax.show.plots.sheets import (
+    SHADES,
+    Figure,
+    axes_or_new,
+    balanced,
+    ems,
+    plain,
+    short,
+    styled,
+    title_of,
+)
+from regrax.specs import parse_learner
 
-TITLES = {"regret": "regret per round", "swap_regret": "swap regret per round", "payoff": "payoff"}
+TITLES = {"regret": "Regret", "swap_regret": "Swap regret", "payoff": "Payoff"}
 GAPS = {"cce_gap": "CCE gap", "ce_gap": "CE gap"}
+MAX_NAME = 33  # letters
+LETTER = 0.58  # width of a letter, in ems
+HEADER = 4.5  # height of the title, in ems
+CELL = 3.2  # preferred and least side of a cell with a number, in ems
+MIN_CELL = 2.2
+DIVERGING = "RdBu_r"  # blue below zero, white at zero, red above
 
 
-def plot_tournament(tournament: Tournament, rank: str = "regret") -> Figure:
+@styled
+def plot_tournament(tournament: Tournament, rank: str = "regret", *, axes: Any = None) -> AnyFigure:
     """Plot the regret, swap regret and payoff of every learner against every other, best learner first.
 
     Args:
         tournament: Result of `round_robin`.
         rank: Measure to rank the learners by; a gap is also plotted.
+        axes: List or array of matplotlib axes, one per measure; by default a new figure.
 
     >>> from regrax.experiments.tournament import round_robin
     >>> figure = plot_tournament(round_robin(["hedge(0.1)", "uniform()"], ["chicken"], 3))
     >>> [axes.get_title() for axes in figure.axes if axes.get_title()]
-    ['regret per round', 'swap regret per round', 'payoff']
+    ['Regret', 'Swap regret', 'Payoff']
     """
     checks.instance("tournament", tournament, Tournament, "the result of round_robin")
     measures = {rank: GAPS[rank], **TITLES} if rank in GAPS else TITLES
     order = tournament.ranking(rank)
-    numbers = [str(place + 1) for place in range(len(order))]
-    names = [f"{tournament.learners[i]}  {place + 1}" for place, i in enumerate(order)]
-    side = max(0.45 * len(order), 1.8)
-    figure = Figure(figsize=((side + 1.2) * len(measures) + 3.0, side + 1.4), layout="constrained")
-    for index, (measure, title) in enumerate(measures.items()):
-        axes = figure.add_subplot(1, len(measures), index + 1)
-        pairings = tournament.pairings(measure)
-        means = np.array([[interval.mean for interval in row] for row in pairings])
-        # most regrets are small compared with the largest, so spread the low end
-        norm = Normalize() if measure == "payoff" else PowerNorm(0.4)
-        rows = names if index == 0 else numbers
-        draw_table(axes, means[np.ix_(order, order)], rows, numbers, what="", norm=norm)
-        axes.set(title=title, xlabel="against")
+    longest = min(MAX_NAME, int(0.45 * ems() / LETTER))
+    names = [short(_title(tournament.learners[i]), longest) for i in order]
+    margin = LETTER * max(map(len, names)) + 1
+    cells = CELL * max(len(names), 3)  # room for the title
+    rows = balanced(len(measures), max(1, int((ems() - margin) / (cells + 1))))
+    side = min(cells, (ems() - margin) / max(rows) - 1)
+    bottom = [row == len(rows) - 1 or max(rows) > 1 for row in range(len(rows))]
+    panels = axes
+    if axes is None:
+        panels = _maps(rows, side, margin, bottom)
+    panels = axes_or_new(panels, list(measures.values()), [], [])
+    digits = 3 if side >= CELL * len(names) else 2
+    place = [(row, column) for row, count in enumerate(rows) for column in range(count)]
+    for (measure, title), panel, (row, column) in zip(measures.items(), panels, place, strict=True):
+        means = np.array([[entry.mean for entry in row] for row in tournament.pairings(measure)])
+        look: Any = {"norm": Normalize(), "shades": SHADES}
+        if measure != "payoff":
+            largest = np.nanmax(np.abs(means), initial=1e-9)
+            # most regrets are small compared with the largest, so spread them
+            norm = AsinhNorm(largest / 20, vmin=-largest, vmax=largest)
+            look = {"norm": norm, "shades": DIVERGING}
+        left = names if column == 0 or axes is not None else []
+        below = names if bottom[row] or axes is not None else []
+        look |= {"numbered": side >= MIN_CELL * len(names), "digits": digits, "tilt": 90}
+        draw_table(panel, means[np.ix_(order, order)], left, below, what=title, **look)
+        panel.set_title(title)
+    figure = panels[0].figure
+    if axes is None:
+        figure.suptitle(plain(_about(tournament)), y=0.995)  # pyright: ignore[reportAttributeAccessIssue]
+    return figure  # pyright: ignore[reportReturnType]
+
+
+def _maps(rows: list[int], side: float, margin: float, bottom: list[bool]) -> list[Axes]:
+    """Return the axes of a new figure; the layout engines of matplotlib cannot place square maps with long names.
+
+    Args:
+        rows: Number of maps in each row.
+        side: Side of a map, in ems.
+        margin: Room for names on the left of each row, and below some, in ems.
+        bottom: True for each row with names below.
+    """
+    heights = [2 + side + margin * named for named in bottom]
+    width, height = ems(), HEADER + sum(heights)
+    inches = matplotlib.rcParams["font.size"] / 72
+    figure = Figure(figsize=(width * inches, height * inches))
+    maps = []
+    top = HEADER
+    for count, row in zip(rows, heights, strict=True):
+        left = margin + (width - margin - count * (side + 1)) / 2
+        for column in range(count):
+            corner = (left + column * (side + 1)) / width, 1 - (top + 2 + side) / height
+            maps.append(figure.add_axes((*corner, side / width, side / height)))
+        top += row
+    return maps
+
+
+def _title(spec: str) -> str:
+    try:
+        return title_of(parse_learner(spec))
+    except ValueError:
+        return spec  # a learner that is not registered
+
+
+def _about(tournament: Tournament) -> str:
     feedback = "sampled actions" if tournament.sampled else "expected losses"
     games = f"{len(tournament.games)} games"
-    if len(tournament.games) <= 6:
+    if len(tournament.games) <= 3:
         games = ", ".join(tournament.games)
-    title = f"{games}; {tournament.rounds} rounds, {tournament.start} starts, {feedback}"
-    figure.suptitle(plain(title), fontsize="large")
-    return figure
+    setting = f"{tournament.rounds:,} rounds, {tournament.start} starts, {feedback}"
+    lines = (f"Per round, row against column in {games}", setting)
+    return "\n".join(textwrap.fill(line, int(1.6 * ems())) for line in lines)

@@ -5,16 +5,36 @@ from dataclasses import astuple
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.agents.audit import AgentAudit, Audit, Gaps, counted, explored, shown, verdicts
-from regrax.show.report.charts import Chart, Series, Style, number
-from regrax.show.report.page import Section, Table, render
+from regrax.agents.audit import (
+    AgentAudit,
+    Audit,
+    Contexts,
+    Gaps,
+    Measure,
+    counted,
+    explored,
+    shown,
+    verdicts,
+)
+from regrax.show.plots.sheets import number
+from regrax.show.report.charts import Chart, Series, Style
+from regrax.show.report.page import Answer, Section, Table, Tone, render
 
 MAX_AGENTS = 50
+MAX_NAMED_ACTIONS = 8
 TITLES = {
     "trend": "trend check (Park et al. 2024)",
     "regression": "regression (Park et al. 2024)",
     "mann_kendall": "Mann-Kendall",
 }
+BASELINES = {"hedge": "Hedge", "blum_mansour": "Blum-Mansour", "uniform": "uniform play"}
+FINDINGS = {
+    "learning": "{} is learning",
+    "not learning": "{} is not learning",
+    "no regret": "{} does as well as the best single action",
+    "cannot tell": "It is not clear whether {} is learning",
+}
+TONES: dict[str, Tone] = {"learning": "good", "no regret": "good", "not learning": "bad"}
 
 
 def audit_page(audit: Audit, name: str) -> str:
@@ -26,11 +46,14 @@ def audit_page(audit: Audit, name: str) -> str:
     """
     checks.instance("audit", audit, Audit, "the result of audit_log")
     agents = audit.agents[:MAX_AGENTS]
-    lead = [f"{shown(agent.agent)}: {agent.learning.words}." for agent in agents]
+    lead = []
     if len(agents) < len(audit.agents):
         every = counted(len(audit.agents), "agent")
         lead.append(f"The first {len(agents)} of {every} are shown. All agents: {verdicts(audit)}.")
-    lead.append(f"{audit.rows:,} rows of {shown(name)} were read; {audit.bad_rows:,} were skipped.")
+    lead.append(
+        "Regret is the agent's loss minus the loss of the best single action in hindsight. "
+        f"{audit.rows:,} rows of {shown(name)} were read; {audit.bad_rows:,} were skipped."
+    )
     sections = [_agent(agent, index) for index, agent in enumerate(agents)]
     if audit.gaps is not None:
         sections.append(_game(audit.gaps))
@@ -39,14 +62,31 @@ def audit_page(audit: Audit, name: str) -> str:
         text = f"{audit.bad_rows:,} rows are invalid and are not part of the numbers above."
         table = Table(("line", "reason"), rows)
         sections.append(Section("bad", "Skipped rows", [text], tables=[table]))
-    return render("Regret audit", lead, sections, "Written by regrax audit.")
+    answers = [_answer(agent) for agent in agents]
+    return render("Regret audit", lead, sections, "Written by regrax audit.", answers=answers)
+
+
+def _answer(agent: AgentAudit) -> Answer:
+    learning = agent.learning
+    finding = FINDINGS[learning.verdict].format(shown(agent.agent))
+    if learning.early is None or learning.late is None:
+        reason = learning.words.partition(": ")[2]
+    else:
+        reason = (
+            f"its regret was {learning.early:.3g} per round in the first half of an episode and "
+            f"{learning.late:.3g} in the second"
+        )
+    tone = TONES.get(learning.verdict, "neutral")
+    return Answer(f"{finding}: {shown(reason)}.", learning.verdict, tone)
 
 
 def _agent(agent: AgentAudit, index: int) -> Section:
+    actions = counted(len(agent.actions), "action")
+    if len(agent.actions) <= MAX_NAMED_ACTIONS:
+        actions += f" ({', '.join(map(shown, agent.actions))})"
     text = [
-        f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, "
-        f"{len(agent.actions)} actions, {agent.feedback} feedback, "
-        f"mean loss {number(agent.loss_per_round)} per round. Verdict: {agent.learning.words}."
+        f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, {actions}, "
+        f"{agent.feedback} feedback. Verdict: {shown(agent.learning.words)}."
     ]
     if agent.exploration is not None:
         text.append(f"{explored(agent.exploration).capitalize()}.")
@@ -67,6 +107,8 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     if agent.baseline_curves:
         charts.append(_against_baselines(agent, index))
     tables = [_regrets(agent)]
+    if agent.contexts is not None:
+        tables += _contexts(agent.contexts)
     if agent.baselines:
         tables.append(_baselines(agent))
     if agent.learning.tests:
@@ -100,7 +142,8 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
     rounds = curves.pop("round")
     series = []
     for color, (name, curve) in enumerate(curves.items(), 1):
-        series.append(Series(name, rounds, np.divide(curve, rounds), style="dashed", color=color))
+        label = BASELINES.get(name, name)
+        series.append(Series(label, rounds, np.divide(curve, rounds), style="dashed", color=color))
     own = np.divide(agent.curve["external"], agent.curve["round"])
     series.append(Series("this agent", agent.curve["round"], own))  # last, so that it is on top
     caption = "External regret divided by rounds, for the agent and for baseline learners on the same losses."
@@ -111,23 +154,47 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
 
 
 def _regrets(agent: AgentAudit) -> Table:
-    rows = [[name, *measure.cells(number, interval)] for name, measure in agent.measures()]
-    return Table(("measure", "per round", "per episode", "95 % interval"), rows)
+    rows = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
+    return Table(("measure", "per episode", "95 % interval"), rows)
+
+
+def _contexts(found: Contexts) -> list[Table]:
+    columns = ("per episode", "95 % interval")
+    rows = [["best policy", "", "", *measure_cells(found.regret)]]
+    for context in sorted(found.contexts, key=lambda context: -context.regret.total)[:MAX_AGENTS]:
+        facts = [shown(context.context), shown(context.best), f"{context.rounds:,}"]
+        rows.append([*facts, *measure_cells(context.regret)])
+    replayed = []
+    for name, saved in found.saved.items():
+        replayed.append([name, number(found.replayed[name].total, 3), *measure_cells(saved)])
+    headers = ("replayed on this log", "loss per episode", "saved per episode", "95 % interval")
+    return [
+        Table(("regret by context", "best action", "rounds", *columns), rows),
+        Table(headers, replayed),
+    ]
+
+
+def measure_cells(measure: Measure) -> list[str]:
+    """Format a value per episode and its interval."""
+    return [number(measure.total, 3), interval(measure.low, measure.high)]
 
 
 def interval(low: float | None, high: float | None) -> str:
     """Format an interval, or return an empty string if there is none."""
     if low is None or high is None:
         return ""
-    return f"{number(low)} to {number(high)}"
+    return f"{number(low, 3)} to {number(high, 3)}"
 
 
 def _baselines(agent: AgentAudit) -> Table:
-    kinds = ("loss_per_round", "external", "internal", "swap")
+    kinds = ("external", "internal", "swap")
+    length = agent.rounds / agent.episodes
     rows = []
     for name, measures in agent.beside().items():
-        rows.append([name, *(number(measures[kind]) for kind in kinds)])
-    return Table(("on the same losses", "loss per round", *kinds[1:]), rows)
+        values = [length * measures["loss_per_round"], *(measures[kind] for kind in kinds)]
+        rows.append([BASELINES.get(name, name), *(number(value, 3) for value in values)])
+    columns = [f"{kind} regret" for kind in kinds]
+    return Table(("per episode, on the same losses", "loss", *columns), rows)
 
 
 def _tests(agent: AgentAudit) -> Table:
@@ -143,7 +210,7 @@ def _tests(agent: AgentAudit) -> Table:
 
 def _game(gaps: Gaps) -> Section:
     names = ("coarse correlated (CCE)", "correlated, pairwise (CE)", "swap")
-    rows = [[name, number(gap)] for name, gap in zip(names, astuple(gaps), strict=True)]
+    rows = [[name, number(gap, 3)] for name, gap in zip(names, astuple(gaps), strict=True)]
     text = (
         "If these agents are the players in one game, their joint play has these equilibrium gaps."
     )

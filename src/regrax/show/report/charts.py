@@ -5,20 +5,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import matplotlib
 import numpy as np
 from matplotlib import figure as matplotlib_figure
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from regrax.show.plots.panels import CORNERS, draw_triangle
-from regrax.show.plots.style import COLORS, plain
+from regrax.show.plots.sheets import COLORS, label_axis, plain
 
-WIDTH = 520
-HEIGHT = 340
+WIDTH = 420
+HEIGHT = 290
 INK = "#1c2024"
 SOFT = "#5b6470"
 RULE = "#e3e5e8"
@@ -30,7 +28,7 @@ VARIABLES = {INK: "--ink", SOFT: "--soft", RULE: "--rule", "#888888": "--soft"} 
 LOOK: Any = {
     "axes.edgecolor": SOFT,
     "axes.labelcolor": INK,
-    "axes.labelpad": 8,
+    "axes.labelpad": 9,
     "axes.spines.right": False,
     "axes.spines.top": False,
     "font.size": 13,
@@ -122,7 +120,41 @@ class Ternary:
     caption: str = ""
 
 
-Figure = Chart | Ternary
+class Interval(NamedTuple):
+    """A mean with its confidence interval, and the colour to draw it in."""
+
+    label: str
+    mean: float
+    low: float | None = None
+    high: float | None = None
+    color: int = 0
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Means and their confidence intervals, one below the other.
+
+    Args:
+        name: Name of the figure in the page.
+        title: Title above the figure.
+        x_label: Label of the horizontal axis.
+        rows: Means and intervals, from top to bottom.
+        zero: True to mark zero with a line.
+        caption: Text below the figure.
+
+    >>> Intervals("pairs", "Differences", "regret", [Interval("B minus A", -3.1, -5.0, -1.2)]).zero
+    True
+    """
+
+    name: str
+    title: str
+    x_label: str
+    rows: Sequence[Interval]
+    zero: bool = True
+    caption: str = ""
+
+
+Figure = Chart | Intervals | Ternary
 
 
 def draw(figure: Figure) -> str:
@@ -132,19 +164,23 @@ def draw(figure: Figure) -> str:
     True
     """
     file = io.StringIO()
+    height = 60 + 44 * len(figure.rows) if isinstance(figure, Intervals) else HEIGHT
     with matplotlib.rc_context(LOOK):
-        size = (WIDTH / 72, HEIGHT / 72)
+        size = (WIDTH / 72, height / 72)
         picture = matplotlib_figure.Figure(figsize=size, layout="constrained")
         axes = picture.add_subplot()
-        if isinstance(figure, Ternary):
-            _draw_ternary(axes, figure)
-        else:
-            _draw_chart(axes, figure)
+        match figure:
+            case Ternary():
+                _draw_ternary(axes, figure)
+            case Intervals():
+                _draw_intervals(axes, figure)
+            case Chart():
+                _draw_chart(axes, figure)
         picture.savefig(file, format="svg", transparent=True)
     text = file.getvalue()
     body = text[text.index('<g id="figure') : text.rindex("</svg>")]
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(figure.title)}" '
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(figure.title)}" '
         f'data-figure="{escape(figure.name)}">{_for_page(body)}</svg>'
     )
 
@@ -162,14 +198,15 @@ def _for_page(svg: str) -> str:
 
 def legend(figure: Figure) -> str:
     """Return the legend as HTML, which wraps on small screens."""
-    if isinstance(figure, Ternary):
-        items = [(label, index, "line") for index, label in enumerate(figure.paths)]
-    else:
-        items = [
-            (series.label, series.color % len(PALETTE), series.style) for series in figure.series
-        ]
+    match figure:
+        case Chart():
+            items = [(series.label, series.color, series.style) for series in figure.series]
+        case Ternary():
+            items = [(label, index, "line") for index, label in enumerate(figure.paths)]
+        case Intervals():
+            return ""
     keys = [
-        f'<span class="key c{color} {style}">{escape(label)}</span>'
+        f'<span class="key c{color % len(PALETTE)} {style}">{escape(label)}</span>'
         for label, color, style in items
     ]
     return f'<div class="legend">{"".join(keys)}</div>'
@@ -186,8 +223,8 @@ def _draw_chart(axes: Axes, chart: Chart) -> None:
         axes.set_yscale("log", nonpositive="clip")
     if chart.x_log:
         axes.set_xscale("log")
-    _label(axes.xaxis)
-    _label(axes.yaxis)
+    label_axis(axes.xaxis)
+    label_axis(axes.yaxis)
 
 
 def _draw_series(axes: Axes, series: Series, log: bool) -> None:
@@ -210,16 +247,20 @@ def _draw_series(axes: Axes, series: Series, log: bool) -> None:
     axes.plot(x, y, color=color, lw=2.2, ls=line, marker=marker, ms=7)
 
 
-def _label(axis: Axis) -> None:
-    """Label an axis with about five round numbers."""
-    low, high = sorted(axis.get_view_interval())
-    locator = MaxNLocator(6, steps=[1, 2, 5, 10])
-    if axis.get_scale() == "log":
-        axis.set_minor_locator(NullLocator())
-        if high > 8 * low:
-            locator = LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0))
-    axis.set_major_locator(locator)
-    axis.set_major_formatter(lambda value, _: number(value))
+def _draw_intervals(axes: Axes, figure: Intervals) -> None:
+    if figure.zero:
+        axes.axvline(0, color=SOFT, lw=1.2, ls=(0, (3.2, 2.2)))
+    for place, row in enumerate(figure.rows):
+        color = PALETTE[row.color % len(PALETTE)]
+        if row.low is not None and row.high is not None:
+            axes.hlines(place, row.low, row.high, color=color, lw=3, alpha=0.7)
+        axes.plot(row.mean, place, "o", color=color, ms=9)
+        where: Any = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
+        axes.text(0, place - 0.22, plain(row.label), **where)
+    axes.set(ylim=(len(figure.rows) - 0.5, -0.8), yticks=[], xlabel=plain(figure.x_label))
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x", lw=1)
+    label_axis(axes.xaxis)
 
 
 def _draw_ternary(axes: Axes, figure: Ternary) -> None:
@@ -228,14 +269,3 @@ def _draw_ternary(axes: Axes, figure: Ternary) -> None:
         axes.plot(*(np.asarray(path) @ CORNERS).T, color=PALETTE[index % len(PALETTE)], lw=2.2)
     if figure.target is not None:
         axes.plot(*np.asarray(figure.target) @ CORNERS, "+", color=INK, ms=12, mew=2)
-
-
-def number(value: float | int) -> str:
-    """Format a number with four significant digits.
-
-    >>> number(10000.0), number(0.25), number(1e-05)
-    ('10,000', '0.25', '1e-05')
-    """
-    if value and (abs(value) >= 1e7 or abs(value) < 1e-4):
-        return f"{value:.3g}"
-    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"

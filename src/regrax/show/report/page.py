@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Literal
 
 from regrax.show.report.charts import Figure, draw, legend
 
 HERE = Path(__file__).parent
 ARCHITECTURE = (HERE / "architecture.html").read_text("utf-8")
 """Diagram of the swap architecture, for `Section.drawings`."""
+Tone = Literal["good", "bad", "neutral"]
 MAX_INLINE_CHARACTERS = 30  # longer cells get a minimum width on small screens
 
 
@@ -49,14 +51,40 @@ class Section:
     drawings: Sequence[str] = ()
 
 
-def render(title: str, lead: Sequence[str], sections: Sequence[Section], footer: str = "") -> str:
+@dataclass(frozen=True)
+class Answer:
+    """A finding of a report: a sentence with a badge.
+
+    Args:
+        sentence: The finding.
+        badge: The finding in a word or two.
+        tone: Colour of the badge: `"good"`, `"bad"` or `"neutral"`.
+
+    >>> Answer("B regrets 3.1 less per episode than A.", "better", "good").badge
+    'better'
+    """
+
+    sentence: str
+    badge: str = ""
+    tone: Tone = "neutral"
+
+
+def render(
+    title: str,
+    lead: Sequence[str],
+    sections: Sequence[Section],
+    footer: str = "",
+    *,
+    answers: Sequence[Answer] = (),
+) -> str:
     """Render a page as HTML.
 
     Args:
         title: Title of the page.
-        lead: Paragraphs of the introduction.
+        lead: Paragraphs of the introduction, after the answers.
         sections: Sections in order.
         footer: Last line.
+        answers: Findings, which open the page.
 
     >>> page = render("Report", ["Short."], [Section("a", "First", ["Text."])])
     >>> page.startswith("<!doctype html>") and "http" not in page
@@ -65,14 +93,27 @@ def render(title: str, lead: Sequence[str], sections: Sequence[Section], footer:
     links = [
         f'<a href="#{escape(section.name)}">{escape(section.title)}</a>' for section in sections
     ]
+    if len(links) == 1:
+        links = []
     style = (HERE / "page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{style}</style></head><body>'
-        f"<header><h1>{escape(title)}</h1>{_paragraphs(lead)}<nav>{''.join(links)}</nav></header>"
+        f"<header><h1>{escape(title)}</h1>{_answers(answers)}{_paragraphs(lead)}<nav>{''.join(links)}</nav></header>"
         f"<main>{''.join(map(_section, sections))}</main><footer>{escape(footer)}</footer></body></html>\n"
     )
+
+
+def _answers(answers: Sequence[Answer]) -> str:
+    items = ""
+    for answer in answers:
+        badge = ""
+        if answer.badge:
+            badge = f'<span class="badge {answer.tone}">{escape(answer.badge)}</span> '
+        items += f"<li>{badge}{escape(answer.sentence)}</li>"
+    kind = "answers one" if len(answers) == 1 else "answers"
+    return f'<ul class="{kind}">{items}</ul>' if items else ""
 
 
 def _paragraphs(texts: Sequence[str]) -> str:
@@ -99,7 +140,7 @@ def _figure(figure: Figure) -> str:
 def _table(table: Table) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _cell(text: str) -> str:

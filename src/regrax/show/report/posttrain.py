@@ -3,14 +3,17 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from regrax.show.report.charts import Chart, Series, number
-from regrax.show.report.page import Section, Table, render
+from regrax.show.plots.sheets import number
+from regrax.show.report.charts import Chart, Interval, Intervals, Series
+from regrax.show.report.page import Answer, Section, Table, render
 
 if TYPE_CHECKING:
     from regrax.agents.llm import Comparison, Player
 
+NORMAL = 1.96  # standard errors in half a 95 % interval
 STYLES: dict[str, dict[str, Any]] = {
     "uniform": {"color": 6},
+    "Hedge(1.0)": {"color": 1},
     "Hedge at k*": {"color": 2},
     "best possible": {"color": 3},
     "before": {"color": 0, "style": "dashed"},
@@ -27,25 +30,34 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
         model: Name of the model.
         method: Name of the training method.
     """
-    before = comparison.player("before")
-    after = comparison.player("after")
     task = comparison.task
-    baselines = [
-        f"{player.name} {_squared(player)}"
-        for player in comparison.trained_on.players
-        if player.name not in ("before", "after")
-    ]
+    own = comparison.trained_on
     lead = [
         f"{model}, trained by {method} on {task.name}: {task.d} actions, {task.rounds} rounds, "
-        f"{task.feedback} feedback.",
-        f"Regret went from {_regret(before)} to {_regret(after)}, "
-        f"squared regret from {_squared(before)} to {_squared(after)} "
-        f"(mean and standard error over {comparison.sequences:,} fresh loss sequences).",
-        f"Squared regret of baselines on these losses: {', '.join(baselines)}.",
+        f"{task.feedback} feedback. Means and standard errors are over {comparison.sequences:,} "
+        "loss sequences that were not used in training.",
+        f"It has come {_with_error(100 * own.share, 100 * own.share_error)} % of the way from uniform play to Hedge.",
     ]
-    parts = (_own, _elsewhere, _language, _exploration)
+    parts = (_own, _policy, _elsewhere, _language, _exploration)
     sections = [part(comparison) for part in parts]
-    return render("Post-training report", lead, sections, "Written by regrax posttrain.")
+    answers = [_answer(comparison)]
+    footer = "Written by regrax posttrain."
+    return render("Post-training report", lead, sections, footer, answers=answers)
+
+
+def _answer(comparison: "Comparison") -> Answer:
+    """Compare squared regret before and after; overlapping 95 % intervals cannot be told apart."""
+    before = comparison.player("before")
+    after = comparison.player("after")
+    numbers = f"squared regret is {_squared(after)}"
+    if abs(after.squared - before.squared) <= NORMAL * (before.squared_error + after.squared_error):
+        sentence = (
+            f"After training, {numbers}, not distinguishable from before ({_squared(before)})."
+        )
+        return Answer(sentence, "no clear difference")
+    if after.squared < before.squared:
+        return Answer(f"After training, {numbers}, down from {_squared(before)}.", "better", "good")
+    return Answer(f"After training, {numbers}, up from {_squared(before)}.", "worse", "bad")
 
 
 def _regret(player: "Player") -> str:
@@ -69,21 +81,58 @@ def _with_error(value: float, error: float) -> str:
 
 
 def _own(comparison: "Comparison") -> Section:
-    losses = "with all players on the same losses"
+    losses = "All players face the same losses."
     if comparison.reactive:
-        losses = "with each model on the losses that its play caused, and baselines on those of the trained model"
+        losses = "Each model faces the losses that its play caused, and baselines those of the trained model."
     text = [
-        f"Means over all rounds so far, {losses}, rounded as in the text. If the losses favour no action, all "
-        "policies have the same expected regret, and only squared regret distinguishes them."
+        f"{losses} If the losses favour no action, all policies have the same expected regret, and only squared "
+        "regret distinguishes them."
     ]
     players = comparison.trained_on.players
     rows = [[player.name, _regret(player), _squared(player)] for player in players]
     table = Table(("player", "regret", "squared regret"), rows)
+    bars = []
+    for player in players:
+        half = NORMAL * player.squared_error
+        ends = player.squared - half, player.squared + half
+        bars.append(Interval(player.name, player.squared, *ends, STYLES[player.name]["color"]))
+    caption = "Means and 95 % intervals."
+    title = "Squared regret"
+    intervals = Intervals("squared", title, "squared regret", bars, zero=False, caption=caption)
     charts = [
+        intervals,
         _chart(comparison, "curve", "regret"),
         _chart(comparison, "squared_curve", "squared regret"),
     ]
     return Section("regret", "Before and after", text, charts, [table])
+
+
+def _policy(comparison: "Comparison") -> Section:
+    after = comparison.player("after")
+    text = [
+        "Hedge with step k plays the softmax of -k times the sums of past losses, so the log-odds of two actions are "
+        "-k times the difference of their sums. "
+        f"The Hedge nearest to the trained model has step {number(after.step)}; the mean total variation between the "
+        f"two is {number(after.distance)}."
+    ]
+    rows = [
+        [player.name, number(player.step), number(player.distance)]
+        for player in comparison.trained_on.players
+    ]
+    series = []
+    for name, pairs in zip(("before", "after"), comparison.odds, strict=True):
+        if pairs:
+            gaps, odds = zip(*pairs, strict=True)
+            series.append(Series(name, gaps, odds, **STYLES[name]))
+            if name == "after":
+                nearest = [-after.step * gap for gap in gaps]
+                series.insert(0, Series(f"Hedge({after.step:.2f})", gaps, nearest, color=2))
+    charts = [_chart(comparison, "leader", "weight on the leader")]
+    if series:
+        axes = ("difference of past losses", "mean log-odds")
+        charts.append(Chart("odds", "Log-odds of two actions", *axes, series))
+    table = Table(("player", "nearest step", "total variation"), rows)
+    return Section("policy", "What it plays", text, charts, [table])
 
 
 def _chart(comparison: "Comparison", name: str, measure: str) -> Chart:
@@ -101,17 +150,25 @@ def _elsewhere(comparison: "Comparison") -> Section:
     players = comparison.trained_on.players
     names = [player.name for player in players if player.name != "best possible"]
     text = [
-        "Squared regret for horizons, numbers of actions and losses that differ from training. "
-        "Hedge uses the best step for Gaussian losses of that size."
+        "Horizons, numbers of actions, wordings and losses that differ from training. The gain is the regret before "
+        "minus that after, with the standard error of the differences on the same losses. "
+        "k* is the best step for Gaussian losses of that size."
     ]
-    rows = []
+    regrets = []
+    squares = []
     for setting in comparison.elsewhere:
         if setting.problem:
             text.append(f"{setting.name} could not be measured: {setting.problem}.")
-        squares = [_squared(player) for player in setting.players if player.name in names]
-        rows.append([setting.name, *(squares or ["n/a"] * len(names))])
-    table = Table(("setting", *names), rows)
-    return Section("elsewhere", "Other settings", text, tables=[table])
+            continue
+        shown = [player for player in setting.players if player.name in names]
+        gain = _with_error(setting.gain, setting.gain_error)
+        regrets.append([setting.name, *map(_regret, shown), gain])
+        squares.append([setting.name, *map(_squared, shown)])
+    tables = [
+        Table(("regret", *names, "gain"), regrets),
+        Table(("squared regret", *names), squares),
+    ]
+    return Section("elsewhere", "Other settings", text, tables=tables)
 
 
 def _language(comparison: "Comparison") -> Section:

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from regrax.experiments.sweep import Group, Row, groups, percent_above, summary
-from regrax.show.report.charts import PALETTE, Chart, Series, Style, number
-from regrax.show.report.page import Section, Table, render
+from regrax.experiments.sweep import COLUMNS, Group, Row, groups, percent_above, summary
+from regrax.show.plots.sheets import number
+from regrax.show.report.charts import PALETTE, Chart, Interval, Intervals, Series, Style
+from regrax.show.report.page import Answer, Section, Table, render
 
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
@@ -24,40 +25,67 @@ def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
     known = [group for group in every if group.mean["gap"] is not None]
     sections = []
     if known:
-        sections += [_steps(known), _limit(known), *_size(known), *_compute(known)]
+        sections += [*_gaps(known), _steps(known), _limit(known), *_size(known), *_compute(known)]
     if rows:
         sections.append(_numbers(rows))
     if failed:
         text = "These cells failed on every attempt. Run the same command again to retry them."
         table = Table(("cell", "error"), list(failed.items()))
         sections.append(Section("failed", "Failed cells", [text], tables=[table]))
-    return render(f"Sweep: {name}", _lead(every, known), sections, "Written by regrax sweep.")
+    answers = _answers(every, known, failed)
+    footer = "Written by regrax sweep."
+    return render(f"Sweep: {name}", _lead(every, known), sections, footer, answers=answers)
+
+
+def _answers(every: list[Group], known: list[Group], failed: dict[str, str]) -> list[Answer]:
+    answers = []
+    if not every:
+        answers.append(Answer("No cells are finished yet."))
+    labels = _by_label(known)
+    shared = _shared(labels.values())
+    if shared:
+        gap, best = min((_mean_gap(own, shared), label) for label, own in labels.items())
+        text = f"{best} comes closest to the best possible policy, and no kind beats Hedge at k*."
+        if gap < 1:
+            share = f"{100 * (1 - gap):.0f} % of the way to the best possible policy"
+            text = f"{best} plays best: from Hedge at k* it goes {share}."
+        answers.append(Answer(text))
+    if failed:
+        count = "1 cell" if len(failed) == 1 else f"{len(failed)} cells"
+        answers.append(Answer(f"{count} failed on every attempt.", "failed", "bad"))
+    return answers
 
 
 def _lead(every: list[Group], known: list[Group]) -> list[str]:
     if not every:
-        return ["No cells are finished yet."]
+        return []
     sizes = [
         f"{symbol} = {', '.join(map(str, _by(every, axis)))}" for axis, (_, symbol) in AXES.items()
     ]
     cells = sum(group.seeds for group in every)
     text = [f"{cells} cells of {len(_by_label(every))} kinds, over {', '.join(sizes)}."]
-    labels = _by_label(known)
-    shared = _shared(labels.values())
-    if shared:
-        means = sorted((_mean_gap(own, shared), label) for label, own in labels.items())
-        gaps = "; ".join(f"{label} {number(gap)}" for gap, label in means)
-        pairs = ", ".join(f"({d}, {T})" for d, T in sorted(shared))
-        text.append(
-            "Gap to the optimum, from 1 (Hedge at the exact step k*) to 0 (the best possible policy), averaged over "
-            f"seeds and the pairs (d, T) common to all kinds, {pairs}: {gaps}."
-        )
     if len(known) < len(every):
         text.append(
             "The lower bound on the loss and the exact step are known only for squared regret on standard Gaussian "
             "losses; other cells appear only in the table."
         )
     return text
+
+
+def _gaps(known: list[Group]) -> list[Section]:
+    """Return the gap of every kind, averaged over the sizes that all kinds share."""
+    labels = _by_label(known)
+    shared = _shared(labels.values())
+    if not shared:
+        return []
+    means = sorted((_mean_gap(own, shared), label) for label, own in labels.items())
+    rows = [Interval(f"{label}: {number(gap, 3)}", gap) for gap, label in means]
+    pairs = ", ".join(f"({d}, {T})" for d, T in sorted(shared))
+    caption = f"Averages over seeds and the pairs (d, T) common to all kinds: {pairs}."
+    x_label = "gap: 0 best possible, 1 Hedge at k*"
+    chart = Intervals("gaps", "Gap to the optimum", x_label, rows, caption=caption)
+    text = "The gap is 1 for Hedge at the exact step k* and 0 for the best possible policy."
+    return [Section("gaps", "Gap to the optimum", [text], [chart])]
 
 
 def _steps(known: list[Group]) -> Section:
@@ -175,12 +203,15 @@ def _compute(known: list[Group]) -> list[Section]:
 
 
 def _numbers(rows: Sequence[Row]) -> Section:
-    columns, lines = summary(rows, number)
+    lines = []
+    for row in summary(rows):
+        label, *numbers = row.values()
+        lines.append([label, *("" if value is None else number(value) for value in numbers)])
     text = [
         "Means over seeds. The gap runs from 1 (Hedge at k*) to 0 (the best possible policy). Seconds are a cell's "
         "share of its batch's time for training and measuring."
     ]
-    return Section("numbers", "Every number", text, tables=[Table(columns, lines)])
+    return Section("numbers", "Every number", text, tables=[Table(list(COLUMNS.values()), lines)])
 
 
 def _series(label: str, own: list[Group], axis: str, name: str, color: int, style: Style) -> Series:

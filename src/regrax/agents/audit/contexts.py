@@ -1,0 +1,397 @@
+r"""Regret by context, for agents that see a context before each choice, such as routers and recommenders.
+
+Let $x_t$ be the context of round $t$, one of finitely many, and $f$ a policy that assigns an action to every context:
+
+    R(f) = sum_t (l_t - l_{t,f(x_t)}) = sum_c R_c(f(c)),        max_f E[R(f)] = sum_c max_j E[R_c(j)]
+
+so regret against the best policy is the sum over contexts of regret against the best action there; the policy is one
+for all episodes. If only the loss received is known, losses are estimated by the doubly robust
+
+    lhat_tj = q_tj + 1{a_t = j} (l_t - q_tj) / p_t
+
+The guess $q_{t,j}$ is the mean loss received from $j$ in context $x_t$, in all other episodes and earlier in this one,
+counting one extra observation equal to the mean of all losses there. It is known before $a_t$ is drawn, so the estimate
+is unbiased if the propensities $p_t$ are right, whatever the guess, and has little variance if the guess is good.
+
+A classical learner is replayed on the estimates, with a copy per context: its policy $\pi_t$ depends on earlier rounds
+only, so $\sum_t \langle \pi_t, \hat\ell_t \rangle$ is an unbiased estimate of its loss, had it learned from this log.
+
+Independent units for the intervals are the episodes. With fewer than five, these are blocks of consecutive rounds
+instead; play that changes over time then makes intervals wider, and a replayed learner's loss is that of the policies
+it had on this log. References: Dudik, Langford, Li (2011), Doubly robust policy evaluation and learning; Li, Chu,
+Langford, Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from regrax.agents.audit.intervals import (
+    MIN_EPISODES,
+    MIN_PLAYS,
+    Measure,
+    best_of_means,
+    over_episodes,
+)
+from regrax.agents.audit.log import Log
+from regrax.agents.audit.rows import Schema
+from regrax.agents.audit.sums import replay
+
+if TYPE_CHECKING:
+    from regrax.learners import Learner
+
+Array = np.ndarray
+
+BATCH_NUMBERS = 1 << 20  # numbers in the rounds that are processed together
+MAX_UNITS = 2000  # more episodes are summed in groups
+BLOCKS = 50  # units if there are few episodes
+MIN_BLOCK_ROUNDS = 2
+MIN_REPLAYED_ROUNDS = 16  # shorter sequences are padded to this length, as every length is compiled
+WRONG = 4.0  # standard errors beyond which inverse propensities do not add up
+REPLAYED = ("hedge", "regret_matching", "hedge without contexts", "uniform")
+
+
+@dataclass(frozen=True)
+class Context:
+    """Regret in one context.
+
+    Attributes:
+        context: its name.
+        rounds: number of rounds.
+        loss_per_round: mean loss in these rounds.
+        best: the best action, as far as known.
+        regret: regret against that action.
+    """
+
+    context: str
+    rounds: int
+    loss_per_round: float
+    best: str
+    regret: Measure
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """Regret by context.
+
+    Attributes:
+        regret: regret against the best policy, which plays the best action in each context.
+        contexts: regret in every context.
+        replayed: loss of each learner, replayed on the log.
+        saved: loss of the agent minus that of each learner.
+    """
+
+    regret: Measure
+    contexts: list[Context]
+    replayed: dict[str, Measure]
+    saved: dict[str, Measure]
+
+
+class Totals(NamedTuple):
+    """Sums over all rounds of an agent with bandit feedback, for every context and action.
+
+    Attributes:
+        rounds: rounds in the context in which the action could be played, as far as known.
+        plays: how often it was played.
+        paid: the loss received from it.
+        inverse: sum of its inverse propensities, whose expectation is `rounds`.
+        variance: unbiased estimate of the variance of `inverse`.
+        propensities: the smallest and the largest propensity.
+        spread: range of the losses received.
+    """
+
+    rounds: Float[Array, "c d"]
+    plays: Float[Array, "c d"]
+    paid: Float[Array, "c d"]
+    inverse: Float[Array, "c d"]
+    variance: Float[Array, "c d"]
+    propensities: tuple[float, float]
+    spread: float = 1.0
+
+
+class _Rounds(NamedTuple):
+    """Rounds of several episodes, one after the other."""
+
+    episode: Int[Array, "N"]
+    context: Int[Array, "N"]
+    numbers: Float[Array, "N k"]
+
+
+class ContextSums(NamedTuple):
+    """Sums for `U` units: regret against each action in each context, losses, rounds, and losses of the learners."""
+
+    against: Float[Array, "U c d"]
+    suffered: Float[Array, "U c"]
+    rounds: Float[Array, "U c"]
+    replayed: Float[Array, "U k"]
+    known: Bool[Array, "c d"]  # actions played in the context at least once
+
+
+def total(log: Log, name: str) -> Totals:
+    """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
+    schema = log.agents[name].schema
+    shape = max(1, len(schema.contexts)), len(schema.actions)
+    size = shape[0] * shape[1]
+    plays, paid, inverse, variance = np.zeros((4, size))
+    rounds = np.zeros(shape)
+    propensities = np.array([1.0, 0.0])
+    received = np.array([np.inf, -np.inf])
+    for batch in _batches(log, name):
+        actions = batch.numbers[:, 0].astype(int)
+        chances = batch.numbers[:, 2]
+        cells = batch.context * shape[1] + actions
+        plays += np.bincount(cells, minlength=size)
+        paid += np.bincount(cells, batch.numbers[:, 1], size)
+        inverse += np.bincount(cells, 1 / chances, size)
+        variance += np.bincount(cells, (1 - chances) / chances**2, size)
+        possible = np.ones((len(actions), shape[1]))
+        if schema.mixed:
+            possible = batch.numbers[:, 3:] > 0
+        for action in range(shape[1]):
+            rounds[:, action] += np.bincount(batch.context, possible[:, action], shape[0])
+        for ends, values in ((propensities, chances), (received, batch.numbers[:, 1])):
+            ends[:] = min(ends[0], values.min()), max(ends[1], values.max())
+    parts = [part.reshape(shape) for part in (plays, paid, inverse, variance)]
+    low, high = propensities.tolist()
+    return Totals(rounds, *parts, propensities=(low, high), spread=float(np.ptp(received)))
+
+
+def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
+    """Check that propensities agree with how often actions were played, and that actions were played often enough.
+
+    >>> row = np.array([[90.0, 10.0]])
+    >>> totals = Totals(row * 0 + 100, row, row, 2 * row, 2 * row, propensities=(0.5, 0.5))
+    >>> propensity_notes(totals, Schema("bandit", ("a", "b"), named=True, mixed=False))[0]
+    'every propensity is 0.5, but a was played in 90 % of rounds: is it a default?'
+    """
+    notes = []
+    actions = schema.actions
+    inverse = totals.inverse.sum(0)
+    rounds = totals.rounds.sum(0)
+    errors = np.abs(inverse - rounds) / np.sqrt(np.maximum(totals.variance.sum(0), 1e-300))
+    errors[totals.plays.sum(0) < MIN_PLAYS] = 0.0
+    worst = int(errors.argmax())
+    low, high = totals.propensities
+    if errors[worst] > WRONG:
+        if high - low < 1e-9:
+            share = 100 * totals.plays.sum(0)[worst] / rounds[worst]
+            notes.append(
+                f"every propensity is {low:.3g}, but {actions[worst]} was played in {share:.3g} % of rounds: "
+                "is it a default?"
+            )
+        else:
+            notes.append(
+                "propensities do not add up: the inverse propensities of "
+                f"{actions[worst]} sum to {inverse[worst]:,.0f} instead of about "
+                f"{rounds[worst]:,.0f}, so they are wrong, or it could not be played in some rounds"
+            )
+    elif high - low < 1e-9 and low > 1 - 1e-9 and len(actions) > 1:
+        notes.append("every propensity is 1, so nothing is known about other actions")
+    if schema.contexts:
+        cases = {
+            "never played in their context, so not compared": totals.plays == 0,
+            f"played fewer than {MIN_PLAYS} times in their context, so their intervals are unreliable": (
+                totals.plays > 0
+            )
+            & (totals.plays < MIN_PLAYS),
+        }
+        for case, applies in cases.items():
+            if applies.any():
+                c, j = np.argwhere(applies)[0]
+                notes.append(
+                    f"{applies.sum():,} of {applies.size:,} pairs of context and action were {case}; "
+                    f"the first is {schema.contexts[c]}, {actions[j]}"
+                )
+    return notes
+
+
+def sum_contexts(log: Log, name: str) -> ContextSums:
+    """Sum over the rounds of each unit."""
+    agent = log.agents[name]
+    schema = agent.schema
+    c, d = len(schema.contexts), len(schema.actions)
+    episodes = len(agent.episodes)
+    count = sum(episode.rounds for episode in agent.episodes.values())
+    totals = total(log, name) if schema.feedback == "bandit" else None
+    if episodes >= MIN_EPISODES:
+        units = min(episodes, MAX_UNITS)
+    else:
+        units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
+    against = np.zeros((units, c, d))
+    suffered, rounds = np.zeros((2, units, c))
+    replayed = np.zeros((units, len(REPLAYED)))
+    first_episode = 0
+    first_round = 0
+    for batch in _batches(log, name):
+        if totals is None:
+            played, losses = np.split(batch.numbers, 2, axis=1)
+            loss = (played * losses).sum(1)
+        else:
+            loss = batch.numbers[:, 1]
+            losses = estimate_by_context(batch.episode, batch.context, batch.numbers, totals)
+        if episodes >= MIN_EPISODES:
+            unit = (batch.episode + first_episode) * units // episodes
+        else:
+            unit = (np.arange(len(loss)) + first_round) * units // count
+        np.add.at(against, (unit, batch.context), loss[:, None] - losses)
+        np.add.at(suffered, (unit, batch.context), loss)
+        np.add.at(rounds, (unit, batch.context), 1.0)
+        policies = replay_learners(batch.episode, batch.context, losses, totals)
+        np.add.at(replayed, unit, (policies * losses).sum(2).T)
+        first_episode += int(batch.episode[-1]) + 1
+        first_round += len(loss)
+    known = np.ones((c, d), bool) if totals is None else totals.plays > 0
+    return ContextSums(against, suffered, rounds, replayed, known)
+
+
+def estimate_by_context(
+    episode: Int[Array, "N"],
+    context: Int[Array, "N"],
+    numbers: Float[Array, "N k"],
+    totals: Totals,
+) -> Float[Array, "N d"]:
+    """Estimate every action's losses in rounds with columns `action, loss, propensity`; whole episodes, in order."""
+    c, d = totals.plays.shape
+    actions = numbers[:, 0].astype(int)
+    loss = numbers[:, 1, None]
+    drawn = np.eye(d)[actions]
+    place = episode * c + context
+    shape = int(episode[-1]) + 1, c, d
+    size = shape[0] * c * d
+    own_plays = np.bincount(place * d + actions, minlength=size).reshape(shape)
+    own_paid = np.bincount(place * d + actions, loss[:, 0], size).reshape(shape)
+    # everything but this episode, and its earlier rounds
+    other_plays = totals.plays - own_plays
+    other_paid = totals.paid - own_paid
+    plays = other_plays[episode, context] + _before(place, drawn)
+    paid = other_paid[episode, context] + _before(place, drawn * loss)
+    seen = other_plays.sum((1, 2))[episode, None] + _before(episode, np.ones_like(loss))
+    spent = other_paid.sum((1, 2))[episode, None] + _before(episode, loss)
+    mean = np.where(seen > 0, spent / np.maximum(seen, 1), loss)
+    guess = (paid + mean) / (plays + 1)
+    return guess + drawn * (loss - guess) / numbers[:, 2, None]
+
+
+def replay_learners(
+    episode: Int[Array, "N"],
+    context: Int[Array, "N"],
+    losses: Float[Array, "N d"],
+    totals: Totals | None,
+) -> Float[Array, "k N d"]:
+    r"""Return the policies of the replayed learners in every round.
+
+    Hedge has step $\sqrt{8 \ln d / T}$ on the losses divided by their range, or $\sqrt{2 \ln d / (d T)}$ on estimates,
+    for the $T$ rounds of a context in an episode.
+    """
+    from regrax.learners import Hedge, RegretMatching
+
+    d = losses.shape[1]
+    place = episode * (int(context.max()) + 1) + context
+    if totals is None:
+        step = (8 * np.log(d)) ** 0.5 / max(float(np.ptp(losses)), 1e-300)
+    else:
+        step = (2 * np.log(d) / d) ** 0.5 / max(totals.spread, 1e-300)
+    hedge = Hedge(1.0)
+    return np.stack(
+        [
+            _policies(hedge, place, losses, step),
+            _policies(RegretMatching(), place, losses, 0.0),
+            _policies(hedge, episode, losses, step),
+            np.full_like(losses, 1 / d),
+        ]
+    )
+
+
+def audit_contexts(log: Log, name: str) -> Contexts:
+    """Compute regret by context, and the losses of replayed learners."""
+    schema = log.agents[name].schema
+    sums = sum_contexts(log, name)
+    episodes = len(log.agents[name].episodes)
+    units = len(sums.against)
+    known = sums.known
+
+    def measured(value: float, low: float, high: float, rounds: float) -> Measure:
+        per_episode = units / episodes
+        if units < BLOCKS and episodes < MIN_EPISODES:
+            return Measure(value * per_episode, value * units / rounds)
+        ends = low * per_episode, high * per_episode
+        return Measure(value * per_episode, value * units / rounds, *ends)
+
+    rounds = sums.rounds.sum(0).tolist()
+    means = np.where(known, sums.against.mean(0), -np.inf)
+    contexts = []
+    for c, context in enumerate(schema.contexts):
+        regret = best_of_means(sums.against[:, [c]], known[[c]])
+        best = schema.actions[int(means[c].argmax())]
+        loss = float(sums.suffered[:, c].sum()) / rounds[c]
+        regret = measured(*regret, rounds[c])
+        contexts.append(Context(context, int(rounds[c]), loss, best, regret))
+    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
+    low, high = over_episodes(losses)
+    rows = []
+    for value, below, above in zip(losses.mean(0), low, high, strict=True):
+        rows.append(measured(float(value), float(below), float(above), sum(rounds)))
+    return Contexts(
+        regret=measured(*best_of_means(sums.against, known), sum(rounds)),
+        contexts=contexts,
+        replayed=dict(zip(REPLAYED, rows[: len(REPLAYED)], strict=True)),
+        saved=dict(zip(REPLAYED, rows[len(REPLAYED) :], strict=True)),
+    )
+
+
+def _batches(log: Log, name: str) -> Iterator[_Rounds]:
+    """Read whole episodes, as many at a time as fit into `BATCH_NUMBERS`."""
+    agent = log.agents[name]
+    names: list[str] = []
+    size = 0
+    for episode, stored in agent.episodes.items():
+        names.append(episode)
+        size += stored.rounds * (len(agent.schema.actions) + 3)
+        if size > BATCH_NUMBERS:
+            yield _rounds(log, name, names)
+            names = []
+            size = 0
+    if names:
+        yield _rounds(log, name, names)
+
+
+def _rounds(log: Log, name: str, episodes: list[str]) -> _Rounds:
+    numbers = [log.read(name, episode) for episode in episodes]
+    contexts = [log.contexts(name, episode) for episode in episodes]
+    lengths = [len(part) for part in numbers]
+    places = np.repeat(np.arange(len(episodes)), lengths)
+    return _Rounds(places, np.concatenate(contexts), np.concatenate(numbers))
+
+
+def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "N k"]:
+    """For every round, sum the values of earlier rounds with the same key."""
+    order = np.argsort(key, kind="stable")
+    ordered = values[order]
+    sums = ordered.cumsum(0) - ordered
+    sums -= sums[np.searchsorted(key[order], key[order])]
+    result = np.empty_like(sums)
+    result[order] = sums
+    return result
+
+
+def _policies(
+    learner: "Learner", key: Int[Array, "N"], losses: Float[Array, "N d"], step: float
+) -> Float[Array, "N d"]:
+    """Play a copy of a learner on the rounds of each key; losses are scaled by `step / sqrt(T)` unless `step` is 0."""
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
+    lengths = np.diff(starts, append=len(key))
+    sizes = np.maximum(MIN_REPLAYED_ROUNDS, 1 << np.ceil(np.log2(lengths)).astype(int))
+    policies = np.empty_like(losses)
+    for size in np.unique(sizes):
+        chosen = np.flatnonzero(sizes == size)
+        places = starts[chosen, None] + np.arange(size)
+        inside = np.arange(size) < lengths[chosen, None]
+        rounds = order[np.where(inside, places, 0)]
+        scale = step / lengths[chosen] ** 0.5 if step else np.ones(len(chosen))
+        played = replay(learner, losses[rounds] * (inside * scale[:, None])[..., None])
+        policies[rounds[inside]] = played[inside]
+    return policies

@@ -1,0 +1,62 @@
+"""`regrax bench-agents`: run an agent through a fixed benchmark."""
+
+from regrax.cli.inputs import Folder, Json, Requests, read_learner
+from regrax.cli.output import Bar, counted, interval, listed, print_json, print_table, print_text
+
+
+def bench_agents(
+    agent: str,
+    /,
+    *,
+    out: Folder,
+    episodes: int = 20,
+    seed: int = 0,
+    json: Json = False,
+    requests: Requests = Requests(),
+) -> None:
+    """Run an agent through eight tasks, next to classical learners.
+
+    The tasks have 20 rounds: random, biased, switching and adversarial
+    losses, two of them also with bandit feedback, and two games against
+    Hedge. A share of 0 is uniform play, 1 the best possible policy.
+
+    Example uses:
+        regrax bench-agents 'agent("http://127.0.0.1:8000")' --out bench
+        regrax bench-agents 'agent("python:student:play")' --out student
+
+    Args:
+        agent: Spec of an agent: agent("URL"), agent("python:module:function") or llm("folder").
+        out: Folder for results.json, report.html, the answers, and a log of every task.
+        episodes: Number of episodes per task.
+        seed: Seed of the losses and of the sampled actions.
+    """
+    from json import dumps
+
+    from regrax._files import write_whole
+    from regrax.agents import benchmark
+    from regrax.show.report import benchmark_page
+
+    learner = read_learner(agent)
+    out.mkdir(parents=True, exist_ok=True)
+    settings = requests.open(out / "answers", "")
+    with Bar(hidden=json) as bar:
+        found = benchmark(learner, out, episodes, seed=seed, on_progress=bar.show, **settings)
+    result = {**found.to_dict(), "out": str(out)}
+    write_whole(out / "results.json", dumps(result, allow_nan=False).encode())
+    write_whole(out / "report.html", benchmark_page(found).encode())
+    if json:
+        print_json(result)
+        return
+    rows = []
+    for row in found.rows:
+        if not row.is_reference:
+            _, references = found.of_task(row.task)
+            shares = listed(f"{other.agent} {other.share:.0%}" for other in references)
+            measured = [row.regret_per_round, interval(row.low, row.high), f"{row.share:.1%}"]
+            rows.append([row.task, *measured, row.verdict, shares])
+    columns = ("task", "regret per round", "95 % interval", "share", "verdict", "classical shares")
+    title = f"{found.agent}, {counted(episodes, 'episode')} of each task"
+    print_table(columns, rows, title)
+    if found.spent.answers:
+        print_text(f"{counted(found.spent.answers, 'answer')}, {found.spent.tokens:,} tokens")
+    print_text(f"report: {out}/report.html", wrap=False)
