@@ -197,79 +197,88 @@ def play_rounds(
     if runs_in_python(learners, environment, rows, key) or on_round is not None:
         played = _in_python(learners, environment, sizes, rounds, rows, key, on_round)
         return (jax.tree.map(lambda x: np.asarray(x)[None], record(round_)) for round_ in played)
-    # `jit` takes 50 microseconds to flatten these modules, but only 20 to check a flattened structure
-    arrays, structure = jax.tree.flatten((learners, environment))
-    program = _Program(structure, sizes, rounds, record)
-    if any(isinstance(array, Tracer) for array in (*arrays, rows, key)):
-        return iter([_traced(program, arrays, rows, key)])
-    return _in_calls(program, arrays, rows, key)
+    static = (sizes, rounds, record)
+    if not checks.are_concrete(learners, environment, rows, key):
+        return iter([_in_trace(learners, environment, rows, key, *static)])
+    return _in_calls(learners, environment, rows, key, *static)
 
 
-class _Program(NamedTuple):
-    """The static part of a play; everything else is an array, and an argument of the compiled program."""
+def _in_trace(
+    learners: tuple[Learner, ...],
+    environment: Environment,
+    rows: Any,
+    key: Key,
+    sizes: tuple[int, ...],
+    rounds: int,
+    record: Callable[[Round], Any],
+) -> Any:
+    states, keys = init_players(learners, sizes, rounds, key)
+    return record(scan_rounds(learners, environment, states, rounds, rows, keys)[1])
 
-    structure: Any  # of learners and environment
-    sizes: tuple[int, ...]
-    rounds: int
-    record: Callable[[Round], Any]
 
-    def start(self, arrays: list[Any], key: Key) -> tuple[Any, ...]:
-        """Return learners, environment, states, and the keys to draw with."""
-        learners, environment = jax.tree.unflatten(self.structure, arrays)
-        return learners, environment, *init_players(learners, self.sizes, self.rounds, key)
-
-
-def _in_calls(whole: _Program, arrays: list[Any], rows: Any, key: Key) -> Iterator[Any]:
-    rounds = whole.rounds
-    most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(whole.sizes), 16))
+def _in_calls(
+    learners: tuple[Learner, ...],
+    environment: Environment,
+    rows: Any,
+    key: Key,
+    sizes: tuple[int, ...],
+    rounds: int,
+    record: Callable[[Round], Any],
+) -> Iterator[Any]:
+    most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     capacity = 1 << (rounds - 1).bit_length()
     begun = None
     if rounds > most:
-        arrays = [jnp.asarray(array) for array in arrays]
-        begun = _begin(whole._replace(rounds=capacity), arrays, key)
+        begun = _begin(learners, key, sizes, capacity)
         capacity = most
-    program = whole._replace(rounds=capacity)
     for first in range(0, rounds, capacity):
         count = min(capacity, rounds - first)
         part = None
         if rows is not None:
             part = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
             part[:count] = rows[first : first + count]
-        begun, recorded = _call(program, arrays, begun, part, key, count)
+        begun, recorded = _call(
+            learners, environment, begun, part, key, count, sizes, capacity, record
+        )
         buffers, shape = jax.tree.flatten(recorded)
         if isinstance(buffers[0], Tracer):  # inside the `jit` of another function
-            yield _traced(whole, arrays, rows, key)
+            yield _in_trace(learners, environment, rows, key, sizes, rounds, record)
             return
         yield shape.unflatten([np.asarray(buffer)[:count] for buffer in buffers])
 
 
-@partial(jax.jit, static_argnums=0)
-def _begin(program: _Program, arrays: list[Any], key: Key) -> tuple[Any, ...]:
-    _, _, states, keys = program.start(arrays, key)
-    return states, keys, 0
+@partial(jax.jit, static_argnames=("sizes", "rounds"))
+def _begin(
+    learners: tuple[Learner, ...], key: Key, sizes: tuple[int, ...], rounds: int
+) -> tuple[Any, ...]:
+    """Return the states, the keys to draw with, and the number of rounds played."""
+    return *init_players(learners, sizes, rounds, key), 0
 
 
-@partial(jax.jit, static_argnums=0)
+@partial(jax.jit, static_argnames=("sizes", "capacity", "record"))
 def _call(
-    program: _Program, arrays: list[Any], begun: tuple | None, rows: Any, key: Key, count: Any
+    learners: tuple[Learner, ...],
+    environment: Environment,
+    begun: tuple | None,
+    rows: Any,
+    key: Key,
+    count: Any,
+    sizes: tuple[int, ...],
+    capacity: int,
+    record: Callable[[Round], Any],
 ) -> tuple[Any, Any]:
     """Play like `scan_rounds`, but for a traced number of rounds and into buffers of fixed size.
 
-    `begun` has the states, the keys, and the number of rounds played before. Without it the call plays all rounds and
-    returns no states, which saves a third of the time of a short call.
+    `begun` is the result of the call before, or of `_begin`. Without it the call plays all rounds and returns no
+    states, which saves a third of the time of a short call.
     """
-    if begun is None:
-        learners, environment, states, keys = program.start(arrays, key)
-        first = 0
-    else:
-        learners, environment = jax.tree.unflatten(program.structure, arrays)
-        states, keys, first = begun
+    states, keys, first = begun or (*init_players(learners, sizes, capacity, key), 0)
 
     def play(states: tuple, index: Any) -> tuple[tuple, Any]:
         row = None if rows is None else lax.dynamic_index_in_dim(rows, index, keepdims=False)
         own = keys_of_round(keys, first + index)
         states, played = play_round(learners, environment, states, row, own)
-        return states, program.record(played)
+        return states, record(played)
 
     def step(index: Int[Array, ""], carry: tuple) -> tuple:
         states, buffers = carry
@@ -278,16 +287,10 @@ def _call(
         return states, jax.tree.map(write, buffers, new)
 
     shapes = jax.eval_shape(play, states, 0)[1]
-    buffers = jax.tree.map(lambda x: jnp.zeros((program.rounds, *x.shape), x.dtype), shapes)
+    buffers = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
     states, buffers = lax.fori_loop(0, count, step, (states, buffers))
     after = None if begun is None else (states, keys, first + count)
     return after, buffers
-
-
-@partial(jax.jit, static_argnums=0)
-def _traced(program: _Program, arrays: list[Any], rows: Any, key: Key) -> Any:
-    learners, environment, states, keys = program.start(arrays, key)
-    return program.record(scan_rounds(learners, environment, states, program.rounds, rows, keys)[1])
 
 
 def _in_python(
