@@ -13,17 +13,18 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
+from regrax.simplex import Integer, Vector
 from regrax.specs import name_of, parse_learner
 
 State = PyTree
 Key = PRNGKeyArray | None
 Feedback = PyTree
 """The loss vector of a round; for a bandit learner, the drawn action and its loss."""
-Drawn = tuple[Int[Array, ""], Float[Array, ""]]
+Drawn = tuple[Integer, Float[Array, ""]]
 """The drawn action and its loss."""
 Rounds = int | np.integer | Int[np.ndarray, "*n"]
 Bound = float | np.floating | Float[np.ndarray, "*n"] | None
-Prior = Float[Array, "d"] | Float[np.ndarray, "d"] | None
+Prior = Vector | Float[np.ndarray, "d"] | None
 
 
 SIMPLEX = Simplex()
@@ -52,7 +53,7 @@ class Learner(eqx.Module):
         """Return the state before round 1; learners with a buffer need `rounds`, an upper bound on the rounds."""
 
     @abstractmethod
-    def policy(self, state: State) -> Float[Array, "d"]:
+    def policy(self, state: State) -> Vector:
         """Return the distribution to play this round."""
 
     @abstractmethod
@@ -99,7 +100,7 @@ class Learner(eqx.Module):
         """True if the learner or its base has a prior."""
         return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
 
-    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
+    def observe(self, loss: Vector, action: Integer | None) -> Feedback:
         """Return the feedback that the learner sees in a round, which is passed to `update`."""
         return loss
 
@@ -110,7 +111,7 @@ class Learner(eqx.Module):
 class BanditLearner(Learner):
     r"""A learner that draws an action $a_t \sim \pi_t$ and sees only $(a_t, \ell_{t,a_t})$."""
 
-    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Drawn:
+    def observe(self, loss: Vector, action: Integer | None) -> Drawn:
         assert action is not None  # the engine draws actions for bandit learners
         return action, loss[action]
 
@@ -139,14 +140,14 @@ def check_prior(prior: Prior, actions: int) -> None:
         checks.shape("prior", prior, f"({actions},)", np.shape(prior) == (actions,))
 
 
-def with_prior(prior: Prior, logits: Float[Array, "d"]) -> Float[Array, "d"]:
+def with_prior(prior: Prior, logits: Vector) -> Vector:
     r"""Return $z + \ln \pi_1$, or $z$ without a prior."""
     if prior is None:
         return logits
     return logits + jnp.log(jnp.asarray(prior, logits.dtype))
 
 
-def prior_or_uniform(prior: Prior, actions: int) -> Float[Array, "d"]:
+def prior_or_uniform(prior: Prior, actions: int) -> Vector:
     """Return the prior, by default the uniform distribution."""
     check_prior(prior, actions)
     return jnp.ones(actions) / actions if prior is None else jnp.asarray(prior, float)

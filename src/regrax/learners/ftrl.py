@@ -26,7 +26,7 @@ from regrax.learners.base import (
     fields_text,
     prior_or_uniform,
 )
-from regrax.simplex import project_simplex
+from regrax.simplex import Integer, Vector, project_simplex
 from regrax.specs import register
 
 
@@ -66,14 +66,14 @@ class Cumulative(NamedTuple):
     """State of a learner that depends only on the sum of past losses."""
 
     losses: Sum  # S_{t-1} up to a constant
-    round: Int[Array, ""]  # t - 1
+    round: Integer  # t - 1
 
     @property
-    def total(self) -> Float[Array, "d"]:
+    def total(self) -> Vector:
         """Sum of past losses, $S_{t-1}$."""
         return self.losses.value
 
-    def add(self, loss: Float[Array, "d"]) -> "Cumulative":
+    def add(self, loss: Vector) -> "Cumulative":
         """Add a round."""
         return Cumulative(self.losses.add(loss), self.round + 1)
 
@@ -93,13 +93,13 @@ class SumLearner(Learner):
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
 
     @abstractmethod
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         r"""Return the policy $\pi_t$ from $S_{t-1}$ after `round` $= t - 1$ rounds."""
 
-    def policy(self, state: Cumulative) -> Float[Array, "d"]:
+    def policy(self, state: Cumulative) -> Vector:
         return self.policy_from_sums(state.total, state.round)
 
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+    def update(self, state: Cumulative, feedback: Vector) -> Cumulative:
         return state.add(feedback)
 
 
@@ -264,7 +264,7 @@ class EuclideanFTRL(StepLearner, SumLearner):
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         point = -self.step_at(jnp.asarray(round)) * sums
         center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
         return self.domain.project(center + point)
@@ -287,8 +287,8 @@ def squared_distance(prior: Prior, actions: int) -> float:
 class Descent(NamedTuple):
     """State of online gradient descent."""
 
-    policy: Float[Array, "d"]
-    round: Int[Array, ""]  # t - 1
+    policy: Vector
+    round: Integer  # t - 1
 
 
 @register("learner", "online_gradient_descent(inverse_sqrt(0.5))")
@@ -314,10 +314,10 @@ class OnlineGradientDescent(StepLearner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Descent:
         return Descent(prior_or_uniform(self.prior, actions), jnp.zeros((), int))
 
-    def policy(self, state: Descent) -> Float[Array, "d"]:
+    def policy(self, state: Descent) -> Vector:
         return state.policy
 
-    def update(self, state: Descent, feedback: Float[Array, "d"]) -> Descent:
+    def update(self, state: Descent, feedback: Vector) -> Descent:
         step = self.step_at(state.round)
         return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
 
