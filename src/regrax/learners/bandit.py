@@ -17,27 +17,25 @@ from regrax import _checks as checks
 from regrax.learners.base import (
     BanditLearner,
     Bound,
+    BoundTerms,
+    Count,
+    Cumulative,
     Drawn,
+    InverseSqrt,
     Key,
     Learner,
     Prior,
     Rounds,
-    State,
-    as_base,
-    check_base,
-    prior_bits,
-    with_prior,
-)
-from regrax.learners.ftrl import (
-    BoundTerms,
-    Count,
-    Cumulative,
-    InverseSqrt,
     Scalar,
+    State,
     StepLearner,
     SumLearner,
+    as_base,
+    check_base,
     ftrl_bound,
+    prior_bits,
     prior_field,
+    with_prior,
 )
 from regrax.simplex import Integer, Vector
 from regrax.specs import register
@@ -93,7 +91,7 @@ class Exp3(BanditSumLearner, StepLearner):
         check_share("exploration", self.exploration)
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        logits = -self.step_at(jnp.asarray(round)) * sums
+        logits = -self.step_at(round) * sums
         return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
@@ -128,7 +126,7 @@ class Exp3IX(BanditSumLearner, StepLearner):
         checks.positive("gamma", self.gamma)
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        logits = -self.step_at(jnp.asarray(round)) * sums
+        logits = -self.step_at(round) * sums
         return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:

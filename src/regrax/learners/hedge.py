@@ -12,23 +12,21 @@ from jaxtyping import Array, Float
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
+    BoundTerms,
+    Count,
+    Cumulative,
     Key,
     Learner,
     Prior,
     Rounds,
-    check_prior,
-    prior_bits,
-    with_prior,
-)
-from regrax.learners.ftrl import (
-    BoundTerms,
-    Count,
-    Cumulative,
     Scalar,
     StepLearner,
     Sum,
     SumLearner,
+    check_prior,
+    prior_bits,
     prior_field,
+    with_prior,
 )
 from regrax.simplex import Integer, Vector
 from regrax.specs import register
@@ -58,7 +56,7 @@ class Hedge(StepLearner, SumLearner):
     prior: Prior = prior_field()
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        step = self.step_at(jnp.asarray(round))
+        step = self.step_at(round)
         return jax.nn.softmax(with_prior(self.prior, -step * sums))
 
     def update(self, state: Cumulative, feedback: Vector) -> Cumulative:

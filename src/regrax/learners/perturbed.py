@@ -21,8 +21,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners.base import Bound, Rounds
-from regrax.learners.ftrl import Count, Scalar, SumLearner
+from regrax.learners.base import Bound, Count, Rounds, Scalar, SumLearner
 from regrax.simplex import Vector
 from regrax.specs import register
 

@@ -7,8 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.learners.base import Bound, Key, Learner, Prior, Rounds, check_prior
-from regrax.learners.ftrl import Scalar, Sum, prior_field
+from regrax.learners.base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    Scalar,
+    Sum,
+    check_prior,
+    prior_field,
+)
 from regrax.simplex import Integer, Vector
 from regrax.specs import register
 

@@ -9,9 +9,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners.base import HostLearner, Key, Learner, Prior, as_prior, check_prior
-from regrax.learners.engine import runs_in_python
-from regrax.learners.ftrl import Count, SumLearner
+from regrax.learners.base import (
+    Count,
+    HostLearner,
+    Key,
+    Learner,
+    Prior,
+    SumLearner,
+    as_prior,
+    check_prior,
+)
 from regrax.simplex import Vector
 from regrax.specs import register
 
@@ -128,7 +135,11 @@ class Agent(HostLearner):
             check_prior(self.prior, actions)
             return jnp.asarray(self.prior, float)
         name = f"the policy of {self} in round {past + 1}"
-        answer = _numbers(name, self.function(state.copy()))
+        answer = self.function(state.copy())
+        try:
+            answer = np.asarray(answer, float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None
         checks.shape(name, answer, f"({actions},)", answer.shape == (actions,))
         checks.distributions(name, answer)
         policy = np.maximum(answer, 0)
@@ -137,15 +148,7 @@ class Agent(HostLearner):
     def update(
         self, state: Float[np.ndarray, "past d"], feedback: Float[Array | np.ndarray, "d"]
     ) -> Float[np.ndarray, "after d"]:
-        runs_in_python([self], feedback)
         return np.vstack([state, np.asarray(feedback, float)])
 
     def __str__(self) -> str:
         return f"agent({getattr(self.function, '__name__', type(self.function).__name__)})"
-
-
-def _numbers(name: str, answer: Any) -> np.ndarray:
-    try:
-        return np.asarray(answer, float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None

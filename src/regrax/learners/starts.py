@@ -59,22 +59,19 @@ def as_start(
             raise ValueError(f"{name} must be an action from 0 to {actions - 1}, got {start}")
         return np.eye(actions)[start]
     if isinstance(start, str):
-        start = _from_text(start, actions, player, labels, name)
+        random = _RANDOM.fullmatch(start)
+        if random:
+            return random_start(actions, int(random[1] or 0), player)
+        try:
+            start = [float(part) for part in start.split(",")]
+        except ValueError:
+            known = f" or one of {', '.join(labels)}" if labels else ""
+            raise ValueError(
+                f"{name} must be {actions} probabilities (as in 0.2,0.8), random, own{known}, got {start!r}"
+            ) from None
     checks.shape(name, start, f"({actions},)", np.shape(start) == (actions,))
     checks.distributions(name, start)
     return start
-
-
-def _from_text(text: str, actions: int, player: int, labels: Sequence[str], name: str) -> Any:
-    if match := _RANDOM.fullmatch(text):
-        return random_start(actions, int(match[1] or 0), player)
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        known = f" or one of {', '.join(labels)}" if labels else ""
-        raise ValueError(
-            f"{name} must be {actions} probabilities (as in 0.2,0.8), random, own{known}, got {text!r}"
-        ) from None
 
 
 def random_start(actions: int, *seeds: int) -> Float[np.ndarray, "d"]:

@@ -18,16 +18,19 @@ from jaxtyping import Array, Bool, Float
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
+    BoundTerms,
     Key,
     Learner,
     Prior,
     Rounds,
     State,
+    StepLearner,
+    Sum,
     as_base,
     check_base,
+    prior_field,
     prior_or_uniform,
 )
-from regrax.learners.ftrl import BoundTerms, StepLearner, Sum, prior_field
 from regrax.simplex import Integer, Matrix, Vector, stationary
 from regrax.specs import register
 
@@ -41,10 +44,6 @@ class Heads(NamedTuple):
     heads: State  # d base states, stacked
     policy: Vector
     before: Float[Array, "2 d"]  # the two previous policies, the later one first
-
-    def guess(self) -> Vector:
-        r"""Extrapolate the next policy by a parabola, $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$."""
-        return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
 
 @register(
@@ -95,7 +94,9 @@ class BlumMansour(Learner):
         shares = state.policy[:, None] * feedback[None]
         heads = jax.vmap(self.base.update)(state.heads, shares)
         columns = self._columns(heads)
-        policy = stationary(columns, state.guess(), tolerance=self.tolerance)
+        # the parabola through the last three policies, 3 pi_t - 3 pi_{t-1} + pi_{t-2}, is close to the next one
+        guess = jnp.maximum(3 * (state.policy - state.before[0]) + state.before[1], 0)
+        policy = stationary(columns, guess, tolerance=self.tolerance)
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(
@@ -204,10 +205,10 @@ class TreeSwap(Learner):
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:
     """Select each level's state from `yes` where `chosen` is true, otherwise from `no`."""
 
-    def pick(x: Array, y: Array) -> Array:
-        return jnp.where(jnp.expand_dims(chosen, tuple(range(1, x.ndim))), x, y)
+    def pick(level: Array, yes: State, no: State) -> State:
+        return jax.tree.map(lambda x, y: jnp.where(level, x, y), yes, no)
 
-    return jax.tree.map(pick, yes, no)
+    return jax.vmap(pick)(chosen, yes, no)
 
 
 class Pairs(NamedTuple):
