@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.simplex import project_ball, project_simplex
+from regrax.simplex import Vector, project_ball, project_simplex
 from regrax.specs import register
 
 __all__ = ["Ball", "Domain", "Simplex"]
@@ -20,7 +20,7 @@ class Domain(eqx.Module):
     name: ClassVar[str]
 
     @abstractmethod
-    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+    def project(self, point: Vector) -> Vector:
         r"""Return the nearest point of the domain, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Simplex(Domain):
     def __str__(self) -> str:
         return "simplex()"
 
-    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+    def project(self, point: Vector) -> Vector:
         return project_simplex(point)
 
     def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
@@ -72,7 +72,7 @@ class Ball(Domain):
     def __check_init__(self) -> None:
         checks.positive("radius", self.radius)
 
-    def project(self, point: Float[Array, "d"]) -> Float[Array, "d"]:
+    def project(self, point: Vector) -> Vector:
         return project_ball(point, self.radius)
 
     def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:

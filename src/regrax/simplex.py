@@ -15,6 +15,10 @@ from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 
+Vector = Float[Array, "d"]
+Matrix = Float[Array, "d d"]
+Integer = Int[Array, ""]
+
 MAX_UNROLLED_STATES = 16
 """Largest number of states for which elimination is unrolled; beyond it, compiling takes too long."""
 
@@ -24,9 +28,9 @@ __all__ = ["PowerIteration", "power_iteration", "project_ball", "project_simplex
 class PowerIteration(NamedTuple):
     """Result of `power_iteration`."""
 
-    distribution: Float[Array, "d"]
+    distribution: Vector
     residual: Float[Array, ""]  # ||P pi - pi||_1 at the last step
-    iterations: Int[Array, ""]
+    iterations: Integer
 
 
 def stationary(
@@ -35,7 +39,7 @@ def stationary(
     *,
     tolerance: float | None = None,
     max_iterations: int | None = None,
-) -> Float[Array, "d"]:
+) -> Vector:
     r"""Compute the stationary distribution $\pi = P\pi$ of a column-stochastic matrix.
 
     Without `start` the result is exact: Grassmann-Taksar-Heyman elimination uses no subtraction, so every component
@@ -69,11 +73,11 @@ def stationary(
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
 def _solve(
-    matrix: Float[Array, "d d"],
-    start: Float[Array, "d"] | None,
+    matrix: Matrix,
+    start: Vector | None,
     tolerance: float,
     max_iterations: int,
-) -> Float[Array, "d"]:
+) -> Vector:
     if start is None:
         return _eliminate(matrix)
     near = partial(_near, tolerance=tolerance, max_iterations=max_iterations)
@@ -90,9 +94,7 @@ def _solve(
     return mapped(matrix, start)
 
 
-def _near(
-    matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
-) -> Float[Array, "d"]:
+def _near(matrix: Matrix, start: Vector, tolerance: float, max_iterations: int) -> Vector:
     """Take power steps, and fall back to elimination if they do not converge."""
     found = _powers(matrix, start, tolerance, max_iterations)
 
@@ -119,14 +121,14 @@ def _solve_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: 
     return pi, jnp.linalg.solve(system, tangent @ pi - tangent.sum(0) * pi)
 
 
-def _eliminate(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+def _eliminate(matrix: Matrix) -> Vector:
     """Censor the chain to fewer and fewer states, then rebuild the distribution one state at a time."""
     if len(matrix) <= MAX_UNROLLED_STATES:
         return _eliminate_unrolled(matrix)
     return _eliminate_by_scan(matrix)
 
 
-def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+def _eliminate_unrolled(matrix: Matrix) -> Vector:
     censored = []
     for last in range(len(matrix) - 1, 0, -1):
         out = matrix[:last, last]
@@ -143,17 +145,17 @@ def _eliminate_unrolled(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
 
 
 @jax.jit  # traced only once, however often it is mapped
-def _eliminate_by_scan(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
+def _eliminate_by_scan(matrix: Matrix) -> Vector:
     states = jnp.arange(len(matrix))
 
-    def censor(rates: Float[Array, "d d"], last: Int[Array, ""]) -> tuple:
+    def censor(rates: Matrix, last: Integer) -> tuple:
         out = jnp.where(states < last, rates[:, last], 0)
         into = jnp.where(states < last, rates[last, :], 0)
         leaving = out.sum()
         share = jnp.where(leaving > 0, leaving, 1)
         return rates + jnp.outer(out / share, into), (into / share, leaving > 0)
 
-    def grow(pi: Float[Array, "d"], censored: tuple) -> tuple:
+    def grow(pi: Vector, censored: tuple) -> tuple:
         state, arrivals, leaves = censored
         here = states == state
         grown = jnp.where(here, (arrivals * pi).sum(), pi)
@@ -167,8 +169,8 @@ def _eliminate_by_scan(matrix: Float[Array, "d d"]) -> Float[Array, "d"]:
 
 @partial(jax.jit, static_argnames=("tolerance", "max_iterations"))
 def power_iteration(
-    matrix: Float[Array, "d d"],
-    start: Float[Array, "d"] | None = None,
+    matrix: Matrix,
+    start: Vector | None = None,
     *,
     tolerance: float = 1e-6,
     max_iterations: int = 10_000,
@@ -194,9 +196,7 @@ def power_iteration(
     return _powers(matrix, start, tolerance, max_iterations)
 
 
-def _powers(
-    matrix: Float[Array, "d d"], start: Float[Array, "d"], tolerance: float, max_iterations: int
-) -> PowerIteration:
+def _powers(matrix: Matrix, start: Vector, tolerance: float, max_iterations: int) -> PowerIteration:
     def step(carry: PowerIteration) -> PowerIteration:
         # Blum-Mansour stores columns as rows, so `matrix @ pi` would make XLA copy them in every round
         moved = carry.distribution @ matrix.T
@@ -211,7 +211,7 @@ def _powers(
     return near._replace(distribution=near.distribution / near.distribution.sum())
 
 
-def _square(matrix: Any) -> Float[Array, "d d"]:
+def _square(matrix: Any) -> Matrix:
     """Return the matrix as an array; raise unless it is square."""
     matrix = jnp.asarray(matrix)
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1] > 0
@@ -219,7 +219,7 @@ def _square(matrix: Any) -> Float[Array, "d d"]:
     return matrix
 
 
-def project_simplex(point: Float[Any, "d"]) -> Float[Array, "d"]:
+def project_simplex(point: Float[Any, "d"]) -> Vector:
     r"""Project a point onto the simplex: $\arg\min_{x \in \Delta} \|x - y\|_2 = \max(y - \theta, 0)$.
 
     >>> import jax.numpy as jnp
@@ -235,7 +235,7 @@ def project_simplex(point: Float[Any, "d"]) -> Float[Array, "d"]:
 
 
 @jax.jit
-def _project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
+def _project_simplex(point: Vector) -> Vector:
     descending = jnp.sort(point)[::-1]
     counts = jnp.arange(1, point.size + 1, dtype=point.dtype)
     thresholds = (jnp.cumsum(descending) - 1) / counts
@@ -243,9 +243,7 @@ def _project_simplex(point: Float[Array, "d"]) -> Float[Array, "d"]:
     return jnp.maximum(point - thresholds[support - 1], 0)
 
 
-def project_ball(
-    point: Float[Array, "d"], radius: float | Float[Array, ""] = 1.0
-) -> Float[Array, "d"]:
+def project_ball(point: Vector, radius: float | Float[Array, ""] = 1.0) -> Vector:
     r"""Project a point onto the L2 ball: $\arg\min_{\|x\| \le R} \|x - y\|_2 = y \min(1, R/\|y\|)$.
 
     >>> import jax.numpy as jnp

@@ -3,11 +3,9 @@
 At least a third of each format's cases must pass its first check, so that what lies behind it is tried as well.
 """
 
-import json
 import zipfile
 
 import jax
-import numpy as np
 import pytest
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, SPECS, archive, header, passes, refusal, repacked
@@ -92,14 +90,6 @@ def test_a_wide_csv_header_is_read_in_linear_time(tmp_path):
     names = ",".join(f"c{n}" for n in range(100_000))
     (tmp_path / "wide.csv").write_text(f"{names}\n{names}\n")
     assert read_log(tmp_path / "wide.csv").bad_rows == 1
-
-
-@pytest.mark.parametrize("what", ["players", "actions"])
-def test_labels_that_are_there_twice_are_refused(what):
-    labels = {"players": ["a", "a"], "actions": [["x", "x"], ["x", "y"]]}[what]
-    data = json.dumps({"payoffs": np.zeros((2, 2, 2)).tolist(), what: labels}).encode()
-    with pytest.raises(ValueError, match="must have different names"):
-        FORMATS[".json"].read(data)
 
 
 def test_the_header_of_a_checkpoint_is_checked_before_anything_is_built(tmp_path):

@@ -249,18 +249,6 @@ def test_a_correlated_profile_is_not_nash():
     assert not coin.check("nash")
 
 
-def test_nearest_equilibria_by_hand():
-    third = [[1 / 3, 1 / 3], [1 / 3, 0]]
-    assert nearest_equilibrium(third, games.chicken(), "ce").distance == pytest.approx(0, abs=EXACT)
-    nearest = nearest_equilibrium(np.full((3, 3), 1 / 9), games.weighted_rps(), "ce")
-    expected = np.abs(1 / 9 - np.outer([3, 2, 1], [3, 2, 1]) / 36).sum() / 2
-    assert nearest.distance == pytest.approx(expected, abs=1e-8)
-    assert nearest.profile.check("ce", EXACT)
-    joint = np.random.default_rng(0).dirichlet(np.ones(9)).reshape(3, 3)
-    ce, cce = (nearest_equilibrium(joint, "shapley", c).distance for c in ("ce", "cce"))
-    assert 0 < cce <= ce + EXACT
-
-
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("call", "message"),

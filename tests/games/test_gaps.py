@@ -80,16 +80,6 @@ def test_only_requested_gaps_are_returned():
         games.joint_gaps(joint, "chicken", ["gap"])
 
 
-def test_gaps_are_ordered_and_not_clipped():
-    game = games.chicken()
-    third = np.array([[1 / 3, 1 / 3], [1 / 3, 0.0]])
-    assert float(games.ce_gap(third, game)) == pytest.approx(0, abs=ROUNDING)
-    assert float(games.cce_gap(third, game)) < -0.1
-    gaps = gaps_by_name(np.array([[0.7, 0.1], [0.1, 0.1]]), game)
-    assert gaps["cce_gap"] <= gaps["swap_gap"] + ROUNDING
-    assert gaps["ce_gap"] <= gaps["swap_gap"] + ROUNDING <= 2 * gaps["ce_gap"] + 2 * ROUNDING
-
-
 @pytest.mark.parametrize(
     ("learner", "expected"),
     [

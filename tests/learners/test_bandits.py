@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax.games import matching_pennies, play, random, weighted_rps, zero_sum
+from regrax.games import matching_pennies, play, random, weighted_rps
 from regrax.learners import (
     Agent,
     BlumMansour,
@@ -87,12 +87,6 @@ def test_in_a_game_a_bandit_sees_the_loss_of_its_own_action(x64):
         np.testing.assert_allclose(walk(actions, losses), policies, atol=1e-12)
 
 
-def test_full_information_and_bandit_share_a_table():
-    game = zero_sum([[0.0, -1.0], [-0.5, -1.0]])  # the row player's first action dominates
-    run = play(game, [Exp3(0.05), Uniform()], 600, key=KEY)
-    assert float(run.policies[0][-1, 0]) > 0.8
-
-
 @pytest.mark.usefixtures("as_users_run_it")
 @pytest.mark.parametrize(
     ("call", "message"),
@@ -142,12 +136,6 @@ def test_an_agent_plays_a_game(x64, key):
     inside = play(game, [Hedge(0.3), BlumMansour(Hedge(0.5))], 12, key=key)
     for one, other in zip(jax.tree.leaves(outside), jax.tree.leaves(inside), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-9)
-
-
-def test_an_agent_plays_against_a_bandit():
-    run = play(matching_pennies(), [Agent(lambda past: [0.5, 0.5]), Exp3(0.1)], 8, key=KEY)
-    assert run.rounds == 8
-    assert run.actions is not None
 
 
 def test_an_agent_is_called_once_per_round_on_a_copy():

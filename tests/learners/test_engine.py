@@ -171,13 +171,6 @@ def test_a_start_in_a_spec(x64):
     np.testing.assert_allclose(rollout(text, np.zeros((1, 3))), [START])
 
 
-def test_a_prior_makes_matching_pennies_move():
-    still = rx.play(matching_pennies(), rx.Hedge(0.3), 50)
-    moved = rx.play(matching_pennies(), rx.Hedge(0.3), 50, prior=[[0.8, 0.2], None])
-    assert np.ptp(still.policies[0]) == 0
-    assert np.ptp(moved.policies[1]) > 0.2
-
-
 @pytest.mark.parametrize(
     ("start", "message"),
     [
@@ -224,22 +217,6 @@ def test_a_million_float32_rounds_stay_accurate(as_users_run_it):
     assert abs(found.joint.sum() - 1) < 1e-6
     for regret, gap in zip(found.regrets(), rx.cce_gap(found.joint, game, "none"), strict=True):
         assert abs(regret / found.rounds - gap) < 1e-3
-
-
-@pytest.mark.slow
-def test_ten_million_float32_rounds_match_float64(as_users_run_it):
-    """Cycles and all: regrets are what states add up, and they differ where those do."""
-    game, learners = (
-        weighted_rps(),
-        [rx.Hedge(rx.InverseSqrt(1.0)), "regret_matching_plus()"],
-    )
-    start = [[0.6, 0.2, 0.2], [0.2, 0.3, 0.5]]
-    found = rx.play(game, learners, 10_000_000, keep="summary", start=start)
-    with jax.enable_x64(True):
-        exact = rx.play(game, learners, 10_000_000, keep="summary", start=start)
-    for kind in ("external", "internal", "swap"):
-        np.testing.assert_allclose(found.regrets(kind), exact.regrets(kind), rtol=1e-3)
-    np.testing.assert_allclose(found.joint, exact.joint, rtol=1e-4)
 
 
 class Adding(SumLearner):

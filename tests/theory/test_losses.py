@@ -142,13 +142,7 @@ def estimate(actions, horizon, samples, seed):
 
 @pytest.mark.parametrize(
     ("actions", "horizon", "samples"),
-    [
-        (4, 7, 50_000),
-        (12, 15, 50_000),
-        pytest.param(2, 13, 1_000_000, marks=pytest.mark.slow),
-        pytest.param(4, 30, 1_000_000, marks=pytest.mark.slow),
-        pytest.param(50, 16, 1_000_000, marks=pytest.mark.slow),
-    ],
+    [(4, 7, 50_000), (12, 15, 50_000), pytest.param(50, 16, 1_000_000, marks=pytest.mark.slow)],
 )
 def test_squared_regret_of_random_sequences_agrees(actions, horizon, samples):
     mean, error = estimate(actions, horizon, samples, seed=actions)

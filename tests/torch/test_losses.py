@@ -21,6 +21,7 @@ from regrax.training import (
 
 pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 torch = pytest.importorskip("torch", reason="torch is not installed: the extra `torch`")
+rt = pytest.importorskip("regrax.torch")
 EXACT = 1e-12
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_transformer.py"
 
@@ -34,8 +35,6 @@ def rounds(seed, batch=(), T=20, d=3):
     "name", ["external_regret", "internal_regret", "swap_regret", "swap_matrix"]
 )
 def test_regrets_equal_jax_in_value_and_gradient(x64, name):
-    from regrax import torch as rt
-
     policies, losses = rounds(0)
     weights = np.random.default_rng(1).normal(size=getattr(regret, name)(policies, losses).shape)
 
@@ -61,8 +60,6 @@ OBJECTIVES = [
 @pytest.mark.parametrize(("name", "make"), OBJECTIVES)
 @pytest.mark.parametrize("seed", range(3))
 def test_losses_equal_the_training_objectives(x64, name, make, seed):
-    from regrax import torch as rt
-
     _, losses = rounds(seed, batch=(8,))
     model = LinearAttention(3, key=jax.random.key(seed))
     data = jnp.moveaxis(jnp.asarray(losses), 0, -1)
@@ -73,8 +70,6 @@ def test_losses_equal_the_training_objectives(x64, name, make, seed):
 
 
 def test_any_batch_axes():
-    from regrax import torch as rt
-
     policies, losses = map(torch.tensor, rounds(3, batch=(4, 5)))
     assert rt.swap_regret(policies, losses).shape == (4, 5)
     assert rt.hindsight_loss(policies, losses).ndim == 0
@@ -120,16 +115,12 @@ ALL += ["swap_regret", "swap_matrix"]
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize(("given", "message"), BAD)
 def test_bad_input_raises(name, given, message):
-    from regrax import torch as rt
-
     with pytest.raises(ValueError, match=message):
         getattr(rt, name)(**given)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_logits_and_actions_are_converted(name):
-    from regrax import torch as rt
-
     logits, losses = (torch.tensor(x) for x in np.random.default_rng(7).normal(size=(2, 4, 5, 3)))
     function = getattr(rt, name)
     torch.testing.assert_close(
@@ -145,8 +136,6 @@ def test_logits_and_actions_are_converted(name):
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("kind", ["policies", "logits", "actions"])
 def test_masked_rounds_are_ignored(name, kind):
-    from regrax import torch as rt
-
     rng, function = np.random.default_rng(8), getattr(rt, name)
     logits, losses = (torch.tensor(x) for x in rng.normal(size=(2, 4, 6, 3)))
     lengths = torch.tensor([6, 2, 1, 4])
@@ -168,8 +157,6 @@ def test_masked_rounds_are_ignored(name, kind):
 
 
 def test_bandit_estimates_are_unbiased():
-    from regrax import torch as rt
-
     generator = torch.Generator().manual_seed(0)
     chances = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]], dtype=torch.float64)
     losses = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]], dtype=torch.float64)
@@ -186,23 +173,17 @@ def test_bandit_estimates_are_unbiased():
 
 
 def test_half_precision_is_accepted():
-    from regrax import torch as rt
-
     logits = torch.randn(8, 20, 50, generator=torch.Generator().manual_seed(0)).bfloat16()
     assert rt.regret_loss(torch.softmax(logits, -1), logits).isfinite()
 
 
 def test_gradients_pass_finite_differences():
-    from regrax import torch as rt
-
     policies, losses = (torch.tensor(x, requires_grad=True) for x in rounds(4, T=5))
     for loss in (rt.regret_loss, rt.swap_loss, rt.hindsight_loss):
         assert torch.autograd.gradcheck(loss, (policies, losses))
 
 
 def test_hindsight_loss_is_squared_regret_on_average():
-    from regrax import torch as rt
-
     generator = torch.Generator().manual_seed(0)
     losses = torch.randn(100_000, 10, 3, generator=generator, dtype=torch.float64)
     policies = torch.softmax(-0.5 * (losses.cumsum(1) - losses), -1)

@@ -1,7 +1,5 @@
 """`fit`: bit-exact resume, several seeds in one `vmap`, divergence, and the models that training arrives at."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -24,7 +22,6 @@ from regrax.training import (
     StudentT,
     SwapRegretObjective,
     TrainingDiverged,
-    adam,
     evaluate,
     fit,
     fit_step_size,
@@ -66,26 +63,6 @@ def test_divergence_stops_with_the_last_good_state():
     with pytest.raises(TrainingDiverged, match="loss became nan or inf at step") as stop:
         fit(model, OBJECTIVE, key=KEY, optimizer=optax.chain(optax.scale(-1.0), growing), **sizes)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(stop.value.state.model))
-
-
-@pytest.mark.parametrize("steps", [7, 60])  # without and with a warm-up
-def test_the_default_optimizer_is_clipped_adam(steps, x64):
-    schedule = optax.warmup_cosine_decay_schedule(0.0, 0.1, steps // 20, steps)
-    chain = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule, b2=0.99))
-    start = {"a": jnp.arange(3.0), "b": jnp.ones((2, 2))}
-
-    def train(optimizer):
-        model, state = start, optimizer.init(start)
-        for step in range(steps):
-            size = 10.0 ** (step % 5 - 3)  # some gradients are clipped
-            gradient = jax.tree.map(lambda leaf, size=size: size * jnp.cos(leaf), model)
-            with jax.numpy_dtype_promotion("standard"):
-                changes, state = optimizer.update(gradient, state, model)
-            model = jax.tree.map(jnp.add, model, changes)
-        return model
-
-    close = partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7)  # optax has float32 rates
-    jax.tree.map(close, train(adam(0.1, steps)), train(chain))
 
 
 def test_any_optimizer_trains_any_learner():

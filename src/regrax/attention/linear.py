@@ -26,9 +26,8 @@ from regrax import _checks as checks
 from regrax.attention.base import Batch, TrainableLearner
 from regrax.domains import Ball, Domain, Simplex
 from regrax.learners import Count, Key, Scalar, Sum
+from regrax.simplex import Matrix, Vector
 
-Vector = Float[Array, "d"]
-Matrix = Float[Array, "d d"]
 Operator = Literal["softmax", "ball"]
 Projection = Callable[[Vector], Vector]
 

@@ -19,14 +19,14 @@ from regrax import _checks as checks
 from regrax.attention.base import Batch, TrainableLearner
 from regrax.attention.linear import Layer
 from regrax.learners import Key, Scalar, Sum, rollout
-from regrax.simplex import stationary
+from regrax.simplex import Matrix, Vector, stationary
 
 
 class Columns(NamedTuple):
     """State in play: the logits of every head and the fixed point of their columns."""
 
     logits: Sum  # one row per head
-    policy: Float[Array, "d"]
+    policy: Vector
 
 
 class SwapAttention(TrainableLearner):
@@ -52,7 +52,7 @@ class SwapAttention(TrainableLearner):
     name: ClassVar[str] = "swap_attention"
     values: Float[Array, "d d dd"]  # V_j
     scores: Float[Array, "d dd"]  # a_j
-    bias: Float[Array, "d d"]  # v_j
+    bias: Matrix  # v_j
 
     def __init__(self, actions: int, *, key: PRNGKeyArray, scale: float = 0.1) -> None:
         checks.at_least("actions", actions, 1)
@@ -109,10 +109,10 @@ class SwapAttention(TrainableLearner):
         checks.plays(self, actions)
         return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions))
 
-    def policy(self, state: Columns) -> Float[Array, "d"]:
+    def policy(self, state: Columns) -> Vector:
         return state.policy
 
-    def update(self, state: Columns, feedback: Float[Array, "d"]) -> Columns:
+    def update(self, state: Columns, feedback: Vector) -> Columns:
         features = jnp.kron(state.policy, feedback)
         logits = state.logits.add(jax.vmap(lambda head: head.increment(features))(self.heads))
         return Columns(logits, stationary(jax.nn.softmax(logits.value).T, state.policy))

@@ -17,11 +17,12 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention.base import Batch, Recipe, TrainableLearner
 from regrax.learners import Key
+from regrax.simplex import Integer, Vector
 
 Tokens = Float[Array, "w t *n"]
 KeysAndValues = Float[Array, "2 w s *n"]
@@ -61,8 +62,8 @@ class Cache(NamedTuple):
     """State in play: the keys and values of the tokens so far in every layer, and the policy they give."""
 
     past: Float[Array, "L 2 w T"]
-    tokens: Int[Array, ""]
-    policy: Float[Array, "d"]
+    tokens: Integer
+    policy: Vector
 
 
 class Transformer(TrainableLearner):
@@ -95,7 +96,7 @@ class Transformer(TrainableLearner):
     embed: Float[Array, "w d"]
     blocks: tuple[Block, ...]
     readout: Float[Array, "d w"]  # R
-    readout_bias: Float[Array, "d"]  # r
+    readout_bias: Vector  # r
     heads: int = eqx.field(static=True)
 
     def __init__(
@@ -159,10 +160,10 @@ class Transformer(TrainableLearner):
         cache = Cache(empty, jnp.zeros((), int), jnp.zeros(actions))
         return self._append(cache, self.start)
 
-    def policy(self, state: Cache) -> Float[Array, "d"]:
+    def policy(self, state: Cache) -> Vector:
         return state.policy
 
-    def update(self, state: Cache, feedback: Float[Array, "d"]) -> Cache:
+    def update(self, state: Cache, feedback: Vector) -> Cache:
         return self._append(state, self.embed @ feedback)
 
     def _append(self, cache: Cache, token: Float[Array, "w"]) -> Cache:

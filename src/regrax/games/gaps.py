@@ -15,7 +15,6 @@ a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, the sum of the 
 itself is one only if it equals that product.
 """
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -125,7 +124,7 @@ def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> di
     {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
     """
     per_player = _gaps_per_player(joint, game, names)
-    return {name: _largest(gaps) for name, gaps in per_player.items()}
+    return {name: _stacked(gaps).max(0) for name, gaps in per_player.items()}
 
 
 def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dict[str, Any]:
@@ -145,7 +144,7 @@ def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dic
     (0.1111, 2.2222)
     """
     game = as_game(game)
-    sums = [play.summary() if isinstance(play, Trajectory) else play for play in plays]
+    sums = [play.summary() for play in plays]
     gaps = joint_gaps(np.mean([own.joint for own in sums], 0), game)
     measures = {
         "payoff": np.mean([own.payoffs for own in sums], 0),
@@ -170,7 +169,7 @@ def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d 
     [[0.0, 2.0], [0.0, 0.0]]
     """
     game = as_game(game)
-    return _gains(_checked(joint, game), game, player)
+    return _gains(check_joint(joint, game), game, player)
 
 
 def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
@@ -195,13 +194,13 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
     def averaged(running_regret: Callable[..., Any]) -> Any:
         pairs = zip(played, trajectory.losses, strict=True)
         regrets = [running_regret(policies, losses, ends) for policies, losses in pairs]
-        return _largest(regrets) / counts
+        return _stacked(regrets).max(0) / counts
 
     size = max(MAX_NUMBERS // game.payoffs[0].size, 1)
     nash_gaps = []
     for first in range(0, len(ends), size):
         some = [mean[first : first + size].T for mean in means]
-        nash_gaps.append(_largest(_nash_gaps(some, game)))
+        nash_gaps.append(_stacked(_nash_gaps(some, game)).max(0))
     return {
         "nash_gap": played[0].__array_namespace__().concatenate(nash_gaps),
         "cce_gap": averaged(running_external_regret),
@@ -213,13 +212,10 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
 def _gap(name: str, joint: Any, game: Game | str, reduce: Reduce) -> Gaps:
     if reduce not in ("max", "sum", "none"):
         raise ValueError(f'reduce must be "max", "sum" or "none", got {reduce!r}')
-    gaps = _gaps_per_player(joint, game, [name])[name]
-    if reduce == "max":
-        return _largest(gaps)
-    stacked = gaps[0].__array_namespace__().asarray(gaps)
-    if reduce == "sum":
-        return stacked.sum(0)
-    return stacked
+    gaps = _stacked(_gaps_per_player(joint, game, [name])[name])
+    if reduce == "none":
+        return gaps
+    return getattr(gaps, reduce)(0)
 
 
 def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict[str, list[Any]]:
@@ -227,7 +223,7 @@ def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict
         if name not in NAMES:
             raise ValueError(f"names must be among {', '.join(NAMES)}, got {name!r}")
     game = as_game(game)
-    joint = _checked(joint, game)
+    joint = check_joint(joint, game)
     gaps: dict[str, list[Any]] = {name: [] for name in names}
     deviations = [name for name in gaps if name != "nash_gap"]
     if deviations:
@@ -241,7 +237,8 @@ def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict
     return gaps
 
 
-def _checked(joint: Any, game: Game) -> Any:
+def check_joint(joint: Any, game: Game) -> Any:
+    """Return a distribution over the joint actions of a game as an array of floats; raise if it is not one."""
     fits = np.shape(joint) == game.sizes
     checks.shape("joint", joint, f"{game.sizes}, the sizes of {game.name}", fits)
     joint = checks.as_floats(joint)
@@ -262,5 +259,5 @@ def _nash_gaps(marginals: Sequence[Any], game: Game) -> list[Any]:
     return gaps
 
 
-def _largest(gaps: Sequence[Any]) -> Any:
-    return functools.reduce(gaps[0].__array_namespace__().maximum, gaps)
+def _stacked(gaps: Sequence[Any]) -> Any:
+    return gaps[0].__array_namespace__().asarray(gaps)

@@ -18,11 +18,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from regrax import _checks as checks
 from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax.games.game import Game, unfolded
-from regrax.games.gaps import deviation_gains
+from regrax.games.gaps import check_joint, deviation_gains
 from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
@@ -68,10 +67,7 @@ class CorrelatedProfile:
 
     def __init__(self, joint: Any, game: Game | str) -> None:
         game = as_game(game)
-        joint = np.array(joint, float)
-        fits = joint.shape == game.sizes
-        checks.shape("joint", joint, f"{game.sizes}, the sizes of {game.name}", fits)
-        checks.distributions("joint", joint.ravel())
+        joint = np.array(check_joint(joint, game))
         joint.setflags(write=False)
         self.__dict__.update(joint=joint, game=game)
 

@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from regrax import _checks as checks, regret
-from regrax._tables import to_csv, to_latex, to_pandas
-from regrax.games.display import Described, as_html, as_text
+from regrax._tables import html_table, sketch, text_table, to_csv, to_latex, to_pandas
 from regrax.games.game import Game, unfolded
 
 Tables = tuple[Any, ...]
@@ -67,6 +66,80 @@ def joint_sum(played: Sequence[Any]) -> Float[Any, "*d"]:
     return total.reshape(sizes)
 
 
+GAPS = {"CCE": "external", "CE": "internal", "swap": "swap"}
+"""Kind of regret whose maximum over players, per round, is each equilibrium gap."""
+
+
+class Described:
+    """Base of results that remember the game and the learners they came from.
+
+    Both are shown and otherwise ignored: they are not part of the tuple, and transformations drop them.
+    """
+
+    game: Any = None
+    learners: Any = None
+    rounds: Any
+
+    def of(self, game: Any, learners: Any) -> Any:
+        """Set the game and the learners to show, and return the result itself."""
+        self.game = game
+        self.learners = learners
+        return self
+
+    def summary(self) -> "Summary":
+        """Sum the rounds into payoffs, regrets and averages, in double precision."""
+        raise NotImplementedError
+
+    def _heading(self) -> str:
+        unit = "round" if self.rounds == 1 else "rounds"
+        name = "" if self.game is None else f"{self.game.name}, "
+        return f"{name}{self.rounds:,} {unit}"
+
+    def _table(self) -> dict[str, list[Any]]:
+        """Return a row per player: its learner, payoff per round, regret and swap regret."""
+        summary = self.summary()
+        names = [f"player {n + 1}" for n in range(len(summary.matrices))]
+        if self.game is not None:
+            names = list(self.game.players)
+        table: dict[str, list[Any]] = {"player": names}
+        if self.learners is not None:
+            table["learner"] = [str(learner) for learner in self.learners]
+        numbers = {
+            "payoff per round": summary.payoffs,
+            "regret": summary.regrets("external"),
+            "swap regret": summary.regrets("swap"),
+        }
+        for name, values in numbers.items():
+            table[name] = (values.round(12) + 0.0).tolist()  # no negative zeros
+        return table
+
+    def _gaps(self) -> str:
+        summary = self.summary()
+        gaps = []
+        for name, kind in GAPS.items():
+            gap = max(summary.regrets(kind)) / summary.rounds
+            gaps.append(f"{name} {round(gap, 12) + 0.0:.4g}")
+        return f"Gaps of joint play: {', '.join(gaps)}"
+
+    def __repr__(self) -> str:
+        if not checks.are_concrete(self):
+            return self._heading()
+        table = self._table()
+        rows = zip(*table.values(), strict=True)
+        return "\n".join([self._heading(), text_table(table, rows), self._gaps()])
+
+    def _repr_html_(self) -> str:
+        table = self._table()
+        shown = html_table(table, zip(*table.values(), strict=True), self._heading())
+        plots = ""
+        for n, policies in enumerate(getattr(self, "policies", ())):
+            labels = [str(action + 1) for action in range(policies.shape[1])]
+            if self.game is not None:
+                labels = self.game.actions[n]
+            plots += sketch(policies, labels, table["player"][n])
+        return f"{shown}<p>{self._gaps()}</p>{plots}"
+
+
 class _Sums(NamedTuple):
     rounds: int
     matrices: tuple[Float[Any, "_ _"], ...]
@@ -74,7 +147,7 @@ class _Sums(NamedTuple):
     joint: Float[Any, "*d"]
 
 
-class Summary(_Sums, Described):
+class Summary(Described, _Sums):
     r"""Sums over a play: $M_n = \sum_t \pi_{n,t} \ell_{n,t}^\top$, mean policies and joint play.
 
     Attributes:
@@ -106,11 +179,8 @@ class Summary(_Sums, Described):
             raise ValueError(f"kind must be one of {', '.join(of)}, got {kind!r}")
         return np.array([of[kind](regret.gains_of(matrix)) for matrix in self.matrices])
 
-    def _repr_html_(self) -> str:
-        return as_html(self, self)
-
-    def __repr__(self) -> str:
-        return as_text(self, self, self.rounds)
+    def summary(self) -> "Summary":
+        return self
 
 
 def summary_of(joint: Float[np.ndarray, "*d"], game: Game, rounds: int) -> Summary:
@@ -131,7 +201,7 @@ class _Rounds(NamedTuple):
     joint: Float[Any, "*d"]
 
 
-class Trajectory(_Rounds, Described):
+class Trajectory(Described, _Rounds):
     r"""Policies and losses of every round, one entry per player, and joint play $\mu_T$.
 
     The regret of `played` on `losses` divided by `T` is the gap of `joint`, player by player.
@@ -184,18 +254,11 @@ class Trajectory(_Rounds, Described):
         drawn = {} if self.actions is None else {"drawn": np.hstack(self.played).ravel() > 0}
         return {**table, **drawn}
 
-    to_pandas, to_csv, to_latex = to_pandas, to_csv, to_latex
-
-    def _repr_html_(self) -> str:
-        return as_html(self, self.summary())
-
-    def __repr__(self) -> str:
-        if not checks.are_concrete(tuple(self)):
-            return f"a traced play of {self.rounds} rounds"
-        return as_text(self, self.summary(), self.rounds)
+    to_pandas = to_pandas
+    to_csv = to_csv
+    to_latex = to_latex
 
     def summary(self) -> Summary:
-        """Sum the rounds into payoffs, regrets and averages, in double precision."""
         pairs = zip(self.played, self.losses, strict=True)
         joint = joint_sum(self.played) / self.rounds
         averages = tuple(unfolded(joint, n).sum(1) for n in range(joint.ndim))

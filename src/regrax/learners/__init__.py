@@ -10,11 +10,19 @@ from .bandit import (
 from .base import (
     BanditLearner as BanditLearner,
     Bound as Bound,
+    Count as Count,
+    Cumulative as Cumulative,
     Feedback as Feedback,
     HostLearner as HostLearner,
+    InverseSqrt as InverseSqrt,
     Key as Key,
     Learner as Learner,
+    PerRound as PerRound,
+    Scalar as Scalar,
+    Schedule as Schedule,
     State as State,
+    Sum as Sum,
+    SumLearner as SumLearner,
     spec as spec,
 )
 from .engine import (
@@ -34,16 +42,8 @@ from .engine import (
     scan_rounds as scan_rounds,
 )
 from .ftrl import (
-    Count as Count,
-    Cumulative as Cumulative,
     EuclideanFTRL as EuclideanFTRL,
-    InverseSqrt as InverseSqrt,
     OnlineGradientDescent as OnlineGradientDescent,
-    PerRound as PerRound,
-    Scalar as Scalar,
-    Schedule as Schedule,
-    Sum as Sum,
-    SumLearner as SumLearner,
 )
 from .hedge import (
     AdaHedge as AdaHedge,

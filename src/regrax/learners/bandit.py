@@ -11,44 +11,43 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
     BanditLearner,
     Bound,
+    BoundTerms,
+    Count,
+    Cumulative,
     Drawn,
+    InverseSqrt,
     Key,
     Learner,
     Prior,
     Rounds,
-    State,
-    as_base,
-    check_base,
-    prior_bits,
-    with_prior,
-)
-from regrax.learners.ftrl import (
-    BoundTerms,
-    Count,
-    Cumulative,
-    InverseSqrt,
     Scalar,
+    State,
     StepLearner,
     SumLearner,
+    as_base,
+    check_base,
     ftrl_bound,
+    prior_bits,
     prior_field,
+    with_prior,
 )
+from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
-def estimate(policy: Float[Array, "d"], feedback: Drawn, bias: Scalar = 0.0) -> Float[Array, "d"]:
+def estimate(policy: Vector, feedback: Drawn, bias: Scalar = 0.0) -> Vector:
     r"""Estimate the losses: $\hat\ell_j = 1[a = j]\, \ell_a / (\pi_a + \gamma)$ with `bias` $\gamma$, unbiased at 0."""
     action, loss = feedback
     return jnp.zeros_like(policy).at[action].set(loss / (policy[action] + bias))
 
 
-def explore(policy: Float[Array, "d"], exploration: Scalar) -> Float[Array, "d"]:
+def explore(policy: Vector, exploration: Scalar) -> Vector:
     r"""Mix a policy with uniform play: $(1 - \gamma) \pi + \gamma / d$."""
     return (1 - exploration) * policy + exploration / policy.size
 
@@ -91,8 +90,8 @@ class Exp3(BanditSumLearner, StepLearner):
     def __check_init__(self) -> None:
         check_share("exploration", self.exploration)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
-        logits = -self.step_at(jnp.asarray(round)) * sums
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        logits = -self.step_at(round) * sums
         return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
@@ -126,8 +125,8 @@ class Exp3IX(BanditSumLearner, StepLearner):
     def __check_init__(self) -> None:
         checks.positive("gamma", self.gamma)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
-        logits = -self.step_at(jnp.asarray(round)) * sums
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        logits = -self.step_at(round) * sums
         return jax.nn.softmax(with_prior(self.prior, logits))
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
@@ -139,7 +138,7 @@ class Exp3IX(BanditSumLearner, StepLearner):
 
 
 @jax.jit
-def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
+def tsallis_leader(gaps: Vector) -> Vector:
     r"""Return $\arg\min_{x \in \Delta} \langle g, x \rangle - 4 \sum_j \sqrt{x_j}$, that is $x_j = 4 / (g_j + y)^2$.
 
     The smallest gap is 0, and $y \in [2, 2\sqrt d]$ normalises $x$: it solves $(\sum_j (g_j + y)^{-2})^{-1/2} = 2$. The
@@ -147,7 +146,7 @@ def tsallis_leader(gaps: Float[Array, "d"]) -> Float[Array, "d"]:
     one more step, from a constant, gives the result the right derivative.
     """
 
-    def newton(y: Float[Array, ""], gaps: Float[Array, "d"]) -> Float[Array, ""]:
+    def newton(y: Float[Array, ""], gaps: Vector) -> Float[Array, ""]:
         inverse = 1 / (gaps + y)
         squares = jnp.sum(inverse**2)
         return y + (2 - squares**-0.5) / (jnp.sum(inverse**3) * squares**-1.5)
@@ -188,7 +187,7 @@ class TsallisINF(BanditSumLearner):
     def __check_init__(self) -> None:
         checks.positive("scale", self.scale)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         step = self.scale / jnp.sqrt(jnp.asarray(round, sums.dtype) + 1)
         gaps = step * (sums - sums.min())
         if self.prior is None:
@@ -237,7 +236,7 @@ class ImportanceWeighted(BanditLearner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         return self.base.init(actions, rounds, key=key)
 
-    def policy(self, state: State) -> Float[Array, "d"]:
+    def policy(self, state: State) -> Vector:
         return explore(self.base.policy(state), self.exploration)
 
     def update(self, state: State, feedback: Drawn) -> State:
@@ -259,7 +258,7 @@ class Waiting(NamedTuple):
 
     base: State
     ring: Float[Array, "D d"]  # undelivered losses; the loss of round s is in row s mod D
-    round: Int[Array, ""]  # t - 1
+    round: Integer  # t - 1
 
 
 @register("learner", "delayed(hedge(0.3), 2)")
@@ -291,10 +290,10 @@ class Delayed(Learner):
         ring = jnp.zeros((self.delay, actions))
         return Waiting(self.base.init(actions, rounds, key=key), ring, jnp.zeros((), int))
 
-    def policy(self, state: Waiting) -> Float[Array, "d"]:
+    def policy(self, state: Waiting) -> Vector:
         return self.base.policy(state.base)
 
-    def update(self, state: Waiting, feedback: Float[Array, "d"]) -> Waiting:
+    def update(self, state: Waiting, feedback: Vector) -> Waiting:
         slot = state.round % self.delay
         arrived = self.base.update(state.base, state.ring[slot])
         has_arrived = state.round >= self.delay

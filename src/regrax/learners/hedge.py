@@ -7,29 +7,28 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
+    BoundTerms,
+    Count,
+    Cumulative,
     Key,
     Learner,
     Prior,
     Rounds,
-    check_prior,
-    prior_bits,
-    with_prior,
-)
-from regrax.learners.ftrl import (
-    BoundTerms,
-    Count,
-    Cumulative,
     Scalar,
     StepLearner,
     Sum,
     SumLearner,
+    check_prior,
+    prior_bits,
     prior_field,
+    with_prior,
 )
+from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
@@ -56,11 +55,11 @@ class Hedge(StepLearner, SumLearner):
 
     prior: Prior = prior_field()
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
-        step = self.step_at(jnp.asarray(round))
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        step = self.step_at(round)
         return jax.nn.softmax(with_prior(self.prior, -step * sums))
 
-    def update(self, state: Cumulative, feedback: Float[Array, "d"]) -> Cumulative:
+    def update(self, state: Cumulative, feedback: Vector) -> Cumulative:
         # relative to the first action: the policy is the same, and the sum stays small over long horizons
         return state.add(feedback - feedback[0])
 
@@ -100,10 +99,10 @@ class AdaHedge(Learner):
         check_prior(self.prior, actions)
         return Mixability(Sum.zeros(actions), Sum.zeros())
 
-    def policy(self, state: Mixability) -> Float[Array, "d"]:
+    def policy(self, state: Mixability) -> Vector:
         return self._mixed(_step(state), state.losses.value)[1]
 
-    def update(self, state: Mixability, feedback: Float[Array, "d"]) -> Mixability:
+    def update(self, state: Mixability, feedback: Vector) -> Mixability:
         # relative to the smallest total and the smallest loss, so that equal losses have a gap of exactly 0
         total = state.losses.value - state.losses.value.min()
         loss = feedback - feedback.min()
@@ -113,9 +112,7 @@ class AdaHedge(Learner):
         gap = jnp.maximum(policy @ loss - mixed, 0)
         return Mixability(state.losses.add(feedback), state.gaps.add(gap))
 
-    def _mixed(
-        self, step: Float[Array, ""], total: Float[Array, "d"]
-    ) -> tuple[Float[Array, ""], Float[Array, "d"]]:
+    def _mixed(self, step: Float[Array, ""], total: Vector) -> tuple[Float[Array, ""], Vector]:
         r"""Return $-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by the mix loss, and the policy after $S$."""
         prior = 1.0
         least = total.min()
@@ -147,8 +144,8 @@ class Epoch(NamedTuple):
     """State of doubling Hedge."""
 
     losses: Sum  # of this epoch
-    left: Int[Array, ""]  # rounds left in the epoch, including this one
-    length: Int[Array, ""]
+    left: Integer  # rounds left in the epoch, including this one
+    length: Integer
 
 
 @register("learner", "doubling_hedge(2.0)")
@@ -179,12 +176,12 @@ class DoublingHedge(Learner):
         check_prior(self.prior, actions)
         return Epoch(Sum.zeros(actions), jnp.ones((), int), jnp.ones((), int))
 
-    def policy(self, state: Epoch) -> Float[Array, "d"]:
+    def policy(self, state: Epoch) -> Vector:
         total = state.losses.value
         step = self.scale / jnp.sqrt(state.length.astype(total.dtype))
         return jax.nn.softmax(with_prior(self.prior, -step * total))
 
-    def update(self, state: Epoch, feedback: Float[Array, "d"]) -> Epoch:
+    def update(self, state: Epoch, feedback: Vector) -> Epoch:
         over = state.left == 1
         length = jnp.where(over, 2 * state.length, state.length)
         losses = jax.tree.map(lambda x: jnp.where(over, 0, x), state.losses.add(feedback))
@@ -206,8 +203,8 @@ class Predicted(NamedTuple):
     """State of optimistic Hedge."""
 
     losses: Sum  # S_{t-1}
-    last: Float[Array, "d"]  # the loss of round t - 1, a forecast for round t
-    round: Int[Array, ""]  # t - 1
+    last: Vector  # the loss of round t - 1, a forecast for round t
+    round: Integer  # t - 1
 
 
 @register("learner", "optimistic_hedge(0.3)")
@@ -236,11 +233,11 @@ class OptimisticHedge(StepLearner):
         check_prior(self.prior, actions)
         return Predicted(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
 
-    def policy(self, state: Predicted) -> Float[Array, "d"]:
+    def policy(self, state: Predicted) -> Vector:
         logits = -self.step_at(state.round) * (state.losses.value + state.last)
         return jax.nn.softmax(with_prior(self.prior, logits))
 
-    def update(self, state: Predicted, feedback: Float[Array, "d"]) -> Predicted:
+    def update(self, state: Predicted, feedback: Vector) -> Predicted:
         return Predicted(state.losses.add(feedback), feedback, state.round + 1)
 
     def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:

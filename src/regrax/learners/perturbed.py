@@ -21,8 +21,8 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners.base import Bound, Rounds
-from regrax.learners.ftrl import Count, Scalar, SumLearner
+from regrax.learners.base import Bound, Count, Rounds, Scalar, SumLearner
+from regrax.simplex import Vector
 from regrax.specs import register
 
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
@@ -120,7 +120,7 @@ class FollowThePerturbedLeader(SumLearner):
     def __check_init__(self) -> None:
         checks.positive("noise", self.noise)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         return perturbed_leader(sums, self.noise)
 
     def bound(

@@ -5,15 +5,24 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
-from regrax.learners.base import Bound, Key, Learner, Prior, Rounds, check_prior
-from regrax.learners.ftrl import Scalar, Sum, prior_field
+from regrax.learners.base import (
+    Bound,
+    Key,
+    Learner,
+    Prior,
+    Rounds,
+    Scalar,
+    Sum,
+    check_prior,
+    prior_field,
+)
+from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
-def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
+def proportional(regrets: Vector, prior: Prior = None) -> Vector:
     """Normalise `max(R, 0)`; if no regret is positive, return the prior, by default uniform."""
     positive = jnp.maximum(regrets, 0)
     total = positive.sum()
@@ -22,7 +31,7 @@ def proportional(regrets: Float[Array, "d"], prior: Prior = None) -> Float[Array
     return jnp.where(has_regret, positive / jnp.where(has_regret, total, 1), otherwise)
 
 
-def instant_regret(policy: Float[Array, "d"], loss: Float[Array, "d"]) -> Float[Array, "d"]:
+def instant_regret(policy: Vector, loss: Vector) -> Vector:
     r"""Return $r_{t,j} = \langle \ell_t, \pi_t \rangle - \ell_{t,j}$."""
     return policy @ loss - loss
 
@@ -36,7 +45,7 @@ class RegretSumLearner(Learner):
         check_prior(self.prior, actions)
         return Sum.zeros(actions)
 
-    def policy(self, state: Sum) -> Float[Array, "d"]:
+    def policy(self, state: Sum) -> Vector:
         return proportional(state.value, self.prior)
 
     def bound(
@@ -61,7 +70,7 @@ class RegretMatching(RegretSumLearner):
     Reference: Hart, Mas-Colell (2000), A simple adaptive procedure leading to correlated equilibrium.
     """
 
-    def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
+    def update(self, state: Sum, feedback: Vector) -> Sum:
         return state.add(instant_regret(self.policy(state), feedback))
 
 
@@ -81,7 +90,7 @@ class RegretMatchingPlus(RegretSumLearner):
     Reference: Tammelin (2014), Solving large imperfect information games using CFR+.
     """
 
-    def update(self, state: Sum, feedback: Float[Array, "d"]) -> Sum:
+    def update(self, state: Sum, feedback: Vector) -> Sum:
         return state.add(instant_regret(self.policy(state), feedback)).clipped()
 
 
@@ -89,7 +98,7 @@ class Forecast(NamedTuple):
     """State of predictive regret matching plus."""
 
     regrets: Sum  # Q_{t-1}
-    last: Float[Array, "d"]  # r_{t-1}, the forecast of r_t
+    last: Vector  # r_{t-1}, the forecast of r_t
 
 
 @register("learner", "predictive_regret_matching_plus()")
@@ -116,10 +125,10 @@ class PredictiveRegretMatchingPlus(Learner):
         check_prior(self.prior, actions)
         return Forecast(Sum.zeros(actions), jnp.zeros(actions))
 
-    def policy(self, state: Forecast) -> Float[Array, "d"]:
+    def policy(self, state: Forecast) -> Vector:
         return proportional(state.regrets.value + state.last, self.prior)
 
-    def update(self, state: Forecast, feedback: Float[Array, "d"]) -> Forecast:
+    def update(self, state: Forecast, feedback: Vector) -> Forecast:
         instant = instant_regret(self.policy(state), feedback)
         return Forecast(state.regrets.add(instant).clipped(), instant)
 
@@ -133,7 +142,7 @@ class Discounted(NamedTuple):
     """State of discounted regret matching."""
 
     regrets: Sum
-    round: Int[Array, ""]  # t - 1
+    round: Integer  # t - 1
 
 
 @register("learner", "discounted_regret_matching(2.0, -1.0)")
@@ -168,10 +177,10 @@ class DiscountedRegretMatching(Learner):
         check_prior(self.prior, actions)
         return Discounted(Sum.zeros(actions), jnp.zeros((), int))
 
-    def policy(self, state: Discounted) -> Float[Array, "d"]:
+    def policy(self, state: Discounted) -> Vector:
         return proportional(state.regrets.value, self.prior)
 
-    def update(self, state: Discounted, feedback: Float[Array, "d"]) -> Discounted:
+    def update(self, state: Discounted, feedback: Vector) -> Discounted:
         regrets = state.regrets.add(instant_regret(self.policy(state), feedback))
         log = jnp.log(state.round.astype(feedback.dtype) + 1)
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)

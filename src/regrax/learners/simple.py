@@ -9,13 +9,21 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.learners.base import HostLearner, Key, Learner, Prior, as_prior, check_prior
-from regrax.learners.engine import runs_in_python
-from regrax.learners.ftrl import Count, SumLearner
+from regrax.learners.base import (
+    Count,
+    HostLearner,
+    Key,
+    Learner,
+    Prior,
+    SumLearner,
+    as_prior,
+    check_prior,
+)
+from regrax.simplex import Vector
 from regrax.specs import register
 
 
-def leaders(total: Float[Array, "d"], prior: Prior = None) -> Float[Array, "d"]:
+def leaders(total: Vector, prior: Prior = None) -> Vector:
     r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, with ties split equally or in proportion to the prior."""
     weights = jnp.ones_like(total) if prior is None else jnp.asarray(prior, total.dtype)
     reachable = jnp.where(weights > 0, total, jnp.inf)
@@ -35,18 +43,16 @@ class Uniform(Learner):
     [[0.5, 0.5]]
     """
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: Key = None
-    ) -> Float[Array, "d"]:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Vector:
         return jnp.full(actions, 1 / actions)
 
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
+    def policy(self, state: Vector) -> Vector:
         return state
 
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
+    def update(self, state: Vector, feedback: Vector) -> Vector:
         return state
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         """Return equal probabilities."""
         return jnp.full_like(sums, 1 / len(sums))
 
@@ -67,7 +73,7 @@ class FollowTheLeader(SumLearner):
     Reference: Brown (1951), Iterative solution of games by fictitious play.
     """
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         return leaders(sums)
 
 
@@ -86,15 +92,13 @@ class BestResponse(Learner):
     Reference: Cournot (1838), Recherches sur les principes mathématiques de la théorie des richesses.
     """
 
-    def init(
-        self, actions: int, rounds: int | None = None, *, key: Key = None
-    ) -> Float[Array, "d"]:
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Vector:
         return jnp.zeros(actions)
 
-    def policy(self, state: Float[Array, "d"]) -> Float[Array, "d"]:
+    def policy(self, state: Vector) -> Vector:
         return leaders(state)
 
-    def update(self, state: Float[Array, "d"], feedback: Float[Array, "d"]) -> Float[Array, "d"]:
+    def update(self, state: Vector, feedback: Vector) -> Vector:
         return feedback
 
 
@@ -125,13 +129,17 @@ class Agent(HostLearner):
     ) -> Float[np.ndarray, "past d"]:
         return np.zeros((0, actions))
 
-    def policy(self, state: Float[np.ndarray, "past d"]) -> Float[Array, "d"]:
+    def policy(self, state: Float[np.ndarray, "past d"]) -> Vector:
         past, actions = state.shape
         if past == 0 and self.prior is not None:
             check_prior(self.prior, actions)
             return jnp.asarray(self.prior, float)
         name = f"the policy of {self} in round {past + 1}"
-        answer = _numbers(name, self.function(state.copy()))
+        answer = self.function(state.copy())
+        try:
+            answer = np.asarray(answer, float)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None
         checks.shape(name, answer, f"({actions},)", answer.shape == (actions,))
         checks.distributions(name, answer)
         policy = np.maximum(answer, 0)
@@ -140,15 +148,7 @@ class Agent(HostLearner):
     def update(
         self, state: Float[np.ndarray, "past d"], feedback: Float[Array | np.ndarray, "d"]
     ) -> Float[np.ndarray, "after d"]:
-        runs_in_python([self], feedback)
         return np.vstack([state, np.asarray(feedback, float)])
 
     def __str__(self) -> str:
         return f"agent({getattr(self.function, '__name__', type(self.function).__name__)})"
-
-
-def _numbers(name: str, answer: Any) -> np.ndarray:
-    try:
-        return np.asarray(answer, float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a list of numbers, got {answer!r}") from None

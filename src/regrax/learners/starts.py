@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
@@ -25,6 +25,7 @@ from regrax.learners.base import (
     check_on_simplex,
     check_prior,
 )
+from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 _RANDOM = re.compile(r"random(?:\((\d{1,18})\))?")
@@ -58,22 +59,19 @@ def as_start(
             raise ValueError(f"{name} must be an action from 0 to {actions - 1}, got {start}")
         return np.eye(actions)[start]
     if isinstance(start, str):
-        start = _from_text(start, actions, player, labels, name)
+        random = _RANDOM.fullmatch(start)
+        if random:
+            return random_start(actions, int(random[1] or 0), player)
+        try:
+            start = [float(part) for part in start.split(",")]
+        except ValueError:
+            known = f" or one of {', '.join(labels)}" if labels else ""
+            raise ValueError(
+                f"{name} must be {actions} probabilities (as in 0.2,0.8), random, own{known}, got {start!r}"
+            ) from None
     checks.shape(name, start, f"({actions},)", np.shape(start) == (actions,))
     checks.distributions(name, start)
     return start
-
-
-def _from_text(text: str, actions: int, player: int, labels: Sequence[str], name: str) -> Any:
-    if match := _RANDOM.fullmatch(text):
-        return random_start(actions, int(match[1] or 0), player)
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        known = f" or one of {', '.join(labels)}" if labels else ""
-        raise ValueError(
-            f"{name} must be {actions} probabilities (as in 0.2,0.8), random, own{known}, got {text!r}"
-        ) from None
 
 
 def random_start(actions: int, *seeds: int) -> Float[np.ndarray, "d"]:
@@ -92,7 +90,7 @@ class _Starting(Learner):
     """Base class of learners with a fixed start."""
 
     base: Learner = eqx.field(converter=as_base)
-    start: Float[Array, "d"] | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
+    start: Vector | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
 
     def __check_init__(self) -> None:
         check_on_simplex(self.base)
@@ -101,14 +99,14 @@ class _Starting(Learner):
         check_prior(self.start, actions)
         return First(self.base.init(actions, rounds, key=key), jnp.ones((), bool))
 
-    def policy(self, state: First) -> Float[Array, "d"]:
+    def policy(self, state: First) -> Vector:
         own = self.base.policy(state.base)
         return jnp.where(state.first, jnp.asarray(self.start, own.dtype), own)
 
     def update(self, state: First, feedback: Feedback) -> First:
         return First(self.base.update(state.base, feedback), jnp.zeros((), bool))
 
-    def observe(self, loss: Float[Array, "d"], action: Int[Array, ""] | None) -> Feedback:
+    def observe(self, loss: Vector, action: Integer | None) -> Feedback:
         return self.base.observe(loss, action)
 
     def starting_at(self, start: Any) -> Learner:
@@ -152,7 +150,7 @@ class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompat
 class StartedOnHost(_Starting, HostLearner):  # pyright: ignore[reportIncompatibleVariableOverride]
     """A Python learner with a fixed policy in round 1, in which the base is not called."""
 
-    def policy(self, state: First) -> Float[Array, "d"]:
+    def policy(self, state: First) -> Vector:
         return jnp.asarray(self.start, float) if state.first else self.base.policy(state.base)
 
 

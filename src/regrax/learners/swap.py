@@ -13,22 +13,25 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
+    BoundTerms,
     Key,
     Learner,
     Prior,
     Rounds,
     State,
+    StepLearner,
+    Sum,
     as_base,
     check_base,
+    prior_field,
     prior_or_uniform,
 )
-from regrax.learners.ftrl import BoundTerms, StepLearner, Sum, prior_field
-from regrax.simplex import stationary
+from regrax.simplex import Integer, Matrix, Vector, stationary
 from regrax.specs import register
 
 MAX_ROUNDS = 2**30  # of TreeSwap, counted in 32 bits
@@ -39,12 +42,8 @@ class Heads(NamedTuple):
     """State of Blum-Mansour: the copies and the fixed point of their policies."""
 
     heads: State  # d base states, stacked
-    policy: Float[Array, "d"]
+    policy: Vector
     before: Float[Array, "2 d"]  # the two previous policies, the later one first
-
-    def guess(self) -> Float[Array, "d"]:
-        r"""Extrapolate the next policy by a parabola, $3\pi_t - 3\pi_{t-1} + \pi_{t-2}$."""
-        return jnp.maximum(3 * (self.policy - self.before[0]) + self.before[1], 0)
 
 
 @register(
@@ -88,14 +87,16 @@ class BlumMansour(Learner):
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
 
-    def policy(self, state: Heads) -> Float[Array, "d"]:
+    def policy(self, state: Heads) -> Vector:
         return state.policy
 
-    def update(self, state: Heads, feedback: Float[Array, "d"]) -> Heads:
+    def update(self, state: Heads, feedback: Vector) -> Heads:
         shares = state.policy[:, None] * feedback[None]
         heads = jax.vmap(self.base.update)(state.heads, shares)
         columns = self._columns(heads)
-        policy = stationary(columns, state.guess(), tolerance=self.tolerance)
+        # the parabola through the last three policies, 3 pi_t - 3 pi_{t-1} + pi_{t-2}, is close to the next one
+        guess = jnp.maximum(3 * (state.policy - state.before[0]) + state.before[1], 0)
+        policy = stationary(columns, guess, tolerance=self.tolerance)
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
     def bound(
@@ -107,7 +108,7 @@ class BlumMansour(Learner):
         head = self.base.bound(actions, rounds, width / actions**0.5, largest or width)
         return None if head is None else actions * head
 
-    def _columns(self, heads: State) -> Float[Array, "d d"]:
+    def _columns(self, heads: State) -> Matrix:
         return jax.vmap(self.base.policy)(heads).swapaxes(0, 1)
 
 
@@ -117,7 +118,7 @@ class Levels(NamedTuple):
     initial: State  # a base state before its first round
     levels: State  # L base states, stacked
     sums: Float[Array, "L d"]  # losses of each level's block so far
-    round: Int[Array, ""]  # t - 1
+    round: Integer  # t - 1
 
 
 @register("learner", "tree_swap(hedge(0.7), 3, 8)")
@@ -158,10 +159,10 @@ class TreeSwap(Learner):
             initial, self._stacked(initial), jnp.zeros((self.depth, actions)), jnp.zeros((), int)
         )
 
-    def policy(self, state: Levels) -> Float[Array, "d"]:
+    def policy(self, state: Levels) -> Vector:
         return jax.vmap(self.base.policy)(state.levels).mean(0)
 
-    def update(self, state: Levels, feedback: Float[Array, "d"]) -> Levels:
+    def update(self, state: Levels, feedback: Vector) -> Levels:
         lengths = jnp.array(self._lengths())
         round_ = state.round + 1
         sums = state.sums + feedback[None]
@@ -204,21 +205,21 @@ class TreeSwap(Learner):
 def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:
     """Select each level's state from `yes` where `chosen` is true, otherwise from `no`."""
 
-    def pick(x: Array, y: Array) -> Array:
-        return jnp.where(jnp.expand_dims(chosen, tuple(range(1, x.ndim))), x, y)
+    def pick(level: Array, yes: State, no: State) -> State:
+        return jax.tree.map(lambda x, y: jnp.where(level, x, y), yes, no)
 
-    return jax.tree.map(pick, yes, no)
+    return jax.vmap(pick)(chosen, yes, no)
 
 
 class Pairs(NamedTuple):
     """State of a `PairLearner`."""
 
     gains: Sum  # R_ij
-    policy: Float[Array, "d"]
-    round: Int[Array, ""]  # t - 1
+    policy: Vector
+    round: Integer  # t - 1
 
 
-def balanced(rates: Float[Array, "d d"]) -> Float[Array, "d"]:
+def balanced(rates: Matrix) -> Vector:
     r"""Return the distribution with $\sum_j \pi_i A_{ij} = \sum_j \pi_j A_{ji}$ for every $i$.
 
     Rates of relative size $\epsilon$ (one rounding error) are added between all actions: if several distributions
@@ -245,17 +246,17 @@ class PairLearner(Learner):
         policy = prior_or_uniform(self.prior, actions)
         return Pairs(Sum.zeros(actions, actions), policy, jnp.zeros((), int))
 
-    def policy(self, state: Pairs) -> Float[Array, "d"]:
+    def policy(self, state: Pairs) -> Vector:
         return state.policy
 
-    def update(self, state: Pairs, feedback: Float[Array, "d"]) -> Pairs:
+    def update(self, state: Pairs, feedback: Vector) -> Pairs:
         gained = state.policy[:, None] * (feedback[:, None] - feedback[None, :])
         gains = state.gains.add(gained)
         round_ = state.round + 1
         return Pairs(gains, balanced(self.rates(gains.value, round_)), round_)
 
     @abstractmethod
-    def rates(self, gains: Float[Array, "d d"], round_: Int[Array, ""]) -> Float[Array, "d d"]:
+    def rates(self, gains: Matrix, round_: Integer) -> Matrix:
         """Return $A_{ij}$ after `round_` rounds."""
 
 
@@ -278,7 +279,7 @@ class InternalRegretMatching(PairLearner):
     general class of adaptive strategies.
     """
 
-    def rates(self, gains: Float[Array, "d d"], round_: Int[Array, ""]) -> Float[Array, "d d"]:
+    def rates(self, gains: Matrix, round_: Integer) -> Matrix:
         return jnp.maximum(gains, 0)
 
     def bound(
@@ -304,7 +305,7 @@ class StoltzLugosi(PairLearner, StepLearner):
     Reference: Stoltz, Lugosi (2005), Internal regret in on-line portfolio selection.
     """
 
-    def rates(self, gains: Float[Array, "d d"], round_: Int[Array, ""]) -> Float[Array, "d d"]:
+    def rates(self, gains: Matrix, round_: Integer) -> Matrix:
         pairs = jnp.where(jnp.eye(len(gains), dtype=bool), jnp.finfo(gains.dtype).min, gains)
         return jax.nn.softmax(self.step_at(round_) * pairs, axis=(0, 1))
 

@@ -6,9 +6,12 @@ $S_{t-1}$. Losses are i.i.d. standard Gaussian except in worst cases, where they
 
 from .hessian import (
     Curvature as Curvature,
+    Direction as Direction,
     Eigenvalue as Eigenvalue,
     curvature as curvature,
     curvatures as curvatures,
+    hessian_product as hessian_product,
+    newton_direction as newton_direction,
 )
 from .losses import (
     LossParts as LossParts,
@@ -24,11 +27,6 @@ from .minimax_regret import (
     Minimax as Minimax,
     balanced_collections as balanced_collections,
     minimax as minimax,
-)
-from .newton import (
-    Direction as Direction,
-    hessian_product as hessian_product,
-    newton_direction as newton_direction,
 )
 from .optimal import Optimal as Optimal, optimal_policy as optimal_policy
 from .steps import (

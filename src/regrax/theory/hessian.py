@@ -28,19 +28,23 @@ $T \to \infty$.
 **Many horizons.** The moments of a round depend only on $d$, $K$ and the angle $\theta$ with $\sin^2\theta = (t-1)/T$,
 and are smooth in $K$ and $\theta$. `curvatures` interpolates one table at Chebyshev points, which also gives $k^*$ as
 the root of the sum of slopes.
+
+**As an operator.** A direction is split into its kinds, each part is multiplied by its eigenvalue or block, and the
+parts are summed: $O(d^2)$ work and no matrix over all $d^2 + 2d$ parameters, on numpy and jax arrays.
 """
 
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
 
+from regrax import _checks as checks
 from regrax.theory.ball import ball_step
-from regrax.theory.losses import check_operator, check_sizes, rounds, scaled_step
+from regrax.theory.losses import check_sizes, rounds, scaled_step
 from regrax.theory.moments import Moments, round_moments
 from regrax.theory.quadrature import interpolation, node_count, round_nodes
 from regrax.theory.steps import REFINED, secant, step_size
@@ -154,8 +158,7 @@ def curvature(
     >>> hessian.is_minimum, hessian.flat, hessian.condition
     (True, 4, 56.93)
     """
-    check_sizes(actions, horizon)
-    check_operator(operator, radius)
+    check_sizes(actions, horizon, operator, radius)
     if architecture not in ("single", "swap"):
         raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
     if architecture == "swap" and operator == "ball":
@@ -356,3 +359,69 @@ def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m
         return sorted([small, large])
     determinant = float(np.linalg.det(block) * np.prod(np.diag(change)) ** 2)
     return sorted([small, determinant / (small * large), large])
+
+
+class Direction(NamedTuple):
+    r"""A change in the parameters: $V$ of shape (d, d), $v_c$ and $a$ of shape (d,)."""
+
+    values: Any
+    bias: Any
+    scores: Any
+
+
+def hessian_product(curvature: Curvature, direction: Direction) -> Direction:
+    r"""Multiply the Hessian at $V = -kI$, $v_c = a = 0$ by a direction $(V, v_c, a)$.
+
+    >>> from regrax.theory import curvature
+    >>> step = Direction(np.eye(3), np.zeros(3), np.zeros(3))
+    >>> float(np.sum(step.values * hessian_product(curvature(3, 20), step).values))  # L''(k)
+    14.8405
+    """
+    return _apply(direction, _eigenvalues(curvature), curvature.mixed)
+
+
+def newton_direction(curvature: Curvature, gradient: Direction) -> Direction:
+    r"""Compute $(\nabla^2 L)^+ \nabla L$, the amount that a Newton step with the curvature at $k^*$ subtracts.
+
+    Flat directions are left unchanged.
+
+    >>> from regrax.theory import curvature
+    >>> hessian = curvature(3, 20)
+    >>> step = Direction(np.eye(3) - 1 / 3, np.zeros(3), np.zeros(3))
+    >>> newton_direction(hessian, hessian_product(hessian, step)).values[0].tolist()
+    [0.66667, -0.33333, -0.33333]
+    """
+    inverse = {kind: 1 / value for kind, value in _eigenvalues(curvature).items()}
+    return _apply(gradient, inverse, np.linalg.inv(curvature.mixed))
+
+
+def _eigenvalues(curvature: Curvature) -> dict[str, float]:
+    checks.instance("curvature", curvature, Curvature, "a result of theory.curvature")
+    if curvature.flat != curvature.actions + 1 or math.isinf(curvature.horizon):
+        raise ValueError("curvature must come from a single softmax layer with a finite horizon")
+    return {e.direction: e.value for e in curvature.eigenvalues if e.direction != "mixed"}
+
+
+def _apply(direction: Direction, eigenvalues: dict[str, float], mixed: np.ndarray) -> Direction:
+    V, v, a = direction
+    d = len(v)
+    rows = V - V.mean(0, keepdims=True)  # without 1 c^T
+    common = rows.mean(1)  # rows = common 1^T + square
+    square = rows - common[:, None]
+    step = square.trace() / (d - 1) * (np.eye(d) - 1 / d)
+    values = eigenvalues["step"] * step + eigenvalues["common loss"] * common[:, None] + 0 * V
+    parts = [v - v.mean(), a - a.mean()]
+    if d > 2:
+        unit = math.sqrt(d / (d - 2))
+        parts = [unit * (square.diagonal() - square.trace() / d), *parts]
+
+        def N(c: Any) -> Any:
+            return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
+
+        symmetric = (square + square.T) / 2 - step - N(parts[0])
+        values = values + N(sum(m * part for m, part in zip(mixed[0], parts, strict=True)))
+        values = values + eigenvalues["skew"] * (square - square.T) / 2
+        values = values + eigenvalues.get("symmetric", 0.0) * symmetric
+    bias = sum(m * part for m, part in zip(mixed[-2], parts, strict=True))
+    scores = sum(m * part for m, part in zip(mixed[-1], parts, strict=True))
+    return Direction(values, bias, scores + eigenvalues["common score"] * a.mean())

@@ -64,8 +64,7 @@ def loss(
     >>> loss(0.4479, 3, 20), loss(0.1189, 3, 20, operator="ball")
     (14.7940792, 51.936)
     """
-    check_sizes(actions, horizon)
-    check_operator(operator, radius)
+    check_sizes(actions, horizon, operator, radius)
     scaled = scaled_step(step, horizon)
     if operator == "ball":
         return rounds(horizon) * ball_loss(scaled, actions, horizon, radius)
@@ -145,8 +144,7 @@ def optimal_loss(
     >>> optimal_loss(3, 20), optimal_loss(3, 20, operator="ball")
     (14.6276164, 51.4255)
     """
-    check_sizes(actions, horizon)
-    check_operator(operator, radius)
+    check_sizes(actions, horizon, operator, radius)
     if operator == "ball":
         return rounds(horizon) * ball_optimal_loss(actions, horizon, radius)
     best = mean_over_rounds(lambda tau: stability(tau, actions), actions, horizon)
@@ -205,15 +203,13 @@ def rounds(horizon: float) -> float:
     return float(horizon)
 
 
-def check_sizes(actions: int, horizon: float) -> None:
-    """Raise unless there are between 2 and a million actions and at least 2 rounds, possibly infinitely many."""
+def check_sizes(
+    actions: int, horizon: float, operator: str = "softmax", radius: float = 1.0
+) -> None:
+    """Raise unless the numbers of actions and rounds, the operator and its radius are such as the theory covers."""
     checks.at_least("actions", actions, 2, MAX_ACTIONS)
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
-
-
-def check_operator(operator: str, radius: float) -> None:
-    """Raise if the operator is unknown, or if it takes no radius and the radius is not 1."""
     checks.positive("radius", radius)
     if operator not in ("softmax", "ball"):
         raise ValueError(f"operator must be 'softmax' or 'ball', got {operator!r}")

@@ -25,11 +25,12 @@ from itertools import combinations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 from numpy import ndarray
 
 from regrax import _checks as checks
 from regrax.learners import Count, SumLearner
+from regrax.simplex import Vector
 from regrax.specs import register
 from regrax.theory.lattice import Lattice, build_lattice, grid_losses
 from regrax.theory.optimal import optimal_policy
@@ -145,7 +146,7 @@ class Minimax(SumLearner):
     def __check_init__(self) -> None:
         checks.at_least("rounds", self.rounds, 1)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         if len(sums) == 1:
             return jnp.ones_like(sums)
         lattice, policies, first = _policy_table(len(sums), self.rounds)

@@ -83,12 +83,6 @@ def _diagonal(p: int) -> Contraction:
     return policy, leader
 
 
-def _trace() -> Contraction:
-    policy = [(2, [(2, 0)]), (-8, [(3, 0)]), (6, [(2, 0), (2, 0)])]
-    leader = [(4, [(2, 0)]), (-4, [(1, 0), (2, 0)])]
-    return policy, leader
-
-
 def _times_square(contraction: Contraction) -> Contraction:
     r"""Multiply by $|z|^2$."""
     policy, leader = contraction
@@ -100,7 +94,7 @@ def _times_square(contraction: Contraction) -> Contraction:
 def contractions() -> dict[str, Contraction]:
     """Return the contraction of each moment by name."""
     return {
-        "trace": _trace(),
+        "trace": _diagonal(0),
         "along": _along(1),
         "slope": _gradient(1),
         "along_square": _times_square(_along(1)),
@@ -108,7 +102,7 @@ def contractions() -> dict[str, Contraction]:
         "diagonal": _diagonal(1),
         "slope_square": _gradient(2),
         "skewed": _along(2),
-        "trace_square": _times_square(_trace()),
+        "trace_square": _times_square(_diagonal(0)),
     }
 
 

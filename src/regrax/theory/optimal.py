@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from regrax import _checks as checks
 from regrax.learners import Count, Scalar, SumLearner, perturbed_leader
+from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
@@ -61,13 +62,13 @@ class Optimal(SumLearner):
     [[0.5, 0.5], [0.2398, 0.7602], [0.0, 1.0]]
     """
 
-    horizon: float | Int[Array, ""] | Float[Array, ""]
+    horizon: float | Integer | Float[Array, ""]
     noise: Scalar = eqx.field(converter=checks.as_float, default=1.0)
 
     def __check_init__(self) -> None:
         checks.positive("horizon", self.horizon)
         checks.positive("noise", self.noise)
 
-    def policy_from_sums(self, sums: Float[Array, "d"], round: Count) -> Float[Array, "d"]:
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         left = jnp.asarray(self.horizon, sums.dtype) - jnp.asarray(round, sums.dtype)
         return optimal_policy(sums / self.noise, left)

@@ -22,7 +22,6 @@ from numpy import ndarray
 from regrax import _checks as checks
 from regrax.theory.ball import ball_step
 from regrax.theory.losses import (
-    check_operator,
     check_sizes,
     loss,
     minimum_moment,
@@ -62,8 +61,7 @@ def step_size(
     >>> step_size(3, 20), step_size(3, math.inf)
     (0.447904905444, 2.0488938)
     """
-    check_sizes(actions, horizon)
-    check_operator(operator, radius)
+    check_sizes(actions, horizon, operator, radius)
     root = math.sqrt(rounds(horizon))
     if operator == "ball":
         return ball_step(actions, radius) / root

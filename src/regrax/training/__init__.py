@@ -7,10 +7,13 @@ from regrax.attention import Recipe as Recipe
 
 from .distributions import (
     Alternating as Alternating,
+    BanditFeedback as BanditFeedback,
     Batch as Batch,
     BiasedGaussian as BiasedGaussian,
+    DelayedFeedback as DelayedFeedback,
     Distribution as Distribution,
     Drifting as Drifting,
+    Feedback as Feedback,
     FromKey as FromKey,
     Gaussian as Gaussian,
     InGame as InGame,
@@ -27,11 +30,6 @@ from .evaluation import (
     StepFit as StepFit,
     evaluate as evaluate,
     fit_step_size as fit_step_size,
-)
-from .feedback import (
-    BanditFeedback as BanditFeedback,
-    DelayedFeedback as DelayedFeedback,
-    Feedback as Feedback,
 )
 from .fitting import (
     Fitted as Fitted,

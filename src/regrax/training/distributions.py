@@ -2,11 +2,13 @@ r"""Distributions of loss sequences, drawn in batches: `losses[t, j, n]` for rou
 
 If every action's loss has the same known `mean` in every round, whatever the past, then the expected regret is the same
 for every policy, and training can use the baseline of `regrax.training.objectives`.
+
+`Feedback` is the part of the losses that a model sees in training. Regret always counts all losses.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -27,8 +29,6 @@ Shape = tuple[int, int, int]  # rounds, actions, sequences
 class Distribution(eqx.Module):
     """Base class of distributions of loss sequences; subclasses implement `_draw`."""
 
-    centred: ClassVar[bool] = False  # True if `mean` is 0
-
     def draw(self, rounds: int, actions: int, count: int, *, key: PRNGKeyArray) -> Batch:
         """Draw `count` sequences; the same key gives the same sequences."""
         for name, size in {"rounds": rounds, "actions": actions, "count": count}.items():
@@ -41,11 +41,19 @@ class Distribution(eqx.Module):
     @property
     def mean(self) -> float | None:
         """Mean of every action's loss given all earlier rounds; None if it varies or is unknown."""
-        return 0.0 if self.centred else None
+        return None
+
+
+class Centred(Distribution):
+    """Base class of distributions whose losses have mean 0, whatever the past."""
+
+    @property
+    def mean(self) -> float:
+        return 0.0
 
 
 @register("distribution", "gaussian")
-class Gaussian(Distribution):
+class Gaussian(Centred):
     r"""$\ell_t \sim N(0, C)$, i.i.d. over rounds; by default $C = I$.
 
     >>> import jax
@@ -53,7 +61,6 @@ class Gaussian(Distribution):
     (20, 3, 100)
     """
 
-    centred: ClassVar[bool] = True
     covariance: Float[np.ndarray, "d d"] | None
     root: Float[np.ndarray, "d d"] | None = eqx.field(repr=False)  # L with L L^T = C, in float64
 
@@ -130,7 +137,7 @@ class UniformLosses(Distribution):
 
 
 @register("distribution", "rademacher")
-class Rademacher(Distribution):
+class Rademacher(Centred):
     r"""$\ell_{t,j} = \pm 1$, independent, with equal probability.
 
     >>> import jax
@@ -138,14 +145,12 @@ class Rademacher(Distribution):
     True
     """
 
-    centred: ClassVar[bool] = True
-
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         return jax.random.rademacher(key, shape, jnp.zeros(()).dtype)
 
 
 @register("distribution", "laplace")
-class Laplace(Distribution):
+class Laplace(Centred):
     r"""$\ell_{t,j}$ independent and Laplace with variance 1, density $e^{-\sqrt2 |x|} / \sqrt2$.
 
     >>> import jax
@@ -153,14 +158,12 @@ class Laplace(Distribution):
     (20, 3, 100)
     """
 
-    centred: ClassVar[bool] = True
-
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
         return jax.random.laplace(key, shape) / 2**0.5
 
 
 @register("distribution", "student_t(5.0)")
-class StudentT(Distribution):
+class StudentT(Centred):
     r"""$\ell_{t,j}$ independent and Student's t with `freedom` degrees of freedom, which has heavy tails.
 
     Squared regret has a finite mean only above 2 degrees of freedom, and its gradient has a finite variance only above
@@ -173,7 +176,6 @@ class StudentT(Distribution):
     Reference: Bailey (1994), Polar generation of random variates with the t-distribution.
     """
 
-    centred: ClassVar[bool] = True
     freedom: float = 5.0
 
     def __check_init__(self) -> None:
@@ -396,3 +398,52 @@ def check_distribution(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a `Distribution`."""
     if not isinstance(value, Distribution):
         raise ValueError(f"{name} must be a Distribution, such as Gaussian(), got {value!r}")
+
+
+class Feedback(eqx.Module):
+    """Base class of feedback, which maps losses to what the model sees."""
+
+    @abstractmethod
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        """Return the observations; row `t` arrives after round `t`."""
+
+
+@register("feedback", "delayed(2)")
+class DelayedFeedback(Feedback):
+    r"""The loss of round $t$ arrives after round $t + D$; before that the model sees zeros.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> losses = jnp.arange(3.0).reshape(3, 1, 1) + 1
+    >>> DelayedFeedback(1).observe(losses, key=jax.random.key(0)).ravel().tolist()
+    [0.0, 1.0, 2.0]
+    """
+
+    delay: int = eqx.field(static=True)
+
+    def __check_init__(self) -> None:
+        checks.at_least("delay", self.delay, 0)
+
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        rounds = losses.shape[0]
+        delay = min(self.delay, rounds)
+        return jnp.pad(losses[: rounds - delay], ((delay, 0), (0, 0), (0, 0)))
+
+
+@register("feedback", "bandit()")
+class BanditFeedback(Feedback):
+    r"""Each round reveals one uniformly drawn action $a$; the model sees $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
+
+    The revealed action does not depend on the policy, so the objective stays differentiable.
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> seen = BanditFeedback().observe(jnp.ones((5, 3, 2)), key=jax.random.key(0))
+    >>> (seen.sum(1) == 3).all().item()
+    True
+    """
+
+    def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
+        rounds, actions, count = losses.shape
+        revealed = jax.random.randint(key, (rounds, count), 0, actions)
+        return actions * losses * jax.nn.one_hot(revealed, actions, axis=1, dtype=losses.dtype)

@@ -40,8 +40,13 @@ from regrax import _checks as checks, theory
 from regrax.attention import Recipe, SwapAttention, TrainableLearner
 from regrax.domains import Ball, Simplex
 from regrax.learners import HostLearner, Learner, perturbed_leader, rollout
-from regrax.training.distributions import Batch, Distribution, Gaussian, check_distribution
-from regrax.training.feedback import Feedback
+from regrax.training.distributions import (
+    Batch,
+    Distribution,
+    Feedback,
+    Gaussian,
+    check_distribution,
+)
 
 Blocks = Float[Array, "T d d n"]
 Regrets = Float[Array, "n"]

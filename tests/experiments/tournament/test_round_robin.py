@@ -57,13 +57,12 @@ def test_the_dilemma_by_hand(x64):
 
 
 def test_matches_are_those_of_play(x64):
-    """Two shapes in one program, with players of two actions in both."""
     learners = (Hedge(0.3), RegretMatchingPlus(), Hedge(0.1))
     held = [games.random(*sizes, seed=4) for sizes in ((3, 2), (2, 3, 2))]
     seatings = (((1, 0), (2, 0)), ((0, 1, 1), (2, 0, 2)))
-    payoffs = [jax.numpy.asarray(game.payoffs)[None] for game in held]
-    found = swap_matrices(payoffs, learners, seatings, 40)
-    for game, each, matrices in zip(held, seatings, found, strict=True):
+    for game, each in zip(held, seatings, strict=True):
+        payoffs = jax.numpy.asarray(game.payoffs)[None]
+        matrices = swap_matrices(payoffs, learners, each, 40)
         for m, seating in enumerate(each):
             played = play(game, [learners[k] for k in seating], 40)
             for seat, rows, losses in zip(matrices, played.policies, played.losses, strict=True):
@@ -75,8 +74,8 @@ def test_drawn_actions_have_the_means_of_expected_play(x64):
     """Uniform play does not learn, so sampling only adds noise: five standard errors over 4,000 rounds."""
     game, keys = games.random(2, 3, seed=4), jax.random.split(jax.random.key(0), 2)
     payoffs = jax.numpy.stack([jax.numpy.asarray(game.payoffs)] * 2)
-    [drawn] = swap_matrices([payoffs], (Uniform(),), (((0, 0),),), 4000, [keys])
-    [mean] = swap_matrices([payoffs], (Uniform(),), (((0, 0),),), 1)
+    drawn = swap_matrices(payoffs, (Uniform(),), ((0, 0),), 4000, keys)
+    mean = swap_matrices(payoffs, (Uniform(),), ((0, 0),), 1)
     for sampled, expected in zip(drawn, mean, strict=True):
         np.testing.assert_allclose(sampled / 4000, expected, atol=5 * 0.5 / 4000**0.5)
         assert not np.array_equal(sampled[0], sampled[1])

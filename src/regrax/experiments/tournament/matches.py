@@ -144,15 +144,15 @@ def _play_traced(
     payoffs = jnp.asarray(np.stack([_scaled(job.drawn) for job in jobs]), float)
     keys = None
     if jobs[0].key is not None:
-        keys = [jnp.stack([job.key for job in jobs])]  # pyright: ignore[reportArgumentType]
+        keys = jnp.stack([job.key for job in jobs])  # pyright: ignore[reportArgumentType]
     starts = None
     if jobs[0].start is not None:
         sides = zip(*[job.start or () for job in jobs], strict=True)
-        starts = [tuple(jnp.asarray(np.stack(side), float) for side in sides)]
+        starts = tuple(jnp.asarray(np.stack(side), float) for side in sides)
     seated = tuple(learners[k] for k in traced)
     payoffs, seated, keys, starts = replicate((payoffs, seated, keys, starts), mesh)
     places = tuple(seatings(range(len(traced)), players))
-    (matrices,) = swap_matrices([payoffs], seated, (places,), rounds, keys, mesh, starts)
+    matrices = swap_matrices(payoffs, seated, places, rounds, keys, mesh, starts)
     means = [np.asarray(matrix, float) / rounds for matrix in matrices]
     assigned = seatings(traced, players)
     return [_scores(assigned, [mean[j] for mean in means]) for j in range(len(jobs))]

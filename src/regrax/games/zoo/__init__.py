@@ -1,12 +1,8 @@
 """Named games and families of games. In a spec, write a function's name with `-` instead of `_`."""
 
-from .bargaining import (
-    centipede as centipede,
-    travellers_dilemma as travellers_dilemma,
-    ultimatum as ultimatum,
-)
 from .classics import (
     battle_of_the_sexes as battle_of_the_sexes,
+    centipede as centipede,
     chicken as chicken,
     coordination as coordination,
     deadlock as deadlock,
@@ -14,6 +10,8 @@ from .classics import (
     inspection as inspection,
     prisoners_dilemma as prisoners_dilemma,
     stag_hunt as stag_hunt,
+    travellers_dilemma as travellers_dilemma,
+    ultimatum as ultimatum,
 )
 from .markets import (
     all_pay_auction as all_pay_auction,
@@ -35,9 +33,6 @@ from .n_player import (
     public_goods as public_goods,
     volunteers_dilemma as volunteers_dilemma,
 )
-from .poker import (
-    kuhn_poker as kuhn_poker,
-)
 from .random_games import (
     random as random,
     random_coordination as random_coordination,
@@ -51,6 +46,7 @@ from .zero_sum_games import (
     colonel_blotto as colonel_blotto,
     hide_and_seek as hide_and_seek,
     jordan as jordan,
+    kuhn_poker as kuhn_poker,
     matching_pennies as matching_pennies,
     morra as morra,
     penalty_kick as penalty_kick,

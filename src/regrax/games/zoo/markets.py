@@ -3,8 +3,17 @@
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games.game import Game, mixed, pure, symmetric
-from regrax.games.zoo._build import choices, named, numbers, same_choices, split_prize
+from regrax.games.game import (
+    Game,
+    choices,
+    mixed,
+    named,
+    numbers,
+    pure,
+    same_choices,
+    split_prize,
+    symmetric,
+)
 
 
 @named

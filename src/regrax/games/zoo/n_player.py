@@ -4,8 +4,7 @@ import numpy as np
 from jaxtyping import Int
 
 from regrax import _checks as checks
-from regrax.games.game import Game, mixed, pure
-from regrax.games.zoo._build import named, numbers, same_choices, split_prize
+from regrax.games.game import Game, mixed, named, numbers, pure, same_choices, split_prize
 
 
 @named

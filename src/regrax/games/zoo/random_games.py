@@ -4,8 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
-from regrax.games.game import Game, Known, pure, symmetric, zero_sum
-from regrax.games.zoo._build import check_sizes, named
+from regrax.games.game import Game, Known, check_sizes, named, pure, symmetric, zero_sum
 
 
 @named
