@@ -3,9 +3,10 @@
 from importlib.util import find_spec
 from typing import Any, Literal
 
+from regrax._text import fitted_table, labelled_table
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import Json, read_learner
-from regrax.cli.output import print_json, print_rows, print_table
+from regrax.cli.output import print_json, print_text
 
 CLAIMS = {"claim": "claim", "measured": "measured", "verdict": "verdict"}
 WORST_CASES = {
@@ -67,7 +68,7 @@ def certify(
         cases = worst_cases(actions, horizon, players, prove=rigorous)
         if json:
             return print_json({"actions": actions, "rounds": horizon, "worst_cases": cases})
-        return print_rows(cases, WORST_CASES, f"all binary losses, {title}")
+        return print_text(labelled_table(cases, WORST_CASES, f"all binary losses, {title}"))
     if rigorous:
         proved = proofs(actions, horizon, claim)
         if json:
@@ -89,7 +90,7 @@ def certify(
             return print_json({**result, "claims": checked, "holds": holds})
         for row in checked:
             row["verdict"] = "holds" if row["holds"] else "does not hold"
-        return print_rows(checked, CLAIMS, f"{architecture}, {title}")
+        return print_text(labelled_table(checked, CLAIMS, f"{architecture}, {title}"))
 
 
 def _print_proofs(proved: dict[str, Any], title: str) -> None:
@@ -102,4 +103,5 @@ def _print_proofs(proved: dict[str, Any], title: str) -> None:
         rows.append([f"k* is the only root of L' from {low:.6g} to {high:.6g}", "proved"])
     if proved["claim"] is not None:
         rows.append([f"k* = {proved['claim']}, to one unit of its last digit", proved["verdict"]])
-    print_table(("quantity or claim", "enclosure or verdict"), rows, f"proofs, {title}")
+    columns = ("quantity or claim", "enclosure or verdict")
+    print_text(fitted_table(columns, rows, f"proofs, {title}"))

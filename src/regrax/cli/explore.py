@@ -27,7 +27,7 @@ def explore(
     text = page(None if game is None else read_game(game))
     if out is not None:
         write_output(out, text.encode())
-        print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB", wrap=False)
+        print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB")
         return
     with Server(text, port) as server:
         print(f"regrax explorer at {server.url} (press Ctrl-C to stop)", flush=True)

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from regrax._text import fitted_table
 from regrax.cli.inputs import Folder, Json
-from regrax.cli.output import Bar, print_json, print_table, print_text
+from regrax.cli.output import Bar, print_json, print_text
 from regrax.paper import ReproduceConfig
 
 CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
@@ -48,6 +49,7 @@ def reproduce(
         rows = [line._asdict() for line in lines]
         return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
     if not table:
-        return print_text(summary_text(result, str(page)), wrap=False)
-    print_table(("quantity", "paper", "here", "exact", "verdict"), [list(line) for line in lines])
-    return print_text(f"report: {page}; every number: {numbers}", wrap=False)
+        return print_text(summary_text(result, str(page)))
+    columns = ("quantity", "paper", "here", "exact", "verdict")
+    print_text(fitted_table(columns, [list(line) for line in lines]))
+    return print_text(f"report: {page}; every number: {numbers}")

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from regrax._text import labelled_table
 from regrax.cli.inputs import OUTPUT, Json
-from regrax.cli.output import Bar, print_json, print_rows, print_text
+from regrax.cli.output import Bar, print_json, print_lines, print_text
 
 
 def sweep(
@@ -60,15 +61,13 @@ def sweep(
     else:
         if finished.rows:
             title = "means over seeds; the gap is 1 at the exact step k* and 0 at the lower bound"
-            print_rows(summary(finished.rows), COLUMNS, title)
+            print_text(labelled_table(summary(finished.rows), COLUMNS, title))
         done = f"finished {len(finished.rows)} of {len(cells)} cells"
-        print_text(
-            f"{done} ({finished.done_before} in earlier runs): {out}/results.csv", wrap=False
-        )
+        print_text(f"{done} ({finished.done_before} in earlier runs): {out}/results.csv")
         if report:
-            print_text(f"report: {out}/report.html", wrap=False)
+            print_text(f"report: {out}/report.html")
         for name, error in finished.failed.items():
-            print_text(f"failed: {name}: {error}")
+            print_lines(f"failed: {name}: {error}")
     if finished.failed:
         sys.stdout.flush()
         sys.exit(1)

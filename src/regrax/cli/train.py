@@ -5,9 +5,10 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from regrax._text import labelled_table
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import OUTPUT, Folder, Json
-from regrax.cli.output import Bar, print_json, print_rows, print_text
+from regrax.cli.output import Bar, print_json, print_text
 from regrax.experiments.runs import TrainConfig
 
 COLUMNS = {
@@ -63,5 +64,5 @@ def train(
             return print_json({"out": str(out), "seeds": rows})
         title = f"{config.model}, {config.objective_name} objective, "
         title += f"{config.actions} actions, {config.horizon} rounds"
-        print_rows(rows, COLUMNS, title)
-        return print_text(f"models and metrics are in {out}", wrap=False)
+        print_text(labelled_table(rows, COLUMNS, title))
+        return print_text(f"models and metrics are in {out}")

@@ -1,6 +1,7 @@
 """Normal-form games: payoffs, a zoo of examples, repeated play, equilibrium gaps, exact equilibria and files."""
 
 from . import zoo as zoo
+from .display import measured_text as measured_text
 from .equilibria import (
     NearestEquilibrium as NearestEquilibrium,
     nearest_equilibrium as nearest_equilibrium,

@@ -1,15 +1,34 @@
 """Results of play as text for terminals and as HTML with a small plot for notebooks."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from regrax import _checks as checks
 from regrax._tables import html_table, sketch, text_table
+from regrax._text import labelled_table, quantities
 
 if TYPE_CHECKING:
     from regrax.games.trajectory import Summary, Trajectory
 
 GAPS = {"CCE": "external", "CE": "internal", "swap": "swap"}
 """Kind of regret whose maximum over players, per round, is each equilibrium gap."""
+COLUMNS = {
+    "player": "player",
+    "learner": "learner",
+    "payoff": "payoff per round",
+    "regret": "regret, total",
+    "internal_regret": "internal regret, total",
+    "swap_regret": "swap regret, total",
+    "average": "average play",
+    "answers": "answers by parser",
+}
+MEASURED_GAPS = {
+    "cce_gap": "CCE gap, per round",
+    "ce_gap": "CE gap (pairwise), per round",
+    "swap_gap": "swap gap, per round",
+    "nash_gap": "Nash gap, per round",
+}
+"""Names of the measures of `measure_play` in tables."""
 
 
 class Described:
@@ -48,6 +67,12 @@ def table_of(result: "Described", summary: "Summary") -> tuple[list[str], list[l
         for row, learner in zip(rows, result.learners, strict=True):
             row.insert(1, str(learner))
     return header, rows
+
+
+def measured_text(measured: Mapping[str, Any], title: str = "") -> str:
+    """Return the result of `measure_play` as two tables that fit the terminal: the players and the gaps."""
+    players = labelled_table(measured["players"], COLUMNS, title)
+    return f"{players}\n{quantities(measured, MEASURED_GAPS)}"
 
 
 def gaps_of(summary: "Summary") -> str:
