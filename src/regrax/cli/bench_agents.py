@@ -1,7 +1,7 @@
 """`regrax bench-agents`: run an agent through a fixed benchmark."""
 
 from regrax.cli.inputs import Folder, Json, Requests, read_learner
-from regrax.cli.output import Bar, print_result, print_text
+from regrax.cli.output import Bar, print_result
 
 
 def bench_agents(
@@ -44,6 +44,4 @@ def bench_agents(
     summary = {**result.to_dict(), "out": str(out)}
     write_whole(out / "results.json", dumps(summary, allow_nan=False).encode())
     write_whole(out / "report.html", benchmark_page(result).encode())
-    print_result(result, json, summary)
-    if not json:
-        print_text(f"report: {out}/report.html")
+    print_result(f"{result}\nreport: {out}/report.html", json, summary)

@@ -1,6 +1,6 @@
 """`regrax explore`: the interactive explorer."""
 
-from regrax.cli.inputs import Output, read_game
+from regrax.cli.inputs import Output
 from regrax.cli.output import print_text
 
 
@@ -22,6 +22,7 @@ def explore(
     import webbrowser
 
     from regrax._files import write_output
+    from regrax.games import read_game
     from regrax.show.explorer import Server, page
 
     text = page(None if game is None else read_game(game))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from regrax._text import cell_text, fitted_table, listed
-from regrax.cli.inputs import Json, NewOutput, read_game
+from regrax.cli.inputs import Json, NewOutput
 from regrax.cli.output import print_json, print_lines, print_text
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
         game: Spec or file of a game to show.
         save: Write the game to a new .json, .npz or .nfg file.
     """
+    from regrax.games import read_game
     from regrax.specs import registered
 
     entries = {name.replace("_", "-"): entry for name, entry in registered("game").items()}

@@ -10,11 +10,10 @@ from regrax.cli.inputs import (
     Output,
     Requests,
     one_or_each,
-    read_game,
     read_key,
     read_learner,
 )
-from regrax.cli.output import Bar, print_json, print_text, save_figure
+from regrax.cli.output import Bar, print_result, save_figure
 
 SPENT = {"answers": "answers in the cache", "tokens": "their tokens", "cost": "their cost"}
 
@@ -53,7 +52,13 @@ def play(
     """
     import jax
 
-    from regrax.games import measure_play, measured_text, play as play_game, seated_learners
+    from regrax.games import (
+        measure_play,
+        measured_text,
+        play as play_game,
+        read_game,
+        seated_learners,
+    )
 
     table = read_game(game)
     settings: dict[str, Any] = {"start": one_or_each(start), "prior": one_or_each(prior)}
@@ -83,8 +88,6 @@ def play(
         row |= {"learner": str(learner), "answers": getattr(learner, "counts", None)}
     if asks:
         result["spent"] = settings["cache"].spent()._asdict()
-    if json:
-        return print_json(result)
     title = f"{table.name}, {counted(rounds, 'round')}"
     if episodes > 1:
         title += f", means over {episodes} episodes"
@@ -92,7 +95,7 @@ def play(
     for name, values in (("start", start), ("prior", prior)):
         if values:
             title += f", {name} {' '.join(values)}"
-    print_text(measured_text(result, title))
+    text = measured_text(result, title)
     if asks:
-        print_text(quantities(result["spent"], SPENT))
-    return None
+        text += "\n" + quantities(result["spent"], SPENT)
+    print_result(text, json, result)

@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from regrax._text import fitted_table
 from regrax.cli.inputs import Folder, Json
-from regrax.cli.output import Bar, print_json, print_text
+from regrax.cli.output import Bar, print_result
 from regrax.paper import ReproduceConfig
 
 CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
@@ -45,11 +45,9 @@ def reproduce(
     page = out / "report.html"
     write_whole(numbers, msgspec.json.format(msgspec.json.encode(result), indent=1))
     write_whole(page, paper_page(result).encode())
-    if json:
-        rows = [line._asdict() for line in lines]
-        return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
-    if not table:
-        return print_text(summary_text(result, str(page)))
-    columns = ("quantity", "paper", "here", "exact", "verdict")
-    print_text(fitted_table(columns, [list(line) for line in lines]))
-    return print_text(f"report: {page}; every number: {numbers}")
+    text = summary_text(result, str(page))
+    if table:
+        columns = ("quantity", "paper", "here", "exact", "verdict")
+        text = fitted_table(columns, lines) + f"\nreport: {page}; every number: {numbers}"
+    rows = [line._asdict() for line in lines]
+    print_result(text, json, {"rows": rows, "results": str(numbers), "report": str(page)})

@@ -3,8 +3,9 @@
 from contextlib import suppress
 from typing import Any, Literal
 
-from regrax.cli.inputs import Json, read_game, read_key, read_learner
-from regrax.cli.output import print_json, print_lines, print_text
+from regrax._text import paragraph
+from regrax.cli.inputs import Json, read_key, read_learner
+from regrax.cli.output import print_result
 
 NAMES = {
     "nash": "Nash equilibrium",
@@ -42,7 +43,13 @@ def solve(
     """
     import jax
 
-    from regrax.games import CorrelatedProfile, nash_equilibria, play, solve as solve_game
+    from regrax.games import (
+        CorrelatedProfile,
+        nash_equilibria,
+        play,
+        read_game,
+        solve as solve_game,
+    )
 
     if (by is None) != (rounds is None):
         raise ValueError("--by and --rounds must be used together, got only one")
@@ -73,13 +80,13 @@ def solve(
     if concept == "nash" and by is None:
         with suppress(ValueError):  # more than two players, or too many actions to enumerate
             result["nash_equilibria"] = len(nash_equilibria(table))
-    if json:
-        return print_json(result)
+    texts = []
     for number, profile in enumerate(profiles, 1):
         place = f" {number} of {len(profiles)}" if all else ""
         title = f"{table.name}: {NAMES[concept]}{place}, {method}"
-        print_text(profile.to_text(concept, title))
+        texts.append(profile.to_text(concept, title))
     count = result.get("nash_equilibria", 1)
     if count > 1 and not all:
-        print_lines(f"{table.name} has {count} extreme Nash equilibria; --all lists them")
-    return None
+        line = f"{table.name} has {count} extreme Nash equilibria; --all lists them"
+        texts.append(paragraph(line))
+    print_result("\n".join(texts), json, result)

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import Figure, Json, read_games, read_key, read_learner
+from regrax.cli.inputs import Figure, Json, read_key, read_learner
 from regrax.cli.output import Bar, print_result, save_figure
 
 LEARNERS = (
@@ -56,6 +56,7 @@ def tournament(
 
     from regrax import _checks as checks
     from regrax.experiments.tournament import round_robin
+    from regrax.games import read_games
     from regrax.learners import BanditLearner
     from regrax.sharding import is_first
 

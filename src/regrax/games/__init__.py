@@ -16,6 +16,8 @@ from .formats import (
     game_to_nfg as game_to_nfg,
     game_to_npz as game_to_npz,
     load as load,
+    read_game as read_game,
+    read_games as read_games,
 )
 from .game import (
     Game as Game,
