@@ -7,6 +7,8 @@
 `compare` compares the audits of several agents.
 """
 
+from regrax._text import counted as counted
+
 from .audits import (
     AgentAudit as AgentAudit,
     Audit as Audit,
