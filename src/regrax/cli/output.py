@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from regrax._text import listed, paragraph
+from regrax._text import listed, paragraph, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,7 +38,8 @@ def print_result(result: Any, as_json: bool, summary: Mapping[str, Any]) -> None
 
 
 def print_text(text: str) -> None:
-    """Print text, with coloured verdicts on a terminal unless NO_COLOR is set."""
+    """Print text without control characters, with coloured verdicts on a terminal unless NO_COLOR is set."""
+    text = "\n".join(printable(line) for line in text.split("\n"))
     wanted = sys.stdout.isatty() or os.environ.get("FORCE_COLOR")
     if wanted and not os.environ.get("NO_COLOR"):
         text = VERDICT.sub(
