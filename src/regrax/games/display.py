@@ -70,7 +70,13 @@ def table_of(result: "Described", summary: "Summary") -> tuple[list[str], list[l
 
 
 def measured_text(measured: Mapping[str, Any], title: str = "") -> str:
-    """Return the result of `measure_play` as two tables that fit the terminal: the players and the gaps."""
+    """Return the result of `measure_play` as two tables that fit the terminal: the players and the gaps.
+
+    >>> from regrax.games import measure_play, play
+    >>> text = measured_text(measure_play("chicken", [play("chicken", "uniform()", 20)]), "chicken")
+    >>> text.splitlines()[-1]
+    'Nash gap, per round           0.2500'
+    """
     players = labelled_table(measured["players"], COLUMNS, title)
     return f"{players}\n{quantities(measured, MEASURED_GAPS)}"
 
