@@ -119,6 +119,15 @@ def _settings(coordinator: str, processes: int | None, process_id: int | None) -
     }
 
 
+def launcher() -> str | None:
+    """Return "auto" if srun or mpirun started several processes of this program."""
+    for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
+        size = os.environ.get(name, "")
+        if size.isdigit() and int(size) > 1:
+            return "auto"
+    return None
+
+
 def is_child() -> bool:
     """True in a process started by `run_in_child`."""
     return CHILD in os.environ

@@ -60,6 +60,21 @@ def devices_per_process(count: int) -> Devices:
     return [device for p in processes for device in jax.local_devices(process_index=p)[:count]]
 
 
+def choose_devices(devices: str | None) -> Devices | None:
+    """Return the devices that a text names: a number per process, or "all"; None is jax's default in a single process.
+
+    >>> choose_devices(None), len(choose_devices("1"))
+    (None, 1)
+    """
+    if devices is None and jax.process_count() == 1:
+        return None
+    if devices in (None, "all"):
+        return jax.devices()
+    if not devices.isdecimal():
+        raise ValueError(f"--devices must be all or a positive integer, got {devices}")
+    return devices_per_process(int(devices))
+
+
 def total(
     function: Callable[[Any, Int[Array, ""]], Tree],
     shared: Any,

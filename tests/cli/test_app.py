@@ -87,6 +87,37 @@ def test_a_bad_command_line_is_one_line(capsys, arguments, message):
     assert "--help)" in err
 
 
+def bad_command_lines():
+    """Misspell every command and option, give every flag a wrong value, and every other option none or a wrong one."""
+    for name in NAMES:
+        yield [name[:-1]]
+        yield [name, "--json", "one", "two", "three", "--nothing"]
+        app = build_app([name])
+        collection = app[name].assemble_argument_collection(
+            default_parameter=app.default_parameter, parse_docstring=True
+        )
+        for argument in collection:
+            if argument.show and argument.name.startswith("--"):
+                yield [name, f"{argument.name}z", "1"]
+                yield (
+                    [name, f"{argument.name}=x"] if argument.hint is bool else [name, argument.name]
+                )
+
+
+def test_300_bad_command_lines_are_one_line_each(capsys):
+    lines = list(bad_command_lines())
+    assert len(lines) >= 300
+    for arguments in lines:
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        out, err = capsys.readouterr()
+        assert left.value.code == 2, arguments
+        assert out == "", arguments
+        assert err.count("\n") == 1, arguments
+        assert err.startswith("regrax: error: "), arguments
+        assert len(err) < 400, arguments
+
+
 def test_the_version_is_printed(capsys):
     main(["--version"])
     assert re.fullmatch(r"regrax \d+\.\d+\.\d+\n", capsys.readouterr().out)

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from regrax._text import fitted_table, number
 from regrax.cli import main
 from regrax.cli.app import COMMANDS as GROUPS
-from regrax.cli.output import number, print_table
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -143,13 +143,12 @@ def test_every_quantity_is_printed_at_80_columns(name, tmp_path, capsys, monkeyp
     assert missing == []
 
 
-def test_no_table_cuts_a_number_or_drops_a_column(capsys, monkeypatch):
+def test_no_table_cuts_a_number_or_drops_a_column(monkeypatch):
     columns = ["agent", *(f"measure {index}, per round" for index in range(12))]
     row = ["a learner with a long name " * 4, *(0.123456 * 10**-index for index in range(12))]
     for width in (40, 60, 80, 120, 300):
         monkeypatch.setenv("COLUMNS", str(width))
-        print_table(columns, [row, row])
-        out = capsys.readouterr().out
+        out = fitted_table(columns, [row, row])
         assert max(map(len, out.splitlines())) <= width
         for value in row[1:]:
             assert out.count(number(value)) >= 2
@@ -157,7 +156,8 @@ def test_no_table_cuts_a_number_or_drops_a_column(capsys, monkeypatch):
 
 
 def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypatch):
-    code = "from regrax.cli.output import print_table; print_table(['v'], [['not learning'], ['holds']])"
+    code = "from regrax._text import fitted_table; from regrax.cli.output import print_text; "
+    code += "print_text(fitted_table(['v'], [['not learning'], ['holds']]))"
     environments = [
         ({"FORCE_COLOR": "1"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),

@@ -34,6 +34,7 @@ from scipy.special import softmax
 
 from regrax import _checks as checks
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._text import counted, fitted_table, interval, listed
 from regrax.agents.audit import audit_log
 from regrax.agents.cache import AnswerCache, Spent
 from regrax.agents.chat import ChatAgent
@@ -117,6 +118,20 @@ class Benchmark:
     def to_dict(self) -> dict[str, Any]:
         """Convert to plain numbers, strings and lists for JSON."""
         return {**msgspec.to_builtins(self), "spent": self.spent._asdict()}
+
+    def __str__(self) -> str:
+        rows = []
+        for task in dict.fromkeys(row.task for row in self.rows):
+            own, references = self.of_task(task)
+            shares = listed(f"{other.agent} {other.share:.0%}" for other in references)
+            measured = [own.regret_per_round, interval(own.low, own.high), f"{own.share:.1%}"]
+            rows.append([task, *measured, own.verdict, shares])
+        columns = ("task", "regret per round", "95 % interval", "share", "verdict")
+        title = f"{self.agent}, {counted(self.episodes, 'episode')} of each task"
+        text = fitted_table((*columns, "classical shares"), rows, title)
+        if self.spent.answers:
+            text += f"\n{counted(self.spent.answers, 'answer')}, {self.spent.tokens:,} tokens"
+        return text
 
     def columns(self) -> dict[str, list[Any]]:
         """Tabulate the rows."""

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
 
 from regrax import __version__
-from regrax.cli.output import printable
+from regrax._text import printable
 
 COMMANDS = {
     "Play and solve": {

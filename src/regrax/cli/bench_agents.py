@@ -1,7 +1,7 @@
 """`regrax bench-agents`: run an agent through a fixed benchmark."""
 
 from regrax.cli.inputs import Folder, Json, Requests, read_learner
-from regrax.cli.output import Bar, counted, interval, listed, print_json, print_table, print_text
+from regrax.cli.output import Bar, print_result
 
 
 def bench_agents(
@@ -40,23 +40,8 @@ def bench_agents(
     out.mkdir(parents=True, exist_ok=True)
     settings = requests.open(out / "answers", "")
     with Bar(hidden=json) as bar:
-        found = benchmark(learner, out, episodes, seed=seed, on_progress=bar.show, **settings)
-    result = {**found.to_dict(), "out": str(out)}
-    write_whole(out / "results.json", dumps(result, allow_nan=False).encode())
-    write_whole(out / "report.html", benchmark_page(found).encode())
-    if json:
-        print_json(result)
-        return
-    rows = []
-    for row in found.rows:
-        if not row.is_reference:
-            _, references = found.of_task(row.task)
-            shares = listed(f"{other.agent} {other.share:.0%}" for other in references)
-            measured = [row.regret_per_round, interval(row.low, row.high), f"{row.share:.1%}"]
-            rows.append([row.task, *measured, row.verdict, shares])
-    columns = ("task", "regret per round", "95 % interval", "share", "verdict", "classical shares")
-    title = f"{found.agent}, {counted(episodes, 'episode')} of each task"
-    print_table(columns, rows, title)
-    if found.spent.answers:
-        print_text(f"{counted(found.spent.answers, 'answer')}, {found.spent.tokens:,} tokens")
-    print_text(f"report: {out}/report.html", wrap=False)
+        result = benchmark(learner, out, episodes, seed=seed, on_progress=bar.show, **settings)
+    summary = {**result.to_dict(), "out": str(out)}
+    write_whole(out / "results.json", dumps(summary, allow_nan=False).encode())
+    write_whole(out / "report.html", benchmark_page(result).encode())
+    print_result(f"{result}\nreport: {out}/report.html", json, summary)

@@ -1,20 +1,14 @@
 """`regrax certify`: the paper's theorems at one size."""
 
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Literal
 
+from regrax._text import labelled_table
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import Json, read_learner
-from regrax.cli.output import print_json, print_rows, print_table
+from regrax.cli.output import print_result
 
 CLAIMS = {"claim": "claim", "measured": "measured", "verdict": "verdict"}
-WORST_CASES = {
-    "learner": "learner",
-    "regret": "worst-case regret, total",
-    "above": "above minimax, %",
-    "proved": "proved",
-}
-PROOFS = {"step": "k*", "loss": "L(k*), total", "optimal_loss": "L*, total"}
 
 
 def certify(
@@ -55,7 +49,7 @@ def certify(
         learners: With --worst-case: learner specs; by default Hedge at k* and Optimal with noise 0.68.
         seed: Seed of the random sequences.
     """
-    from regrax.paper.certify.claims import claims, proofs, worst_cases
+    from regrax.paper.certify.claims import WORST_CASES, claims, proofs, proofs_text, worst_cases
     from regrax.sharding import is_first
 
     rigorous = rigorous or claim is not None
@@ -65,41 +59,23 @@ def certify(
     if worst_case:
         players = [read_learner(spec) for spec in learners]
         cases = worst_cases(actions, horizon, players, prove=rigorous)
-        if json:
-            return print_json({"actions": actions, "rounds": horizon, "worst_cases": cases})
-        return print_rows(cases, WORST_CASES, f"all binary losses, {title}")
+        text = labelled_table(cases, WORST_CASES, f"all binary losses, {title}")
+        print_result(text, json, {"actions": actions, "rounds": horizon, "worst_cases": cases})
+        return
     if rigorous:
         proved = proofs(actions, horizon, claim)
-        if json:
-            print_json(proved)
-        else:
-            _print_proofs(proved, title)
+        print_result(proofs_text(proved, f"proofs, {title}"), json, proved)
         if proved["verdict"] not in (None, "proved"):
             raise SystemExit(1)
-        return None
+        return
     with hosts.joined() as devices:
         settings = {"architecture": architecture, "step": step, "sequences": sequences}
         settings |= {"lemmas": lemmas, "seed": seed, "devices": devices}
         checked = list(claims(actions, horizon, **settings))
-        if not is_first():
-            return None
-        if json:
+        if is_first():
             result = {"actions": actions, "horizon": horizon, "architecture": architecture}
-            holds = all(row["holds"] for row in checked)
-            return print_json({**result, "claims": checked, "holds": holds})
-        for row in checked:
-            row["verdict"] = "holds" if row["holds"] else "does not hold"
-        return print_rows(checked, CLAIMS, f"{architecture}, {title}")
-
-
-def _print_proofs(proved: dict[str, Any], title: str) -> None:
-    rows = [[label, proved[key]] for key, label in PROOFS.items() if key in proved]
-    if "eigenvalues" in proved:
-        rows += [[f"eigenvalue ({name})", text] for name, text in proved["eigenvalues"]]
-        minimum = "proved" if proved["is_minimum"] else "not proved"
-        rows.append(["k* is a strict local minimum up to symmetry", minimum])
-        low, high = proved["only_root_on"]
-        rows.append([f"k* is the only root of L' from {low:.6g} to {high:.6g}", "proved"])
-    if proved["claim"] is not None:
-        rows.append([f"k* = {proved['claim']}, to one unit of its last digit", proved["verdict"]])
-    print_table(("quantity or claim", "enclosure or verdict"), rows, f"proofs, {title}")
+            result |= {"claims": checked, "holds": all(row["holds"] for row in checked)}
+            rows = []
+            for row in checked:
+                rows.append({**row, "verdict": "holds" if row["holds"] else "does not hold"})
+            print_result(labelled_table(rows, CLAIMS, f"{architecture}, {title}"), json, result)

@@ -2,15 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from regrax._text import printable
 from regrax.cli.inputs import Json, LogOptions, Output
-from regrax.cli.output import Bar, counted, interval, print_json, print_table, print_text, printable
-
-if TYPE_CHECKING:
-    from regrax.agents.audit import Comparison
-
-MAX_SENTENCES = 10
+from regrax.cli.output import Bar, print_result
 
 
 def compare(
@@ -43,55 +39,21 @@ def compare(
         raise ValueError("compare needs at least one log")
     with Bar(hidden=json) as bar:
         settings = {"agent": agent, "measure": measure, **form.read()}
-        found = compare_logs(logs, **settings, callback=bar.move)
+        result = compare_logs(logs, **settings, callback=bar.move)
     failed = []
     if fail_above is not None:
-        failed += [
-            f"{name} has more than {fail_above:g} per round" for name in found.above(fail_above)
-        ]
+        for name in result.above(fail_above):
+            failed.append(f"{name} has more than {fail_above:g} per round")
     if fail_if_worse:
-        first = found.contestants[0].name
-        failed += [f"{name} is worse than {first}" for name in found.worse()]
+        for name in result.worse():
+            failed.append(f"{name} is worse than {result.contestants[0].name}")
     if html is not None:
         from regrax._files import write_output
         from regrax.show.report import compare_page
 
-        write_output(html, compare_page(found).encode("utf-8", "replace"))
-    result = {**found.to_dict(), "failed": failed}
-    if json:
-        print_json(result)
-    else:
-        _print(found)
+        write_output(html, compare_page(result).encode("utf-8", "replace"))
+    print_result(result, json, {**result.to_dict(), "failed": failed})
     if failed:
         sys.stdout.flush()
         print(printable(f"regrax: failed: {'; '.join(failed)}"), file=sys.stderr)
         sys.exit(1)
-
-
-def _print(found: "Comparison") -> None:
-    rows = []
-    for agent in found.ranking():
-        value = agent.value
-        verdict = agent.audit.learning.verdict
-        limits = interval(value.low, value.high)
-        facts = [agent.ranks(), agent.name[:300], verdict, agent.episodes, agent.rounds]
-        rows.append([*facts, value.per_round, value.total, limits])
-    title = "loss" if found.measure == "loss" else f"{found.measure} regret"
-    columns = ("rank", "agent", "verdict", "episodes", "rounds")
-    columns += ("per round", "per episode", "95 % interval, per episode")
-    print_table(columns, rows, f"{title}, {counted(len(rows), 'agent')}, best first")
-    rows = []
-    for pair in found.pairs:
-        tests = [pair.p_value, pair.adjusted, pair.effect_size]
-        limits = interval(pair.low, pair.high)
-        names = f"{pair.second[:300]} - {pair.first[:300]}"
-        episodes = "paired" if pair.paired else "independent"
-        rows.append([names, pair.difference, limits, *tests, episodes])
-    if rows:
-        columns = ("per episode", "95 % interval, per episode", "p-value", "p-value by Holm")
-        print_table(("difference", *columns, "effect size, SD", "episodes"), rows)
-    if len(found.pairs) <= MAX_SENTENCES:
-        for pair in found.pairs:
-            print_text(pair.words)
-    for note in found.notes:
-        print_text(f"note: {note}")

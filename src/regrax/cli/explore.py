@@ -1,6 +1,6 @@
 """`regrax explore`: the interactive explorer."""
 
-from regrax.cli.inputs import Output, read_game
+from regrax.cli.inputs import Output
 from regrax.cli.output import print_text
 
 
@@ -22,12 +22,13 @@ def explore(
     import webbrowser
 
     from regrax._files import write_output
+    from regrax.games import read_game
     from regrax.show.explorer import Server, page
 
     text = page(None if game is None else read_game(game))
     if out is not None:
         write_output(out, text.encode())
-        print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB", wrap=False)
+        print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB")
         return
     with Server(text, port) as server:
         print(f"regrax explorer at {server.url} (press Ctrl-C to stop)", flush=True)

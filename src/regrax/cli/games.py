@@ -4,8 +4,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regrax.cli.inputs import Json, NewOutput, read_game
-from regrax.cli.output import cell_text, listed, print_json, print_table, print_text
+from regrax._text import cell_text, fitted_table, listed
+from regrax.cli.inputs import Json, NewOutput
+from regrax.cli.output import print_json, print_lines, print_text
 
 if TYPE_CHECKING:
     from regrax.games import Game, Known
@@ -25,6 +26,7 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
         game: Spec or file of a game to show.
         save: Write the game to a new .json, .npz or .nfg file.
     """
+    from regrax.games import read_game
     from regrax.specs import registered
 
     entries = {name.replace("_", "-"): entry for name, entry in registered("game").items()}
@@ -34,7 +36,7 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
         if json:
             return print_json({name: entry.summary for name, entry in entries.items()})
         rows = [[f"{name}{entry.parameters}", entry.summary] for name, entry in entries.items()]
-        return print_table(("game", "description"), rows)
+        return print_text(fitted_table(("game", "description"), rows))
     table = read_game(game)
     if save is not None:
         table.save(save)
@@ -49,18 +51,18 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
             known.append({"concept": own.concept, "about": own.about, "profile": profile})
         payoffs = table.payoffs.tolist()
         return print_json({**about, **labels, "payoffs": payoffs, "equilibria": known})
-    print_text(*filter(None, (table.name, about["summary"], about["rule"], table.comment)), "")
+    print_lines(*filter(None, (table.name, about["summary"], about["rule"], table.comment)), "")
     columns = table.columns()
     title = ""
     if len(table.sizes) == 2 and prod(table.sizes) <= MAX_CELLS:
         columns = table.bimatrix()
         title = f"payoffs of {table.players[0]} (rows), {table.players[1]} (columns)"
-    print_table(list(columns), list(zip(*columns.values(), strict=True)), title)
+    print_text(fitted_table(list(columns), list(zip(*columns.values(), strict=True)), title))
     if table.equilibria:
         rows = [[CONCEPTS[own.concept], own.about, _play(table, own)] for own in table.equilibria]
-        print_table(("equilibrium", "about", "play"), rows)
+        print_text(fitted_table(("equilibrium", "about", "play"), rows))
     if about["reference"]:
-        print_text(f"Reference: {about['reference']}")
+        print_lines(f"Reference: {about['reference']}")
     return None
 
 
@@ -69,9 +71,6 @@ def _play(game: "Game", known: "Known") -> str:
     from regrax.games import CorrelatedProfile
 
     profile = CorrelatedProfile(known.joint(game.sizes), game)
-    if known.concept != "nash":
-        return cell_text({f"({listed(labels)})": share for *labels, share in profile.likeliest()})
-    strategies = []
-    for labels, shares in zip(game.actions, profile.marginals, strict=True):
-        strategies.append(cell_text(dict(zip(labels, shares.tolist(), strict=True))))
-    return " | ".join(strategies)
+    if known.concept == "nash":
+        return " | ".join(map(cell_text, profile.strategies))
+    return cell_text({f"({listed(labels)})": share for *labels, share in profile.likeliest()})

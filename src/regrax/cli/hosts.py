@@ -33,40 +33,19 @@ class Hosts:
     @contextlib.contextmanager
     def joined(self) -> "Iterator[Devices | None]":
         """Join the other processes and yield the devices to use, or None for jax's default device."""
-        coordinator = self.coordinator or _launcher()
-        if coordinator is None:
-            if self.processes is not None or self.process_id is not None:
-                raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
-            yield self._chosen()
-            return
-        from regrax.distributed import guard, is_child, join, run_in_child
-        from regrax.sharding import from_first
+        from regrax.distributed import guard, is_child, join, launcher, run_in_child
 
-        if not is_child() and os.name == "posix":
+        coordinator = self.coordinator or launcher()
+        if coordinator is None and (self.processes is not None or self.process_id is not None):
+            raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
+        if coordinator is not None and not is_child() and os.name == "posix":
             sys.exit(run_in_child([sys.executable, "-m", "regrax", *sys.argv[1:]]))
+        from regrax.sharding import choose_devices, from_first
+
+        if coordinator is None:
+            yield choose_devices(self.devices)
+            return
         join(coordinator, self.processes, self.process_id)
         with guard():
-            yield self._chosen()
+            yield choose_devices(self.devices)
             from_first(lambda: b"done")  # wait until the first process has written and printed
-
-    def _chosen(self) -> "Devices | None":
-        import jax
-
-        from regrax.sharding import devices_per_process
-
-        if self.devices is None and jax.process_count() == 1:
-            return None
-        if self.devices in (None, "all"):
-            return jax.devices()
-        if not self.devices.isdecimal():
-            raise ValueError(f"--devices must be all or a positive integer, got {self.devices}")
-        return devices_per_process(int(self.devices))
-
-
-def _launcher() -> str | None:
-    """Return "auto" if srun or mpirun started several processes of this command."""
-    for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
-        size = os.environ.get(name, "")
-        if size.isdigit() and int(size) > 1:
-            return "auto"
-    return None

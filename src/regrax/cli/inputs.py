@@ -1,4 +1,4 @@
-"""Types of command-line options, and parsing of learners, games and log layouts."""
+"""Types of command-line options, and parsing of learners and log layouts."""
 
 from dataclasses import dataclass
 from importlib import import_module
@@ -10,7 +10,6 @@ from cyclopts import Group, Parameter
 from regrax._files import new_file, output_file
 
 if TYPE_CHECKING:
-    from regrax.games import Game
     from regrax.learners import Learner
 
 FIGURES = (".pdf", ".png", ".svg")
@@ -80,24 +79,6 @@ def one_or_each(values: tuple[str, ...]) -> Any:
     return values[0] if len(values) == 1 else values or None
 
 
-def read_game(text: str) -> "Game":
-    """Load a game from a file, or build it from its spec."""
-    return read_games(text, 1)[0]
-
-
-def read_games(text: str, seeds: int) -> "list[Game]":
-    """Load a game from a file, or build it from its spec, once per seed if it is random."""
-    from regrax.games import FORMATS, load
-    from regrax.specs import draw_games
-
-    path = Path(text)
-    if path.suffix.lower() in FORMATS:
-        return [load(path)]
-    if len(path.name) < 256 and path.is_file():
-        raise ValueError(f"a game file must end in {', '.join(FORMATS)}, got {path}")
-    return draw_games(text, seeds)
-
-
 @Parameter(name="*", group=LOG_FORMAT)
 @dataclass(frozen=True)
 class LogOptions:
@@ -151,6 +132,8 @@ class LogOptions:
             layout = layout_of(settings, "the options")
         game = None
         if self.game is not None:
+            from regrax.games import read_game
+
             game = read_game(self.game)
         return {"layout": layout, "game": game}
 

@@ -1,7 +1,8 @@
 """`regrax learners`: list the learners."""
 
+from regrax._text import fitted_table
 from regrax.cli.inputs import Json
-from regrax.cli.output import print_json, print_table, print_text
+from regrax.cli.output import print_json, print_lines, print_text
 
 OUTSIDE = {
     'checkpoint("runs/linear/seed-0")': "a trained model from its file",
@@ -34,8 +35,8 @@ def learners(*, json: Json = False) -> None:
             }
         return print_json(facts)
     rows = [["\n".join(entry.examples), entry.summary] for entry in entries]
-    print_table(("learner", "how it plays"), rows)
-    print_table(("external", "what it is"), list(OUTSIDE.items()))
-    return print_text(
+    print_text(fitted_table(("learner", "how it plays"), rows))
+    print_text(fitted_table(("external", "what it is"), list(OUTSIDE.items())))
+    return print_lines(
         "Run regrax play GAME --learners SPEC ... to play them; quote each spec in the shell."
     )

@@ -3,41 +3,18 @@
 from functools import partial
 from typing import Any
 
+from regrax._text import counted, quantities
 from regrax.cli.inputs import (
     Figure,
     Json,
     Output,
     Requests,
     one_or_each,
-    read_game,
     read_key,
     read_learner,
 )
-from regrax.cli.output import (
-    Bar,
-    counted,
-    print_json,
-    print_quantities,
-    print_rows,
-    save_figure,
-)
+from regrax.cli.output import Bar, print_result, save_figure
 
-COLUMNS = {
-    "player": "player",
-    "learner": "learner",
-    "payoff": "payoff per round",
-    "regret": "regret, total",
-    "internal_regret": "internal regret, total",
-    "swap_regret": "swap regret, total",
-    "average": "average play",
-    "answers": "answers by parser",
-}
-GAPS = {
-    "cce_gap": "CCE gap, per round",
-    "ce_gap": "CE gap (pairwise), per round",
-    "swap_gap": "swap gap, per round",
-    "nash_gap": "Nash gap, per round",
-}
 SPENT = {"answers": "answers in the cache", "tokens": "their tokens", "cost": "their cost"}
 
 
@@ -75,7 +52,13 @@ def play(
     """
     import jax
 
-    from regrax.games import measure_play, play as play_game, seated_learners
+    from regrax.games import (
+        measure_play,
+        measured_text,
+        play as play_game,
+        read_game,
+        seated_learners,
+    )
 
     table = read_game(game)
     settings: dict[str, Any] = {"start": one_or_each(start), "prior": one_or_each(prior)}
@@ -105,8 +88,6 @@ def play(
         row |= {"learner": str(learner), "answers": getattr(learner, "counts", None)}
     if asks:
         result["spent"] = settings["cache"].spent()._asdict()
-    if json:
-        return print_json(result)
     title = f"{table.name}, {counted(rounds, 'round')}"
     if episodes > 1:
         title += f", means over {episodes} episodes"
@@ -114,5 +95,7 @@ def play(
     for name, values in (("start", start), ("prior", prior)):
         if values:
             title += f", {name} {' '.join(values)}"
-    print_rows(result["players"], COLUMNS, title)
-    return print_quantities(result | result.get("spent", {}), GAPS | SPENT)
+    text = measured_text(result, title)
+    if asks:
+        text += "\n" + quantities(result["spent"], SPENT)
+    print_result(text, json, result)

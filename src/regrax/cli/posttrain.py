@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
+from regrax._text import fitted_table
 from regrax.agents.llm.posttrain import PostTrainConfig
 from regrax.cli.inputs import OUTPUT, Folder, Json, NewOutput
-from regrax.cli.output import Bar, print_json, print_table, print_text
+from regrax.cli.output import Bar, print_json, print_lines, print_text
 
 if TYPE_CHECKING:
     from regrax.agents.llm import Comparison
@@ -62,9 +63,9 @@ def _print(comparison: "Comparison", out: Path) -> None:
         rows.append([player.name, *measures])
     title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {comparison.sequences} sequences"
     columns = ("regret, total", "standard error", "squared regret, total", "nearest Hedge step")
-    print_table(("player", *columns), rows, title)
+    print_text(fitted_table(("player", *columns), rows, title))
     own = comparison.trained_on
-    print_text(f"way from uniform play to Hedge: {own.share:.1%} ± {own.share_error:.1%}")
+    print_lines(f"way from uniform play to Hedge: {own.share:.1%} ± {own.share_error:.1%}")
     names = [player.name for player in comparison.trained_on.players]
     rows = []
     for setting in comparison.elsewhere:
@@ -72,12 +73,12 @@ def _print(comparison: "Comparison", out: Path) -> None:
             regrets = {player.name: player.regret for player in setting.players}
             shown = [regrets.get(name) for name in names]  # not every baseline is known elsewhere
             rows.append([setting.name, *shown, setting.gain, setting.gain_error])
-    print_table(("regret elsewhere", *names, "gain", "standard error"), rows)
+    print_text(fitted_table(("regret elsewhere", *names, "gain", "standard error"), rows))
     language = comparison.language
     rows = [
         ["answers that name an action, %", *(100 * share for share in comparison.valid)],
         [f"perplexity on {language.text}", language.before, language.after],
         ["KL from the original model, per token", None, language.kl],
     ]
-    print_table(("language", "before", "after"), rows)
-    print_text(f"model: {out / 'model'}; report: {out / 'report.html'}", wrap=False)
+    print_text(fitted_table(("language", "before", "after"), rows))
+    print_text(f"model: {out / 'model'}; report: {out / 'report.html'}")

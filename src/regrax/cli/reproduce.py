@@ -5,8 +5,9 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from regrax._text import fitted_table
 from regrax.cli.inputs import Folder, Json
-from regrax.cli.output import Bar, print_json, print_table, print_text
+from regrax.cli.output import Bar, print_result
 from regrax.paper import ReproduceConfig
 
 CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
@@ -44,10 +45,9 @@ def reproduce(
     page = out / "report.html"
     write_whole(numbers, msgspec.json.format(msgspec.json.encode(result), indent=1))
     write_whole(page, paper_page(result).encode())
-    if json:
-        rows = [line._asdict() for line in lines]
-        return print_json({"rows": rows, "results": str(numbers), "report": str(page)})
-    if not table:
-        return print_text(summary_text(result, str(page)), wrap=False)
-    print_table(("quantity", "paper", "here", "exact", "verdict"), [list(line) for line in lines])
-    return print_text(f"report: {page}; every number: {numbers}", wrap=False)
+    text = summary_text(result, str(page))
+    if table:
+        columns = ("quantity", "paper", "here", "exact", "verdict")
+        text = fitted_table(columns, lines) + f"\nreport: {page}; every number: {numbers}"
+    rows = [line._asdict() for line in lines]
+    print_result(text, json, {"rows": rows, "results": str(numbers), "report": str(page)})

@@ -1,20 +1,17 @@
 """`regrax solve`: compute equilibria of a game."""
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from regrax.cli.inputs import Json, read_game, read_key, read_learner
-from regrax.cli.output import MIN_SHARE, print_json, print_rows, print_table, print_text
-
-if TYPE_CHECKING:
-    from regrax.games import CorrelatedProfile
+from regrax._text import paragraph
+from regrax.cli.inputs import Json, read_key, read_learner
+from regrax.cli.output import print_result
 
 NAMES = {
     "nash": "Nash equilibrium",
     "ce": "correlated equilibrium",
     "cce": "coarse correlated equilibrium",
 }
-COLUMNS = {"player": "player", "payoff": "payoff per round", "strategy": "mixed strategy"}
 
 
 def solve(
@@ -46,7 +43,13 @@ def solve(
     """
     import jax
 
-    from regrax.games import CorrelatedProfile, nash_equilibria, play, solve as solve_game
+    from regrax.games import (
+        CorrelatedProfile,
+        nash_equilibria,
+        play,
+        read_game,
+        solve as solve_game,
+    )
 
     if (by is None) != (rounds is None):
         raise ValueError("--by and --rounds must be used together, got only one")
@@ -77,31 +80,13 @@ def solve(
     if concept == "nash" and by is None:
         with suppress(ValueError):  # more than two players, or too many actions to enumerate
             result["nash_equilibria"] = len(nash_equilibria(table))
-    if json:
-        return print_json(result)
+    texts = []
     for number, profile in enumerate(profiles, 1):
         place = f" {number} of {len(profiles)}" if all else ""
-        _print(profile, concept, f"{table.name}: {NAMES[concept]}{place}, {method}")
+        title = f"{table.name}: {NAMES[concept]}{place}, {method}"
+        texts.append(profile.to_text(concept, title))
     count = result.get("nash_equilibria", 1)
     if count > 1 and not all:
-        print_text(f"{table.name} has {count} extreme Nash equilibria; --all lists them")
-    return None
-
-
-def _print(profile: "CorrelatedProfile", concept: Any, title: str) -> None:
-    game = profile.game
-    rows = []
-    for player, payoff in zip(game.players, profile.payoffs.tolist(), strict=True):
-        rows.append({"player": player, "payoff": payoff})
-    rows.append({"player": "sum (welfare)", "payoff": profile.welfare})
-    if concept == "nash":
-        for row, labels, shares in zip(rows, game.actions, profile.marginals, strict=False):
-            row["strategy"] = dict(zip(labels, shares.tolist(), strict=True))
-    else:
-        likeliest = list(profile.likeliest(MIN_SHARE))
-        print_table((*game.players, "probability"), likeliest, title)
-        title = ""
-    print_rows(rows, COLUMNS, title)
-    worst = profile.worst_deviation(concept)
-    deviation = profile.explain(worst) if worst.gain > 0 else "no player gains by deviating"
-    print_text(f"gap {worst.gain:.3g} per round: {deviation}", "")
+        line = f"{table.name} has {count} extreme Nash equilibria; --all lists them"
+        texts.append(paragraph(line))
+    print_result("\n".join(texts), json, result)

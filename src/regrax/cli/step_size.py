@@ -1,10 +1,11 @@
 """`regrax step-size`: compute the exact stationary step size."""
 
 import math
-from typing import Any, Literal
+from typing import Literal
 
+from regrax._text import fitted_table
 from regrax.cli.inputs import Json
-from regrax.cli.output import print_json, print_quantities
+from regrax.cli.output import print_json, print_text
 
 LABELS = {
     "step_size": "stationary step size",
@@ -39,33 +40,24 @@ def step_size(
         operator: Map from cumulative losses to play: softmax, or the identity on the L2 ball.
         radius: Radius of the ball.
     """
-    from regrax import theory
+    from regrax.theory import step_summary
 
     if horizon != "inf" and not horizon.isdecimal():
         raise ValueError(f"horizon must be an integer or inf, got {horizon[:40]!r}")
     rounds = math.inf if horizon == "inf" else int(horizon)
-    settings: dict[str, Any] = {"operator": operator, "radius": radius}
-    step = theory.step_size_with_error(actions, rounds, **settings)
-    result = {
-        "actions": actions,
-        "horizon": horizon if horizon == "inf" else rounds,
-        "operator": operator,
-        "radius": radius if operator == "ball" else None,
-        "step_size": step.value,
-        "error": step.error,
-        "scaled": step.value * (1 if horizon == "inf" else math.sqrt(rounds)),
-        "loss": theory.loss(step.value, actions, rounds, **settings),
-        "optimal_loss": theory.optimal_loss(actions, rounds, **settings),
-        "uniform_loss": theory.uniform_loss(actions, rounds) if operator == "softmax" else None,
-    }
+    exact = step_summary(actions, rounds, operator=operator, radius=radius)
     if json:
-        return print_json(result)
+        settings = {"actions": actions, "horizon": horizon if horizon == "inf" else rounds}
+        settings |= {"operator": operator, "radius": radius if operator == "ball" else None}
+        return print_json(settings | exact)
     title = f"{actions} actions, {horizon} rounds, {operator}"
     if operator == "ball":
         title += f" of radius {radius:g}"
     unit = "per round" if horizon == "inf" else "total"
-    labels = {name: label.format(unit=unit) for name, label in LABELS.items()}
-    if horizon == "inf":
-        del labels["step_size"]
-    exact = {name: f"{result[name]:.12g}" for name in labels if result[name] is not None}
-    return print_quantities({**exact, "error": f"{step.error:.1e}"}, labels, title)
+    rows = []
+    for name, label in LABELS.items():
+        value = exact[name]
+        if value is not None and (horizon != "inf" or name != "step_size"):
+            digits = 2 if name == "error" else 12
+            rows.append([label.format(unit=unit), f"{value:.{digits}g}"])
+    return print_text(fitted_table(("quantity", "value"), rows, title))

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from regrax._text import labelled_table, paragraph
 from regrax.cli.inputs import OUTPUT, Json
-from regrax.cli.output import Bar, print_json, print_rows, print_text
+from regrax.cli.output import Bar, print_result
 
 
 def sweep(
@@ -53,22 +54,19 @@ def sweep(
 
         page = sweep_page(finished.rows, finished.failed, file.stem)
         write_whole(out / "report.html", page.encode())
-    if json:
-        rows = [row.to_dict() for row in finished.rows]
-        result = {"cells": len(cells), "finished": len(rows), "failed": finished.failed}
-        print_json({**result, "out": str(out), "summary": summary(finished.rows), "rows": rows})
-    else:
-        if finished.rows:
-            title = "means over seeds; the gap is 1 at the exact step k* and 0 at the lower bound"
-            print_rows(summary(finished.rows), COLUMNS, title)
-        done = f"finished {len(finished.rows)} of {len(cells)} cells"
-        print_text(
-            f"{done} ({finished.done_before} in earlier runs): {out}/results.csv", wrap=False
-        )
-        if report:
-            print_text(f"report: {out}/report.html", wrap=False)
-        for name, error in finished.failed.items():
-            print_text(f"failed: {name}: {error}")
+    means = summary(finished.rows)
+    text = f"finished {len(finished.rows)} of {len(cells)} cells"
+    text += f" ({finished.done_before} in earlier runs): {out}/results.csv"
+    if finished.rows:
+        title = "means over seeds; the gap is 1 at the exact step k* and 0 at the lower bound"
+        text = f"{labelled_table(means, COLUMNS, title)}\n{text}"
+    if report:
+        text += f"\nreport: {out}/report.html"
+    for name, error in finished.failed.items():
+        text += "\n" + paragraph(f"failed: {name}: {error}")
+    rows = [row.to_dict() for row in finished.rows]
+    result = {"cells": len(cells), "finished": len(rows), "failed": finished.failed}
+    print_result(text, json, {**result, "out": str(out), "summary": means, "rows": rows})
     if finished.failed:
         sys.stdout.flush()
         sys.exit(1)

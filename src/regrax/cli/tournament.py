@@ -1,22 +1,10 @@
 """`regrax tournament`: play every learner against every learner."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import Figure, Json, read_games, read_key, read_learner
-from regrax.cli.output import (
-    Bar,
-    counted,
-    listed,
-    print_json,
-    print_rows,
-    print_table,
-    print_text,
-    save_figure,
-)
-
-if TYPE_CHECKING:
-    from regrax.experiments.tournament import Tournament
+from regrax.cli.inputs import Figure, Json, read_key, read_learner
+from regrax.cli.output import Bar, print_result, save_figure
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -30,13 +18,6 @@ LEARNERS = (
     "uniform()",
 )
 GAMES = ("weighted-rps", "shapley", "chicken", "jordan", "random(5, 5)", "random-zero-sum(5, 5)")
-COLUMNS = {
-    "regret": "regret per round",
-    "swap_regret": "swap regret per round",
-    "payoff": "payoff per round",
-    "cce_gap": "CCE gap per round",
-    "ce_gap": "CE gap per round",
-}
 
 
 def tournament(
@@ -75,6 +56,7 @@ def tournament(
 
     from regrax import _checks as checks
     from regrax.experiments.tournament import round_robin
+    from regrax.games import read_games
     from regrax.learners import BanditLearner
     from regrax.sharding import is_first
 
@@ -94,28 +76,4 @@ def tournament(
             from regrax.show.plots import plot_tournament
 
             save_figure(plot_tournament(results, rank), plot)
-        print_json(results.to_dict(rank)) if json else _print(results, rank)
-
-
-def _print(results: "Tournament", rank: str) -> None:
-    feedback = "sampled actions" if results.sampled else "expected losses"
-    sizes = {"learner": len(results.learners), "game": len(results.games)}
-    sizes |= {"round": results.rounds, "seed": results.seeds}
-    title = listed(counted(count, noun) for noun, count in sizes.items())
-    title += f", {results.start} starts, {feedback}; ranked by {COLUMNS[rank]}"
-    order = results.ranking(rank)
-    overall = {measure: results.overall(measure) for measure in COLUMNS}
-    rows = []
-    for place, index in enumerate(order, 1):
-        means = {measure: intervals[index] for measure, intervals in overall.items()}
-        rows.append({"learner": f"{place} {results.learners[index]}", **means})
-    print_rows(rows, {"learner": "learner", **COLUMNS}, title)
-    pairings = results.pairings(rank)
-    rows = []
-    for place, index in enumerate(order, 1):
-        rows.append([place, *(pairings[index][other].mean for other in order)])
-    title = f"{COLUMNS[rank]} of row against column"
-    print_table(["", *(str(row[0]) for row in rows)], rows, title)
-    for failure in results.failures:
-        learners = " against ".join(failure.learners)
-        print_text(f"failed: {learners} in {failure.game}: {failure.reason}")
+        print_result(results.to_text(rank), json, results.to_dict(rank))

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
+from regrax._text import labelled_table
 from regrax.cli.hosts import Hosts
 from regrax.cli.inputs import OUTPUT, Folder, Json
-from regrax.cli.output import Bar, print_json, print_rows, print_text
+from regrax.cli.output import Bar, print_result
 from regrax.experiments.runs import TrainConfig
 
 COLUMNS = {
@@ -54,14 +55,12 @@ def train(
             except TrainingDiverged as error:
                 raise ValueError(f"{error} (the last good state is in {out})") from None
         if not is_first():
-            return None
+            return
         rows = []
         for seed, model in enumerate(trained, config.first_seed):
             facts = {"seed": seed, **asdict(model.measured), "seconds": model.seconds}
             rows.append({name: facts[name] for name in COLUMNS})
-        if json:
-            return print_json({"out": str(out), "seeds": rows})
         title = f"{config.model}, {config.objective_name} objective, "
         title += f"{config.actions} actions, {config.horizon} rounds"
-        print_rows(rows, COLUMNS, title)
-        return print_text(f"models and metrics are in {out}", wrap=False)
+        text = labelled_table(rows, COLUMNS, title) + f"\nmodels and metrics are in {out}"
+        print_result(text, json, {"out": str(out), "seeds": rows})

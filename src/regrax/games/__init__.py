@@ -15,6 +15,8 @@ from .formats import (
     game_to_nfg as game_to_nfg,
     game_to_npz as game_to_npz,
     load as load,
+    read_game as read_game,
+    read_games as read_games,
 )
 from .game import (
     Game as Game,
@@ -31,6 +33,7 @@ from .gaps import (
     deviation_gains as deviation_gains,
     joint_gaps as joint_gaps,
     measure_play as measure_play,
+    measured_text as measured_text,
     nash_gap as nash_gap,
     running_gaps as running_gaps,
     swap_gap as swap_gap,

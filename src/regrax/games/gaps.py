@@ -15,13 +15,14 @@ a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, the sum of the 
 itself is one only if it equals that product.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from regrax import _checks as checks
+from regrax._text import labelled_table, quantities
 from regrax.games.game import Game, unfolded
 from regrax.games.trajectory import Summary, Trajectory, outer
 from regrax.regret import (
@@ -42,6 +43,23 @@ NAMES = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
 FROM_GAINS = {"cce_gap": external_of, "ce_gap": internal_of, "swap_gap": swap_of}
 MAX_NUMBERS = 1 << 22
 """Limit on the total size of product distributions in memory at once."""
+PLAYER_COLUMNS = {
+    "player": "player",
+    "learner": "learner",
+    "payoff": "payoff per round",
+    "regret": "regret, total",
+    "internal_regret": "internal regret, total",
+    "swap_regret": "swap regret, total",
+    "average": "average play",
+    "answers": "answers by parser",
+}
+MEASURED_GAPS = {
+    "cce_gap": "CCE gap, per round",
+    "ce_gap": "CE gap (pairwise), per round",
+    "swap_gap": "swap gap, per round",
+    "nash_gap": "Nash gap, per round",
+}
+"""Names of the measures of `measure_play` in tables."""
 
 
 def nash_gap(joint: Any, game: Game | str, reduce: Reduce = "max") -> Gaps:
@@ -158,6 +176,18 @@ def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dic
         row = {"player": player, **{name: float(values[n]) for name, values in measures.items()}}
         players.append({**row, "average": dict(zip(game.actions[n], average, strict=True))})
     return {**{name: float(gap) for name, gap in gaps.items()}, "players": players}
+
+
+def measured_text(measured: Mapping[str, Any], title: str = "") -> str:
+    """Return the result of `measure_play` as two tables that fit the terminal: the players and the gaps.
+
+    >>> from regrax.games import measure_play, play
+    >>> text = measured_text(measure_play("chicken", [play("chicken", "uniform()", 20)]), "chicken")
+    >>> text.splitlines()[-1]
+    'Nash gap, per round           0.2500'
+    """
+    players = labelled_table(measured["players"], PLAYER_COLUMNS, title)
+    return f"{players}\n{quantities(measured, MEASURED_GAPS)}"
 
 
 def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d d"]:

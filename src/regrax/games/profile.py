@@ -20,6 +20,7 @@ from jaxtyping import Float
 
 from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._text import MIN_SHARE, fitted_table, paragraph
 from regrax.games.game import Game, unfolded
 from regrax.games.gaps import check_joint, deviation_gains
 from regrax.specs import as_game
@@ -89,6 +90,12 @@ class CorrelatedProfile:
         """The mixed strategy of each player."""
         joint = np.asarray(self.joint)
         return tuple(unfolded(joint, n).sum(1) for n in range(joint.ndim))
+
+    @property
+    def strategies(self) -> list[dict[str, float]]:
+        """The mixed strategy of each player, by the names of its actions."""
+        pairs = zip(self.game.actions, self.marginals, strict=True)
+        return [dict(zip(labels, shares.tolist(), strict=True)) for labels, shares in pairs]
 
     @property
     def product(self) -> "CorrelatedProfile":
@@ -181,6 +188,30 @@ class CorrelatedProfile:
                 "gain": worst.gain,
             },
         }
+
+    def to_text(self, concept: Concept = "ce", title: str = "") -> str:
+        """Return the profile, its payoffs and the deviation with the largest gain as tables that fit the terminal.
+
+        Args:
+            concept: `"nash"` shows mixed strategies, the others joint actions.
+            title: Line above the tables.
+        """
+        text = ""
+        columns = ["player", "payoff per round"]
+        rows = [list(row) for row in zip(self.game.players, self.payoffs.tolist(), strict=True)]
+        rows.append(["sum (welfare)", self.welfare])
+        if concept == "nash":
+            columns.append("mixed strategy")
+            for row, strategy in zip(rows, [*self.strategies, None], strict=True):
+                row.append(strategy)
+        else:
+            likeliest = list(self.likeliest(MIN_SHARE))
+            text = fitted_table((*self.game.players, "probability"), likeliest, title) + "\n"
+            title = ""
+        text += fitted_table(columns, rows, title)
+        worst = self.worst_deviation(concept)
+        deviation = self.explain(worst) if worst.gain > 0 else "no player gains by deviating"
+        return f"{text}\n{paragraph(f'gap {worst.gain:.3g} per round: {deviation}')}\n"
 
     def columns(self) -> dict[str, list[Any]]:
         """Return a table of the joint actions with positive probability, most likely first.

@@ -35,6 +35,7 @@ from .steps import (
     step_schedule as step_schedule,
     step_size as step_size,
     step_size_with_error as step_size_with_error,
+    step_summary as step_summary,
 )
 from .worst_cases import (
     WorstCase as WorstCase,

@@ -27,6 +27,7 @@ from regrax.theory.losses import (
     minimum_moment,
     optimal_loss,
     rounds,
+    uniform_loss,
 )
 from regrax.theory.moments import round_loss
 from regrax.theory.quadrature import interpolation, mean_over_rounds, node_count, round_nodes
@@ -88,6 +89,34 @@ def step_size_with_error(
     if operator == "softmax":
         refined = _scaled_root(actions, horizon, REFINED) / math.sqrt(rounds(horizon))
     return Estimate(value, max(abs(refined - value), ROUNDING * value))
+
+
+def step_summary(
+    actions: int, horizon: float, *, operator: str = "softmax", radius: float = 1.0
+) -> dict[str, float | None]:
+    r"""Compute the stationary step size, its loss, and the losses of the best possible and of uniform play.
+
+    Losses are totals over the rounds, or per round for `horizon=math.inf`.
+
+    Args:
+        actions: number of actions $d$, an integer >= 2.
+        horizon: number of rounds $T$, an integer >= 2, or `math.inf`.
+        operator: `"softmax"` or `"ball"`, as in `step_size`.
+        radius: radius of the ball.
+
+    >>> step_summary(3, 20)["scaled"]
+    2.00309163
+    """
+    settings = {"operator": operator, "radius": radius}
+    step = step_size_with_error(actions, horizon, **settings)
+    return {
+        "step_size": step.value,
+        "error": step.error,
+        "scaled": step.value * math.sqrt(rounds(horizon)),
+        "loss": loss(step.value, actions, horizon, **settings),
+        "optimal_loss": optimal_loss(actions, horizon, **settings),
+        "uniform_loss": uniform_loss(actions, horizon) if operator == "softmax" else None,
+    }
 
 
 @lru_cache(maxsize=256)

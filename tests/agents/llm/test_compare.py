@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
 from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 from tests.agents.llm.models import byte_pairs, tiny
 
+from regrax._text import number
 from regrax.agents.llm import (
     Task,
     compare_models,
@@ -21,7 +22,6 @@ from regrax.agents.llm import (
     transcript_lines,
 )
 from regrax.cli import main
-from regrax.cli.output import number
 from regrax.show.report import posttrain_page
 
 TASK = scratch_task(2, 3, decimals=0)

@@ -7,16 +7,14 @@
 `compare` compares the audits of several agents.
 """
 
+from regrax._text import counted as counted
+
 from .audits import (
     AgentAudit as AgentAudit,
     Audit as Audit,
     Gaps as Gaps,
     Swap as Swap,
     audit_log as audit_log,
-    counted as counted,
-    explored as explored,
-    shown as shown,
-    verdicts as verdicts,
 )
 from .compare import (
     Comparison as Comparison,
@@ -27,4 +25,5 @@ from .compare import (
 from .contexts import Context as Context, Contexts as Contexts
 from .intervals import Measure as Measure
 from .layouts import Layout as Layout, layout_of as layout_of, read_layout as read_layout
+from .text import explored as explored, shown as shown, verdicts as verdicts
 from .verdict import Learning as Learning, Published as Published

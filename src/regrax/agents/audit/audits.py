@@ -1,6 +1,5 @@
 """Audits of logs: regrets and a verdict for each agent, and equilibrium gaps of joint play."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._text import counted
 from regrax.agents.audit.contexts import Contexts, audit_contexts, propensity_notes, total
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
@@ -34,6 +34,7 @@ from regrax.agents.audit.sums import (
     Episodes,
     sum_agent,
 )
+from regrax.agents.audit.text import audit_text, shown
 from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
 from regrax.regret import internal_of, swap_of
@@ -170,6 +171,9 @@ class Audit:
         """Convert to plain numbers, strings and lists for JSON."""
         return msgspec.to_builtins(self)
 
+    def __str__(self) -> str:
+        return "\n".join(audit_text(self))
+
     def columns(self) -> dict[str, list[Any]]:
         """Tabulate each agent's rounds, loss, regrets per round with 95 % intervals, and verdict."""
         facts = ("agent", "feedback", "episodes", "rounds", "loss_per_round")
@@ -219,47 +223,6 @@ def audit_log(
             callback("agents audited", len(agents), len(log.agents))
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
     return Audit(log.rows, log.bad_rows, bad, agents, _gaps(log, agents), log.format)
-
-
-def verdicts(audit: Audit) -> str:
-    """Count the agents with each verdict, most frequent first."""
-    counts = Counter(agent.learning.verdict for agent in audit.agents)
-    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.most_common())
-
-
-def shown(text: str) -> str:
-    r"""Make text from a log safe to print: one line, no control characters, at most 300 characters.
-
-    >>> shown("rock\x1b[31m\ud800")
-    'rock\\x1b[31m\\ud800'
-    """
-    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return printable if len(printable) <= 300 else printable[:297] + "..."
-
-
-def counted(count: int, thing: str) -> str:
-    """Format a count with its noun.
-
-    >>> counted(1, "round"), counted(1200, "episode")
-    ('1 round', '1,200 episodes')
-    """
-    plural = "" if count == 1 else "s"
-    return f"{count:,} {thing}{plural}"
-
-
-def explored(measures: dict[str, float]) -> str:
-    """Describe the measures of `rx.exploration` in a sentence.
-
-    >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
-    'in 25% of episodes it never tried the best action in the second half; its least-used action got 10% of an even
-    share; it played the best action so far in 50% of rounds'
-    """
-    never, least, greedy = (f"{100 * value:.3g}%" for value in measures.values())
-    return (
-        f"in {never} of episodes it never tried the best action in the second half; "
-        f"its least-used action got {least} of an even share; "
-        f"it played the best action so far in {greedy} of rounds"
-    )
 
 
 def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:

@@ -37,6 +37,7 @@ from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure
 from regrax.agents.audit.layouts import Layout
 from regrax.agents.audit.log import Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
+from regrax.agents.audit.text import comparison_text
 
 if TYPE_CHECKING:
     from regrax.games import Game
@@ -139,6 +140,9 @@ class Comparison:
         for contestant in values["contestants"]:
             del contestant["audit"]
         return values
+
+    def __str__(self) -> str:
+        return "\n".join(comparison_text(self))
 
     def ranking(self) -> list[Contestant]:
         """List the agents from best to worst; agents whose ranks overlap are tied."""

@@ -10,8 +10,16 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._text import counted, fitted_table, listed, paragraph
 
-MEASURES: tuple[str, ...] = ("regret", "swap_regret", "payoff", "cce_gap", "ce_gap")
+MEASURES = {
+    "regret": "regret per round",
+    "swap_regret": "swap regret per round",
+    "payoff": "payoff per round",
+    "cce_gap": "CCE gap per round",
+    "ce_gap": "CE gap per round",
+}
+"""Measures, with their names in tables."""
 
 
 class Interval(NamedTuple):
@@ -123,6 +131,38 @@ class Tournament:
     def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
         """Return the ranking as a LaTeX tabular of each learner's measures over all games and opponents."""
         return Ranking(self, rank).to_latex(digits)
+
+    def to_text(self, rank: str = "regret") -> str:
+        """Return the settings, the ranking and the pairings as tables that fit the terminal.
+
+        Args:
+            rank: Measure to rank by.
+        """
+        sizes = {"learner": len(self.learners), "game": len(self.games)}
+        sizes |= {"round": self.rounds, "seed": self.seeds}
+        title = listed(counted(count, noun) for noun, count in sizes.items())
+        title += (
+            f", {self.start} starts, {'sampled actions' if self.sampled else 'expected losses'}"
+        )
+        order = self.ranking(rank)
+        overall = [self.overall(measure) for measure in MEASURES]
+        rows = []
+        for place, index in enumerate(order, 1):
+            means = [intervals[index] for intervals in overall]
+            rows.append([f"{place} {self.learners[index]}", *means])
+        columns = ("learner", *MEASURES.values())
+        tables = [fitted_table(columns, rows, f"{title}; ranked by {MEASURES[rank]}")]
+        pairings = self.pairings(rank)
+        rows = []
+        for place, index in enumerate(order, 1):
+            rows.append([place, *(pairings[index][other].mean for other in order)])
+        title = f"{MEASURES[rank]} of row against column"
+        tables.append(fitted_table(["", *(str(row[0]) for row in rows)], rows, title))
+        for game, learners, reason in self.failures:
+            tables.append(paragraph(f"failed: {' against '.join(learners)} in {game}: {reason}"))
+        return "\n".join(tables)
+
+    __str__ = to_text
 
     def _repr_html_(self) -> str:
         return to_html(Ranking(self))

@@ -8,6 +8,7 @@ from regrax._files import read_limited, write_output
 from regrax.games.formats.arrays import game_from_json, game_from_npz, game_to_json, game_to_npz
 from regrax.games.formats.nfg import game_from_nfg, game_to_nfg
 from regrax.games.game import Game
+from regrax.specs import draw_games
 
 
 class Format(NamedTuple):
@@ -37,6 +38,27 @@ def load(path: str | Path) -> Game:
     """
     path = Path(path)
     return _format_of(path).read(read_limited(path, MAX_GAME_BYTES))
+
+
+def read_games(text: str, seeds: int) -> list[Game]:
+    """Load a game from a file, or build it from its spec, once per seed if it is random.
+
+    >>> read_games("random(2, 2)", 2), read_games("chicken", 2)
+    ([random(2, 2), random(2, 2, seed=1)], [chicken])
+    """
+    path = Path(text)
+    if path.suffix.lower() in FORMATS or (len(path.name) < 256 and path.is_file()):
+        return [load(path)]
+    return draw_games(text, seeds)
+
+
+def read_game(text: str) -> Game:
+    """Load a game from a file, or build it from its spec.
+
+    >>> read_game("chicken")
+    chicken
+    """
+    return read_games(text, 1)[0]
 
 
 def save(game: Game, path: str | Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import jax
 
 from regrax import _checks as checks, theory
+from regrax._text import fitted_table
 from regrax.learners import Hedge, Learner
 from regrax.paper.certify import (
     check_expectations,
@@ -20,6 +21,14 @@ from regrax.paper.certify import (
 )
 
 Claim = dict[str, Any]
+WORST_CASES = {
+    "learner": "learner",
+    "regret": "worst-case regret, total",
+    "above": "above minimax, %",
+    "proved": "proved",
+}
+"""Keys of `worst_cases` with their names in tables."""
+PROOFS = {"step": "k*", "loss": "L(k*), total", "optimal_loss": "L*, total"}
 
 
 def claims(
@@ -91,6 +100,20 @@ def proofs(actions: int, horizon: int, claim: str | None = None) -> dict[str, An
             "is_minimum": proof.is_minimum,
         }
     return {**result, "claim": claim, "verdict": claim and step.verdict(claim)}
+
+
+def proofs_text(proved: dict[str, Any], title: str = "") -> str:
+    """Return the result of `proofs` as a table of claims with their enclosures or verdicts."""
+    rows = [[label, proved[key]] for key, label in PROOFS.items() if key in proved]
+    if "eigenvalues" in proved:
+        rows += [[f"eigenvalue ({name})", text] for name, text in proved["eigenvalues"]]
+        minimum = "proved" if proved["is_minimum"] else "not proved"
+        rows.append(["k* is a strict local minimum up to symmetry", minimum])
+        low, high = proved["only_root_on"]
+        rows.append([f"k* is the only root of L' from {low:.6g} to {high:.6g}", "proved"])
+    if proved["claim"] is not None:
+        rows.append([f"k* = {proved['claim']}, to one unit of its last digit", proved["verdict"]])
+    return fitted_table(("quantity or claim", "enclosure or verdict"), rows, title)
 
 
 def worst_cases(

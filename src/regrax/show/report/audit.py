@@ -5,13 +5,13 @@ from dataclasses import astuple
 import numpy as np
 
 from regrax import _checks as checks
+from regrax._text import counted
 from regrax.agents.audit import (
     AgentAudit,
     Audit,
     Contexts,
     Gaps,
     Measure,
-    counted,
     explored,
     shown,
     verdicts,

@@ -1,8 +1,9 @@
 """Benchmark report: an agent's results in every task, next to those of classical learners."""
 
 from regrax import _checks as checks
+from regrax._text import counted
 from regrax.agents import Benchmark
-from regrax.agents.audit import counted, shown
+from regrax.agents.audit import shown
 from regrax.agents.suite import Row
 from regrax.show.plots.sheets import number
 from regrax.show.report.audit import interval

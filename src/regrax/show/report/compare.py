@@ -1,7 +1,8 @@
 """Comparison report: the difference of two agents, or the ranking of several, with intervals and verdicts."""
 
 from regrax import _checks as checks
-from regrax.agents.audit import Comparison, Pair, counted, shown
+from regrax._text import counted
+from regrax.agents.audit import Comparison, Pair, shown
 from regrax.agents.audit.compare import LEVEL
 from regrax.show.plots.sheets import number
 from regrax.show.report.audit import interval, measure_cells, regret_series
