@@ -17,8 +17,8 @@ A classical learner is replayed on the estimates, with a copy per context: its p
 only, so $\sum_t \langle \pi_t, \hat\ell_t \rangle$ is an unbiased estimate of its loss, had it learned from this log.
 
 Independent units for the intervals are the episodes. With fewer than five, these are blocks of consecutive rounds
-instead; play that changes over time then makes intervals wider, and a replayed learner's loss is that of the policies
-it had on this log. References: Dudik, Langford, Li (2011), Doubly robust policy evaluation and learning; Li, Chu,
+instead; play that changes over time then makes intervals of regret wider, and a replayed learner's loss is that of the
+policies it had on this log, with an interval from the differences of neighbouring blocks. References: Dudik, Langford, Li (2011), Doubly robust policy evaluation and learning; Li, Chu,
 Langford, Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms.
 """
 
@@ -312,6 +312,11 @@ def audit_contexts(log: Log, name: str) -> Contexts:
     episodes = len(log.agents[name].episodes)
     units = len(sums.against)
     known = sums.known
+    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
+    if episodes < MIN_EPISODES and units == BLOCKS:
+        # a learner's loss falls from block to block: only differences of neighbours are noise
+        steps = np.diff(losses, axis=0) / 2**0.5
+        losses = losses.mean(0) + steps - steps.mean(0)
 
     def measured(value: float, low: float, high: float, rounds: float) -> Measure:
         per_episode = units / episodes
@@ -329,7 +334,6 @@ def audit_contexts(log: Log, name: str) -> Contexts:
         loss = float(sums.suffered[:, c].sum()) / rounds[c]
         regret = measured(*regret, rounds[c])
         contexts.append(Context(context, int(rounds[c]), loss, best, regret))
-    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
     low, high = over_episodes(losses)
     rows = []
     for value, below, above in zip(losses.mean(0), low, high, strict=True):

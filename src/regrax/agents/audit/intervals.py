@@ -83,8 +83,11 @@ def interval(values: Float[Array, "E k"]) -> Ends | None:
     if episodes > MAX_RESAMPLED_EPISODES:
         low, high = ndtri([TAIL, 1 - TAIL])
     else:
-        ratios, _ = _studentised(values)
+        ratios, spreads = _studentised(values)
         low, high = np.quantile(ratios, [TAIL, 1 - TAIL], axis=0)
+        # resamples of values that are nearly all equal often have no spread, and bound nothing
+        student = np.where((spreads == 0).mean(0) > TAIL, stdtrit(episodes - 1, 1 - TAIL), 0.0)
+        low, high = np.minimum(low, -student), np.maximum(high, student)
     return mean - high * error, mean - low * error
 
 
@@ -239,11 +242,12 @@ def _resamples(episodes: int) -> Float[Array, "b E"]:
 def _studentised(
     values: Float[Array, "E k"],
 ) -> tuple[Float[Array, "b k"], Float[Array, "b k"]]:
-    """Compute `t*` and `s*` for every resample; `t*` is 0 for a resample without spread."""
+    """Compute `t*` and `s*` for every resample; `t*` is 0 for a resample without spread, up to rounding."""
     centred = values - values.mean(0)
     moments = _resamples(len(values)) @ np.hstack([centred, centred**2])
     mean, square = np.hsplit(moments, 2)
     error = _standard_error(mean, square, len(values))
+    error = np.where(error > 1e-6 * values.std(0), error, 0.0)
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0), error
 
 
