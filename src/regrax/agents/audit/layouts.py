@@ -30,6 +30,7 @@ from regrax.agents.audit.rows import (
     VECTORS,
     Numbered,
     Row,
+    convert_checked,
     round_number,
     short,
     type_error,
@@ -291,10 +292,7 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
 
 def _rollout(episode: Fields, trace: Any) -> Fields:
     """Return one agent's trace in an episode of verifiers as a record with messages and a reward."""
-    try:
-        known = msgspec.convert(trace, _Trace)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"traces: {type_error(error)}") from None
+    known = convert_checked(trace, _Trace)
     values = []
     for reward in (known.rewards or {}).values():
         if reward.score is not None and reward.weight is not None:
