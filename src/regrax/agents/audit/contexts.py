@@ -207,20 +207,21 @@ def sum_contexts(log: Log, name: str) -> ContextSums:
     replayed = np.zeros((units, len(REPLAYED)))
     first_episode = 0
     first_round = 0
-    for episode, context, numbers in _batches(log, name):
+    for batch in _batches(log, name):
+        episode, context, numbers = batch
         if totals is None:
             played, losses = np.split(numbers, 2, axis=1)
             loss = (played * losses).sum(1)
         else:
             loss = numbers[:, 1]
-            losses = estimate_by_context(episode, context, numbers, totals)
+            losses = estimate_by_context(batch, totals)
         unit = (np.arange(len(loss)) + first_round) * units // count
         if episodes >= MIN_EPISODES:
             unit = (episode + first_episode) * units // episodes
         np.add.at(against, (unit, context), loss[:, None] - losses)
         np.add.at(suffered, (unit, context), loss)
         np.add.at(rounds, (unit, context), 1.0)
-        policies = replay_learners(episode, context, losses, totals)
+        policies = replay_learners(batch, losses, totals)
         np.add.at(replayed, unit, (policies * losses).sum(2).T)
         first_episode += int(episode[-1]) + 1
         first_round += len(loss)
@@ -228,13 +229,9 @@ def sum_contexts(log: Log, name: str) -> ContextSums:
     return ContextSums(against, suffered, rounds, replayed, known)
 
 
-def estimate_by_context(
-    episode: Int[Array, "N"],
-    context: Int[Array, "N"],
-    numbers: Float[Array, "N k"],
-    totals: Totals,
-) -> Float[Array, "N d"]:
+def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
     """Estimate every action's losses in rounds with columns `action, loss, propensity`; whole episodes, in order."""
+    episode, context, numbers = rounds
     c, d = totals.plays.shape
     actions = numbers[:, 0].astype(int)
     loss = numbers[:, 1, None]
@@ -256,31 +253,24 @@ def estimate_by_context(
 
 
 def replay_learners(
-    episode: Int[Array, "N"],
-    context: Int[Array, "N"],
-    losses: Float[Array, "N d"],
-    totals: Totals | None,
+    rounds: Rounds, losses: Float[Array, "N d"], totals: Totals | None
 ) -> Float[Array, "k N d"]:
     r"""Return the policies of the replayed learners in every round.
 
     Hedge has step $\sqrt{8 \ln d / T}$ on the losses divided by their range, or $\sqrt{2 \ln d / (d T)}$ on estimates,
     for the $T$ rounds of a context in an episode.
     """
+    episode, context, _ = rounds
     d = losses.shape[1]
     place = episode * (int(context.max()) + 1) + context
     if totals is None:
         step = (8 * np.log(d)) ** 0.5 / max(float(np.ptp(losses)), 1e-300)
     else:
         step = (2 * np.log(d) / d) ** 0.5 / max(totals.spread, 1e-300)
-    hedge = Hedge(1.0)
-    return np.stack(
-        [
-            _policies(hedge, place, losses, step),
-            _policies(RegretMatching(), place, losses, 0.0),
-            _policies(hedge, episode, losses, step),
-            np.full_like(losses, 1 / d),
-        ]
-    )
+    hedge = _policies(Hedge(1.0), place, losses, step)
+    matching = _policies(RegretMatching(), place, losses, 0.0)
+    pooled = _policies(Hedge(1.0), episode, losses, step)
+    return np.stack([hedge, matching, pooled, np.full_like(losses, 1 / d)])
 
 
 def audit_contexts(log: Log, name: str) -> Contexts:

@@ -252,10 +252,8 @@ def _csv_rows(file: IO[bytes], _is_row: bool) -> Iterator[Record]:
             return
         except csv.Error as error:
             if str(error) == "unexpected end of data":  # all lines after the quote form one cell
-                name = Path(file.name).name
-                raise ValueError(
-                    f"{name} must close every quote, but one is open at the end"
-                ) from None
+                open_quote = "must close every quote, but one is open at the end"
+                raise ValueError(f"{Path(file.name).name} {open_quote}") from None
             yield reader.line_num, f"not CSV: {error}"
             continue
         if cells:
