@@ -105,8 +105,9 @@ def replayed_losses(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     episode = np.repeat(np.arange(episodes), length)
     context = flat[:, 3].astype(int)
     totals = total(as_log(numbers), "agent")
-    losses = estimate_by_context(episode, context, flat[:, :3], totals)
-    policies = replay_learners(episode, context, losses, totals)
+    rounds = (episode, context, flat[:, :3])
+    losses = estimate_by_context(rounds, totals)
+    policies = replay_learners(rounds, losses, totals)
     true = (policies * MEANS[context]).sum((1, 2)) / episodes
     better = (policies * true_estimates(numbers).reshape(-1, 3)).sum(2)
     widths = [oracle_width(units(numbers, loss.reshape(episodes, length))) for loss in better]

@@ -25,7 +25,7 @@ from scipy.special import stdtrit
 from regrax.agents.audit.intervals import (
     best_of_means,
     estimate_losses,
-    over_episodes,
+    interval,
     starting_guesses,
 )
 
@@ -132,7 +132,7 @@ def chosen(kind: str, values: np.ndarray) -> np.ndarray:
 
 def intervals(values: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Compute the ends of the interval of every kind of regret, as `regrax audit` does."""
-    found = {"against": over_episodes(values[:, 0])}
+    found: dict[str, Any] = {"against": interval(values[:, 0], cautious=True)}
     for kind in KINDS[1:]:
         _, low, high = best_of_means(chosen(kind, values))
         found[kind] = np.array(low), np.array(high)

@@ -71,13 +71,11 @@ class Expression:
 
     def first(self, text: str, seconds: float) -> str | None:
         """Return the first match, or None; raise if the search takes longer than `seconds`."""
-        matches = self._search(text[:SEARCHED_CHARACTERS], seconds)
-        return matches[0] if matches else None
+        return next(iter(self._search(text[:SEARCHED_CHARACTERS], seconds)), None)
 
     def last(self, text: str, seconds: float) -> str | None:
         """Return the last match, or None; raise if the search takes longer than `seconds`."""
-        matches = self._search(text[-SEARCHED_CHARACTERS:], seconds)
-        return matches[-1] if matches else None
+        return next(reversed(self._search(text[-SEARCHED_CHARACTERS:], seconds)), None)
 
     def _search(self, text: str, seconds: float) -> list[str | None]:
         group = min(1, self.groups)
@@ -173,40 +171,31 @@ class AnswerReader:
             seconds: the time limit for a user's regular expression.
         """
         by = []
-        if "think" in self.parsers:
-            _, end, after = text.rpartition("</think>")
-            if end:
-                by.append("think")
-                text = after
-            elif "<think>" in text:
-                text = ""
+        if "think" in self.parsers and "</think>" in text:
+            by.append("think")
+            text = text.rpartition("</think>")[2]
+        elif "think" in self.parsers and "<think>" in text:
+            text = ""
         prepared = prepare_names(tuple(names))
         try:
             for parser in self.parsers:
                 policy = self._parse(parser, text, prepared, seconds)
                 if policy is not None:
                     by.append(parser)
-                    break
-            else:
-                raise ValueError(f"none of {', '.join(self.parsers)} can read the answer")
+                    self.counts.update(by)
+                    self.last = "+".join(by)
+                    return policy
+            raise ValueError(f"none of {', '.join(self.parsers)} can read the answer")
         except ValueError:
             self.counts["unread"] += 1
             raise
-        self.counts.update(by)
-        self.last = "+".join(by)
-        return policy
 
     def _parse(self, parser: str, text: str, names: Names, seconds: float) -> Policy | None:
         if parser == "regex" and self.regex is not None:
             match = self.regex.last(text, seconds)
             return None if match is None else names.find(match)
-        if parser == "json":
-            return _read_json(text, names)
-        if parser == "name":
-            return _read_name(text, names)
-        if parser == "number":
-            return _read_number(text, names)
-        return None
+        read = READERS.get(parser)
+        return None if read is None else read(text, names)
 
 
 def policy_of(value: Any, names: Names) -> Policy:
@@ -321,3 +310,6 @@ def _read_number(text: str, names: Names) -> Policy | None:
     if not numbers:
         return None
     return names.find(numbers[0] if announced else numbers[-1])
+
+
+READERS = {"json": _read_json, "name": _read_name, "number": _read_number}

@@ -92,6 +92,7 @@ class AnswerCache:
                 path, timeout=60, isolation_level=None, check_same_thread=False
             )
             self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute("PRAGMA synchronous=NORMAL")  # only a power cut loses answers
             self._database.execute(TABLE)
 
     def find(self, key: str) -> Answer | None:

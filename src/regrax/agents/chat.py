@@ -5,8 +5,9 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from string import Template
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,7 +18,6 @@ from regrax import _checks as checks
 from regrax.agents.answers import PARSERS, AnswerReader, Policy
 from regrax.agents.cache import Answer, AnswerCache, request_key
 from regrax.agents.endpoint import Endpoint, NoAnswer
-from regrax.agents.prompts import FEEDBACK, PROMPT, Past, Scene, check_prompt, fill
 from regrax.games import Game
 from regrax.learners import HostLearner, Key, runs_in_python
 
@@ -27,6 +27,27 @@ LOGGED_CHARACTERS = 2000  # per answer
 Messages = list[dict[str, str]]
 _static = partial(eqx.field, static=True)
 _option = partial(_static, metadata={"option": True})  # a field that a spec can set
+
+
+PROMPT = """You are $player in $game. Each round you choose one action: $actions. After it you learn $feedback.
+Lower is better: make your total loss over $rounds as small as you can.
+Losses so far: $history
+This is round $round. Answer with nothing but the $kind of one action, or a JSON list of $count probabilities."""
+FEEDBACK = {"full": "the loss of every action", "bandit": "the loss of the action you played"}
+
+
+class Past(NamedTuple):
+    """The part of an episode that a chat agent has seen.
+
+    Attributes:
+        rounds: total number of rounds, if known.
+        losses: losses in the past rounds.
+        actions: actions sampled in the past rounds; empty if policies are played.
+    """
+
+    rounds: int | None
+    losses: Float[np.ndarray, "past d"]
+    actions: tuple[int, ...]
 
 
 @dataclasses.dataclass
@@ -108,13 +129,16 @@ class ChatAgent(HostLearner):
             raise ValueError(f"timeout must be at most {MAX_SECONDS:g} s, got {self.timeout:g}")
         checks.at_least("retries", self.retries, 0)
         checks.at_least("shown", self.shown, 1)
-        if self.max_tokens is not None:
-            checks.at_least("max_tokens", self.max_tokens, 1)
-        if self.temperature is not None:
-            checks.finite("temperature", self.temperature)
+        checks.at_least("max_tokens", 1 if self.max_tokens is None else self.max_tokens, 1)
+        checks.finite("temperature", self.temperature or 0.0)
         if self.history not in FEEDBACK:
             raise ValueError(f'history must be "full" or "bandit", got {self.history!r}')
-        check_prompt(self.prompt)
+        try:
+            self.question(Past(None, np.zeros((0, 1)), ()), ("",))
+        except (KeyError, ValueError) as error:
+            known = "$game, $player, $actions, $count, $kind, $feedback, $history, $round, $rounds"
+            reason = f"prompt may contain only {known} (and $$ for $), got {error}"
+            raise ValueError(reason) from None
 
     @property
     def exchanges(self) -> list[dict[str, Any]]:
@@ -159,11 +183,8 @@ class ChatAgent(HostLearner):
         return loss if action is None else (int(action), loss)
 
     def update(self, state: Past, feedback: Any) -> Past:
-        actions = state.actions
-        loss = feedback
-        if isinstance(feedback, tuple):
-            action, loss = feedback
-            actions = (*actions, action)
+        action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
+        actions = state.actions if action is None else (*state.actions, action)
         runs_in_python([self], loss)
         return Past(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 
@@ -177,12 +198,63 @@ class ChatAgent(HostLearner):
         self.exchanges.extend(other.exchanges)
         self.counts.update(other.counts)
 
+    def question(self, past: Past, names: tuple[str, ...]) -> str:
+        """Fill in the prompt for a round.
+
+        >>> agent = ChatAgent(str, game="matching-pennies", player="row")
+        >>> print(agent.question(Past(20, np.array([[0.5, 1.0]]), (1,)), ("heads", "tails")))
+        You are row in matching-pennies. Each round you choose one action: heads, tails. After it you learn the loss of
+        every action.
+        Lower is better: make your total loss over 20 rounds as small as you can.
+        Losses so far: (round: heads, tails)
+        1: 0.5, 1; you played tails
+        Sums over all 1 rounds: 0.5, 1
+        This is round 2. Answer with nothing but the name of one action, or a JSON list of 2 probabilities.
+        """
+        are_indices = names == tuple(map(str, range(len(names))))
+        return Template(self.prompt).substitute(
+            game=self.game,
+            player=self.player,
+            actions=", ".join(names),
+            count=len(names),
+            kind="number" if are_indices else "name",
+            feedback=FEEDBACK[self.history],
+            history=self._past(past, names) if len(past.losses) else "none yet",
+            round=len(past.losses) + 1,
+            rounds="all rounds" if past.rounds is None else f"{past.rounds} rounds",
+        )
+
+    def _past(self, past: Past, names: tuple[str, ...]) -> str:
+        """List the last rounds, and the sums or means of all."""
+        rounds = len(past.losses)
+        first = max(0, rounds - self.shown)
+        since = f"the last {self.shown} rounds, " if first else ""
+        actions = np.array(past.actions, int)
+        lines = []
+        if self.history == "bandit":
+            means = []
+            for place, name in enumerate(names):
+                own = past.losses[actions == place, place]
+                seen = f"{own.mean():.6g} in {len(own)}" if len(own) else "never played"
+                means.append(f"{name} {seen}")
+            for t in range(first, rounds):
+                action = actions[t]
+                lines.append(f"{t + 1}: {names[action]}, {past.losses[t, action]:.6g}")
+            head = "action, its loss"
+            last = f"Means over all {rounds} rounds: {', '.join(means)}"
+        else:
+            for t in range(first, rounds):
+                played = f"; you played {names[actions[t]]}" if past.actions else ""
+                lines.append(f"{t + 1}: {_listed(past.losses[t])}{played}")
+            head = ", ".join(names)
+            last = f"Sums over all {rounds} rounds: {_listed(past.losses.sum(0))}"
+        return "\n".join([f"({since}round: {head})", *lines, last])
+
     def _ask(self, past: Past) -> Policy:
         """Ask for the policy of a round, again if the answer is unusable, and record the exchange."""
         d = past.losses.shape[1]
         names = self.names or tuple(map(str, range(d)))
-        scene = Scene(self.game, self.player, names, self.history, self.shown)
-        question = fill(self.prompt, scene, past)
+        question = self.question(past, names)
         tries: list[dict[str, Any]] = []
         policy = None
         while policy is None and len(tries) <= self.retries:
@@ -205,14 +277,12 @@ class ChatAgent(HostLearner):
 
     def _answer(self, question: str, number: int, attempt: int) -> Answer:
         """Return the answer in the cache, or ask and add it to the cache."""
-        messages = [{"role": "user", "content": question}]
-        if self.system:
-            messages.insert(0, {"role": "system", "content": self.system})
+        messages = [{"role": "system", "content": self.system}] if self.system else []
+        messages.append({"role": "user", "content": question})
         body: dict[str, Any] = {"model": self.model, "messages": messages}
-        if self.temperature is not None:
-            body["temperature"] = self.temperature
-        if self.max_tokens is not None:
-            body["max_tokens"] = self.max_tokens
+        for name in ("temperature", "max_tokens"):
+            if getattr(self, name) is not None:
+                body[name] = getattr(self, name)
         if self.cache is None:
             return self._request(body)
         key = request_key({"target": self._label(), **body}, *self.place, number, attempt)
@@ -263,3 +333,7 @@ class ChatAgent(HostLearner):
                 text = ",".join(value) if isinstance(value, tuple) else value
                 arguments.append(f"{field.name}={json.dumps(text)}")
         return f"agent({', '.join(arguments)})"
+
+
+def _listed(values: Float[np.ndarray, "d"]) -> str:
+    return ", ".join(f"{value:.6g}" for value in values)

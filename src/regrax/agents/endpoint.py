@@ -110,10 +110,8 @@ class Endpoint:
         if self._client is None:
             # unlike httpx's defaults, use the system's certificates, and no proxy, which would see the key
             verify = ssl.create_default_context()
-            limits = httpx.Limits(max_connections=None)
-            self._client = httpx.AsyncClient(
-                timeout=None, trust_env=False, verify=verify, limits=limits
-            )
+            settings = {"verify": verify, "limits": httpx.Limits(max_connections=None)}
+            self._client = httpx.AsyncClient(timeout=None, trust_env=False, **settings)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         secret = self._secret()
         if secret.isascii() and secret.isprintable() and secret and self._is_private():
@@ -133,27 +131,22 @@ class Endpoint:
 
     def _read(self, content: Any) -> Answer:
         try:
-            said = (
-                content["choices"][0]["message"]["content"] or ""
-            )  # a model may think and say nothing
+            # a model may think and say nothing
+            said = content["choices"][0]["message"]["content"] or ""
             text = said if isinstance(said, str) else "".join(part["text"] for part in said)
         except (TypeError, KeyError, IndexError):
             raise NoAnswer("the answer has no text at choices[0].message.content") from None
         usage = content.get("usage")
-        tokens = []
-        for name in ("prompt_tokens", "completion_tokens"):
-            count = usage.get(name) if isinstance(usage, dict) else None
-            is_count = type(count) is int and 0 <= count < 1 << 53
-            tokens.append(count if is_count else None)
-        return Answer(self.clean(text), *tokens)
+        counts = usage if isinstance(usage, dict) else {}
+        tokens = [counts.get(name) for name in ("prompt_tokens", "completion_tokens")]
+        tokens = [n if type(n) is int and 0 <= n < 1 << 53 else None for n in tokens]
+        return Answer(self.clean(text), tokens[0], tokens[1])
 
     def clean(self, text: str) -> str:
         """Remove secrets from text, and make it valid UTF-8."""
-        secrets = [value for _, value in parse_qsl(self.target.query)]
-        secrets = [value for value in secrets if len(value) >= MIN_SECRET_CHARACTERS]
-        if self._secret():
-            secrets.append(self._secret())
-        for secret in secrets:
+        values = [value for _, value in parse_qsl(self.target.query)]
+        secrets = [value for value in values if len(value) >= MIN_SECRET_CHARACTERS]
+        for secret in filter(None, [*secrets, self._secret()]):
             text = text.replace(secret, "***")
         return text.encode("utf-8", "replace").decode()
 
@@ -181,9 +174,8 @@ def _completions_url(url: str, shown: str) -> SplitResult:
     except ValueError:
         raise wrong from None
     if parts.username is not None or parts.password is not None:
-        raise ValueError(
-            "an agent's url must not contain a password; use an environment variable and api_key_env"
-        )
+        instead = "use an environment variable and api_key_env"
+        raise ValueError(f"an agent's url must not contain a password; {instead}")
     is_plain = url.isprintable() and url.isascii() and " " not in url
     if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
         raise wrong

@@ -179,11 +179,9 @@ def _in_order(
 
     pool = ThreadPoolExecutor(workers)
     try:
-        running = []
-        for episode in episodes:
-            rows: SimpleQueue[Any] = SimpleQueue()
-            running.append((rows, pool.submit(work, episode, rows)))
-        for rows, future in running:
+        queues = [SimpleQueue[Any]() for _ in episodes]
+        running = [pool.submit(work, *pair) for pair in zip(episodes, queues, strict=True)]
+        for rows, future in zip(queues, running, strict=True):
             for row in iter(rows.get, None):
                 write(row)
             yield future.result()

@@ -16,8 +16,7 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax._files import read_limited
 from regrax.agents.answers import PARSERS, policy_of, prepare_names
-from regrax.agents.chat import ChatAgent
-from regrax.agents.prompts import PROMPT
+from regrax.agents.chat import PROMPT, ChatAgent
 from regrax.learners import Agent, HostLearner
 
 MAX_TEXT_BYTES = 1 << 20

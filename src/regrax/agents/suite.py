@@ -41,14 +41,7 @@ from regrax.agents.chat import ChatAgent
 from regrax.agents.episodes import OnRound, run_episodes
 from regrax.experiments import OnProgress, Progress, ignore
 from regrax.games import play, seated_learners
-from regrax.learners import (
-    BanditLearner,
-    Hedge,
-    HostLearner,
-    Learner,
-    given_losses,
-    play_rounds,
-)
+from regrax.learners import BanditLearner, Hedge, HostLearner, Learner, given_losses, play_rounds
 from regrax.specs import as_game, as_learner
 from regrax.theory import optimal_policy
 
@@ -162,18 +155,14 @@ def _adversarial(rng: np.random.Generator) -> Float[np.ndarray, "T d"]:
     return SIGNS[:, None] * rng.normal(size=len(NAMES)) + 0.1 * _random(rng)
 
 
-def _leader(losses: Losses) -> Losses:
-    return _argmin(losses.cumsum(1) - losses)
-
-
 def _argmin(values: Losses) -> Losses:
     lowest = values == values.min(-1, keepdims=True)
     return lowest / lowest.sum(-1, keepdims=True)
 
 
-def _anticipating(losses: Losses) -> Losses:
-    signed = losses * SIGNS[:, None]
-    return _argmin((signed.cumsum(1) - signed) * SIGNS[:, None])
+def _leader(losses: Losses, signs: Any = 1.0) -> Losses:
+    signed = losses * signs
+    return _argmin((signed.cumsum(1) - signed) * signs)
 
 
 def _filtered(losses: Losses) -> Losses:
@@ -232,11 +221,9 @@ class Task:
         if self.draw is None:
             return play(as_game(self.name), players, ROUNDS, key=key, on_round=on_round)
         losses = self.draw(np.random.default_rng([seed, place, episode])).round(2)
-        rows = jnp.asarray(losses, float)
+        rounds = (ROUNDS, jnp.asarray(losses, float), key)
         given = Partial(given_losses)
-        parts = play_rounds(
-            tuple(players), given, (len(NAMES),), ROUNDS, rows, key, on_round=on_round
-        )
+        parts = play_rounds(tuple(players), given, (len(NAMES),), *rounds, on_round=on_round)
         return jax.tree.map(lambda *part: np.concatenate(part), *parts)
 
     def share(self, policies: Losses, losses: Losses) -> float:
@@ -245,12 +232,12 @@ class Task:
         if self.draw is None:
             uniform = game_loss(self.name, np.mean)
             best = game_loss(self.name, np.min)
-            return float((uniform - own) / (uniform - best))
-        ideal = self.best(losses)
-        if self.draw is _random:
-            return float(1 - np.square(policies - ideal).sum() / np.square(1 / 3 - ideal).sum())
-        uniform = losses.mean(-1).sum() / len(losses)
-        best = (ideal * losses).sum() / len(losses)
+        else:
+            ideal = self.best(losses)
+            if self.draw is _random:
+                return float(1 - np.square(policies - ideal).sum() / np.square(1 / 3 - ideal).sum())
+            uniform = losses.mean(-1).sum() / len(losses)
+            best = (ideal * losses).sum() / len(losses)
         return float((uniform - own) / (uniform - best))
 
 
@@ -260,7 +247,7 @@ TASKS = (
     Task("biased-bandit", _biased, feedback="bandit"),
     Task("switching", _switching, _filtered),
     Task("switching-bandit", _switching, _filtered, "bandit"),
-    Task("adversarial", _adversarial, _anticipating),
+    Task("adversarial", _adversarial, partial(_leader, signs=SIGNS[:, None])),
     Task("weighted-rps"),
     Task("chicken"),
 )
@@ -371,19 +358,17 @@ def _run(
     log: Path,
     is_reference: bool,
 ) -> Row:
-    names = ("agent", "opponent")
-    play_one = partial(task.play, seed)
-    players = task.players(agent)
+    settings = settings | {"names": ("agent", "opponent"), "log": log}
     place = ("benchmark", task.name, seed)
+    players = task.players(agent)
     played = list(
-        run_episodes(play_one, players, episodes, names=names, place=place, log=log, **settings)
+        run_episodes(partial(task.play, seed), players, episodes, place=place, **settings)
     )
     audit = audit_log(log).agents[0]
-    policies = np.stack([episode.policies[0] for episode in played])
-    losses = np.stack([episode.losses[0] for episode in played])
     regret, low, high = audit.regret_per_round("external")
     assert regret is not None
+    policies = np.stack([episode.policies[0] for episode in played])
+    losses = np.stack([episode.losses[0] for episode in played])
     share = task.share(policies, losses)
-    name = str(agent)
-    verdict = audit.learning.verdict
-    return Row(name, task.name, is_reference, regret, low, high, share, verdict, audit.unanswered)
+    about = (str(agent), task.name, is_reference, regret, low, high, share)
+    return Row(*about, audit.learning.verdict, audit.unanswered)

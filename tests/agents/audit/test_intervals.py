@@ -11,6 +11,7 @@ from regrax.agents.audit.intervals import (
     against_interval,
     estimate_losses,
     external_interval,
+    interval,
     starting_guesses,
 )
 
@@ -145,3 +146,12 @@ def test_notes_say_what_cannot_be_known(tmp_path):
     blind = "could not be played in some rounds, so their losses there are guesses: b"
     assert blind in agent.notes
     assert set(agent.against) == {"a"}
+
+
+def test_nearly_equal_episodes_have_an_interval_of_their_size():
+    """Most resamples of these have no spread but that of rounding."""
+    for values in (np.array([0, 0, 0, 0, 0, 4 / 6]), np.array([1 / 3] * 5 + [4 / 6])):
+        ends = interval(values[:, None])
+        assert ends is not None
+        low, high = (float(end.item()) for end in ends)
+        assert values.mean() - 1 < low < values.mean() < high < values.mean() + 1

@@ -242,16 +242,6 @@ def test_json_lines_may_begin_with_a_bad_one(tmp_path, first):
     assert (audit.rows, audit.bad_rows) == (12, 1)
 
 
-@pytest.mark.parametrize("number", ["01", "+1", ".5", "1.", "1.e2", "", "1 2", "1e", "--1", "1-2"])
-def test_a_number_that_json_forbids_is_a_bad_row(tmp_path, number):
-    good = [json.dumps({**GOOD, "round": t}) for t in range(1, 9)]
-    odd = '{"policy": [0.5, 0.5], "losses": [0.0, %s], "round": 9}' % number  # noqa: UP031
-    path = tmp_path / "log.jsonl"
-    path.write_text("\n".join([*good, odd]))
-    log = read_log(path)
-    assert (log.rows, log.bad_rows) == (8, 1)
-
-
 VALUES = [
     None, True, 0, 1, 2, -1, 0.5, 1e308, -1e60, float("nan"), float("inf"), "", "a", "\ud800", "0", [], {}, [[]],
     [0.5, 0.5], [1, 0], [0, 1, 0], [0.5, "x"], [None], {"a": 1}, {"a": 0.5, "b": 0.5}, {"b": 1, "a": 0}, 10**25,
@@ -281,35 +271,18 @@ def fuzzed(rng):
     return b"\n".join(lines)
 
 
-def check_fuzzed(path, rng, header=b""):
-    content = fuzzed(rng)
-    path.write_bytes(header + content)
-    log = read_log(path)
-    if not header:
-        assert log.rows + log.bad_rows == sum(bool(line.strip()) for line in content.split(b"\n"))
-    return log
-
-
-def test_fuzzed_logs_never_crash_and_lose_no_row(tmp_path):
-    rng = np.random.default_rng(1)
-    for _ in range(1_000):
-        check_fuzzed(tmp_path / "log.jsonl", rng)
-    for _ in range(300):
-        check_fuzzed(tmp_path / "log.csv", rng, b"round,policy,losses,action,loss\n")
-
-
-@pytest.mark.slow
-def test_fuzzed_logs_are_audited_to_the_end(capsys, tmp_path):
-    rng = np.random.default_rng(2)
+@pytest.mark.parametrize("trials", [400, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_fuzzed_logs_lose_no_row_and_are_audited_to_the_end(capsys, tmp_path, trials):
+    rng = np.random.default_rng(trials)
     path = tmp_path / "log.jsonl"
-    audited = 0
-    for trial in range(10_000):
-        log = check_fuzzed(path, rng)
+    for trial in range(trials):
+        content = fuzzed(rng)
+        path.write_bytes(content)
+        log = read_log(path)
+        assert log.rows + log.bad_rows == sum(bool(line.strip()) for line in content.split(b"\n"))
         if log.rows and trial % 40 == 0:
             main(["audit", str(path), "--html", str(tmp_path / "page.html")])
             main(["audit", str(path), "--json"])
-            audited += 1
-    assert audited > 125
     capsys.readouterr()
 
 

@@ -1,7 +1,9 @@
 """Verdicts: right on known cases, and no more false alarms than claimed."""
 
 import json
+from functools import partial
 
+import jax
 import numpy as np
 import pytest
 from benchmarks.verdicts import (
@@ -21,6 +23,7 @@ from benchmarks.verdicts import (
     verdicts,
 )
 
+from regrax import FollowTheLeader, Hedge, rollout
 from regrax.agents.audit import audit_log
 from regrax.agents.audit.verdict import (
     Bins,
@@ -46,17 +49,13 @@ def alternating(n, T):
     return losses
 
 
+def rolled(learner, losses):
+    return np.asarray(jax.vmap(partial(rollout, learner))(losses), float)
+
+
 def hedge(losses):
     T, d = losses.shape[1:]
-    scores = -((8 * np.log(d) / T) ** 0.5) * (np.cumsum(losses, 1) - losses)
-    weights = np.exp(scores - scores.max(2, keepdims=True))
-    return weights / weights.sum(2, keepdims=True)
-
-
-def follow_the_leader(losses):
-    totals = np.cumsum(losses, 1) - losses
-    leaders = (totals == totals.min(2, keepdims=True)).astype(float)
-    return leaders / leaders.sum(2, keepdims=True)
+    return rolled(Hedge(float((8 * np.log(d) / T) ** 0.5)), losses)
 
 
 def uniform(losses):
@@ -82,7 +81,7 @@ def test_verdicts_on_known_cases(episodes):
     assert verdict(stubborn(losses), losses).verdict == "not learning"
     assert verdict(losses == losses.min(), losses).verdict in ("not learning", "no regret")
     turns = alternating(episodes, 401)
-    assert verdict(follow_the_leader(turns), turns).verdict == "not learning"
+    assert verdict(rolled(FollowTheLeader(), turns), turns).verdict == "not learning"
     assert verdict(hedge(turns), turns).verdict == "no regret"
 
 

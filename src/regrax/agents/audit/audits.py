@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -37,10 +37,8 @@ from regrax.agents.audit.sums import (
 from regrax.agents.audit.text import audit_text, shown
 from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
+from regrax.games import Game
 from regrax.regret import internal_of, swap_of
-
-if TYPE_CHECKING:
-    from regrax.games import Game
 
 Array = np.ndarray
 
@@ -127,10 +125,9 @@ class AgentAudit:
         if kind not in self.regret:
             return None, None, None
         measure = self.regret[kind]
-        if measure.low is None or measure.high is None:
-            return measure.per_round, None, None
         length = self.rounds / self.episodes
-        return measure.per_round, measure.low / length, measure.high / length
+        low, high = (None if end is None else end / length for end in (measure.low, measure.high))
+        return measure.per_round, low, high
 
     def beside(self) -> dict[str, dict[str, float]]:
         """Return the loss and regrets of this agent and the baselines, by name."""
@@ -194,7 +191,7 @@ def audit_log(
     callback: Callback | None = None,
     *,
     layout: Layout | None = None,
-    game: "Game | str | None" = None,
+    game: Game | str | None = None,
 ) -> Audit:
     r"""Audit every agent in a log of JSON lines, CSV or Parquet: regret, mistakes and verdict, in float64.
 
@@ -229,15 +226,13 @@ def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:
     """Compute equilibrium gaps; None unless all agents log full losses in the same rounds of the same episodes."""
     if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
-    first, *others = log.agents.values()
-    lengths = {name: episode.rounds for name, episode in first.episodes.items()}
-    for other in others:
-        if {name: episode.rounds for name, episode in other.episodes.items()} != lengths:
-            return None
-    largest = []
-    for kind in ("external", "internal", "swap"):
-        largest.append(max(agent.regret[kind].per_round for agent in agents))
-    return Gaps(*largest)
+    lengths = []
+    for agent in log.agents.values():
+        lengths.append({name: episode.rounds for name, episode in agent.episodes.items()})
+    if any(own != lengths[0] for own in lengths):
+        return None
+    kinds = ("external", "internal", "swap")
+    return Gaps(*(max(agent.regret[kind].per_round for agent in agents) for kind in kinds))
 
 
 def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
@@ -284,15 +279,11 @@ def _measures(
     values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None
 ) -> list[Measure]:
     """Return the mean over episodes of every column, with the ends of its interval."""
-    length = float(rounds.mean())
-    means = values.mean(0).tolist()
-    if ends is None:
-        return [Measure(mean, mean / length) for mean in means]
-    low, high = ends
-    return [
-        Measure(mean, mean / length, below, above)
-        for mean, below, above in zip(means, low.tolist(), high.tolist(), strict=True)
-    ]
+    means = values.mean(0)
+    columns = [means.tolist(), (means / rounds.mean()).tolist()]
+    if ends is not None:
+        columns += [end.tolist() for end in ends]
+    return [Measure(*row) for row in zip(*columns, strict=True)]
 
 
 def _audit_received(schema: Schema, episodes: Episodes) -> dict[str, Any]:
@@ -309,6 +300,7 @@ def _audit_received(schema: Schema, episodes: Episodes) -> dict[str, Any]:
 
 def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     episodes, reached = sums.episodes, sums.reached
+    count = len(episodes.rounds)
     rounds = float(episodes.rounds.sum())
     measures = _measures(episodes.regrets, episodes.rounds, interval(episodes.regrets))
     curve = {"round": list(map(float, sums.stops))}
@@ -326,15 +318,13 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
         baselines[name] = {"loss_per_round": suffered / length, **own}
     stops = [float(min(stop * sums.grain, sums.horizon)) for stop in sums.coarse_stops]
     external = reached.baseline_curves.mean(0).tolist()
-    count = len(episodes.rounds)
-    simulated = len(episodes.baselines)
     notes = _common_notes(log, sums)
     if count < MIN_EPISODES:
         notes.append(f"no intervals: they need {MIN_EPISODES} episodes, got {count}")
     if sums.grain > 1:
         notes.append(f"baselines change their play only every {sums.grain} rounds")
-    if simulated < count:
-        notes.append(f"baselines play only {simulated:,} of the episodes")
+    if len(episodes.baselines) < count:
+        notes.append(f"baselines play only {len(episodes.baselines):,} of the episodes")
     return {
         "regret": dict(zip(KINDS, measures, strict=True)),
         "curve": curve,
@@ -353,31 +343,27 @@ def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     plays = episodes.plays.sum(0)
     known = plays > 0
     ends = against_interval(episodes.against, episodes.variance)
-    against = _measures(episodes.against, episodes.rounds, ends)
+    measures = _measures(episodes.against, episodes.rounds, ends)
     curve = reached.curves.sum(0) / len(reached.scores[0].falls)
     explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
     span = float(episodes.span.sum()) / rounds
+    against = zip(schema.actions, measures, known, strict=True)
     return {
-        "regret": _bandit_regrets(episodes, schema),
+        "regret": _bandit_regrets(episodes, schema, known),
         "curve": {
             "round": list(map(float, sums.stops)),
             "external": curve[:, known].max(1).tolist(),
         },
-        "against": {
-            action: measure
-            for action, measure, is_known in zip(schema.actions, against, known, strict=True)
-            if is_known
-        },
+        "against": {action: measure for action, measure, is_known in against if is_known},
         "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, schema) if schema.mixed else None,
         "learning": judge(reached.windows, reached.scores, span, explored, known),
         "notes": _common_notes(log, sums) + _bandit_notes(episodes, schema),
     }
 
 
-def _bandit_regrets(episodes: Episodes, schema: Schema) -> dict[str, Measure]:
+def _bandit_regrets(episodes: Episodes, schema: Schema, known: Array) -> dict[str, Measure]:
     """Estimate regrets against comparators shared by all episodes."""
     count = len(episodes.rounds)
-    known = episodes.plays.sum(0) > 0
     values: dict[str, tuple[float, float | None, float | None]] = {}
     values["external"] = external_interval(episodes.against, episodes.variance, known)
     if schema.mixed:
@@ -386,14 +372,11 @@ def _bandit_regrets(episodes: Episodes, schema: Schema) -> dict[str, Measure]:
             values["internal"] = best_of_means(gains.reshape(count, 1, -1))
             values["swap"] = best_of_means(gains)
         else:
-            total = gains.sum(0) / count
-            values["internal"] = float(internal_of(total)), None, None
-            values["swap"] = float(swap_of(total)), None, None
+            mean = gains.sum(0) / count
+            values["internal"] = float(internal_of(mean)), None, None
+            values["swap"] = float(swap_of(mean)), None, None
     length = float(episodes.rounds.mean())
-    return {
-        kind: Measure(value, value / length, low, high)
-        for kind, (value, low, high) in values.items()
-    }
+    return {kind: Measure(v, v / length, *ends) for kind, (v, *ends) in values.items()}
 
 
 def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
@@ -401,14 +384,10 @@ def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
     saving = float(gains[i, j])
     if saving <= 0:
         return None
-    played = schema.actions[i]
-    instead = schema.actions[j]
+    played, instead = schema.actions[i], schema.actions[j]
     prefix = "" if schema.named else "action "
-    words = (
-        f"when it played {prefix}{played}, {prefix}{instead} would have saved "
-        f"{saving:.3g} per round"
-    )
-    return Swap(played, instead, saving, words)
+    words = f"when it played {prefix}{played}, {prefix}{instead} would have saved "
+    return Swap(played, instead, saving, f"{words}{saving:.3g} per round")
 
 
 def _common_notes(log: AgentLog, sums: AgentSums) -> list[str]:
@@ -420,11 +399,9 @@ def _common_notes(log: AgentLog, sums: AgentSums) -> list[str]:
         notes.append(f"{counted(log.skipped, 'round')} missing within episodes")
     shorter = int((sums.episodes.rounds < sums.horizon).sum())
     if shorter:
-        verb = "has" if shorter == 1 else "have"
-        notes.append(
-            f"{counted(shorter, 'episode')} {verb} fewer than {sums.horizon} rounds: "
-            "included in totals, but not in curves or tests"
-        )
+        has = "has" if shorter == 1 else "have"
+        few = f"{has} fewer than {sums.horizon} rounds: included in totals, but not in curves or tests"
+        notes.append(f"{counted(shorter, 'episode')} {few}")
     if len(sums.episodes.rounds) > MAX_BINNED_EPISODES:
         notes.append(f"the published tests use only {MAX_BINNED_EPISODES} of the episodes")
     return notes
@@ -442,16 +419,14 @@ def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
             "action was best in each"
         )
     plays = episodes.plays.sum(0)
+    rare = (plays > 0) & (plays < MIN_PLAYS)
+    blind = episodes.blind.any(0)
     cases = {
         "never played, so nothing is known about them": plays == 0,
-        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": (plays > 0)
-        & (plays < MIN_PLAYS),
-        "could not be played in some rounds, so their losses there are guesses": episodes.blind.any(
-            0
-        ),
+        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": rare,
+        "could not be played in some rounds, so their losses there are guesses": blind,
     }
     for note, applies in cases.items():
-        names = [name for name, is_case in zip(schema.actions, applies, strict=True) if is_case]
-        if names:
-            notes.append(f"{note}: {', '.join(names)}")
+        if applies.any():
+            notes.append(f"{note}: {', '.join(np.array(schema.actions)[applies])}")
     return notes

@@ -20,27 +20,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, stdtrit
 
-from regrax.agents.audit.audits import (
-    UNKNOWN_LOSSES,
-    AgentAudit,
-    audit_agent,
-    mean_measure,
-)
+from regrax.agents.audit.audits import UNKNOWN_LOSSES, AgentAudit, audit_agent, mean_measure
 from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure
 from regrax.agents.audit.layouts import Layout
 from regrax.agents.audit.log import Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
 from regrax.agents.audit.text import comparison_text
-
-if TYPE_CHECKING:
-    from regrax.games import Game
+from regrax.games import Game
 
 Array = np.ndarray
 
@@ -154,17 +147,13 @@ class Comparison:
 
     def worse(self) -> list[str]:
         """List the agents that are significantly worse than the first, at the 5 % level for all pairs together."""
-        first = self.contestants[0].name
-        worse = []
-        for pair in self.pairs:
-            if pair.first == first:
-                if pair.adjusted is None:
-                    raise ValueError(
-                        "to decide which agent is worse, each must have at least five episodes"
-                    )
-                if pair.adjusted <= LEVEL and pair.difference > 0:
-                    worse.append(pair.second)
-        return worse
+        pairs = [pair for pair in self.pairs if pair.first == self.contestants[0].name]
+        if any(pair.adjusted is None for pair in pairs):
+            raise ValueError(
+                "to decide which agent is worse, each must have at least five episodes"
+            )
+        is_worse = [(pair.adjusted or 0.0) <= LEVEL and pair.difference > 0 for pair in pairs]
+        return [pair.second for pair, worse in zip(pairs, is_worse, strict=True) if worse]
 
 
 class Difference(NamedTuple):
@@ -198,7 +187,7 @@ def compare_logs(
     agent: str | None = None,
     measure: str = "external",
     layout: Layout | None = None,
-    game: "Game | str | None" = None,
+    game: Game | str | None = None,
     callback: Callback | None = None,
 ) -> Comparison:
     r"""Rank agents by regret, with an interval, a permutation test and an effect size for every pair.
@@ -242,13 +231,12 @@ def compare_logs(
         raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(agents)}")
     notes = []
     if measure == "policy":
-        if len(agents) > 1:
-            notes = ["pairs are compared by loss, because the best policy is one for all episodes"]
         for own in agents:
             if own.audit.contexts is None:
-                raise ValueError(
-                    f"{own.log} must give contexts and propensities to compare policies"
-                )
+                reason = "must give contexts and propensities to compare policies"
+                raise ValueError(f"{own.log} {reason}")
+        if len(agents) > 1:
+            notes = ["pairs are compared by loss, because the best policy is one for all episodes"]
     elif measure != "loss":
         without_regret = sorted({own.audit.feedback for own in agents} - {"full"})
         notes = [f"losses are compared, not regrets: {WHY_LOSSES[kind]}" for kind in without_regret]
@@ -256,23 +244,24 @@ def compare_logs(
             measure = "loss"
     labels = _labels(agents)
     pairs = _pairs(labels, agents, measure)
-    better, worse = Counter(), Counter()
+    ahead = Counter()  # how many agents are better, and how many are worse
+    behind = Counter()
     for pair in pairs:
         if pair.adjusted is not None and pair.adjusted <= LEVEL and pair.difference:
-            names = (pair.first, pair.second) if pair.difference > 0 else (pair.second, pair.first)
-            worse[names[0]] += 1
-            better[names[1]] += 1
+            better, worse = pair.first, pair.second
+            if pair.difference < 0:
+                better, worse = worse, better
+            ahead[worse] += 1
+            behind[better] += 1
     contestants = []
     for name, own in zip(labels, agents, strict=True):
         audit = own.audit
         value = mean_measure(own.values(measure), own.sums.episodes.rounds)
         if measure == "policy" and audit.contexts is not None:
             value = audit.contexts.regret
-        ranks = 1 + better[name], len(agents) - worse[name]
-        sizes = audit.episodes, audit.rounds
-        contestants.append(
-            Contestant(name, str(own.log), audit.agent, *sizes, value, audit, *ranks)
-        )
+        ranks = 1 + ahead[name], len(agents) - behind[name]
+        about = (name, str(own.log), audit.agent, audit.episodes, audit.rounds)
+        contestants.append(Contestant(*about, value, audit, *ranks))
     return Comparison(measure, contestants, pairs, notes)
 
 
@@ -371,28 +360,15 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
     adjusted = iter(holm(p_values))
     pairs = []
     for first, second, paired, result in results:
-        p = None if result.p_value is None else next(adjusted)
+        value, low, high, p_value, effect = result
+        p = None if p_value is None else next(adjusted)
         if p is None:
             words = f"{first} and {second}: cannot tell, because each needs at least five episodes"
-        elif p > LEVEL or result.value == 0:
+        elif p > LEVEL or value == 0:
             words = f"{first} and {second}: no clear difference (p = {p:.2g})"
         else:
-            word = "worse" if result.value > 0 else "better"
-            words = f"{second} is {word} than {first} (p = {p:.2g})"
-        pairs.append(
-            Pair(
-                first,
-                second,
-                paired,
-                result.value,
-                result.low,
-                result.high,
-                result.p_value,
-                p,
-                result.effect_size,
-                words,
-            )
-        )
+            words = f"{second} is {'worse' if value > 0 else 'better'} than {first} (p = {p:.2g})"
+        pairs.append(Pair(first, second, paired, value, low, high, p_value, p, effect, words))
     return pairs
 
 
@@ -424,12 +400,9 @@ def _student(values: Values, signs: Array) -> Float[Array, "b"]:
 def _welch(pooled: Values, masks: Array) -> Float[Array, "b"]:
     """Compute Welch's t for every assignment of the episodes to two samples."""
     centred = pooled - pooled.mean()
-    means = []
-    variances = []
-    for mask in (masks.astype(float), 1.0 - masks):
-        n = mask.sum(1)
-        mean = mask @ centred / n
-        square = mask @ centred**2 / n
-        means.append(mean)
-        variances.append(np.maximum(square - mean**2, 0) / (n - 1))
-    return (means[0] - means[1]) / np.maximum(np.sqrt(sum(variances)), 1e-300)
+    samples = np.stack([masks, ~masks]).astype(float)
+    n = samples.sum(2)
+    means = samples @ centred / n
+    squares = samples @ centred**2 / n
+    variance = (np.maximum(squares - means**2, 0) / (n - 1)).sum(0)
+    return (means[0] - means[1]) / np.maximum(np.sqrt(variance), 1e-300)

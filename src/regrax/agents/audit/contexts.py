@@ -17,14 +17,15 @@ A classical learner is replayed on the estimates, with a copy per context: its p
 only, so $\sum_t \langle \pi_t, \hat\ell_t \rangle$ is an unbiased estimate of its loss, had it learned from this log.
 
 Independent units for the intervals are the episodes. With fewer than five, these are blocks of consecutive rounds
-instead; play that changes over time then makes intervals wider, and a replayed learner's loss is that of the policies
-it had on this log. References: Dudik, Langford, Li (2011), Doubly robust policy evaluation and learning; Li, Chu,
-Langford, Wang (2011), Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms.
+instead; play that changes over time then makes intervals of regret wider, and a replayed learner's loss is that of the
+policies it had on this log, with an interval from the differences of neighbouring blocks. References: Dudik, Langford,
+Li (2011), Doubly robust policy evaluation and learning; Li, Chu, Langford, Wang (2011), Unbiased offline evaluation of
+contextual-bandit-based news article recommendation algorithms.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -34,14 +35,12 @@ from regrax.agents.audit.intervals import (
     MIN_PLAYS,
     Measure,
     best_of_means,
-    over_episodes,
+    interval,
 )
 from regrax.agents.audit.log import Log
 from regrax.agents.audit.rows import Schema
 from regrax.agents.audit.sums import replay
-
-if TYPE_CHECKING:
-    from regrax.learners import Learner
+from regrax.learners import Hedge, Learner, RegretMatching
 
 Array = np.ndarray
 
@@ -51,6 +50,8 @@ BLOCKS = 50  # units if there are few episodes
 MIN_BLOCK_ROUNDS = 2
 MIN_REPLAYED_ROUNDS = 16  # shorter sequences are padded to this length, as every length is compiled
 WRONG = 4.0  # standard errors beyond which inverse propensities do not add up
+Rounds = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Rounds of several episodes, one after the other: the place of the episode, the context, and the numbers."""
 REPLAYED = ("hedge", "regret_matching", "hedge without contexts", "uniform")
 
 
@@ -112,14 +113,6 @@ class Totals(NamedTuple):
     spread: float = 1.0
 
 
-class _Rounds(NamedTuple):
-    """Rounds of several episodes, one after the other."""
-
-    episode: Int[Array, "N"]
-    context: Int[Array, "N"]
-    numbers: Float[Array, "N k"]
-
-
 class ContextSums(NamedTuple):
     """Sums for `U` units: regret against each action in each context, losses, rounds, and losses of the learners."""
 
@@ -133,30 +126,23 @@ class ContextSums(NamedTuple):
 def total(log: Log, name: str) -> Totals:
     """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
     schema = log.agents[name].schema
-    shape = max(1, len(schema.contexts)), len(schema.actions)
-    size = shape[0] * shape[1]
-    plays, paid, inverse, variance = np.zeros((4, size))
-    rounds = np.zeros(shape)
-    propensities = np.array([1.0, 0.0])
-    received = np.array([np.inf, -np.inf])
-    for batch in _batches(log, name):
-        actions = batch.numbers[:, 0].astype(int)
-        chances = batch.numbers[:, 2]
-        cells = batch.context * shape[1] + actions
-        plays += np.bincount(cells, minlength=size)
-        paid += np.bincount(cells, batch.numbers[:, 1], size)
-        inverse += np.bincount(cells, 1 / chances, size)
-        variance += np.bincount(cells, (1 - chances) / chances**2, size)
-        possible = np.ones((len(actions), shape[1]))
-        if schema.mixed:
-            possible = batch.numbers[:, 3:] > 0
-        for action in range(shape[1]):
-            rounds[:, action] += np.bincount(batch.context, possible[:, action], shape[0])
-        for ends, values in ((propensities, chances), (received, batch.numbers[:, 1])):
-            ends[:] = min(ends[0], values.min()), max(ends[1], values.max())
-    parts = [part.reshape(shape) for part in (plays, paid, inverse, variance)]
-    low, high = propensities.tolist()
-    return Totals(rounds, *parts, propensities=(low, high), spread=float(np.ptp(received)))
+    plays, paid, inverse, variance, rounds = np.zeros(
+        (5, max(1, len(schema.contexts)), len(schema.actions))
+    )
+    ends = []
+    for _, context, numbers in _batches(log, name):
+        cells = context, numbers[:, 0].astype(int)
+        loss = numbers[:, 1]
+        chance = numbers[:, 2]
+        np.add.at(plays, cells, 1.0)
+        np.add.at(paid, cells, loss)
+        np.add.at(inverse, cells, 1 / chance)
+        np.add.at(variance, cells, (1 - chance) / chance**2)
+        np.add.at(rounds, context, numbers[:, 3:] > 0 if schema.mixed else 1.0)
+        ends += [[chance.min(), loss.min()], [chance.max(), loss.max()]]
+    low, high = np.min(ends, 0), np.max(ends, 0)
+    propensities = float(low[0]), float(high[0])
+    return Totals(rounds, plays, paid, inverse, variance, propensities, float(high[1] - low[1]))
 
 
 def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
@@ -168,43 +154,40 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
     'every propensity is 0.5, but a was played in 90 % of rounds: is it a default?'
     """
     notes = []
-    actions = schema.actions
+    plays = totals.plays.sum(0)
     inverse = totals.inverse.sum(0)
     rounds = totals.rounds.sum(0)
     errors = np.abs(inverse - rounds) / np.sqrt(np.maximum(totals.variance.sum(0), 1e-300))
-    errors[totals.plays.sum(0) < MIN_PLAYS] = 0.0
-    worst = int(errors.argmax())
+    worst = int(np.where(plays < MIN_PLAYS, 0.0, errors).argmax())
     low, high = totals.propensities
-    if errors[worst] > WRONG:
-        if high - low < 1e-9:
-            share = 100 * totals.plays.sum(0)[worst] / rounds[worst]
-            notes.append(
-                f"every propensity is {low:.3g}, but {actions[worst]} was played in {share:.3g} % of rounds: "
-                "is it a default?"
-            )
+    is_constant = high - low < 1e-9
+    if plays[worst] >= MIN_PLAYS and errors[worst] > WRONG:
+        action = schema.actions[worst]
+        if is_constant:
+            share = 100 * plays[worst] / rounds[worst]
+            where = f"but {action} was played in {share:.3g} % of rounds: is it a default?"
+            notes.append(f"every propensity is {low:.3g}, {where}")
         else:
             notes.append(
-                "propensities do not add up: the inverse propensities of "
-                f"{actions[worst]} sum to {inverse[worst]:,.0f} instead of about "
-                f"{rounds[worst]:,.0f}, so they are wrong, or it could not be played in some rounds"
+                f"propensities do not add up: the inverse propensities of {action} sum to {inverse[worst]:,.0f} "
+                f"instead of about {rounds[worst]:,.0f}, so they are wrong, or it could not be played in some rounds"
             )
-    elif high - low < 1e-9 and low > 1 - 1e-9 and len(actions) > 1:
+    elif is_constant and low > 1 - 1e-9 and len(plays) > 1:
         notes.append("every propensity is 1, so nothing is known about other actions")
-    if schema.contexts:
-        cases = {
-            "never played in their context, so not compared": totals.plays == 0,
-            f"played fewer than {MIN_PLAYS} times in their context, so their intervals are unreliable": (
-                totals.plays > 0
+    cases = {
+        "never played in their context, so not compared": totals.plays == 0,
+        f"played fewer than {MIN_PLAYS} times in their context, so their intervals are unreliable": (
+            totals.plays > 0
+        )
+        & (totals.plays < MIN_PLAYS),
+    }
+    for case, applies in cases.items():
+        if schema.contexts and applies.any():
+            c, j = np.argwhere(applies)[0]
+            notes.append(
+                f"{applies.sum():,} of {applies.size:,} pairs of context and action were {case}; "
+                f"the first is {schema.contexts[c]}, {schema.actions[j]}"
             )
-            & (totals.plays < MIN_PLAYS),
-        }
-        for case, applies in cases.items():
-            if applies.any():
-                c, j = np.argwhere(applies)[0]
-                notes.append(
-                    f"{applies.sum():,} of {applies.size:,} pairs of context and action were {case}; "
-                    f"the first is {schema.contexts[c]}, {actions[j]}"
-                )
     return notes
 
 
@@ -216,53 +199,47 @@ def sum_contexts(log: Log, name: str) -> ContextSums:
     episodes = len(agent.episodes)
     count = sum(episode.rounds for episode in agent.episodes.values())
     totals = total(log, name) if schema.feedback == "bandit" else None
+    units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
     if episodes >= MIN_EPISODES:
         units = min(episodes, MAX_UNITS)
-    else:
-        units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
     against = np.zeros((units, c, d))
     suffered, rounds = np.zeros((2, units, c))
     replayed = np.zeros((units, len(REPLAYED)))
     first_episode = 0
     first_round = 0
     for batch in _batches(log, name):
+        episode, context, numbers = batch
         if totals is None:
-            played, losses = np.split(batch.numbers, 2, axis=1)
+            played, losses = np.split(numbers, 2, axis=1)
             loss = (played * losses).sum(1)
         else:
-            loss = batch.numbers[:, 1]
-            losses = estimate_by_context(batch.episode, batch.context, batch.numbers, totals)
+            loss = numbers[:, 1]
+            losses = estimate_by_context(batch, totals)
+        unit = (np.arange(len(loss)) + first_round) * units // count
         if episodes >= MIN_EPISODES:
-            unit = (batch.episode + first_episode) * units // episodes
-        else:
-            unit = (np.arange(len(loss)) + first_round) * units // count
-        np.add.at(against, (unit, batch.context), loss[:, None] - losses)
-        np.add.at(suffered, (unit, batch.context), loss)
-        np.add.at(rounds, (unit, batch.context), 1.0)
-        policies = replay_learners(batch.episode, batch.context, losses, totals)
+            unit = (episode + first_episode) * units // episodes
+        np.add.at(against, (unit, context), loss[:, None] - losses)
+        np.add.at(suffered, (unit, context), loss)
+        np.add.at(rounds, (unit, context), 1.0)
+        policies = replay_learners(batch, losses, totals)
         np.add.at(replayed, unit, (policies * losses).sum(2).T)
-        first_episode += int(batch.episode[-1]) + 1
+        first_episode += int(episode[-1]) + 1
         first_round += len(loss)
     known = np.ones((c, d), bool) if totals is None else totals.plays > 0
     return ContextSums(against, suffered, rounds, replayed, known)
 
 
-def estimate_by_context(
-    episode: Int[Array, "N"],
-    context: Int[Array, "N"],
-    numbers: Float[Array, "N k"],
-    totals: Totals,
-) -> Float[Array, "N d"]:
+def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
     """Estimate every action's losses in rounds with columns `action, loss, propensity`; whole episodes, in order."""
+    episode, context, numbers = rounds
     c, d = totals.plays.shape
     actions = numbers[:, 0].astype(int)
     loss = numbers[:, 1, None]
     drawn = np.eye(d)[actions]
     place = episode * c + context
-    shape = int(episode[-1]) + 1, c, d
-    size = shape[0] * c * d
-    own_plays = np.bincount(place * d + actions, minlength=size).reshape(shape)
-    own_paid = np.bincount(place * d + actions, loss[:, 0], size).reshape(shape)
+    own_plays, own_paid = np.zeros((2, int(episode[-1]) + 1, c, d))
+    np.add.at(own_plays, (episode, context, actions), 1.0)
+    np.add.at(own_paid, (episode, context, actions), loss[:, 0])
     # everything but this episode, and its earlier rounds
     other_plays = totals.plays - own_plays
     other_paid = totals.paid - own_paid
@@ -276,33 +253,24 @@ def estimate_by_context(
 
 
 def replay_learners(
-    episode: Int[Array, "N"],
-    context: Int[Array, "N"],
-    losses: Float[Array, "N d"],
-    totals: Totals | None,
+    rounds: Rounds, losses: Float[Array, "N d"], totals: Totals | None
 ) -> Float[Array, "k N d"]:
     r"""Return the policies of the replayed learners in every round.
 
     Hedge has step $\sqrt{8 \ln d / T}$ on the losses divided by their range, or $\sqrt{2 \ln d / (d T)}$ on estimates,
     for the $T$ rounds of a context in an episode.
     """
-    from regrax.learners import Hedge, RegretMatching
-
+    episode, context, _ = rounds
     d = losses.shape[1]
     place = episode * (int(context.max()) + 1) + context
     if totals is None:
         step = (8 * np.log(d)) ** 0.5 / max(float(np.ptp(losses)), 1e-300)
     else:
         step = (2 * np.log(d) / d) ** 0.5 / max(totals.spread, 1e-300)
-    hedge = Hedge(1.0)
-    return np.stack(
-        [
-            _policies(hedge, place, losses, step),
-            _policies(RegretMatching(), place, losses, 0.0),
-            _policies(hedge, episode, losses, step),
-            np.full_like(losses, 1 / d),
-        ]
-    )
+    hedge = _policies(Hedge(1.0), place, losses, step)
+    matching = _policies(RegretMatching(), place, losses, 0.0)
+    pooled = _policies(Hedge(1.0), episode, losses, step)
+    return np.stack([hedge, matching, pooled, np.full_like(losses, 1 / d)])
 
 
 def audit_contexts(log: Log, name: str) -> Contexts:
@@ -311,59 +279,54 @@ def audit_contexts(log: Log, name: str) -> Contexts:
     sums = sum_contexts(log, name)
     episodes = len(log.agents[name].episodes)
     units = len(sums.against)
-    known = sums.known
+    in_blocks = episodes < MIN_EPISODES
+    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
+    if in_blocks and units == BLOCKS:
+        # a learner's loss falls from block to block: only differences of neighbours are noise
+        steps = np.diff(losses, axis=0) / 2**0.5
+        losses = losses.mean(0) + steps - steps.mean(0)
 
     def measured(value: float, low: float, high: float, rounds: float) -> Measure:
         per_episode = units / episodes
-        if units < BLOCKS and episodes < MIN_EPISODES:
-            return Measure(value * per_episode, value * units / rounds)
         ends = low * per_episode, high * per_episode
+        if in_blocks and units < BLOCKS:
+            ends = None, None
         return Measure(value * per_episode, value * units / rounds, *ends)
 
     rounds = sums.rounds.sum(0).tolist()
-    means = np.where(known, sums.against.mean(0), -np.inf)
+    best = np.where(sums.known, sums.against.mean(0), -np.inf).argmax(1)
     contexts = []
     for c, context in enumerate(schema.contexts):
-        regret = best_of_means(sums.against[:, [c]], known[[c]])
-        best = schema.actions[int(means[c].argmax())]
+        regret = measured(*best_of_means(sums.against[:, [c]], sums.known[[c]]), rounds[c])
         loss = float(sums.suffered[:, c].sum()) / rounds[c]
-        regret = measured(*regret, rounds[c])
-        contexts.append(Context(context, int(rounds[c]), loss, best, regret))
-    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
-    low, high = over_episodes(losses)
-    rows = []
-    for value, below, above in zip(losses.mean(0), low, high, strict=True):
-        rows.append(measured(float(value), float(below), float(above), sum(rounds)))
+        contexts.append(Context(context, int(rounds[c]), loss, schema.actions[best[c]], regret))
+    means = losses.mean(0)
+    ends = interval(losses, cautious=True) or (means, means)
+    parts = np.stack([means, *ends], 1).tolist()
+    rows = [measured(value, low, high, sum(rounds)) for value, low, high in parts]
     return Contexts(
-        regret=measured(*best_of_means(sums.against, known), sum(rounds)),
+        regret=measured(*best_of_means(sums.against, sums.known), sum(rounds)),
         contexts=contexts,
         replayed=dict(zip(REPLAYED, rows[: len(REPLAYED)], strict=True)),
         saved=dict(zip(REPLAYED, rows[len(REPLAYED) :], strict=True)),
     )
 
 
-def _batches(log: Log, name: str) -> Iterator[_Rounds]:
+def _batches(log: Log, name: str) -> Iterator[Rounds]:
     """Read whole episodes, as many at a time as fit into `BATCH_NUMBERS`."""
     agent = log.agents[name]
-    names: list[str] = []
+    width = len(agent.schema.actions) + 3
+    parts: list[Rounds] = []
     size = 0
-    for episode, stored in agent.episodes.items():
-        names.append(episode)
-        size += stored.rounds * (len(agent.schema.actions) + 3)
-        if size > BATCH_NUMBERS:
-            yield _rounds(log, name, names)
-            names = []
+    for number, (episode, stored) in enumerate(agent.episodes.items(), 1):
+        place = np.full(stored.rounds, len(parts))
+        parts.append((place, log.contexts(name, episode), log.read(name, episode)))
+        size += stored.rounds * width
+        if size > BATCH_NUMBERS or number == len(agent.episodes):
+            episodes, contexts, numbers = map(np.concatenate, zip(*parts, strict=True))
+            yield episodes, contexts, numbers
+            parts = []
             size = 0
-    if names:
-        yield _rounds(log, name, names)
-
-
-def _rounds(log: Log, name: str, episodes: list[str]) -> _Rounds:
-    numbers = [log.read(name, episode) for episode in episodes]
-    contexts = [log.contexts(name, episode) for episode in episodes]
-    lengths = [len(part) for part in numbers]
-    places = np.repeat(np.arange(len(episodes)), lengths)
-    return _Rounds(places, np.concatenate(contexts), np.concatenate(numbers))
 
 
 def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "N k"]:
@@ -378,7 +341,7 @@ def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "
 
 
 def _policies(
-    learner: "Learner", key: Int[Array, "N"], losses: Float[Array, "N d"], step: float
+    learner: Learner, key: Int[Array, "N"], losses: Float[Array, "N d"], step: float
 ) -> Float[Array, "N d"]:
     """Play a copy of a learner on the rounds of each key; losses are scaled by `step / sqrt(T)` unless `step` is 0."""
     order = np.argsort(key, kind="stable")

@@ -24,7 +24,7 @@ from typing import IO, Any
 import msgspec
 
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.rows import VECTORS, Numbered, Row, as_row, short, type_error
+from regrax.agents.audit.rows import VECTORS, Numbered, Row, convert_checked, short, type_error
 
 ROWS_PER_CHUNK = 4096
 MAX_LINE_BYTES = 1 << 20
@@ -35,7 +35,8 @@ MAX_INSPECT_BYTES = 1 << 28  # for a log of Inspect that is a single JSON docume
 MAX_EXPANSION = 300  # times its size that a compressed file may expand to, beyond MAX_RECORD_BYTES
 PEEKED_RECORDS = 100  # records among which the first readable one shows the format
 
-Record = tuple[int, Any]  # line number, and a row, a parsed value or the reason
+Record = tuple[int, Row | dict[str, Any] | str]  # line number, and a row, its fields or the reason
+Reader = Callable[[IO[bytes], bool], Iterator[Record]]  # True: a record is a row
 
 
 def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[Numbered], float]]:
@@ -52,30 +53,35 @@ def read_rows(path: Path, layout: Layout | None = None) -> Iterator[tuple[list[N
     [(1, 1), (2, 'not JSON: Expecting value at character 1')]
     """
     size = path.stat().st_size or 1
+    names: Counter[str] = Counter()
     with path.open("rb") as raw:
-        reader, file = _opened(path, raw, size)
+        reader, file = _opened(path, raw)
         chunk: list[Numbered] = []
         start = 0
-        for numbered in _rows(reader(file, layout), layout):
-            chunk.append(numbered)
-            if len(chunk) == ROWS_PER_CHUNK or file.tell() - start > MAX_CHUNK_BYTES:
-                yield chunk, min(raw.tell() / size, 1.0)
-                chunk = []
-                start = file.tell()
+        for number, record in reader(file, layout is None):
+            records: Any = [record]
+            if layout is not None and isinstance(record, dict):
+                records = layout.unfold(record, names)
+            for row in records:
+                if isinstance(row, dict):
+                    row = _checked(partial(convert_checked, row, Row))
+                chunk.append((number, row))
+                if len(chunk) == ROWS_PER_CHUNK or file.tell() - start > MAX_CHUNK_BYTES:
+                    yield chunk, min(raw.tell() / size, 1.0)
+                    chunk = []
+                    start = file.tell()
         yield chunk, 1.0
 
 
 def first_record(path: Path) -> Any:
     """Return the first record of a log that can be read, or None."""
     with path.open("rb") as raw:
-        reader, file = _opened(path, raw, path.stat().st_size)
-        for _, value in islice(reader(file, Layout()), PEEKED_RECORDS):
-            if isinstance(value, dict):
-                return value
-    return None
+        reader, file = _opened(path, raw)
+        records = [record for _, record in islice(reader(file, False), PEEKED_RECORDS)]
+    return next((record for record in records if isinstance(record, dict)), None)
 
 
-def _opened(path: Path, raw: IO[bytes], size: int) -> tuple["Reader", IO[bytes]]:
+def _opened(path: Path, raw: IO[bytes]) -> tuple[Reader, IO[bytes]]:
     """Choose the reader for a file by its suffixes, and decompress the file if it is compressed."""
     is_zipped = path.suffix.lower() == ".gz"
     suffix = Path(path.stem if is_zipped else path.name).suffix.lower()
@@ -84,17 +90,17 @@ def _opened(path: Path, raw: IO[bytes], size: int) -> tuple["Reader", IO[bytes]]
             f"a log file must end in {', '.join(READERS)}, all but {' and '.join(BINARY)} also with .gz, "
             f"got {path.name}"
         )
-    file = io.BufferedReader(_Unzipped(raw, size)) if is_zipped else raw
-    return READERS[suffix], file
+    return READERS[suffix], io.BufferedReader(_Unzipped(raw, path)) if is_zipped else raw
 
 
 class _Unzipped(io.RawIOBase):
     """A gzip file that raises ValueError if it is broken or expands too much."""
 
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self.name = file.name
-        self.mode = "rb"
-        self.limit = MAX_RECORD_BYTES + MAX_EXPANSION * size
+    mode = "rb"
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self.name = str(path)
+        self.limit = MAX_RECORD_BYTES + MAX_EXPANSION * path.stat().st_size
         self.stream = gzip.GzipFile(fileobj=file)
 
     def readable(self) -> bool:
@@ -117,18 +123,6 @@ class _Unzipped(io.RawIOBase):
         return count
 
 
-def _rows(records: Iterator[Record], layout: Layout | None) -> Iterator[Numbered]:
-    names: Counter[str] = Counter()
-    for number, value in records:
-        if isinstance(value, Row | str):
-            yield number, value
-        elif layout is None:
-            yield number, as_row(value)
-        else:
-            for fields in layout.unfold(value, names):
-                yield number, fields if isinstance(fields, str) else as_row(fields)
-
-
 def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes]]:
     """Yield numbered lines; a line that is too long is cut after `longest + 1` bytes."""
     for number, line in enumerate(iter(partial(file.readline, longest + 1), b""), 1):
@@ -138,13 +132,17 @@ def _lines(file: IO[bytes], longest: int = MAX_LINE_BYTES) -> Iterator[tuple[int
         yield number, line.removeprefix(BOM_UTF8) if number == 1 else line
 
 
-def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
+def _json_records(file: IO[bytes], is_row: bool) -> Iterator[Record]:
     """Yield the records of JSON lines or of a single JSON document, which may be an array or a multi-line record."""
-    if _is_inspect(file):
-        yield from _inspect_document(file)
+    start = file.read(1 << 10)
+    file.seek(0)
+    if all(name in start for name in (b'"version"', b'"status"', b'"eval"')):
+        log = _decoded(file, MAX_INSPECT_BYTES, _InspectLog, Path(file.name).name)
+        for number, sample in enumerate(log.samples or (), 1):
+            yield number, {"model": log.eval.model, **msgspec.structs.asdict(sample)}
         return
-    longest = MAX_LINE_BYTES if layout is None else MAX_RECORD_BYTES
-    decoder = msgspec.json.Decoder(Row) if layout is None else msgspec.json.Decoder()
+    longest = MAX_LINE_BYTES if is_row else MAX_RECORD_BYTES
+    decoder: Any = msgspec.json.Decoder(Row if is_row else dict[str, Any])
     first = next((line.strip() for _, line in _lines(file, longest) if line.strip()), b"")
     file.seek(0)
     is_json = _is_json(first)
@@ -153,7 +151,8 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
         document = _document(file, is_json, longest)
         file.seek(0)
         if document is not None:
-            yield from enumerate(document, 1)
+            for number, record in enumerate(document, 1):
+                yield number, _checked(partial(convert_checked, record, decoder.type))
             return
     for number, line in _lines(file, longest):
         text = line.strip()
@@ -162,8 +161,10 @@ def _json_records(file: IO[bytes], layout: Layout | None) -> Iterator[Record]:
                 f"{Path(file.name).name} must be JSON lines or a complete JSON document, "
                 f"got an array element on line {number}"
             )
-        if text:
-            yield number, _decoded(text, decoder, longest)
+        if len(text) > longest:
+            yield number, f"longer than {longest:,} bytes"
+        elif text:
+            yield number, _checked(partial(_parsed, text, decoder))
 
 
 def _document(file: IO[bytes], first_is_json: bool, longest: int) -> list[Any] | None:
@@ -171,13 +172,11 @@ def _document(file: IO[bytes], first_is_json: bool, longest: int) -> list[Any] |
     data = file.read(MAX_RECORD_BYTES + 1).removeprefix(BOM_UTF8)
     is_array = data.lstrip().startswith(b"[") and not first_is_json
     name = Path(file.name).name
-    if len(data) > MAX_RECORD_BYTES:
-        if is_array:
-            raise ValueError(
-                f"{name} must be JSON lines, one record per line, because a JSON array may have at most "
-                f"{MAX_RECORD_BYTES:,} bytes (to convert it: jq -c '.[]' {name})"
-            )
-        return None
+    if is_array and len(data) > MAX_RECORD_BYTES:
+        raise ValueError(
+            f"{name} must be JSON lines, one record per line, because a JSON array may have at most "
+            f"{MAX_RECORD_BYTES:,} bytes (to convert it: jq -c '.[]' {name})"
+        )
     try:
         value = json.loads(data.decode())
     except (ValueError, RecursionError) as error:
@@ -185,8 +184,8 @@ def _document(file: IO[bytes], first_is_json: bool, longest: int) -> list[Any] |
             raise ValueError(f"{name} must be a complete JSON array: {short(error)}") from None
         return None
     if isinstance(value, list):
-        return [_not_text(record) for record in value]
-    return [_not_text(value)] if len(data) <= longest else None
+        return value
+    return [value] if len(data) <= longest else None
 
 
 def _is_json(line: bytes) -> bool:
@@ -197,32 +196,47 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _not_text(value: Any) -> Any:
-    """Return a parsed value; a string is replaced, since it would be mistaken for the reason why a row is missing."""
-    return "a row must be of type object, got str" if isinstance(value, str) else value
-
-
-def _decoded(line: bytes, decoder: msgspec.json.Decoder[Any], longest: int) -> Any:
-    if len(line) > longest:
-        return f"longer than {longest:,} bytes"
+def _checked(read: Callable[[], Any]) -> Any:
+    """Return what a function returns, or the reason why it fails."""
     try:
-        return _not_text(decoder.decode(line))
+        return read()
+    except ValueError as error:
+        return str(error)
+
+
+def _parsed(data: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """Parse JSON as the decoder's type; raise ValueError with the reason."""
+    try:
+        return decoder.decode(data)
     except msgspec.ValidationError as error:
-        return type_error(error)
+        raise ValueError(type_error(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     # the standard library accepts NaN and unpaired surrogates, and reports where a line is broken
     try:
-        return _not_text(json.loads(line.decode()))
+        value = json.loads(data.decode())
     except UnicodeDecodeError as error:
-        return f"not UTF-8 text: byte {error.start + 1} is {line[error.start]:#04x}"
+        byte = f"byte {error.start + 1} is {data[error.start]:#04x}"
+        raise ValueError(f"not UTF-8 text: {byte}") from None
     except json.JSONDecodeError as error:
-        return f"not JSON: {error.msg} at character {error.pos + 1}"
+        raise ValueError(f"not JSON: {error.msg} at character {error.pos + 1}") from None
     except (ValueError, RecursionError) as error:  # thousands of digits or brackets
-        return f"unreadable JSON: {short(error)}"
+        raise ValueError(f"unreadable JSON: {short(error)}") from None
+    return convert_checked(value, decoder.type)
 
 
-def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
+def _decoded(file: IO[bytes], limit: int, kind: Any, where: str) -> Any:
+    """Parse a whole file of JSON as a type."""
+    data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"{where} must have at most {limit:,} bytes")
+    try:
+        return _parsed(data, msgspec.json.Decoder(kind))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _csv_rows(file: IO[bytes], _is_row: bool) -> Iterator[Record]:
     reader = csv.reader(_csv_lines(file), strict=True)
     try:
         header = [name.strip() for name in next(reader, [])]
@@ -238,10 +252,8 @@ def _csv_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
             return
         except csv.Error as error:
             if str(error) == "unexpected end of data":  # all lines after the quote form one cell
-                name = Path(file.name).name
-                raise ValueError(
-                    f"{name} must close every quote, but one is open at the end"
-                ) from None
+                open_quote = "must close every quote, but one is open at the end"
+                raise ValueError(f"{Path(file.name).name} {open_quote}") from None
             yield reader.line_num, f"not CSV: {error}"
             continue
         if cells:
@@ -281,7 +293,7 @@ def _csv_value(cell: str) -> Any:
     return cell
 
 
-def _parquet_rows(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
+def _parquet_rows(file: IO[bytes], _is_row: bool) -> Iterator[Record]:
     try:
         from pyarrow import ArrowException  # pyright: ignore[reportMissingImports]
         from pyarrow.parquet import ParquetFile  # pyright: ignore[reportMissingImports]
@@ -324,20 +336,7 @@ class _InspectLog(msgspec.Struct):
     samples: list[_Sample] | None = None
 
 
-def _is_inspect(file: IO[bytes]) -> bool:
-    start = file.read(1 << 10)
-    file.seek(0)
-    return all(name in start for name in (b'"version"', b'"status"', b'"eval"'))
-
-
-def _inspect_document(file: IO[bytes]) -> Iterator[Record]:
-    name = Path(file.name).name
-    log = _inspect_part(file, MAX_INSPECT_BYTES, _InspectLog, name)
-    for number, sample in enumerate(log.samples or (), 1):
-        yield number, {"model": log.eval.model, **msgspec.structs.asdict(sample)}
-
-
-def _inspect_records(file: IO[bytes], _layout: Layout | None) -> Iterator[Record]:
+def _inspect_records(file: IO[bytes], _is_row: bool) -> Iterator[Record]:
     """Yield the samples of a zip file of Inspect; it may be compressed with Zstandard, which zipfile may not know."""
     with suppress(ModuleNotFoundError):
         import zipfile_zstd  # noqa: F401  # pyright: ignore[reportMissingImports]
@@ -350,52 +349,31 @@ def _inspect_records(file: IO[bytes], _layout: Layout | None) -> Iterator[Record
     expanded = sum(archive.getinfo(member).file_size for member in members)
     if expanded > MAX_RECORD_BYTES + MAX_EXPANSION * Path(file.name).stat().st_size:
         raise ValueError(f"{name} expands to more than {MAX_EXPANSION:,} times its size")
+
+    def read(member: str, kind: Any) -> Any:
+        where = f"{name}, {short(member)}"
+        try:
+            with archive.open(member) as part:
+                return _decoded(part, MAX_SAMPLE_BYTES, kind, where)
+        except NotImplementedError:  # zipfile's error for a compression that it does not know
+            raise ValueError(
+                f"reading {name} needs zipfile-zstd, but it is not installed: pip install 'regrax[inspect]'"
+            ) from None
+        except ValueError:
+            raise
+        except Exception as error:  # whatever zipfile and its decompressors raise for a broken file
+            raise ValueError(f"{where} cannot be read: {short(error)}") from None
+
     # the header is written when a run ends
     header = "header.json" if "header.json" in archive.namelist() else "_journal/start.json"
-    model = _inspect_member(archive, header, _InspectLog, name).eval.model
+    model = read(header, _InspectLog).eval.model
     for number, member in enumerate(members, 1):
-        try:
-            sample = _inspect_member(archive, member, _Sample, name)
-        except ValueError as error:
-            yield number, str(error)
-        else:
-            yield number, {"model": model, **msgspec.structs.asdict(sample)}
+        sample = _checked(partial(read, member, _Sample))
+        if isinstance(sample, _Sample):
+            sample = {"model": model, **msgspec.structs.asdict(sample)}
+        yield number, sample
 
 
-def _inspect_member(archive: zipfile.ZipFile, member: str, kind: Any, name: str) -> Any:
-    where = f"{name}, {short(member)}"
-    try:
-        with archive.open(member) as file:
-            return _inspect_part(file, MAX_SAMPLE_BYTES, kind, where)
-    except NotImplementedError:  # zipfile's error for a compression that it does not know
-        raise ValueError(
-            f"reading {name} needs zipfile-zstd, but it is not installed: pip install 'regrax[inspect]'"
-        ) from None
-    except ValueError:
-        raise
-    except Exception as error:  # whatever zipfile and its decompressors raise for a broken file
-        raise ValueError(f"{where} cannot be read: {short(error)}") from None
-
-
-def _inspect_part(file: Any, limit: int, kind: Any, where: str) -> Any:
-    data = file.read(limit + 1)
-    if len(data) > limit:
-        raise ValueError(f"{where} must have at most {limit:,} bytes")
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{where}: {type_error(error)}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
-    try:  # the standard library accepts NaN and unpaired surrogates
-        return msgspec.convert(json.loads(data.decode()), kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(f"{where}: {type_error(error)}") from None
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where} is not readable JSON: {short(error)}") from None
-
-
-Reader = Callable[[IO[bytes], Layout | None], Iterator[Record]]
 BINARY = (".parquet", ".eval")
 READERS: dict[str, Reader] = {
     ".jsonl": _json_records,

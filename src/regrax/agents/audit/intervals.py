@@ -68,8 +68,12 @@ class Measure:
     high: float | None = None
 
 
-def interval(values: Float[Array, "E k"]) -> Ends | None:
+def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None:
     """Compute the ends of the 95 % interval of each column's mean, or None for fewer than five episodes.
+
+    Args:
+        values: values of every episode.
+        cautious: True to use, on each side, the wider of the bootstrap and Student's t.
 
     >>> low, high = interval(np.arange(20.0)[:, None])
     >>> bool(low[0] < 9.5 < high[0]), interval(np.ones((3, 1)))
@@ -79,12 +83,16 @@ def interval(values: Float[Array, "E k"]) -> Ends | None:
     if episodes < MIN_EPISODES:
         return None
     mean = values.mean(0)
-    error = _standard_error(mean, (values**2).mean(0), episodes)
-    if episodes > MAX_RESAMPLED_EPISODES:
+    error = values.std(0, ddof=1) / episodes**0.5
+    if episodes > MAX_RESAMPLED_EPISODES and not cautious:
         low, high = ndtri([TAIL, 1 - TAIL])
     else:
-        ratios, _ = _studentised(values)
+        ratios, spreads = _studentised(values[:MAX_RESAMPLED_EPISODES])
         low, high = np.quantile(ratios, [TAIL, 1 - TAIL], axis=0)
+        # resamples of values that are nearly all equal often have no spread, and bound nothing
+        is_wider = cautious | ((spreads == 0).mean(0) > TAIL)
+        student = np.where(is_wider, stdtrit(episodes - 1, 1 - TAIL), 0.0)
+        low, high = np.minimum(low, -student), np.maximum(high, student)
     return mean - high * error, mean - low * error
 
 
@@ -137,22 +145,9 @@ def estimate_losses(
 
 def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]) -> Ends:
     """Compute an interval for mean regret against each fixed action, from per-episode estimates and variances."""
-    if len(against) >= MIN_EPISODES:
-        return over_episodes(against)
     mean = against.mean(0)
     reach = ndtri(1 - TAIL) * variance.sum(0) ** 0.5 / len(against)
-    return mean - reach, mean + reach
-
-
-def over_episodes(values: Float[Array, "E k"]) -> Ends:
-    """Compute an interval for each column's mean, on each side the wider of the bootstrap and Student's t."""
-    episodes = len(values)
-    error = values.std(0, ddof=1) / episodes**0.5
-    ratios, _ = _studentised(values[:MAX_RESAMPLED_EPISODES])
-    low, high = np.quantile(ratios, [TAIL, 1 - TAIL], axis=0)
-    student = stdtrit(episodes - 1, 1 - TAIL)
-    mean = values.mean(0)
-    return mean - np.maximum(high, student) * error, mean + np.maximum(-low, student) * error
+    return interval(against, cautious=True) or (mean - reach, mean + reach)
 
 
 def external_interval(
@@ -239,13 +234,10 @@ def _resamples(episodes: int) -> Float[Array, "b E"]:
 def _studentised(
     values: Float[Array, "E k"],
 ) -> tuple[Float[Array, "b k"], Float[Array, "b k"]]:
-    """Compute `t*` and `s*` for every resample; `t*` is 0 for a resample without spread."""
+    """Compute `t*` and `s*` for every resample; `t*` is 0 for a resample without spread, up to rounding."""
     centred = values - values.mean(0)
     moments = _resamples(len(values)) @ np.hstack([centred, centred**2])
     mean, square = np.hsplit(moments, 2)
-    error = _standard_error(mean, square, len(values))
+    error = np.sqrt(np.maximum(square - mean**2, 0) / (len(values) - 1))
+    error = np.where(error > 1e-6 * values.std(0), error, 0.0)
     return np.divide(mean, error, out=np.zeros_like(mean), where=error > 0), error
-
-
-def _standard_error(mean: Array, square: Array, episodes: int) -> Array:
-    return np.sqrt(np.maximum(square - mean**2, 0) / (episodes - 1))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -30,13 +30,13 @@ from regrax.agents.audit.rows import (
     VECTORS,
     Numbered,
     Row,
+    convert_checked,
     round_number,
     short,
     type_error,
 )
-
-if TYPE_CHECKING:
-    from regrax.games import Game
+from regrax.games import Game
+from regrax.specs import as_game
 
 MAX_FILE_BYTES = 1 << 20
 MAX_WAITING_ROUNDS = 1 << 20  # rounds in which some player's action has not been read yet
@@ -46,13 +46,33 @@ USUAL_FIELDS = {
     "verifiers": {"episode": "example_id", "agent": "model", "payoff": "reward"},
 }
 USUAL_MESSAGES = {"inspect": "messages", "verifiers": "completion"}
-GRADES = {
-    "C": 1.0,
-    "P": 0.5,
-    "I": 0.0,
-    "N": 0.0,
-}  # Inspect's correct, partial, incorrect, no answer
+# Inspect's correct, partial, incorrect, no answer
+GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+SIGNS = (
+    ("inspect", {"messages", "epoch"}),
+    ("textarena", {"logs", "rewards"}),
+    ("verifiers", {"completion"}),
+    ("verifiers", {"traces"}),
+)
+"""Fields by which the records of a tool are recognised, if they have no action."""
 Fields = dict[str, Any]
+
+
+class _Reward(msgspec.Struct):
+    score: float | None = None
+    weight: float | None = None
+
+
+class _Node(msgspec.Struct):
+    message: Any = None
+    sampled: bool = False
+
+
+class _Trace(msgspec.Struct):
+    """The fields of a trace of verifiers that are read."""
+
+    rewards: dict[str, _Reward] | None = None
+    nodes: list[_Node] | None = None
 
 
 @dataclass(frozen=True)
@@ -100,22 +120,19 @@ class Layout:
             object.__setattr__(self, "fields", fields)
             object.__setattr__(self, "messages", self.messages or USUAL_MESSAGES[self.format])
 
-    def unfold(self, record: Any, names: Counter[str] | None = None) -> Iterator[Fields | str]:
+    def unfold(self, record: Fields, names: Counter[str] | None = None) -> Iterator[Fields | str]:
         """Yield the rows of a record, or the reason why it has none.
 
         Args:
             record: a parsed record.
             names: how often each episode name has occurred; repeated names are numbered.
         """
-        if not isinstance(record, dict):
-            yield f"a record must be of type object, got {type(record).__name__}"
-            return
-        if self.format == "verifiers" and isinstance(record.get("traces"), list):
-            for trace in record["traces"]:
-                yield from self.unfold(_rollout(record, trace), names)
-            return
-        row = self._fields(record)
         try:
+            if self.format == "verifiers" and isinstance(record.get("traces"), list):
+                for trace in record["traces"]:
+                    yield from self.unfold(_rollout(record, trace), names)
+                return
+            row = self._fields(record)
             rounds = self._rounds(record, row)
         except ValueError as error:
             yield str(error)
@@ -130,7 +147,10 @@ class Layout:
         if names[key] > 1:
             episode = f"{episode}#{names[key]}"
         # a large field would be copied into every round
-        shared = {name: value for name, value in row.items() if not _is_large(value)}
+        shared = {}
+        for name, value in row.items():
+            if not (isinstance(value, list | dict) and len(value) > MAX_ACTIONS):
+                shared[name] = value
         for fields in rounds:
             yield {**shared, "episode": episode, **fields}
 
@@ -176,7 +196,7 @@ def lookup(record: Any, path: str) -> Any:
     return record
 
 
-def complete_layout(layout: Layout | None, record: Any, game: "Game | str | None") -> Layout | None:
+def complete_layout(layout: Layout | None, record: Any, game: Game | str | None) -> Layout | None:
     """Guess the format of a log from its first record, and raise if nothing gives the losses.
 
     >>> complete_layout(None, {"logs": [], "rewards": {}}, "chicken").format
@@ -184,17 +204,10 @@ def complete_layout(layout: Layout | None, record: Any, game: "Game | str | None
     """
     fields = record if isinstance(record, dict) else {}
     if layout is None or not (layout.format or layout.rows or layout.messages):
-        guess = ""
-        if "action" in fields:
-            pass
-        elif "messages" in fields and "epoch" in fields:
-            guess = "inspect"
-        elif "logs" in fields and "rewards" in fields:
-            guess = "textarena"
-        elif "completion" in fields or "traces" in fields:
-            guess = "verifiers"
-        if guess:
-            layout = dataclasses.replace(layout or Layout(), format=guess)
+        for guess, names in SIGNS:
+            if "action" not in fields and fields.keys() >= names:
+                layout = dataclasses.replace(layout or Layout(), format=guess)
+                break
     if layout is None or game is not None:
         return layout
     if layout.format == "inspect" and layout.fields.keys().isdisjoint(LOSS_FIELDS):
@@ -236,10 +249,6 @@ def layout_of(settings: Mapping[str, Any], where: str = "a layout") -> Layout:
         raise ValueError(f"{where}: {reason}") from None
 
 
-def _is_large(value: Any) -> bool:
-    return isinstance(value, list | dict) and len(value) > MAX_ACTIONS
-
-
 def _columns(row: Fields) -> Iterator[Fields]:
     """Yield one round per entry of a row's action list, with the matching entries of all other lists of that length."""
     rounds = len(row["action"])
@@ -253,8 +262,7 @@ def _columns(row: Fields) -> Iterator[Fields]:
         if is_column:
             columns[name] = value
     for t in range(rounds):
-        fields = {name: values[t] for name, values in columns.items()}
-        yield {**fields, "round": t + 1}
+        yield {**{name: values[t] for name, values in columns.items()}, "round": t + 1}
 
 
 def _textarena_rounds(record: Fields) -> list[Fields]:
@@ -284,20 +292,16 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
 
 def _rollout(episode: Fields, trace: Any) -> Fields:
     """Return one agent's trace in an episode of verifiers as a record with messages and a reward."""
-    trace = trace if isinstance(trace, dict) else {}
-    rewards = trace.get("rewards")
+    known = convert_checked(trace, _Trace)
     values = []
-    for reward in rewards.values() if isinstance(rewards, dict) else ():
-        score, weight = lookup(reward, "score"), lookup(reward, "weight")
-        if type(score) in (int, float) and type(weight) in (int, float):
-            values.append(score * weight)
-    nodes = trace.get("nodes")
-    nodes = nodes if isinstance(nodes, list) else []
+    for reward in (known.rewards or {}).values():
+        if reward.score is not None and reward.weight is not None:
+            values.append(reward.score * reward.weight)
     return {
         **trace,
         "example_id": episode.get("id"),
         "model": lookup(trace, "agent.config.model") or lookup(trace, "agent.name"),
-        "completion": [lookup(node, "message") for node in nodes if lookup(node, "sampled")],
+        "completion": [node.message for node in known.nodes or () if node.sampled],
         "reward": sum(values) if values else None,
     }
 
@@ -324,15 +328,13 @@ def _share(reward: Any, rounds: int) -> Any:
 class Resolver:
     """Replaces answers with action names and, in a game, fills in losses; incomplete rounds are held back."""
 
-    def __init__(self, layout: Layout, game: "Game | str | None") -> None:
+    def __init__(self, layout: Layout, game: Game | str | None) -> None:
         self.layout = layout
         self.reader = AnswerReader(layout.parsers, layout.regex)
         self.game: Any = None
         self.waiting: dict[tuple[Any, int], dict[int, tuple[int, Row]]] = {}  # by episode, round
         self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
         if game is not None:
-            from regrax.specs import as_game
-
             self.game = as_game(game)
             self.payoffs = np.asarray(self.game.payoffs, float)
             self.players = {str(n): n for n in range(len(self.payoffs))}
@@ -373,9 +375,8 @@ class Resolver:
                 setattr(row, name, dict(zip(names, vector, strict=True)))
         if isinstance(row.action, int | float):
             if row.action not in range(len(names)):
-                raise ValueError(
-                    f"action must be from 0 to {len(names) - 1}, got {short(row.action)}"
-                )
+                where = f"from 0 to {len(names) - 1}"
+                raise ValueError(f"action must be {where}, got {short(row.action)}")
             row.action = names[int(row.action)]
         elif isinstance(row.action, str) and row.action not in names:
             policy = self.reader.read(row.action, names)
@@ -397,18 +398,17 @@ class Resolver:
             return
         place = row.episode, self._round(row, player)
         if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
-            raise ValueError(
-                f"at most {MAX_WAITING_ROUNDS:,} rounds may wait for other players' actions"
-            )
+            most = f"at most {MAX_WAITING_ROUNDS:,} rounds"
+            raise ValueError(f"{most} may wait for other players' actions")
         waiting = self.waiting.setdefault(place, {})
         if player in waiting:
-            raise ValueError(
-                f"player {short(self.game.players[player])} has already played this round"
-            )
+            name = short(self.game.players[player])
+            raise ValueError(f"player {name} has already played this round")
         waiting[player] = line, row
         if len(waiting) == len(self.payoffs):
             del self.waiting[place]
-            actions = [self._place(n, waiting[n][1]) for n in range(len(waiting))]
+            names = self.game.actions
+            actions = [names[n].index(str(waiting[n][1].action)) for n in range(len(waiting))]
             for n, (own_line, own_row) in sorted(waiting.items()):
                 others = (*actions[:n], *actions[n + 1 :])
                 yield own_line, self._with_losses(own_row, n, others)
@@ -422,19 +422,15 @@ class Resolver:
             return self.players[str(name)]
         if row.player is None and row.others is not None:
             return 0
-        known = ", ".join(list(self.players)[len(self.payoffs) :])
-        raise ValueError(
-            f"player (or agent) must be one of {short(known)} or an index from 0, got {short(name)}"
-        )
+        known = short(", ".join(self.game.players))
+        reason = f"must be one of {known} or an index from 0, got {short(name)}"
+        raise ValueError(f"player (or agent) {reason}")
 
     def _round(self, row: Row, player: int) -> int:
         place = row.episode, player
         number = self.last_round.get(place, 0) + 1 if row.round is None else row.round
         self.last_round[place] = row.round = round_number(number)
         return row.round
-
-    def _place(self, player: int, row: Row) -> int:
-        return self.game.actions[player].index(str(row.action))
 
     def _others(self, row: Row, player: int) -> tuple[int, ...]:
         """Return the indices of the other players' actions."""
@@ -447,7 +443,7 @@ class Resolver:
             other = self._name(Row(action=action), self.game.actions[n])
             if other.action is None:
                 raise ValueError("others must be actions, got a distribution")
-            places.append(self._place(n, other))
+            places.append(self.game.actions[n].index(str(other.action)))
         return tuple(places)
 
     def _losses(self, player: int, others: tuple[int, ...]) -> dict[str, float]:
@@ -456,14 +452,5 @@ class Resolver:
 
     def _with_losses(self, row: Row, player: int, others: tuple[int, ...]) -> Row:
         """Replace a row's loss information with the game's losses for every action."""
-        losses = self.losses(player, others)
-        return Row(
-            episode=row.episode,
-            agent=row.agent,
-            round=row.round,
-            action=row.action,
-            losses=losses,
-            answered=row.answered,
-            parser=row.parser,
-            context=row.context,
-        )
+        unused = dict.fromkeys(("policy", "payoffs", "loss", "payoff", "propensity"))
+        return msgspec.structs.replace(row, losses=self.losses(player, others), **unused)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,9 +26,7 @@ from regrax.agents.audit.rows import (
     read_round,
     short,
 )
-
-if TYPE_CHECKING:
-    from regrax.games import Game
+from regrax.games import Game
 
 Callback = Callable[[str, float, float], None]  # activity, amount done, total
 Placed = tuple[int, str, Row]  # line, episode, row
@@ -94,32 +92,30 @@ class Log:
 
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
         """Return the rounds of an episode, with the columns of `read_block` but the context."""
-        numbers = self._numbers(agent, episode)
-        return numbers[:, :-1] if self.agents[agent].schema.contexts else numbers
+        return self._rounds(agent, episode)[0]
 
     def contexts(self, agent: str, episode: str) -> Int[np.ndarray, "T"]:
         """Return the index of the context in every round of an episode; 0 if the rows give none."""
-        numbers = self._numbers(agent, episode)
-        if not self.agents[agent].schema.contexts:
-            return np.zeros(len(numbers), int)
-        return numbers[:, -1].astype(int)
+        return self._rounds(agent, episode)[1].astype(int)
 
-    def _numbers(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
+    def _rounds(self, agent: str, episode: str) -> tuple[np.ndarray, np.ndarray]:
         schema = self.agents[agent].schema
         d = len(schema.actions)
         width = {"full": 2 * d, "bandit": 3 + d * schema.mixed, "received": 2}[schema.feedback]
         width += bool(schema.contexts)
-        parts = []
-        for start, rounds in self.agents[agent].episodes[episode].blocks:
-            parts.append(self.numbers[start : start + rounds * width])
-        return np.concatenate(parts).reshape(-1, width)
+        blocks = self.agents[agent].episodes[episode].blocks
+        parts = [self.numbers[start : start + rounds * width] for start, rounds in blocks]
+        numbers = np.concatenate(parts).reshape(-1, width)
+        if schema.contexts:
+            return numbers[:, :-1], numbers[:, -1]
+        return numbers, np.zeros(len(numbers))
 
 
 def read_log(
     path: Path,
     callback: Callback | None = None,
     layout: Layout | None = None,
-    game: "Game | str | None" = None,
+    game: Game | str | None = None,
 ) -> Log:
     """Read a log; invalid rows are skipped and listed with their lines and reasons.
 
@@ -148,7 +144,10 @@ def read_log(
             reader.add(resolver.incomplete())
         file.flush()
         numbers = np.asarray(np.memmap(file, float, "r")) if reader.rows else np.zeros(0)
-    bad = [(lines, reason) for reason, lines in reader.bad_lines()]
+    bad = []
+    for reason, ranges in sorted(reader.bad.items(), key=lambda item: item[1]):
+        spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
+        bad.append((", ".join(spans), reason))
     form = layout.format if layout and layout.format else "rows"
     return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers, form)
 
@@ -175,14 +174,6 @@ class _Reader:
                 agents[agent].append((line, episode, row))  # pyright: ignore[reportArgumentType]
         for agent, placed in agents.items():
             self._add_agent(agent, placed)
-
-    def bad_lines(self) -> list[tuple[str, str]]:
-        """Return each reason with its lines in file order, merging adjacent lines into ranges."""
-        lines = []
-        for reason, ranges in sorted(self.bad.items(), key=lambda item: item[1]):
-            spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
-            lines.append((reason, ", ".join(spans)))
-        return lines
 
     def _reject(self, line: int, reason: str) -> None:
         self.bad_rows += 1

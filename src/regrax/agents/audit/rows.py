@@ -60,18 +60,18 @@ class Row(msgspec.Struct, gc=False):
 Numbered = tuple[int, Row | str]  # line number, and the row or why it cannot be read
 
 
-def as_row(value: Any) -> Row | str:
-    """Convert a parsed value to a row, or return the reason why it is not a row.
+def convert_checked(value: Any, kind: Any) -> Any:
+    """Convert a parsed value to a type; raise ValueError with the reason.
 
-    >>> as_row({"losses": [0, "1"]})
-    'losses[1] must be of type float, got str'
+    >>> convert_checked({"losses": [0, 1]}, Row).losses
+    [0.0, 1.0]
     """
     try:
-        return msgspec.convert(value, Row)
-    except (msgspec.ValidationError, OverflowError) as error:
-        return type_error(error)
+        return msgspec.convert(value, kind)
     except UnicodeEncodeError as error:  # an unpaired surrogate
-        return f"unreadable text: {short(error)}"
+        raise ValueError(f"unreadable text: {short(error)}") from None
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise ValueError(type_error(error)) from None
 
 
 def type_error(error: Exception) -> str:
@@ -117,15 +117,12 @@ def read_block(
     given = [name for name in LOSS_FIELDS if _column(rows, name) is not None]
     if len(given) != 1:
         names = " and ".join(given) or "none"
-        raise ValueError(
-            f"a row must give exactly one of losses, payoffs, loss and payoff, got {names}"
-        )
+        of = "losses, payoffs, loss and payoff"
+        raise ValueError(f"a row must give exactly one of {of}, got {names}")
     name = given[0]
     is_full = name in VECTORS
     if schema is not None and (schema.feedback == "full") != is_full:
-        before = (
-            "the losses of every action" if schema.feedback == "full" else "only the loss received"
-        )
+        before = "only the loss received" if is_full else "the losses of every action"
         raise ValueError(f"earlier rows of this agent give {before}, but this one gives {name}")
     contexts = schema.contexts if schema is not None else ()
     column = _column(rows, "context")
@@ -145,9 +142,8 @@ def read_round(row: Row, last: int) -> int:
         return max(last, 0) + 1
     number = round_number(row.round)
     if number <= last:
-        raise ValueError(
-            f"round must increase within an agent's episode, got {number} after {last}"
-        )
+        where = "within an agent's episode"
+        raise ValueError(f"round must increase {where}, got {number} after {last}")
     return number
 
 
@@ -201,11 +197,10 @@ def _bandit(rows: list[Row], name: str, schema: Schema | None) -> tuple[Schema, 
         raise ValueError(f"a row with {name} alone must give the action that received it")
     feedback = "received" if policy is None and propensity is None else "bandit"
     if schema is not None and schema.feedback != feedback:
-        if feedback == "bandit":
-            raise ValueError("earlier rows of this agent give no propensity, but this one does")
-        raise ValueError(
-            "a row with one action's loss must give its propensity or policy, got neither"
-        )
+        reason = "earlier rows of this agent give no propensity, but this one does"
+        if feedback == "received":
+            reason = "a row with one action's loss must give its propensity or policy, got neither"
+        raise ValueError(reason)
     if schema is not None and schema.mixed != (policy is not None):
         raise ValueError("either every row of a bandit agent must give its policy, or none")
     losses = _numbers(name, _column(rows, name))
@@ -242,20 +237,18 @@ def _first_schema(feedback: Feedback, name: str, vector: Vector) -> Schema:
 
 def _vectors(name: str, column: list[Any], schema: Schema) -> np.ndarray:
     d = len(schema.actions)
+    first = "as in this agent's first row"
     if set(map(type, column)) != {dict if schema.named else list}:
         form = f"a mapping from {short(list(schema.actions))}" if schema.named else "a list"
-        raise ValueError(f"{name} must be {form}, as in this agent's first row")
+        raise ValueError(f"{name} must be {form}, {first}")
     if set(map(len, column)) != {d}:
-        raise ValueError(
-            f"{name} must have {d} entries, as in this agent's first row, got {len(column[0])}"
-        )
+        raise ValueError(f"{name} must have {d} entries, {first}, got {len(column[0])}")
     if schema.named:
         try:
             column = [[vector[action] for action in schema.actions] for vector in column]
         except KeyError as error:
-            raise ValueError(
-                f"{name} must have an entry for every action, got none for {short(error.args[0])}"
-            ) from None
+            missing = f"got none for {short(error.args[0])}"
+            raise ValueError(f"{name} must have an entry for every action, {missing}") from None
     vectors = _numbers(name, list(chain.from_iterable(column))).reshape(-1, d)
     if name == "policy":
         checks.distributions(name, vectors)
@@ -299,9 +292,8 @@ def _numbered(
     names = [label(kind, value) for value in column]
     numbers = [places.setdefault(name, len(places)) for name in names]
     if len(places) > limit:
-        raise ValueError(
-            f"an agent must have at most {limit} {kind}s, got one more: {short(names[0])}"
-        )
+        more = f"got one more: {short(names[0])}"
+        raise ValueError(f"an agent must have at most {limit} {kind}s, {more}")
     return tuple(places), np.array(numbers)
 
 
@@ -311,7 +303,6 @@ def _propensities(column: Any, of_policy: Any) -> np.ndarray:
     if not np.all((chance >= MIN_PROPENSITY) & (chance <= 1 + checks.TOLERANCE)):
         raise ValueError(f"propensity must be from {MIN_PROPENSITY:g} to 1, got {chance[0]:g}")
     if of_policy is not None and not np.all(np.abs(of_policy - chance) <= checks.TOLERANCE):
-        raise ValueError(
-            f"propensity must equal the policy's {of_policy[0]:g} for that action, got {chance[0]:g}"
-        )
+        right = f"the policy's {of_policy[0]:g} for that action"
+        raise ValueError(f"propensity must equal {right}, got {chance[0]:g}")
     return np.minimum(chance, 1.0)

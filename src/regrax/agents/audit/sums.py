@@ -12,11 +12,12 @@ Episodes of equal length are processed in batches of shape `(n, T, d)` and bound
 exceed that bound, so memory use grows with the longest episode, not with the size of the log.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -24,10 +25,9 @@ from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_g
 from regrax.agents.audit.log import AgentLog, Log
 from regrax.agents.audit.verdict import BINS, Bins, Scores, score
 from regrax.agents.exploration import measure_episodes
+from regrax.learners import BlumMansour, Hedge, Learner, Uniform, rollout
 from regrax.regret import external_of, gains_of, internal_of, swap_of
-
-if TYPE_CHECKING:
-    from regrax.learners import Learner
+from regrax.theory import Optimal
 
 KINDS = ("external", "internal", "swap", "dynamic")
 BASELINES = ("hedge", "blum_mansour", "best possible", "uniform")
@@ -121,12 +121,13 @@ def sum_agent(log: Log, name: str) -> AgentSums:
         n, rounds, _ = numbers.shape
         if feedback == "full":
             play = _full_play(numbers)
-            span = np.ptp(play.losses, axis=2).sum(1)
-        else:  # estimated losses are more spread out than true losses
-            if feedback == "bandit":
-                play = _bandit_play(numbers, np.stack([guesses[episode] for episode in batch]))
-            else:
-                play = _received_play(numbers, d)
+        elif feedback == "bandit":
+            play = _bandit_play(numbers, np.stack([guesses[episode] for episode in batch]))
+        else:
+            play = _received_play(numbers, d)
+        estimated = feedback != "full"
+        span = np.ptp(play.losses, axis=2).sum(1)
+        if estimated:  # estimated losses are more spread out than true losses
             span = rounds * np.ptp(play.suffered, axis=1)
         curves, matrix = _regret_curves(play.played, play.losses, stops)
         baselines = np.zeros((0, len(BASELINES), 6))
@@ -158,9 +159,9 @@ def sum_agent(log: Log, name: str) -> AgentSums:
             against = (play.suffered[..., None] - play.losses).cumsum(1)
             curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
         length = -(-horizon // BINS)
-        windows = [_bins(play, length, horizon // length, feedback != "full")]
+        windows = [_bins(play, length, horizon // length, estimated)]
         if length > 1:
-            windows.append(_bins(play, 1, BINS, feedback != "full"))
+            windows.append(_bins(play, 1, BINS, estimated))
         scores = tuple(score(window) for window in windows)
         room = MAX_BINNED_EPISODES - sum(len(part.windows[0].suffered) for part in reached)
         kept = tuple(window.part(slice(max(0, room))) for window in windows)
@@ -183,33 +184,29 @@ def checkpoints(rounds: int, count: int = 48) -> list[int]:
 def _batches(agent: AgentLog) -> Iterator[list[str]]:
     """Group episodes of equal length, longest first, with as many per group as fit into `BATCH_NUMBERS`."""
     d = len(agent.schema.actions)
-
-    def rounds_of(name: str) -> int:
-        return agent.episodes[name].rounds
-
-    by_length = sorted(agent.episodes, key=rounds_of, reverse=True)
-    for rounds, names in groupby(by_length, key=rounds_of):
-        episodes = list(names)
+    by_length: dict[int, list[str]] = defaultdict(list)
+    for name, episode in agent.episodes.items():
+        by_length[episode.rounds].append(name)
+    for rounds in sorted(by_length, reverse=True):
+        names = by_length[rounds]
         size = max(1, BATCH_NUMBERS // (d * max(rounds, d)))
-        for start in range(0, len(episodes), size):
-            yield episodes[start : start + size]
+        for start in range(0, len(names), size):
+            yield names[start : start + size]
 
 
 def _guess_losses(log: Log, name: str) -> dict[str, Float[Array, "d"]]:
     """Guess the losses before each episode; NaN for actions that were never played."""
     agent = log.agents[name]
-    d = len(agent.schema.actions)
-    paid = []
-    plays = []
-    first = []
-    for episode in agent.episodes:
+    paid, plays = np.zeros((2, len(agent.episodes), len(agent.schema.actions)))
+    first = np.zeros(len(agent.episodes))
+    for place, episode in enumerate(agent.episodes):
         numbers = log.read(name, episode)
         actions = numbers[:, 0].astype(int)
-        paid.append(np.bincount(actions, numbers[:, 1], d))
-        plays.append(np.bincount(actions, minlength=d))
-        first.append(numbers[0, 1])
-    guesses = starting_guesses(np.stack(paid), np.stack(plays), np.array(first))
-    guesses[:, np.sum(plays, 0) == 0] = np.nan
+        np.add.at(paid[place], actions, numbers[:, 1])
+        np.add.at(plays[place], actions, 1.0)
+        first[place] = numbers[0, 1]
+    guesses = starting_guesses(paid, plays, first)
+    guesses[:, plays.sum(0) == 0] = np.nan
     return dict(zip(agent.episodes, guesses, strict=True))
 
 
@@ -235,12 +232,10 @@ def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -
     losses = np.where(np.isnan(losses), suffered[..., None], losses)
     best = losses.sum(1).argmin(1)
     exploration = measure_episodes(actions, drawn * suffered[..., None], best, bandit=True)
-    if not policies.shape[2]:
-        return _Play(suffered, drawn, losses, drawn.sum(1), exploration, np.nan_to_num(variance))
-    blind = (policies <= 0).sum(1)
-    return _Play(
-        suffered, policies, losses, drawn.sum(1), exploration, np.nan_to_num(variance), blind
-    )
+    played = policies if policies.shape[2] else drawn
+    blind = (policies <= 0).sum(1) if policies.shape[2] else 0.0
+    variance = np.nan_to_num(variance)
+    return _Play(suffered, played, losses, drawn.sum(1), exploration, variance, blind)
 
 
 def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
@@ -312,30 +307,21 @@ def _play_baselines(
 
 
 @cache
-def baseline_learners(actions: int, rounds: int) -> "dict[str, Learner]":
+def baseline_learners(actions: int, rounds: int) -> dict[str, Learner]:
     """Build the baselines, tuned to losses with unit range (unit variance for the best possible policy).
 
     >>> str(baseline_learners(3, 20)["hedge"])
     'hedge(0.6629...)'
     """
-    from regrax.learners import BlumMansour, Hedge, Uniform
-    from regrax.theory import Optimal
-
     root = max(np.log(actions), 1e-9) / rounds
-    copies = Hedge(float(actions * (2 * root) ** 0.5))
-    learners = (
-        Hedge(float((8 * root) ** 0.5)),
-        BlumMansour(copies, tolerance=1e-6),
-        Optimal(float(rounds)),
-        Uniform(),
-    )
+    hedge = Hedge(float((8 * root) ** 0.5))
+    copies = BlumMansour(Hedge(float(actions * (2 * root) ** 0.5)), tolerance=1e-6)
+    learners = (hedge, copies, Optimal(float(rounds)), Uniform())
     return dict(zip(BASELINES, learners, strict=True))
 
 
-def replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
+def replay(learner: Learner, losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
     """Play a learner on many episodes in float64, padded to a small set of shapes to limit compilation."""
-    import jax
-
     n, rounds, d = losses.shape
     shape = _padded(n), _padded(rounds)
     if n <= 64 and rounds <= 1024:
@@ -343,16 +329,10 @@ def replay(learner: "Learner", losses: Float[Array, "n T d"]) -> Float[Array, "n
     filled = np.zeros((*shape, d))
     filled[:n, :rounds] = losses
     with jax.enable_x64(True):
-        return np.asarray(_rollouts()(learner, filled))[:n, :rounds]
+        return np.asarray(_rollouts(learner, filled))[:n, :rounds]
 
 
-@cache
-def _rollouts() -> Any:
-    import jax
-
-    from regrax.learners import rollout
-
-    return jax.jit(jax.vmap(rollout, in_axes=(None, 0)))
+_rollouts = jax.jit(jax.vmap(rollout, in_axes=(None, 0)))
 
 
 def _padded(count: int) -> int:
@@ -366,11 +346,9 @@ def _padded(count: int) -> int:
 
 
 def _join(trees: Sequence[Any]) -> Any:
-    """Concatenate the arrays in nested tuples that share a structure."""
-    first = trees[0]
-    if isinstance(first, np.ndarray):
-        return np.concatenate(trees)
-    if len(trees) == 1 or not isinstance(first, tuple):
-        return first
-    parts = [_join(column) for column in zip(*trees, strict=True)]
-    return type(first)(*parts) if hasattr(first, "_fields") else tuple(parts)
+    """Concatenate the arrays in trees of equal structure; everything else is that of the first."""
+
+    def join(*parts: Any) -> Any:
+        return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else parts[0]
+
+    return jax.tree.map(join, *trees)

@@ -103,9 +103,8 @@ class Bins(NamedTuple):
 
     def part(self, at: slice) -> "Bins":
         """Return a slice of the episodes."""
-        return Bins(
-            self.suffered[at], self.played[at], self.losses[at], self.length, self.estimated
-        )
+        arrays = (self.suffered[at], self.played[at], self.losses[at])
+        return Bins(*arrays, self.length, self.estimated)
 
     def average(self) -> Float[Array, "n m d"]:
         """Return the average losses against which each bin is judged."""
@@ -121,10 +120,6 @@ class Bins(NamedTuple):
         """Return the regret `r` of every bin."""
         best = self.average().argmin(2)[..., None]
         return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
-
-    def qualities(self) -> Float[Array, "n m"]:
-        """Return the loss per round of each bin's play on the average losses."""
-        return np.einsum("nmd,nmd->nm", self.played, self.average()) / self.length
 
     def contrasts(self, power: float = 0.0) -> Float[Array, "n m d"]:
         """Return vectors `g` with `Y = sum_t <g_t, pi_t>`, the first half weighted by `t**power`."""
@@ -236,11 +231,10 @@ def regression(
     used = curves > 0
     count = used.sum(1)
     enough = count >= 3
-    divisor = np.maximum(count, 1)[:, None]
-    x = np.where(used, np.log(rounds), 0.0)
-    y = np.log(np.where(used, curves, 1.0))
-    dx = np.where(used, x - x.sum(1, keepdims=True) / divisor, 0.0)
-    dy = np.where(used, y - y.sum(1, keepdims=True) / divisor, 0.0)
+    points = np.stack([np.broadcast_to(np.log(rounds), curves.shape), np.log(curves.clip(1e-300))])
+    points = np.where(used, points, 0.0)
+    means = points.sum(2) / np.maximum(count, 1)
+    dx, dy = np.where(used, points - means[..., None], 0.0)
     spread = np.where(enough, (dx**2).sum(1), 1.0)
     slope = np.where(enough, (dx * dy).sum(1) / spread, 1.0)
     freedom = np.maximum(count - 2, 1)
@@ -252,13 +246,9 @@ def regression(
 
 def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
     k, m = average.shape
-    signs = np.zeros(k)
-    for lag in range(1, m):
-        signs += np.sign(average[:, lag:] - average[:, :-lag]).sum(1)
-    ties = np.zeros(k)
-    for place, row in enumerate(average):
-        counts = np.unique(row, return_counts=True)[1].astype(float)
-        ties[place] = (counts * (counts - 1) * (2 * counts + 5)).sum()
+    signs = sum(np.sign(average[:, lag:] - average[:, :-lag]).sum(1) for lag in range(1, m))
+    repeats = [np.unique(row, return_counts=True)[1] for row in average]
+    ties = np.array([(counts * (counts - 1) * (2 * counts + 5)).sum() for counts in repeats])
     variance = (m * (m - 1) * (2 * m + 5) - ties) / 18
     corrected = signs - np.sign(signs)  # continuity correction
     z = np.divide(corrected, np.sqrt(variance), out=np.zeros(k), where=variance > 0)
@@ -346,12 +336,10 @@ def judge(
         windows = tuple(window.part(slice(1)) for window in windows)
         whole = windows[0]
     independent = len(scores[0].falls) >= MIN_EPISODES and not is_single
-    pairs = []
-    for window, statistics in zip(windows, scores, strict=True):
-        if independent:
-            pairs.append(_student_tests(statistics))
-        else:
-            pairs.append(_permutation_tests(window, seed))
+    if independent:
+        pairs = [_student_tests(statistics) for statistics in scores]
+    else:
+        pairs = [_permutation_tests(window, seed) for window in windows]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
     halves = _halves(scores[0], whole, known)
     low, high = _late_bounds(whole, scores[0], independent)
@@ -378,22 +366,16 @@ def judge(
         why = f"next to nothing is left to learn, {rates}"
     elif low > 1e-12 * span and (early + late) / 2 > bound and moves > CLEAR:
         verdict = "not learning"
-        why = (
-            f"regret does not fall, {rates} (p = {falls:.2g}), "
-            f"and play does not improve (p = {moves:.2g}){lasts}"
-        )
+        why = f"regret does not fall, {rates} (p = {falls:.2g}), "
+        why += f"and play does not improve (p = {moves:.2g}){lasts}"
     elif moves <= CLEAR:
-        why = (
-            f"play shifts to better actions (p = {moves:.2g}), "
-            f"but regret does not clearly fall, {rates} (p = {falls:.2g}){lasts}"
-        )
+        why = f"play shifts to better actions (p = {moves:.2g}), "
+        why += f"but regret does not clearly fall, {rates} (p = {falls:.2g}){lasts}"
     elif not explored:
         why = f"some actions were played too rarely for a comparison, {rates}{lasts}"
     else:
-        why = (
-            f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
-            f"{rates}{lasts}"
-        )
+        why = f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
+        why += f"{rates}{lasts}"
     ticks = whole.length * np.arange(1.0, m + 1)
     exponents, _, left_out = regression(whole.curve()[None], ticks)
     return Learning(
@@ -435,10 +417,10 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     regrets = bins.regrets()
     falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
     moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
-    return (
-        _permuted(falls, block_length(regrets), seed),
-        _permuted(moves, block_length(bins.qualities()), seed),
-    )
+    qualities = np.einsum("nmd,nmd->nm", bins.played, bins.average()) / bins.length
+    pairs = ((falls, regrets), (moves, qualities))
+    fall, move = (_permuted(terms, block_length(series), seed) for terms, series in pairs)
+    return fall, move
 
 
 def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
@@ -519,9 +501,7 @@ def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple
     early = scores.early_against.mean(0)
     late = scores.late_against.mean(0)
     total = (m // 2) * early + (m - m // 2) * late
-    if known is not None:
-        total = np.where(known, total, -np.inf)
-    best = np.argmax(total)
+    best = np.argmax(total if known is None else np.where(known, total, -np.inf))
     return float(early[best]), float(late[best])
 
 
@@ -535,7 +515,5 @@ def _published(
     curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(count)])
     p_values = published_tests(bins.curve()[None], rounds)
     null = published_tests(curves, rounds)
-    return {
-        name: Published(float(p[0]), float(np.mean(null[name] <= LEVEL)))
-        for name, p in p_values.items()
-    }
+    alarms = {name: float(np.mean(p <= LEVEL)) for name, p in null.items()}
+    return {name: Published(float(p[0]), alarms[name]) for name, p in p_values.items()}

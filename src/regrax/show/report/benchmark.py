@@ -18,10 +18,10 @@ def benchmark_page(result: Benchmark) -> str:
     own = [result.of_task(task)[0] for task in tasks]
     share = sum(row.share for row in own) / len(own)
     where = f"on average over {counted(len(tasks), 'task')}"
-    answer = (
-        f"{shown(result.agent)} has come {100 * share:.0f} % of the way from uniform play to the best possible policy, "
-        f"{where}."
-    )
+    way = f"{100 * share:.0f} % of the way from uniform play to the best possible policy"
+    answer = f"{shown(result.agent)} has come {way}, {where}."
+    if share < 0:
+        answer = f"{shown(result.agent)} is worse than uniform play, {where}: {way}."
     lead = [f"{counted(result.episodes, 'episode').capitalize()} of each task."]
     if result.spent.answers:
         answers = counted(result.spent.answers, "answer")
