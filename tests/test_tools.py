@@ -6,8 +6,7 @@ import sys
 
 import jax
 import jax.numpy as jnp
-import pytest
-from tools import lines, loop
+from tools import lines
 from tools.compilations import count_compilations
 from tools.journey import functions_of, record_code
 
@@ -75,8 +74,3 @@ def test_a_journey_is_reported_from_a_fresh_process():
     assert report["jax"] is False
     assert 0 < report["files"] <= report["functions"]
     assert report["files"] <= report["modules"]
-
-
-def test_the_loop_and_its_baseline_compute_the_same(as_users_run_it):
-    ours, theirs = loop.with_regrax(3), loop.with_numpy(3)
-    assert ours == pytest.approx(theirs, abs=loop.TOLERANCE)

@@ -225,12 +225,11 @@ def unpack_model(data: bytes, file: Path) -> Saved:
         template = eqx.filter_eval_shape(MODELS[name], **settings, key=jax.random.key(0))
     except (TypeError, ValueError) as error:
         raise ValueError(f"{file} has invalid settings for a {name}: {error}") from None
-    return Saved(unpack(data, file, template), about)
+    return Saved(fill(template, arrays, file), about)
 
 
-def unpack(data: bytes, file: Path, template: Tree) -> Tree:
+def fill(template: Tree, arrays: dict[str, np.ndarray], file: Path) -> Tree:
     """Fill `template` with a file's arrays, in the template's precision; raise ValueError if names or shapes differ."""
-    arrays = read_contents(data, file).arrays
     leaves = _named_leaves(template)
     expected = {name: leaf.shape for name, leaf in leaves.items()}
     shapes = {name: array.shape for name, array in arrays.items()}

@@ -15,10 +15,10 @@ import contextlib
 import inspect
 import json
 import time
-from dataclasses import asdict, dataclass, fields, replace
-from functools import cache, partial
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -32,12 +32,12 @@ from regrax._files import write_whole
 from regrax.attention import MODELS, TrainableLearner
 from regrax.checkpoints import (
     file_of,
+    fill,
     pack,
     parse_about,
     read_contents,
     read_whole,
     save_model,
-    unpack,
     unpack_model,
 )
 from regrax.experiments.pool import OnProgress, Progress, ignore
@@ -90,6 +90,9 @@ LAYOUT = 2
 """Version of the state layout: 1 stores the moments of regrax's own optimizer, 2 those of optax."""
 
 Seeds = UInt32[np.ndarray, "seeds"]
+ObjectiveName = Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"]
+Operator = Literal["softmax", "ball"]
+Surrogate = Literal["square", "positive", "positive-square", "softplus", "identity"]
 
 
 @dataclass(frozen=True)
@@ -124,14 +127,14 @@ class TrainConfig:
     model: str
     actions: int = 3
     horizon: int = 20
-    objective: Literal["regret", "hindsight", "hindsight-mean", "swap", "swap-closed"] | None = None
-    operator: Literal["softmax", "ball"] = "softmax"
+    objective: ObjectiveName | None = None
+    operator: Operator = "softmax"
     layers: int = 2
     heads: int = 4
     width: int = 32
     distribution: str = "gaussian"
     feedback: str | None = None
-    surrogate: Literal["square", "positive", "positive-square", "softplus", "identity"] = "square"
+    surrogate: Surrogate = "square"
     steps: int | None = None
     batch: int | None = None
     rate: float | None = None
@@ -147,15 +150,16 @@ class TrainConfig:
         return "swap" if self.model == "swap" else "regret"
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            choices = _choices(field.name)
-            if field.name == "model":
-                choices = model_names()
-            if choices and value != field.default and value not in choices:
-                raise ValueError(
-                    f"{field.name} must be one of {', '.join(choices)}, got {value!r:.60}"
-                )
+        choices = {
+            "model": model_names(),
+            "objective": get_args(ObjectiveName),
+            "operator": get_args(Operator),
+            "surrogate": get_args(Surrogate),
+        }
+        for name, names in choices.items():
+            value = getattr(self, name)
+            if value not in names and (name, value) != ("objective", None):
+                raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r:.60}")
         for name, (least, most) in LIMITS.items():
             if getattr(self, name) is not None:
                 checks.at_least(name, getattr(self, name), least, most)
@@ -204,16 +208,6 @@ def taken_settings(config: TrainConfig) -> tuple[str, ...]:
     return tuple(
         name for name in DEEP if name in inspect.signature(MODELS[config.model]).parameters
     )
-
-
-@cache
-def _choices(name: str) -> tuple[str, ...]:
-    """Return the values that a setting may have, if they are restricted."""
-    hint = get_type_hints(TrainConfig)[name]
-    for part in (hint, *get_args(hint)):
-        if get_origin(part) is Literal:
-            return get_args(part)
-    return ()
 
 
 @dataclass(frozen=True)
@@ -469,12 +463,8 @@ class _Run:
         files = [self.folder / name for name in self.models]
         if all(file.exists() for file in files):
             state.unlink(missing_ok=True)  # left by a process killed at the very end
-        elif state.exists():
-            files = [state]
-            self.files.cut("step", _read_position(state, read_whole(state)).step)
         else:
-            files = []
-            self.files.cut("step", 0)
+            files = [state] if state.exists() else []
         return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
 
     @property
@@ -493,14 +483,22 @@ class _Run:
 
     def resume(self, data: bytes) -> TrainingState:
         """Read the state to resume from."""
-        position = _read_position(self.folder / STATE, data)
+        file = self.folder / STATE
+        about, arrays = read_contents(data, file)
+        position = parse_about(file, about, _Position)
+        if position.layout != LAYOUT:
+            raise ValueError(
+                f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
+                "remove it to train from scratch, or finish the run with regrax 0.1.0"
+            )
         self.first_step = position.step
         self.seconds_before = position.seconds
-        template = eqx.filter_eval_shape(self.start)
-        return unpack(data, self.folder / STATE, template)
+        return fill(eqx.filter_eval_shape(self.start), arrays, file)
 
     def fit(self, state: TrainingState, devices: Devices | None) -> TrainableLearner:
         """Train from a state to the end."""
+        if is_first():
+            self.files.cut("step", self.first_step)
         self._show(self.first_step)
         try:
             return fit(
@@ -573,13 +571,3 @@ class _Position(msgspec.Struct):
     step: int
     seconds: float
     layout: int = 1
-
-
-def _read_position(file: Path, data: bytes) -> _Position:
-    position = parse_about(file, read_contents(data, file).about, _Position)
-    if position.layout != LAYOUT:
-        raise ValueError(
-            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
-            "remove it to train from scratch, or finish the run with regrax 0.1.0"
-        )
-    return position

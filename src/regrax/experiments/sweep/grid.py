@@ -47,7 +47,6 @@ CELLS_PER_BATCH = 8
 SETTINGS = list(TrainConfig.__dataclass_fields__)
 SETTINGS.remove("first_seed")
 
-Grid = dict[str, list[Any]]
 Batch = tuple[TrainConfig, ...]
 
 
@@ -84,7 +83,15 @@ def _read_cells(settings: dict[str, Any]) -> list[TrainConfig]:
     for number, table in enumerate(tables, 1):
         own = {name: _read_values(name, value) for name, value in table.items()}
         grid = {**shared, **own}
-        _check_grid(grid, own)
+        if "model" not in grid:
+            raise ValueError("model must be set for all cells")
+        count = prod(len(values) for values in grid.values())
+        if count > MAX_CELLS:
+            raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, got {count:,}")
+        for name in DEEP:
+            if name in own and not {"transformer", *MODELS} & set(grid["model"]):
+                models = " and ".join(map(str, grid["model"]))
+                raise ValueError(f"{name} is only for the transformer, got model {models}")
         new = dict.fromkeys(_expand(grid))
         for cell in new:
             if cell in cells:
@@ -120,19 +127,7 @@ def _read_values(name: str, value: Any) -> list[Any]:
     return values
 
 
-def _check_grid(grid: Grid, own: Grid) -> None:
-    if "model" not in grid:
-        raise ValueError("model must be set for all cells")
-    count = prod(len(values) for values in grid.values())
-    if count > MAX_CELLS:
-        raise ValueError(f"a sweep must have at most {MAX_CELLS:,} cells, got {count:,}")
-    for name in DEEP:
-        if name in own and not {"transformer", *MODELS} & set(grid["model"]):
-            models = " and ".join(map(str, grid["model"]))
-            raise ValueError(f"{name} is only for the transformer, got model {models}")
-
-
-def _expand(grid: Grid) -> Iterable[TrainConfig]:
+def _expand(grid: dict[str, list[Any]]) -> Iterable[TrainConfig]:
     """Yield a cell for each combination of values; settings that a model ignores yield equal cells."""
     seeds = grid.pop("seeds", [0])
     sequences = grid.pop("sequences", [TEST_SEQUENCES])
