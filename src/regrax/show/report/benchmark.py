@@ -18,7 +18,7 @@ def benchmark_page(result: Benchmark) -> str:
     share = sum(row.share for row in own) / len(own)
     where = f"on average over {counted(len(tasks), 'task')}"
     answer = (
-        f"{shown(result.agent)} has come {100 * share:.0f} % of the way from uniform play to the best possible policy, "
+        f"{shown(result.agent)} has come {100 * share:.0f}% of the way from uniform play to the best possible policy, "
         f"{where}."
     )
     lead = [f"{counted(result.episodes, 'episode').capitalize()} of each task."]
@@ -48,7 +48,7 @@ def benchmark_page(result: Benchmark) -> str:
     ]
     listed = ", ".join(f"{place} {task}" for place, task in zip(x, tasks, strict=True))
     chart = Chart("share", "Share of the way", "task", "share", series, caption=f"Tasks: {listed}.")
-    columns = ("task", "regret per round", "95 % interval", "share", "verdict")
+    columns = ("task", "regret per round", "95% interval", "share", "verdict")
     agents = [[row.task, *_cells(row)] for row in own]
     others = [
         [row.task, row.agent, *_cells(row)] for task in tasks for row in result.of_task(task)[1]
