@@ -263,8 +263,8 @@ def _index(regrax: griffe.Module, every: dict[str, list[str]], front: dict[str, 
         links = ", ".join(f"[`{name}`](#{_path(package, name)})" for name in top)
         rows.append(f"| [{PACKAGES[package]}]({_file(package)}.md) | {links} | {len(names)} |")
     text = (
-        "Every public name, from its docstring. Those in the second column are also names of `regrax` itself: "
-        "`rx.play` is `regrax.games.play`."
+        "This is the reference of every public name. The names in the second column can also be imported from "
+        "`regrax` itself. For example, `rx.play` is `regrax.games.play`."
     )
     tree = "\n".join(map(_file, every))
     table = "\n".join(["| package | in `regrax` | names |", "|---|---|---|", *rows])

@@ -84,14 +84,22 @@ def learners() -> Iterator[str]:
 
 def games() -> Iterator[str]:
     """Describe every game with its payoffs and known equilibria, by family."""
-    entries = registered("game").values()
-    for family, title in FAMILIES.items():
-        yield f"## {title}"
+    families = {family: [] for family in FAMILIES}
+    for entry in registered("game").values():
+        families[entry.make.__module__.rpartition(".")[2]].append(entry)
+    for family, entries in families.items():
+        links = [f"[{name}](#{name})" for name in map(_spelled, entries)]
+        yield f"**{FAMILIES[family]}**: {', '.join(links)}"
+    for family, entries in families.items():
+        yield f"## {FAMILIES[family]}"
         for entry in entries:
-            if entry.make.__module__.rpartition(".")[2] == family:
-                name = entry.name.replace("_", "-")
-                text = f"### {name}\n\n" + _docstring(entry, f"`{name}{entry.parameters}`")
-                yield text + ("" if family == "random_games" else _tables(parse_game(name)))
+            name = _spelled(entry)
+            text = f"### {name}\n\n" + _docstring(entry, f"`{name}{entry.parameters}`")
+            yield text + ("" if family == "random_games" else _tables(parse_game(name)))
+
+
+def _spelled(entry: Entry) -> str:
+    return entry.name.replace("_", "-")
 
 
 def _code(texts) -> list[str]:

@@ -248,6 +248,8 @@ def test_paper_figures_fit_a_column_in_8_point_type(x64, printed):
         box = figure.get_tightbbox()
         assert box.x0 > -0.02
         assert box.x1 < 3.27
+    names = [label.get_text() for label in drawn[2].axes[0].get_yticklabels()]
+    assert "Blum-Mansour with\nHedge, k = 0.3" in names
 
 
 def test_labels_at_the_ends_of_lines_do_not_overlap(x64, printed):
@@ -256,6 +258,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(x64, printed):
     regret = figure.axes[1]
     shown = [text for text in texts(figure) if text in regret.texts]
     assert sorted(text.get_text() for text in shown) == ["bound", "bound", "player 1", "player 2"]
+    assert all(text.get_position()[1] < 1.001 for text in shown), "a label is above the axes"
     for one, other in combinations(shown, 2):
         assert not one.get_window_extent().overlaps(other.get_window_extent())
 

@@ -117,7 +117,7 @@ def test_a_sweep_without_results_has_a_page():
 
 def test_a_sweep_opens_with_the_best_kind():
     page = sweep_page(made((2,), (10,)), {}, "sizes")
-    answer = "transformer 4x16 plays best: from Hedge at k* it goes 70 % of the way"
+    answer = "transformer 4x16 plays best: from Hedge at k* it goes 70% of the way"
     assert answer in page.partition("<nav>")[0]
 
 

@@ -92,8 +92,10 @@ def draw_curves(axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str) 
             axes.plot(rounds, bound, ":", color=color, label=name)
     axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
     dress(axes)
+    if not any((curve.values > 0).any() for curve in curves):
+        axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
     if any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
         label_ends(axes)
     else:
         axes.set_yscale("linear")  # a log axis without positive numbers raises a warning
-        axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
+        axes.set(xlim=(rounds[0], rounds[-1] + 1), yticks=[])

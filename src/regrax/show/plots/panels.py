@@ -1,6 +1,5 @@
 """Figure panels: the simplex over three actions, and heat maps of tables."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 
 from regrax.games import CorrelatedProfile, Game
-from regrax.show.plots.sheets import COLORS, SHADES, ems, plain, short, thinned, title_of
+from regrax.show.plots.sheets import COLORS, SHADES, ems, plain, short, thinned, title_of, wrapped
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 """Corners of the simplex over three actions in the plane."""
@@ -82,7 +81,7 @@ def play_title(game: Game, learners: Iterable[Any], share: float = 1.0) -> str:
     first, *others = dict.fromkeys(map(title_of, learners))
     comma = "," if others and "," in first else ""
     text = f"{game.name}: {short(' against '.join([first + comma, *others]), 90)}"
-    return plain(textwrap.fill(text, int(1.65 * share * ems())))
+    return plain(wrapped(text, int(1.65 * share * ems())))
 
 
 def draw_table(

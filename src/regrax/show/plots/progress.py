@@ -11,7 +11,7 @@ def progress_bar() -> Callable[..., None]:
 
     >>> from regrax.experiments.tournament import round_robin
     >>> results = round_robin(["hedge(0.3)", "uniform()"], ["chicken"], 20, on_progress=progress_bar())
-    games played: 100 %
+    games played: 100%
     """
     shown: dict[str, Any] = {}
 
@@ -19,7 +19,7 @@ def progress_bar() -> Callable[..., None]:
         task, done, total, note = report[0] if len(report) == 1 else ("rounds", *report, "")
         if "ipykernel" not in sys.modules:
             if done >= total:
-                print(f"{task}: 100 %")
+                print(f"{task}: 100%")
             return
         from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
 

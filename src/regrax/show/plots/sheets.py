@@ -5,6 +5,7 @@ import functools
 import io
 import math
 import re
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -111,6 +112,11 @@ def styled(draw: Drawing) -> Drawing:
 
 class Figure(matplotlib_figure.Figure):
     """A figure that notebooks display, without pyplot's global state."""
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        """Save the figure after a second layout, because tick labels depend on the space they get."""
+        self.draw_without_rendering()
+        super().savefig(*args, **kwargs)
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()
@@ -238,6 +244,7 @@ def label_ends(axes: Axes) -> None:
     inches = 0.75 * axes.get_position().height * axes.figure.get_figheight()  # pyright: ignore
     spacing = 1.2 * matplotlib.rcParams["font.size"] / 72 / inches
     places = spread_out(heights, spacing)
+    places -= max(0, places.max(initial=0) - 1)  # below the title
     places += max(0, 0.05 - places.min(initial=1))  # above the numbers of the horizontal axis
     for place, (_, line) in zip(places, lines, strict=True):
         look = {"color": line.get_color(), "va": "center", "transform": axes.transAxes}
@@ -284,6 +291,16 @@ def title_of(learner: Any) -> str:
 def short(label: str, most: int = 14) -> str:
     """Shorten a label so that it fits next to a cell."""
     return label if len(label) <= most else label[: most - 1] + "…"
+
+
+def wrapped(text: str, width: int) -> str:
+    """Break a text into lines, but not within a setting.
+
+    >>> wrapped("Hedge, k = 0.3", 12)
+    'Hedge,\\nk = 0.3'
+    """
+    solid = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return textwrap.fill(solid, width).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def plain(text: str) -> str:

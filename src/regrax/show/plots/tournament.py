@@ -1,6 +1,5 @@
 """Heat maps of a tournament: row learners against column learners."""
 
-import textwrap
 from typing import Any
 
 import matplotlib
@@ -22,6 +21,7 @@ from regrax.show.plots.sheets import (
     short,
     styled,
     title_of,
+    wrapped,
 )
 from regrax.specs import parse_learner
 
@@ -32,6 +32,7 @@ LETTER = 0.58  # width of a letter, in ems
 HEADER = 4.5  # height of the title, in ems
 CELL = 3.2  # preferred and least side of a cell with a number, in ems
 MIN_CELL = 2.2
+TWO_LINES = 2.6  # height of a name in two lines, in ems
 DIVERGING = "RdBu_r"  # blue below zero, white at zero, red above
 
 
@@ -53,8 +54,11 @@ def plot_tournament(tournament: Tournament, rank: str = "regret", *, axes: Any =
     measures = {rank: GAPS[rank], **TITLES} if rank in GAPS else TITLES
     order = tournament.ranking(rank)
     longest = min(MAX_NAME, int(0.45 * ems() / LETTER))
-    names = [short(_title(tournament.learners[i]), longest) for i in order]
-    margin = LETTER * max(map(len, names)) + 1
+    has_room = 0.5 * ems() > TWO_LINES * len(order)
+    letters = MAX_NAME if has_room else longest
+    titles = [short(_title(tournament.learners[i]), letters) for i in order]
+    names = [wrapped(title, longest) for title in titles]
+    margin = LETTER * max(len(line) for name in names for line in name.split("\n")) + 1
     cells = CELL * max(len(names), 3)  # room for the title
     rows = balanced(len(measures), max(1, int((ems() - margin) / (cells + 1))))
     side = min(cells, (ems() - margin) / max(rows) - 1)
@@ -122,4 +126,4 @@ def _about(tournament: Tournament) -> str:
         games = ", ".join(tournament.games)
     setting = f"{tournament.rounds:,} rounds, {tournament.start} starts, {feedback}"
     lines = (f"Per round, row against column in {games}", setting)
-    return "\n".join(textwrap.fill(line, int(1.6 * ems())) for line in lines)
+    return "\n".join(wrapped(line, int(1.6 * ems())) for line in lines)

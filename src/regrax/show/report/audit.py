@@ -124,7 +124,7 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
             series.append(regret_series(kind, agent.curve, kind, color, style))
     caption = "Regret over all rounds so far, averaged over episodes."
     if series[0].band:
-        caption = f"{caption[:-1]}; bands are 95 % bootstrap intervals."
+        caption = f"{caption[:-1]}; bands are 95% bootstrap intervals."
     return Chart(f"time-{index}", "Regret over time", "round", "regret", series, caption=caption)
 
 
@@ -155,11 +155,11 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
 
 def _regrets(agent: AgentAudit) -> Table:
     rows = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
-    return Table(("measure", "per episode", "95 % interval"), rows)
+    return Table(("measure", "per episode", "95% interval"), rows)
 
 
 def _contexts(found: Contexts) -> list[Table]:
-    columns = ("per episode", "95 % interval")
+    columns = ("per episode", "95% interval")
     rows = [["best policy", "", "", *measure_cells(found.regret)]]
     for context in sorted(found.contexts, key=lambda context: -context.regret.total)[:MAX_AGENTS]:
         facts = [shown(context.context), shown(context.best), f"{context.rounds:,}"]
@@ -167,7 +167,7 @@ def _contexts(found: Contexts) -> list[Table]:
     replayed = []
     for name, saved in found.saved.items():
         replayed.append([name, number(found.replayed[name].total, 3), *measure_cells(saved)])
-    headers = ("replayed on this log", "loss per episode", "saved per episode", "95 % interval")
+    headers = ("replayed on this log", "loss per episode", "saved per episode", "95% interval")
     return [
         Table(("regret by context", "best action", "rounds", *columns), rows),
         Table(headers, replayed),
@@ -205,7 +205,7 @@ def _tests(agent: AgentAudit) -> Table:
     rows.append(["calibrated: regret falls", f"{learning.regret_falls:.2g}", "at most 5%"])
     play = "calibrated: play moves to better actions"
     rows.append([play, f"{learning.play_moves:.2g}", "at most 5%"])
-    return Table(("test of sublinear regret", "p-value", "false alarms at 5 %"), rows)
+    return Table(("test of sublinear regret", "p-value", "false alarms at 5%"), rows)
 
 
 def _game(gaps: Gaps) -> Section:

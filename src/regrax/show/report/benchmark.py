@@ -18,7 +18,7 @@ def benchmark_page(result: Benchmark) -> str:
     own = [result.of_task(task)[0] for task in tasks]
     share = sum(row.share for row in own) / len(own)
     where = f"on average over {counted(len(tasks), 'task')}"
-    way = f"{100 * share:.0f} % of the way from uniform play to the best possible policy"
+    way = f"{100 * share:.0f}% of the way from uniform play to the best possible policy"
     answer = f"{shown(result.agent)} has come {way}, {where}."
     if share < 0:
         answer = f"{shown(result.agent)} is worse than uniform play, {where}: {way}."
@@ -49,7 +49,7 @@ def benchmark_page(result: Benchmark) -> str:
     ]
     listed = ", ".join(f"{place} {task}" for place, task in zip(x, tasks, strict=True))
     chart = Chart("share", "Share of the way", "task", "share", series, caption=f"Tasks: {listed}.")
-    columns = ("task", "regret per round", "95 % interval", "share", "verdict")
+    columns = ("task", "regret per round", "95% interval", "share", "verdict")
     agents = [[row.task, *_cells(row)] for row in own]
     others = [
         [row.task, row.agent, *_cells(row)] for task in tasks for row in result.of_task(task)[1]

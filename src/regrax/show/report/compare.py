@@ -74,7 +74,7 @@ def _agents(comparison: Comparison) -> Section:
         cells = measure_cells(agent.value)
         verdict = shown(agent.audit.learning.words)
         rows.append([agent.ranks(), shown(agent.name), f"{agent.episodes:,}", *cells, verdict])
-    columns = ("rank", "agent", "episodes", "per episode", "95 % interval", "verdict")
+    columns = ("rank", "agent", "episodes", "per episode", "95% interval", "verdict")
     kind = comparison.measure
     if kind in ("loss", "policy"):
         kind = "external"
@@ -85,7 +85,7 @@ def _agents(comparison: Comparison) -> Section:
             series.append(regret_series(name, agent.audit.curve, kind, len(series)))
     charts = []
     if series:
-        caption = "Regret over all rounds so far, averaged over episodes; bands are 95 % intervals."
+        caption = "Regret over all rounds so far, averaged over episodes; bands are 95% intervals."
         title = "Regret over time"
         charts.append(Chart("time", title, "round", f"{kind} regret", series, caption=caption))
     what = "Loss" if comparison.measure == "loss" else f"{comparison.measure.capitalize()} regret"
@@ -113,7 +113,7 @@ def _differences(comparison: Comparison) -> Section:
             label += f" ({interval(pair.low, pair.high)})"
         bars.append(Interval(label, pair.difference, pair.low, pair.high, _difference(pair)))
     measure = "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
-    caption = "Means and 95 % intervals. Right of zero, the agent named first is worse. Grey: no clear difference."
+    caption = "Means and 95% intervals. Right of zero, the agent named first is worse. Grey: no clear difference."
     x_label = f"difference in {measure} per episode"
     chart = Intervals("pairs", "Differences", x_label, bars[:30], caption=caption)
     return Section("pairs", "Differences", text, [chart], [Table(columns, rows)])

@@ -10,7 +10,7 @@ from regrax.show.report.page import Answer, Section, Table, render
 if TYPE_CHECKING:
     from regrax.agents.llm import Comparison, Player
 
-NORMAL = 1.96  # standard errors in half a 95 % interval
+NORMAL = 1.96  # standard errors in half a 95% interval
 STYLES: dict[str, dict[str, Any]] = {
     "uniform": {"color": 6},
     "Hedge(1.0)": {"color": 1},
@@ -36,9 +36,11 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
         f"{model}, trained by {method} on {task.name}: {task.d} actions, {task.rounds} rounds, "
         f"{task.feedback} feedback. Means and standard errors are over {comparison.sequences:,} "
         "loss sequences that were not used in training.",
-        f"It has come {_with_error(100 * own.share, 100 * own.share_error)} % of the way from uniform play to Hedge.",
+        f"It has come {_with_error(100 * own.share, 100 * own.share_error)}% of the way from uniform play to Hedge.",
     ]
-    parts = (_own, _policy, _elsewhere, _language, _exploration)
+    parts = [_own, _policy, _elsewhere, _language, _exploration]
+    if not comparison.elsewhere:
+        parts.remove(_elsewhere)
     sections = [part(comparison) for part in parts]
     answers = [_answer(comparison)]
     footer = "Written by regrax posttrain."
@@ -46,7 +48,7 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
 
 
 def _answer(comparison: "Comparison") -> Answer:
-    """Compare squared regret before and after; overlapping 95 % intervals cannot be told apart."""
+    """Compare squared regret before and after; overlapping 95% intervals cannot be told apart."""
     before = comparison.player("before")
     after = comparison.player("after")
     numbers = f"squared regret is {_squared(after)}"
@@ -96,7 +98,7 @@ def _own(comparison: "Comparison") -> Section:
         half = NORMAL * player.squared_error
         ends = player.squared - half, player.squared + half
         bars.append(Interval(player.name, player.squared, *ends, STYLES[player.name]["color"]))
-    caption = "Means and 95 % intervals."
+    caption = "Means and 95% intervals."
     title = "Squared regret"
     intervals = Intervals("squared", title, "squared regret", bars, zero=False, caption=caption)
     charts = [

@@ -47,7 +47,7 @@ def _answers(every: list[Group], known: list[Group], failed: dict[str, str]) -> 
         gap, best = min((_mean_gap(own, shared), label) for label, own in labels.items())
         text = f"{best} comes closest to the best possible policy, and no kind beats Hedge at k*."
         if gap < 1:
-            share = f"{100 * (1 - gap):.0f} % of the way to the best possible policy"
+            share = f"{100 * (1 - gap):.0f}% of the way to the best possible policy"
             text = f"{best} plays best: from Hedge at k* it goes {share}."
         answers.append(Answer(text))
     if failed:
