@@ -17,11 +17,10 @@ def benchmark_page(result: Benchmark) -> str:
     tasks = list(dict.fromkeys(row.task for row in result.rows))
     own = [result.of_task(task)[0] for task in tasks]
     share = sum(row.share for row in own) / len(own)
-    where = f"on average over {counted(len(tasks), 'task')}"
-    way = f"{100 * share:.0f}% of the way from uniform play to the best possible policy"
-    answer = f"{shown(result.agent)} has come {way}, {where}."
+    finding = f"has come {share:.0%} of the way from uniform play to the best possible policy"
     if share < 0:
-        answer = f"{shown(result.agent)} is worse than uniform play, {where}: {way}."
+        finding = f"does worse than uniform play, with a share of {share:.0%}"
+    answer = f"{shown(result.agent)} {finding}, on average over {counted(len(tasks), 'task')}."
     lead = [f"{counted(result.episodes, 'episode').capitalize()} of each task."]
     if result.spent.answers:
         answers = counted(result.spent.answers, "answer")
