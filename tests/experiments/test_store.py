@@ -147,6 +147,12 @@ def test_a_folder_with_foreign_files_is_not_touched(name, file, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("name", RUNS)
+def test_a_second_process_in_the_folder_raises_an_error(name, tmp_path):
+    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
+        RUNS[name](tmp_path)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_folders_of_earlier_versions_are_recognised(name, tmp_path):
     folder = tmp_path / "run"

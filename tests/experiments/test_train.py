@@ -17,7 +17,6 @@ from safetensors import safe_open
 from regrax.attention import LinearAttention
 from regrax.checkpoints import load_model, save_model
 from regrax.cli import main
-from regrax.experiments import Store
 from regrax.experiments.runs import TrainConfig, measure, train
 
 QUICK = TrainConfig("linear", actions=2, horizon=5, steps=40, batch=64, seeds=2, sequences=200)
@@ -113,12 +112,6 @@ def test_a_model_of_another_run_raises_an_error(whole, tmp_path):
     save_model(tmp_path / "run" / "seed-1", LinearAttention.hedge(2, 0.5))
     with pytest.raises(ValueError, match=r"seed-1.* must be a checkpoint from a training run"):
         train(QUICK, tmp_path / "run")
-
-
-def test_a_second_process_in_the_folder_raises_an_error(whole):
-    with Store(whole).locked(), pytest.raises(ValueError, match="another process is using"):
-        train(QUICK, whole)
-    assert len(train(QUICK, whole)) == 2
 
 
 def test_a_damaged_or_earlier_state_raises_an_error(tmp_path):

@@ -9,7 +9,6 @@ import time
 import pytest
 from tests.paper.tiny import TinyConfig
 
-from regrax.experiments import Store
 from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reproduce, summary_text
 
 
@@ -18,11 +17,6 @@ def test_an_unknown_experiment_raises(as_users_run_it):
         ReproduceConfig(only=("dept",))
     with pytest.raises(ValueError, match="actions must be an integer >= 2, got 1"):
         ReproduceConfig(actions=1)
-
-
-def test_a_second_process_in_the_folder_raises(tmp_path):
-    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
-        reproduce(ReproduceConfig(quick=True), tmp_path)
 
 
 def test_a_model_in_training_is_stopped_by_an_error_elsewhere(tmp_path):

@@ -52,6 +52,22 @@ QUICK = Sizes(
 )
 
 
+HINDSIGHT = {"objective": "hindsight"}
+TRAININGS: dict[str, tuple[str, dict[str, Any], Any, Any]] = {
+    "linear": ("linear", {}, (1000, 4096), (150, 1024)),  # another digit of the step than 2048
+    "linear-hindsight": ("linear", HINDSIGHT, (1000, 8192), (100, 2048)),
+    "full": ("full", {}, (1000, 4096), None),
+    "ball": ("linear", {"operator": "ball"}, (1000, 4096), (150, 1024)),
+    "swap": ("swap", {}, (1000, 4096), (100, 1024)),
+    "swap-closed": ("swap", {"objective": "swap-closed"}, (400, 512), (100, 256)),
+    "transformer-2": ("transformer", {"layers": 2}, (2000, None), (900, 32)),
+    "transformer-2-hindsight": ("transformer", {"layers": 2, **HINDSIGHT}, (2000, None), None),
+    "transformer-4": ("transformer", {"layers": 4}, (1500, None), (600, 32)),
+    "transformer-4-hindsight": ("transformer", {"layers": 4, **HINDSIGHT}, (1500, None), None),
+}
+"""For each trained model: its kind and settings, and its steps and batch in the full and in the quick run."""
+
+
 @dataclass(frozen=True)
 class ReproduceConfig:
     """Experiments to reproduce; the paper reports numbers only for three actions and twenty rounds.
@@ -98,43 +114,18 @@ class ReproduceConfig:
 
     def trainings(self) -> dict[str, TrainConfig]:
         """Settings of every model that the experiments use, by name."""
-        if self.quick:
-            layer = {"batch": 1024, "sequences": 10_000}
-            # half the width learns as much from the same number of sequences, in half the time
-            deep = {"batch": 32, "sequences": 500, "width": 16, "heads": 2, "rate": 0.006}
-            return {
-                "linear": self._training("linear", 150, layer),
-                "linear-hindsight": self._training(
-                    "linear", 100, layer, batch=2048, objective="hindsight"
-                ),
-                "ball": self._training("linear", 150, layer, operator="ball"),
-                "swap": self._training("swap", 100, layer),
-                "swap-closed": self._training(
-                    "swap", 100, layer, batch=256, objective="swap-closed"
-                ),
-                "transformer-2": self._training("transformer", 900, deep, layers=2),
-                "transformer-4": self._training("transformer", 600, deep, layers=4),
-            }
-        layer = {"batch": 4096, "sequences": 200_000}  # another digit of the step than 2048
-        deep = {"sequences": 2000}
-        hindsight = {"objective": "hindsight"}
-        return {
-            "linear": self._training("linear", 1000, layer),
-            "linear-hindsight": self._training("linear", 1000, layer, batch=8192, **hindsight),
-            "full": self._training("full", 1000, layer),
-            "ball": self._training("linear", 1000, layer, operator="ball"),
-            "swap": self._training("swap", 1000, layer),
-            "swap-closed": self._training("swap", 400, layer, batch=512, objective="swap-closed"),
-            "transformer-2": self._training("transformer", 2000, deep, layers=2),
-            "transformer-2-hindsight": self._training(
-                "transformer", 2000, deep, layers=2, **hindsight
-            ),
-            "transformer-4": self._training("transformer", 1500, deep, layers=4),
-            "transformer-4-hindsight": self._training(
-                "transformer", 1500, deep, layers=4, **hindsight
-            ),
-        }
-
-    def _training(self, model: Any, steps: int, common: dict[str, Any], **more: Any) -> TrainConfig:
-        settings: dict[str, Any] = {"steps": steps, "seeds": SEEDS, **common, **more}
-        return TrainConfig(model, self.actions, self.horizon, **settings)
+        trainings = {}
+        for name, (model, own, full, quick) in TRAININGS.items():
+            sizes = quick if self.quick else full
+            if sizes is None:
+                continue
+            settings = {"steps": sizes[0], "batch": sizes[1], "seeds": SEEDS, **own}
+            if model != "transformer":
+                settings["sequences"] = 10_000 if self.quick else 200_000
+            elif self.quick:
+                # half the width learns as much from the same number of sequences, in half the time
+                settings |= {"sequences": 500, "width": 16, "heads": 2, "rate": 0.006}
+            else:
+                settings["sequences"] = 2000
+            trainings[name] = TrainConfig(model, self.actions, self.horizon, **settings)
+        return trainings

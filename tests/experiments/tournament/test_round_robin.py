@@ -279,9 +279,6 @@ def test_the_command_prints_and_plots(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--seeds", "0"), "seeds must be an integer >= 1"),
-        (("--rounds", "-1"), "rounds must be an integer >= 1"),
-        (("--games", "chikcen"), "did you mean chicken"),
         (("--learners", "hegde(1)"), "did you mean hedge"),
         (("--learners", "--rounds", "1"), "--learners requires at least 1 element"),
         (("--rank", "fame"), "--rank"),

@@ -79,8 +79,15 @@ def _group(config: TrainConfig, rows: list[Row], counts: Counter[tuple[str, str]
     model = architecture(config)
     label = [model]
     for setting in OTHERS:
-        if counts[model, setting] > 1:
-            label.append(_named(setting, getattr(config, setting)))
+        value = getattr(config, setting)
+        if counts[model, setting] == 1:
+            continue
+        if value is None:
+            label.append(f"no {setting}")
+        elif isinstance(value, str):
+            label.append(value)
+        else:
+            label.append(f"{setting} {value:g}")
     numbers = [_numbers(row) for row in rows]
     mean = {}
     spread = {}
@@ -89,12 +96,6 @@ def _group(config: TrainConfig, rows: list[Row], counts: Counter[tuple[str, str]
         mean[name] = statistics.fmean(values) if values else None
         spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
     return Group(", ".join(label), rows[0], len(rows), mean, spread)
-
-
-def _named(setting: str, value: str | float | None) -> str:
-    if isinstance(value, str):
-        return value
-    return f"no {setting}" if value is None else f"{setting} {value:g}"
 
 
 def architecture(config: TrainConfig) -> str:
