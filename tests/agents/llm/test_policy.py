@@ -16,6 +16,8 @@ from regrax.agents.llm import (
     policies,
     scenario,
 )
+from regrax.agents.llm.policy import answers
+from regrax.agents.llm.transcript import tokenize_pieces
 from regrax.learners import rollout
 from regrax.torch import hindsight_loss, regret_loss, swap_loss
 
@@ -139,16 +141,32 @@ def test_gradients_equal_finite_differences(kind, step, relative, loss, tokenize
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=relative, abs=step)
 
 
-def test_no_tensor_of_all_logits_is_made(tokenizer):
+def test_logits_are_computed_only_for_decisions(tokenizer):
     model, task = tiny("llama", tokenizer), TASKS["letters"]
     sizes = []
     hook = model.get_output_embeddings().register_forward_hook(
-        lambda _, __, output: sizes.append(output.shape[-1])
+        lambda _, __, output: sizes.append(tuple(output.shape))
     )
     policies(model, tokenizer, task, draw_losses(task, 2, seed=0))
     hook.remove()
-    assert sizes == [3]
-    assert model.lm_head.weight.shape[0] == len(tokenizer)  # and it is itself again
+    assert sizes == [(2, 4, 1, len(tokenizer))]
+
+
+@pytest.mark.parametrize("which", TASKS)
+def test_naming_is_the_share_of_answers_that_name_an_action(which, tokenizer):
+    model, task = tiny("llama", tokenizer), TASKS[which]
+    found = answers(model, tokenizer, task, draw_losses(task, 1, seed=0)).naming[0, 0].exp()
+    pieces = tokenize_pieces(tokenizer, task, task.rounds)
+    context = [*pieces.opening, *pieces.asks[0], *pieces.suffix]
+    total = 0.0
+    for name in pieces.names.tokens:
+        probability = 1.0
+        for place, token in enumerate(name):
+            if any(point.path == name[:place] for point in pieces.names.branchings):
+                logits = model(input_ids=torch.tensor([[*context, *name[:place]]])).logits[0, -1]
+                probability *= torch.softmax(logits, -1)[token].item()
+        total += probability
+    assert found.item() == pytest.approx(total, rel=1e-5)
 
 
 def test_answers_are_read_where_the_transcript_holds_them(tokenizer):

@@ -28,6 +28,7 @@ from regrax.agents.llm import (
     policies,
     train,
 )
+from regrax.agents.llm.policy import answers
 from regrax.experiments import Store
 
 ROOT = Path(__file__).parents[3]
@@ -203,6 +204,7 @@ def test_bad_tasks_leave_no_folder(changes, message, tmp_path):
         ),
         ({"steps": 0}, "steps must be an integer >= 1"),
         ({"kl": -1.0}, "kl must be at least 0"),
+        ({"strength": 1.5}, "strength must be at most 1"),
         ({"batch": 3, "accumulate": 2}, "batch must be a multiple of accumulate"),
     ],
 )
@@ -253,6 +255,30 @@ def test_only_the_last_layers_get_lora(tmp_path):
     changed = [name for name in before if not torch.equal(before[name], trained[name])]
     assert changed
     assert all(".layers.2." in name for name in changed)
+
+
+def test_strength_scales_the_merged_change(tmp_path):
+    tokenizer = scratch_tokenizer(TASK, largest=20.0)
+    before = scratch_model(tokenizer, width=16, heads=2).state_dict()
+    changes = []
+    for strength in (1.0, 0.5):
+        model = scratch_model(tokenizer, width=16, heads=2)
+        config = TrainConfig("forecast", steps=2, batch=4, rate=1e-2, lora=2, strength=strength)
+        trained = train(model, tokenizer, TASK, config, tmp_path / str(strength)).state_dict()
+        changes.append({name: trained[name] - before[name] for name in before})
+    assert max(change.abs().max() for change in changes[0].values()) > 1e-4
+    for name, whole in changes[0].items():
+        torch.testing.assert_close(changes[1][name], whole / 2, atol=1e-6, rtol=0)
+
+
+def test_naming_teaches_to_answer_with_a_name(tmp_path):
+    naming = []
+    for weight in (0.0, 1.0):
+        model, tokenizer, task = made()
+        config = TrainConfig("forecast", steps=10, batch=4, rate=1e-2, warmup=0, naming=weight)
+        trained = train(model, tokenizer, task, config, tmp_path / str(weight))
+        naming.append(answers(trained, tokenizer, task, draw_losses(task, 8, seed=1)).naming.mean())
+    assert naming[1] > naming[0] + 0.1
 
 
 def test_hindsight_loss_warns_unless_gaussian(tmp_path):

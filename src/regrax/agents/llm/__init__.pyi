@@ -50,8 +50,7 @@ from .rollouts import (
     transcript_lines as transcript_lines,
     turn_advantages as turn_advantages,
 )
-from .scenarios import SCENARIOS as SCENARIOS, scenario as scenario
-from .task import Task as Task
+from .task import SCENARIOS as SCENARIOS, Task as Task, scenario as scenario
 from .trainer import (
     RegretTrainer as RegretTrainer,
     TrainConfig as TrainConfig,

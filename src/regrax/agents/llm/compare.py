@@ -25,8 +25,7 @@ from regrax.agents.llm.losses import (
     is_reactive,
 )
 from regrax.agents.llm.rollouts import Rollouts, evaluate_rollouts, hedge_policies
-from regrax.agents.llm.scenarios import SCENARIOS, scenario
-from regrax.agents.llm.task import Task, letters
+from regrax.agents.llm.task import SCENARIOS, Task, letters, scenario
 from regrax.agents.llm.transcript import context_length, encode, transcripts
 from regrax.experiments import OnProgress, Progress, ignore
 from regrax.regret import external_regret, running_external_regret

@@ -29,8 +29,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from regrax._files import MAX_TEXT_BYTES, read_limited
 from regrax.agents.llm._sandbox import TOKENIZE, run_sandboxed
-from regrax.agents.llm.scenarios import SCENARIOS, scenario
-from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.task import SCENARIOS, Task, one_of, scenario
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 REQUIRED = {

@@ -3,13 +3,12 @@ r"""Policies of a causal language model, for all rounds of a batch of transcript
 The tokens of a transcript form a path. Tokens that must be read beyond a decision point, to tell action names apart or
 because a chat template puts them before an answer, form branches off the path. Branches are appended to the row of
 tokens, with the positions they would have had, and an attention mask lets each token see only its own past, so one pass
-reads the whole tree. Logits are computed only for the tokens that decide: the output embedding is restricted to their
-rows while the model runs, so anything the model does to its logits (soft-capping, scaling) applies to them too.
+reads the whole tree. Logits are computed only at the positions where something is decided, so no tensor of size
+batch x length x vocabulary exists.
 """
 
-import contextlib
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,19 @@ from regrax.agents.llm.transcript import (
 )
 
 
-def policies(
+class Answers(NamedTuple):
+    r"""Policies $\pi_t$ `(batch, T, d)`, and the log-probability `(batch, T)` that a free answer names an action."""
+
+    policies: Tensor
+    naming: Tensor
+
+
+def policies(model: Any, tokenizer: Any, task: Task, losses: Any, **options: Any) -> Tensor:
+    r"""Compute $\pi_t$ for every round of every loss sequence, `(batch, T, d)`: see `answers`."""
+    return answers(model, tokenizer, task, losses, **options).policies
+
+
+def answers(
     model: Any,
     tokenizer: Any,
     task: Task,
@@ -38,8 +49,8 @@ def policies(
     actions: Any = None,
     mask: Any = None,
     padding: str = "right",
-) -> Tensor:
-    r"""Compute $\pi_t$ for every round of every loss sequence, `(batch, T, d)`, with gradients to the model.
+) -> Answers:
+    r"""Read the policies of every round of every loss sequence in one pass, with gradients to the model.
 
     Args:
         model: a Hugging Face causal language model, or one wrapped for several processes.
@@ -47,7 +58,8 @@ def policies(
         task: turns losses into transcripts and actions into answers.
         losses: `(batch, T, d)`, rounded in the text. No gradient flows to them.
         actions: the played actions `(batch, T)`, required if transcripts include answers.
-        mask: True for the rounds to read, `(batch, T)`, a prefix of each row. The other policies are uniform.
+        mask: True for the rounds to read, `(batch, T)`, a prefix of each row. The other policies are uniform, and
+            their answers certain to name an action.
         padding: the side on which shorter transcripts are padded, `right` or `left`.
     """
     losses = np.asarray(_to_cpu(losses), float)
@@ -65,11 +77,14 @@ def policies(
         _check_actions(actions, losses)
     found, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
     check_fits(_unwrapped(model), [one.tokens for one in found], pieces)
-    logits, places = _read(model, found, pieces, padding)
-    decided = decide(logits[np.nonzero(mask)[0][:, None], places], pieces.names)
-    result = decided.new_full(losses.shape, 1 / task.d)
-    result[torch.as_tensor(mask)] = decided
-    return result
+    logits = _read(model, found, pieces, padding)
+    decided = decide(logits, pieces.names)
+    played = decided.policies.new_full(losses.shape, 1 / task.d)
+    naming = decided.naming.new_zeros(mask.shape)
+    read = torch.as_tensor(mask)
+    played[read] = decided.policies[read[:, : logits.shape[1]]]
+    naming[read] = decided.naming[read[:, : logits.shape[1]]]
+    return Answers(played, naming)
 
 
 def _to_cpu(values: Any) -> Any:
@@ -120,13 +135,13 @@ def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
     return Tree(tokens, parents, positions, places)
 
 
-def _read(
-    model: Any, found: list[Transcript], pieces: Pieces, padding: str
-) -> tuple[Tensor, np.ndarray]:
-    """Compute logits `(n, length, rows)` and, for all decisions in order, the positions at which to read them."""
+def _read(model: Any, found: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
+    """Compute the logits of all decisions `(n, T, branchings, vocabulary)`; those of missing rounds are arbitrary."""
     trees = [build_tree(transcript, pieces) for transcript in found]
     width = max(len(tree.tokens) for tree in trees)
+    rounds = max(len(tree.places) for tree in trees)
     tokens, positions, mask = np.zeros((3, len(trees), width), int)
+    places = np.zeros((len(trees), rounds, len(pieces.names.branchings)), int)
     starts = np.zeros(len(trees), int)
     for i, tree in enumerate(trees):
         if padding == "left":
@@ -135,51 +150,39 @@ def _read(
         tokens[i, filled] = tree.tokens
         positions[i, filled] = tree.positions
         mask[i, filled] = 1
-    device = _unwrapped(model).device
-    attention = torch.as_tensor(mask, device=device)
+        places[i, : len(tree.places)] = np.array(tree.places) + starts[i]
+    bare = _unwrapped(model)
+    attention = torch.as_tensor(mask, device=bare.device)
     if pieces.depth:
-        attention = _tree_masks(_unwrapped(model), trees, starts, positions)
-    inputs = {
-        "input_ids": torch.as_tensor(tokens, device=device),
-        "position_ids": torch.as_tensor(positions, device=device),
-        "attention_mask": attention,
-    }
-    places = [np.array(tree.places) + start for tree, start in zip(trees, starts, strict=True)]
-    with restricted_head(model, pieces.names.rows) as columns:
-        logits = model(**inputs).logits[..., columns]
-    return logits, np.concatenate(places)
+        attention = _tree_masks(bare, trees, starts, positions)
+    rows = np.arange(len(trees))[:, None, None]
+
+    def keep_decisions(_: Any, inputs: tuple[Tensor]) -> Tensor:
+        return inputs[0][rows, places]
+
+    hook = bare.get_output_embeddings().register_forward_pre_hook(keep_decisions)
+    with hook:
+        return model(
+            input_ids=torch.as_tensor(tokens, device=bare.device),
+            position_ids=torch.as_tensor(positions, device=bare.device),
+            attention_mask=attention,
+        ).logits
 
 
-@contextlib.contextmanager
-def restricted_head(model: Any, rows: tuple[int, ...]) -> Iterator[Any]:
-    """Restrict the output embedding to these rows; yield the columns of the logits that belong to them."""
-    head = _unwrapped(model).get_output_embeddings()
-    index = list(rows)
-    if type(head) is not torch.nn.Linear:  # adapted or quantised: compute all logits
-        yield index
-        return
-
-    def forward(hidden: Tensor) -> Tensor:
-        bias = None if head.bias is None else head.bias[index]
-        return torch.nn.functional.linear(hidden, head.weight[index], bias)
-
-    setattr(head, "forward", forward)  # noqa: B010
-    try:
-        yield slice(None)
-    finally:
-        delattr(head, "forward")
-
-
-def decide(logits: Tensor, names: NameTree) -> Tensor:
-    """Turn the logits at each branch point, `(..., branchings, rows)`, into policies `(..., d)`."""
+def decide(logits: Tensor, names: NameTree) -> Answers:
+    """Turn the logits at each branch point, `(..., branchings, vocabulary)`, into answers."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    total: Any = 0.0
+    played: Any = 0.0
+    named: Any = 0.0
     for index, point in enumerate(names.branchings):
-        columns = [names.rows.index(token) for token in point.tokens]
-        scores = torch.log_softmax(logits[..., index, columns], -1)
-        choice = torch.tensor(point.choice, device=scores.device)
-        total = total + torch.where(choice >= 0, scores[..., choice.clamp(min=0)], 0.0)
-    return total.exp()
+        scores = logits[..., index, list(point.tokens)]
+        share = scores.logsumexp(-1, keepdim=True) - logits[..., index, :].logsumexp(-1, True)
+        choice = torch.tensor(point.choice, device=logits.device)
+        on_path = choice >= 0
+        chosen = torch.log_softmax(scores, -1)[..., choice.clamp(min=0)]
+        played = played + torch.where(on_path, chosen, 0.0)
+        named = named + torch.where(on_path, chosen + share, 0.0)
+    return Answers(played.exp(), named.logsumexp(-1))
 
 
 def _tree_masks(model: Any, trees: list[Tree], starts: np.ndarray, positions: np.ndarray) -> Any:
@@ -247,7 +250,7 @@ class Reader:
                 logits.append(self._forward(branch, copy.deepcopy(self._cache))[0])
             else:
                 logits.append(self._logits)
-        return decide(torch.stack(logits), self.pieces.names).cpu().double().numpy()
+        return decide(torch.stack(logits), self.pieces.names).policies.cpu().double().numpy()
 
     def tell(self, losses: Any, action: int | None = None) -> None:
         """End the round; `action` is required if the transcript includes answers."""
@@ -265,6 +268,7 @@ class Reader:
 
     def _forward(self, tokens: list[int], cache: Any) -> tuple[Tensor, Any]:
         inputs = torch.tensor([tokens], device=self.model.device)
-        with restricted_head(self.model, self.pieces.names.rows) as columns:
-            output = self.model(input_ids=inputs, past_key_values=cache, use_cache=True)
-        return output.logits[0, -1, columns], output.past_key_values
+        output = self.model(
+            input_ids=inputs, past_key_values=cache, use_cache=True, logits_to_keep=1
+        )
+        return output.logits[0, -1], output.past_key_values

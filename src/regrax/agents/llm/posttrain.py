@@ -38,8 +38,11 @@ class PostTrainConfig:
         credit: For grpo, one reward per episode, or the exact advantage of every turn.
         rate: Peak learning rate.
         kl: Weight of the KL penalty towards the original model.
+        naming: Weight of minus the log-probability that a free answer names an action.
         lora: LoRA rank; 0 trains every parameter.
         layers: With LoRA, train only this many of the last layers; 0 trains every layer.
+        strength: With LoRA and a differentiable loss, the part of its change that is merged into the model; below
+            1, the model keeps more of its language.
         sharpness: For forecast, the power of the forecast that the model learns to play; above 1, nearer to the leader.
             By default 1 for Gaussian losses and 2 for biased ones.
         bf16: Compute in bfloat16; parameters stay as they are. Twice as fast on processors that support it.
@@ -57,7 +60,7 @@ class PostTrainConfig:
     losses: str | None = None
     feedback: Literal["full", "bandit"] | None = None
     chat: bool = False
-    steps: int = 120
+    steps: int = 150
     iterations: int = 4
     batch: int = 8
     accumulate: int = 1
@@ -66,14 +69,16 @@ class PostTrainConfig:
     credit: Literal["episode", "turn"] = "episode"
     rate: float = 1e-3
     kl: float = 0.0
+    naming: float = 0.1
     lora: int = 16
     layers: int = 20
+    strength: float = 0.8
     sharpness: float | None = None
     bf16: bool = False
     dtype: Literal["float32", "float64", "bfloat16", "float16"] = "float32"
     device: str = "cpu"
     seed: int = 0
-    sequences: int = 240
+    sequences: int = 128
     text: Path | None = None
 
     def __post_init__(self) -> None:

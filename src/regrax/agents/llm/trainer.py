@@ -39,7 +39,7 @@ from regrax.agents.llm.losses import (
     hindsight_forecast,
 )
 from regrax.agents.llm.models import load_model, quiet, save_model
-from regrax.agents.llm.policy import policies
+from regrax.agents.llm.policy import answers, policies
 from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
 from regrax.agents.llm.transcript import check_readable
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
@@ -61,9 +61,12 @@ class TrainConfig:
         rate: the peak learning rate, followed by cosine decay to 0.
         warmup: steps of linear warmup.
         kl: the weight of the mean over rounds of $KL(\pi_t \| \pi_t^{base})$ to the initial model.
+        naming: the weight of the mean over rounds of $-\log P(\text{a free answer names an action})$.
         clip: the maximum gradient norm.
         lora: the LoRA rank; 0 trains all parameters.
         layers: with LoRA, train only this many of the last layers; 0 trains every layer.
+        strength: with LoRA, the part of its change that is merged into the model, above 0 and up to 1. Below 1, the
+            model keeps more of its language (Wortsman et al. 2022, Robust fine-tuning of zero-shot models).
         sharpness: for `forecast`, the power of the forecast that the model learns to play. Above 1 it is nearer to the
             leader, which minimises expected regret on biased losses.
         seed: the random seed.
@@ -79,9 +82,11 @@ class TrainConfig:
     rate: float = 1e-4
     warmup: int = 20
     kl: float = 0.0
+    naming: float = 0.0
     clip: float = 1.0
     lora: int = 0
     layers: int = 0
+    strength: float = 1.0
     sharpness: float = 1.0
     seed: int = 0
 
@@ -91,43 +96,36 @@ class TrainConfig:
         checks.positive("rate", self.rate)
         checks.positive("clip", self.clip)
         checks.positive("sharpness", self.sharpness)
+        checks.positive("strength", self.strength)
+        if self.strength > 1:
+            raise ValueError(f"strength must be at most 1, got {self.strength}")
         nonnegative("kl", self.kl)
+        nonnegative("naming", self.naming)
         if self.batch % self.accumulate:
             raise ValueError(
                 f"batch must be a multiple of accumulate, got {self.batch} and {self.accumulate}"
             )
 
 
-class LossSequences(torch.utils.data.Dataset):
-    """Loss sequences for every training step; entry `i` depends only on the seed and `i`.
+def loss_sequences(
+    tasks: Sequence[Task], steps: int, batch: int, seed: int
+) -> list[dict[str, Any]]:
+    """Draw the sequences of all training steps; the tasks alternate within a batch.
 
     Args:
-        tasks: the tasks, which alternate within a batch.
+        tasks: the tasks.
         steps: the number of training steps.
         batch: sequences per step.
         seed: the random seed.
     """
-
-    def __init__(self, tasks: Sequence[Task], steps: int, batch: int, seed: int) -> None:
-        self.tasks = list(tasks)
-        self.steps = steps
-        self.batch = batch
-        self.seed = seed
-        self._step = -1
-
-    def __len__(self) -> int:
-        return self.steps * self.batch
-
-    def __getitem__(self, index: int) -> dict[str, Any]:
-        step, row = divmod(index, self.batch)
-        if step != self._step:
-            count = -(-self.batch // len(self.tasks))
-            self._drawn = [
-                draw_losses(task, count, seed=self.seed, step=step) for task in self.tasks
-            ]
-            self._step = step
-        number = row % len(self.tasks)
-        return {"task": number, "losses": self._drawn[number][row // len(self.tasks)]}
+    count = -(-batch // len(tasks))
+    rows = []
+    for step in range(steps):
+        drawn = [draw_losses(task, count, seed=seed, step=step) for task in tasks]
+        for row in range(batch):
+            number = row % len(tasks)
+            rows.append({"task": number, "losses": drawn[number][row // len(tasks)]})
+    return rows
 
 
 class RegretTrainer(Trainer):
@@ -140,6 +138,7 @@ class RegretTrainer(Trainer):
         tokenizer: the model's tokenizer.
         objective: see `TrainConfig`.
         kl: the weight of the KL term to the initial model.
+        naming: see `TrainConfig`.
         sharpness: see `TrainConfig`.
         **options: passed on to `Trainer`.
     """
@@ -153,6 +152,7 @@ class RegretTrainer(Trainer):
         tokenizer: Any,
         objective: Objective = "regret",
         kl: float = 0.0,
+        naming: float = 0.0,
         sharpness: float = 1.0,
         **options: Any,
     ) -> None:
@@ -162,6 +162,7 @@ class RegretTrainer(Trainer):
         self.tokenizer = tokenizer
         self.objective: Objective = objective
         self.kl = kl
+        self.naming = naming
         self.sharpness = sharpness
         self.base = None
         if kl and not hasattr(model, "disable_adapter"):
@@ -169,15 +170,12 @@ class RegretTrainer(Trainer):
         self._divergences: list[float] = []
         args.remove_unused_columns = False  # the columns are the losses, not the model's inputs
         batch = args.train_batch_size * args.gradient_accumulation_steps * args.world_size
-        options.setdefault(
-            "train_dataset", LossSequences(self.tasks, args.max_steps, batch, args.seed)
-        )
+        if "train_dataset" not in options:
+            drawn = loss_sequences(self.tasks, args.max_steps, batch, args.seed)
+            options["train_dataset"] = drawn
+        args.train_sampling_strategy = "sequential"
         super().__init__(model, args, data_collator=_collate, **options)
         self.model_accepts_loss_kwargs = False  # our loss is a mean, divided by accumulation
-
-    def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        dataset: Any = train_dataset or self.train_dataset
-        return torch.utils.data.SequentialSampler(dataset)
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -196,8 +194,9 @@ class RegretTrainer(Trainer):
         return (total, None) if return_outputs else total
 
     def _task_loss(self, model: Any, task: Task, losses: np.ndarray) -> Tensor:
-        played = policies(model, self.tokenizer, task, losses)
+        played, naming = answers(model, self.tokenizer, task, losses)
         loss = objective_loss(self.objective, task, played, losses, self.sharpness)
+        loss = loss - self.naming * naming.mean()
         if self.kl:
             bare = self.accelerator.unwrap_model(model)
             unadapted = contextlib.nullcontext() if self.base else bare.disable_adapter()
@@ -325,14 +324,16 @@ def train(
 
     def work(run: RunFolder) -> Any:
         learning = with_lora(model, config.lora, config.seed, config.layers)
-        options = {name: getattr(config, name) for name in ("objective", "kl", "sharpness")}
+        options = {
+            name: getattr(config, name) for name in ("objective", "kl", "naming", "sharpness")
+        }
         options |= {"tasks": tasks, "tokenizer": tokenizer}
         with quiet():
             trainer = RegretTrainer(learning, TrainingArguments(**settings), **options)
             run_trainer(trainer, run, "train", on_progress, save_every)
         if config.lora and is_main_process():
             learning.save_pretrained(str(place / "adapter"))
-        return merge_lora(learning)
+        return merge_lora(learning, config.strength)
 
     given = (config.objective, model, tokenizer, tasks, config)
     return run_in_folder(*given, place, resume, work, ["checkpoints"])
@@ -502,7 +503,11 @@ def with_lora(model: Any, rank: int, seed: int, layers: int = 0) -> Any:
         return get_peft_model(model, settings)
 
 
-def merge_lora(model: Any) -> Any:
+def merge_lora(model: Any, strength: float = 1.0) -> Any:
     """Merge LoRA, if there is any, into the model's parameters, and turn dropout off."""
-    merge = getattr(model, "merge_and_unload", None)
-    return (merge() if merge else model).eval()
+    if not hasattr(model, "merge_and_unload"):
+        return model.eval()
+    for module in model.modules():
+        if hasattr(module, "scale_layer"):
+            module.scale_layer(strength)
+    return model.merge_and_unload().eval()

@@ -44,11 +44,6 @@ class NameTree(NamedTuple):
     tokens: tuple[tuple[int, ...], ...]
     branchings: tuple[Branching, ...]
 
-    @property
-    def rows(self) -> tuple[int, ...]:
-        """Rows of the output embedding that are needed for a decision."""
-        return tuple(sorted({token for point in self.branchings for token in point.tokens}))
-
 
 class Pieces(NamedTuple):
     """The tokens that all transcripts of a task share."""
@@ -243,7 +238,9 @@ def check_fits(model: Any, token_lists: list[list[int]], pieces: Pieces) -> None
             f"the transcript has {longest} tokens, but the model's context is {room}: use fewer rounds or shorter texts"
         )
     known = model.get_input_embeddings().weight.shape[0]
-    largest = max(max(tokens) for tokens in [*token_lists, [0, *pieces.suffix], pieces.names.rows])
+    largest = max(
+        max(tokens) for tokens in [*token_lists, [0, *pieces.suffix], *pieces.names.tokens]
+    )
     if largest >= known:
         raise ValueError(
             f"the tokenizer has token {largest}, but the model has {known} tokens: they do not match"
