@@ -162,6 +162,8 @@ def test_failures_are_listed_and_the_rest_is_played(x64):
         (([Uniform()], PENNIES, 0), "rounds must be an integer"),
         ((["hedge(1)", "hedge(1)"], ["chicken"], 3), "pass a mapping to name them"),
         (([Uniform()], ["chikcen"], 3), "did you mean chicken"),
+        (([Uniform()], ["chicken", "chicken"], 3), "games must have distinct names, got chicken"),
+        (([Uniform()], [games.zero_sum([[k, 0], [0, 1]]) for k in (1, 5)], 3), "got game.* twice"),
         (
             ([Uniform()], {"two": [games.chicken()] * 2}, 3),
             "two must have one game or 1, got 2",

@@ -116,11 +116,17 @@ def _named_learners(learners: Learners) -> dict[str, Learner]:
 
 def _drawn_games(games: Games, seeds: int) -> dict[str, Sequence[Game]]:
     """Return one game per name, or one per name and seed."""
-    named = (
-        games
-        if isinstance(games, Mapping)
-        else {getattr(game, "name", str(game)): game for game in games}
-    )
+    named: dict[str, Game | str | Sequence[Game]] = {}
+    if isinstance(games, Mapping):
+        named.update(games)
+    else:
+        for game in games:
+            name = game.name if isinstance(game, Game) else str(game)
+            if name in named:
+                raise ValueError(
+                    f"games must have distinct names, got {name} twice; pass a mapping to name them"
+                )
+            named[name] = game
     drawn: dict[str, Sequence[Game]] = {}
     for name, game in named.items():
         if isinstance(game, str):
