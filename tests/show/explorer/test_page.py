@@ -15,6 +15,7 @@ import pytest
 from tests.show.explorer.golden import begun, check
 
 import regrax as rx
+from regrax.games import zero_sum
 from regrax.show.explorer import explore, page
 
 MAX_PAGE_BYTES = 700_000
@@ -99,6 +100,13 @@ def test_the_page_is_small_and_whole():
     assert not re.search(r'(?:src|href)="(?!#|data:)', text)
     assert "Content-Security-Policy" in text
     assert '"name":"chicken"' in text.split('"game":')[-1]
+
+
+def test_a_game_outside_the_zoo_has_no_description():
+    mine = zero_sum([[1, 0], [0, 1]])
+    text = page(mine)
+    assert json.dumps(mine.name) in text
+    assert '"about":"","reference":""' in text
 
 
 def test_a_game_that_does_not_fit_raises_an_error():

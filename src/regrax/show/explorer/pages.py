@@ -82,13 +82,13 @@ def _described_zoo() -> list[dict[str, Any]]:
 
 
 def _described(game: Game) -> dict[str, Any]:
-    about = registered("game")[game.name.split("(")[0].replace("-", "_")]
+    about = registered("game").get(game.name.split("(")[0].replace("-", "_"))
     return {
         "name": game.name,
         "players": list(game.players),
         "actions": [list(labels) for labels in game.actions],
         "sizes": list(game.sizes),
         "payoffs": [np.ravel(table).tolist() for table in np.asarray(game.payoffs, float)],
-        "about": about.summary,
-        "reference": about.reference,
+        "about": about.summary if about else "",
+        "reference": about.reference if about else "",
     }
