@@ -28,6 +28,12 @@ def test_every_scenario_is_told_and_read_back(name, feedback):
     assert hash(Task.from_json(task.to_json())) == hash(task)
 
 
+def test_a_transcript_needs_an_action_per_round():
+    task = Task(2, 3, feedback="bandit")
+    with pytest.raises(ValueError, match="one entry for each of 3 rounds, got 2"):
+        task.text(np.zeros((3, 2)), [0, 1])
+
+
 def test_losses_come_from_distributions_games_and_arrays(tmp_path):
     gaussian = Task(3, 4)
     np.testing.assert_array_equal(

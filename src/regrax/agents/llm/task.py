@@ -179,8 +179,13 @@ class Task:
         """Transcript of one loss sequence, with the played actions if it includes answers."""
         if self.answers and actions is None:
             raise ValueError("the transcript includes answers, so actions must be given")
+        rows = np.asarray(losses, float)
+        if actions is not None and len(actions) != len(rows):
+            raise ValueError(
+                f"actions must have one entry for each of {len(rows)} rounds, got {len(actions)}"
+            )
         parts = [self.opening_text()]
-        for t, row in enumerate(np.asarray(losses, float)):
+        for t, row in enumerate(rows):
             action = None if actions is None else int(actions[t])
             parts.append(self.ask_text(t))
             if self.answers and action is not None:
