@@ -206,6 +206,11 @@ def test_incomplete_folders_raise(part, name, folder):
         load_model(folder)
 
 
+def test_a_tilde_is_the_home_folder(whole, monkeypatch):
+    monkeypatch.setenv("HOME", str(whole.parent))
+    assert load_model(f"~/{whole.name}").task == scenario("routes", 4)
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [

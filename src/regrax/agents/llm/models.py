@@ -54,12 +54,14 @@ def load_model(
     """Load a model from a folder, or by its name on the hub, ready to play (dropout off).
 
     Args:
-        path: a folder written by `save_pretrained`, or `owner/name` on the hub.
+        path: a folder written by `save_pretrained`, where `~` is the user's home, or `owner/name` on the hub.
         device: where the model runs.
         dtype: the type of its parameters: float32, float64, bfloat16 or float16.
         **options: passed on to `AutoModelForCausalLM.from_pretrained`, such as `device_map`, `attn_implementation` or
             `quantization_config`. With a `device_map`, `device` is ignored.
     """
+    if str(path).startswith("~"):  # otherwise ~/model would be a name on the hub
+        path = Path(path).expanduser()
     folder = Path(path)
     one_of("dtype", dtype, DTYPES)
     for name in ("trust_remote_code", "use_safetensors"):
