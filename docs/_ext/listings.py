@@ -23,8 +23,6 @@ FAMILIES = {
     "zero_sum_games": "Zero-sum and cyclic games",
     "markets": "Markets and auctions",
     "n_player": "Three and more players",
-    "bargaining": "Bargaining",
-    "poker": "Poker",
     "random_games": "Random games",
 }
 CONCEPTS = {"nash": "Nash", "ce": "CE", "cce": "CCE"}

@@ -165,7 +165,7 @@ def running_external_regret(
     Args:
         policies: array of shape `(T, d)`, or actions of shape `(T,)`.
         losses: array of shape `(T, d)`.
-        rounds: last round of each prefix to compute; by default every round.
+        rounds: last round of each prefix to return, in any order; by default every round.
 
     >>> import jax.numpy as jnp
     >>> running_external_regret(jnp.full((2, 2), 0.5), jnp.array([[1.0, 0.0], [0.0, 1.0]])).tolist()

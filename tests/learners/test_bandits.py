@@ -191,6 +191,8 @@ def test_an_agent_is_not_traced():
         jax.vmap(lambda losses: rollout(Agent(hedge), losses))(jnp.ones((2, 3, 2)))
     with pytest.raises(ValueError, match=message):
         jax.jit(lambda key: play(weighted_rps(), Agent(hedge), 3, key=key))(KEY)
+    with pytest.raises(ValueError, match=message):
+        jax.jit(lambda: rollout(Agent(hedge), np.ones((2, 3))))()
 
 
 def test_rounding_in_an_agents_answer_is_normalised():

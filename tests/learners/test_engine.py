@@ -141,6 +141,15 @@ def test_an_overflow_names_the_learner_and_the_round(as_users_run_it, learner, s
             rx.play(game, [learner, "uniform()"], 6, keep=keep, start=[None, 0])
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_an_action_drawn_from_nan_does_not_count_as_played(as_users_run_it):
+    key = jax.random.key(0)
+    with pytest.raises(ValueError, match=r"exp3\(1e\+39\) played .*nan.* in round [1-5]"):
+        rx.play("chicken", "exp3(1e39)", 6, key=key)
+    failures = rx.round_robin(["exp3(1e39)", "uniform()"], ["chicken"], 6, key=key).failures
+    assert {name for failure in failures for name in failure.learners} >= {"exp3(1e+39)"}
+
+
 @pytest.mark.parametrize("text", ["hedge(0.5)", "ada_hedge()", "blum_mansour(hedge(0.5))"])
 def test_play_leaves_a_vertex_start(x64, text):
     losses = np.array([[1.0, 0.0, 0.5]] * 5)

@@ -107,7 +107,7 @@ class SwapAttention(TrainableLearner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Columns:
         checks.plays(self, actions)
-        return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions))
+        return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions, float))
 
     def policy(self, state: Columns) -> Vector:
         return state.policy

@@ -262,7 +262,7 @@ class Cumulative(NamedTuple):
 
     @property
     def total(self) -> Vector:
-        """Sum of past losses, $S_{t-1}$."""
+        """Sum of past losses, $S_{t-1}$ up to a constant."""
         return self.losses.value
 
     def add(self, loss: Vector) -> "Cumulative":

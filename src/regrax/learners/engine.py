@@ -101,15 +101,15 @@ def draw(key: Any, policy: Float[Array, "*n d"]) -> Int[Array, "*n"]:
 
 
 def one_hots(actions: tuple, policies: tuple) -> tuple:
-    """Encode actions as one-hot rows of the policies' size and type."""
-    pairs = zip(actions, policies, strict=True)
-    if isinstance(actions[0], np.ndarray):
-        return tuple(
-            np.eye(policy.shape[-1], dtype=policy.dtype)[action] for action, policy in pairs
-        )
-    return tuple(
-        jax.nn.one_hot(action, policy.shape[-1], dtype=policy.dtype) for action, policy in pairs
-    )
+    """Encode actions as one-hot rows of the policies' size and type; not finite where a policy is not."""
+    rows = []
+    for action, policy in zip(actions, policies, strict=True):
+        if isinstance(action, np.ndarray):
+            row = np.eye(policy.shape[-1], dtype=policy.dtype)[action]
+        else:
+            row = jax.nn.one_hot(action, policy.shape[-1], dtype=policy.dtype)
+        rows.append(row + 0 * policy)  # an action drawn from nan must not count as played
+    return tuple(rows)
 
 
 def init_players(
@@ -373,7 +373,9 @@ def check_policies(
 def runs_in_python(learners: Sequence[Learner], *arguments: Any) -> bool:
     """Return True if a learner runs in Python; raise if it would receive traced arrays."""
     hosted = [learner for learner in learners if isinstance(learner, HostLearner)]
-    if hosted and not checks.are_concrete(arguments):
+    if hosted and not checks.are_concrete(
+        arguments, jnp.zeros(())
+    ):  # an array that jit would trace
         raise ValueError(f"{hosted[0]} runs in Python and cannot be traced by jit, vmap or grad")
     return bool(hosted)
 

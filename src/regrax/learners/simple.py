@@ -44,7 +44,7 @@ class Uniform(Learner):
     """
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Vector:
-        return jnp.full(actions, 1 / actions)
+        return jnp.full(actions, 1 / actions, float)
 
     def policy(self, state: Vector) -> Vector:
         return state

@@ -118,7 +118,9 @@ class Layout:
         if self.format in USUAL_FIELDS:
             fields = USUAL_FIELDS[self.format] | dict(self.fields)
             object.__setattr__(self, "fields", fields)
-            object.__setattr__(self, "messages", self.messages or USUAL_MESSAGES[self.format])
+            object.__setattr__(
+                self, "messages", self.messages or USUAL_MESSAGES.get(self.format, "")
+            )
 
     def unfold(self, record: Fields, names: Counter[str] | None = None) -> Iterator[Fields | str]:
         """Yield the rows of a record, or the reason why it has none.
