@@ -195,36 +195,17 @@ def play_rounds(
     """
     check_key(learners, key)
     if runs_in_python(learners, environment, rows, key) or on_round is not None:
-        played = _in_python(learners, environment, sizes, rounds, rows, key, on_round)
-        return (jax.tree.map(lambda x: np.asarray(x)[None], record(round_)) for round_ in played)
-    static = (sizes, rounds, record)
+        for played in _in_python(learners, environment, sizes, rounds, rows, key, on_round):
+            yield jax.tree.map(lambda x: np.asarray(x)[None], record(played))
+        return
+
+    def scanned() -> Any:
+        states, keys = init_players(learners, sizes, rounds, key)
+        return record(scan_rounds(learners, environment, states, rounds, rows, keys)[1])
+
     if not checks.are_concrete(learners, environment, rows, key):
-        return iter([_in_trace(learners, environment, rows, key, *static)])
-    return _in_calls(learners, environment, rows, key, *static)
-
-
-def _in_trace(
-    learners: tuple[Learner, ...],
-    environment: Environment,
-    rows: Any,
-    key: Key,
-    sizes: tuple[int, ...],
-    rounds: int,
-    record: Callable[[Round], Any],
-) -> Any:
-    states, keys = init_players(learners, sizes, rounds, key)
-    return record(scan_rounds(learners, environment, states, rounds, rows, keys)[1])
-
-
-def _in_calls(
-    learners: tuple[Learner, ...],
-    environment: Environment,
-    rows: Any,
-    key: Key,
-    sizes: tuple[int, ...],
-    rounds: int,
-    record: Callable[[Round], Any],
-) -> Iterator[Any]:
+        yield scanned()
+        return
     most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     capacity = 1 << (rounds - 1).bit_length()
     begun = None
@@ -241,8 +222,8 @@ def _in_calls(
             learners, environment, begun, part, key, count, sizes, capacity, record
         )
         buffers, shape = jax.tree.flatten(recorded)
-        if isinstance(buffers[0], Tracer):  # inside the `jit` of another function
-            yield _in_trace(learners, environment, rows, key, sizes, rounds, record)
+        if isinstance(buffers[0], Tracer):  # all arguments are constants of another function's jit
+            yield scanned()
             return
         yield shape.unflatten([np.asarray(buffer)[:count] for buffer in buffers])
 
