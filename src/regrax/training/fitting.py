@@ -7,8 +7,8 @@ Each step draws a batch, differentiates the loss, updates the model with optax, 
     model = model + changes
 
 Batches are drawn in pieces of `chunk` sequences, each from its own key. The draws depend only on `key`, the step and
-the index of the piece, and everything else is in the state, so a run resumed
-with the same arguments is bit-identical to an uninterrupted one.
+the index of the piece, and everything else is in the state, so a run resumed with the same arguments is bit-identical
+to an uninterrupted one.
 """
 
 from collections.abc import Callable
