@@ -238,23 +238,29 @@ class Sum(NamedTuple):
     Reference: Kahan (1965), Pracniques: further remarks on reducing truncation errors.
     """
 
-    value: Float[Array, "*d"]
-    error: Float[Array, "*d"]  # excess of `value` due to rounding
+    pair: Float[Array, "2 *d"]
+    """The sum, and its excess due to rounding. In two arrays, each would be copied in every round of a loop."""
 
     @classmethod
     def zeros(cls, *shape: int, dtype: Any = float) -> "Sum":
         """Return the empty sum."""
-        return cls(jnp.zeros(shape, dtype), jnp.zeros(shape, dtype))
+        return cls(jnp.zeros((2, *shape), dtype))
+
+    @property
+    def value(self) -> Float[Array, "*d"]:
+        """The sum of all terms, rounded."""
+        return self.pair[0]
 
     def add(self, term: Float[Array, "*d"]) -> "Sum":
         """Add a term."""
-        corrected = term - self.error
-        value = self.value + corrected
-        return Sum(value, (value - self.value) - corrected)
+        value, excess = self.pair
+        corrected = term - excess
+        total = value + corrected
+        return Sum(jnp.stack([total, (total - value) - corrected]))
 
     def clipped(self) -> "Sum":
         r"""Return $\max(\cdot, 0)$, entry by entry."""
-        return Sum(jnp.maximum(self.value, 0), jnp.where(self.value > 0, self.error, 0))
+        return Sum(jnp.where(self.value[None] < 0, 0, self.pair))
 
 
 class Cumulative(NamedTuple):

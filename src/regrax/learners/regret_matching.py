@@ -186,7 +186,7 @@ class DiscountedRegretMatching(Learner):
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
         # t^a / (t^a + 1) without overflow
         weight = jax.nn.sigmoid(exponent * log)
-        return Discounted(Sum(*(part * weight for part in regrets)), state.round + 1)
+        return Discounted(Sum(regrets.pair * weight[None]), state.round + 1)
 
     def bound(
         self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
