@@ -56,10 +56,11 @@ def finite(name: str, value: Any) -> None:
     if not is_concrete(value):
         return
     array = np.asarray(value)
-    if not np.issubdtype(array.dtype, np.number):
-        raise ValueError(f"{name} must be numbers, got {_short(value)}")
-    if np.issubdtype(array.dtype, np.complexfloating):
+    kind = array.dtype.kind
+    if kind == "c":
         raise ValueError(f"{name} must be real numbers, got {_short(value)}")
+    if kind not in "iuf":
+        raise ValueError(f"{name} must be numbers, got {_short(value)}")
     is_finite = np.isfinite(array)
     if not is_finite.all():
         where = tuple(int(i) for i in np.argwhere(~is_finite)[0])

@@ -203,14 +203,16 @@ def play_rounds(
         states, keys = init_players(learners, sizes, rounds, key)
         return record(scan_rounds(learners, environment, states, rounds, rows, keys)[1])
 
-    if not checks.are_concrete(learners, environment, rows, key):
+    # flattened once: every use as an argument would flatten the learners, in Python, again
+    leaves, structure = jax.tree.flatten((learners, environment, key))
+    if any(isinstance(leaf, Tracer) for leaf in (rows, *leaves)):
         yield scanned()
         return
     most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     capacity = 1 << (rounds - 1).bit_length()
     begun = None
     if rounds > most:
-        begun = _begin(learners, key, sizes, capacity)
+        begun = _begin(leaves, structure, sizes, capacity)
         capacity = most
     for first in range(0, rounds, capacity):
         count = min(capacity, rounds - first)
@@ -218,9 +220,7 @@ def play_rounds(
         if rows is not None:
             part = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
             part[:count] = rows[first : first + count]
-        begun, recorded = _call(
-            learners, environment, begun, part, key, count, sizes, capacity, record
-        )
+        begun, recorded = _call(leaves, begun, part, count, structure, sizes, capacity, record)
         buffers, shape = jax.tree.flatten(recorded)
         if isinstance(buffers[0], Tracer):  # all arguments are constants of another function's jit
             yield scanned()
@@ -228,22 +228,22 @@ def play_rounds(
         yield shape.unflatten([np.asarray(buffer)[:count] for buffer in buffers])
 
 
-@partial(jax.jit, static_argnames=("sizes", "rounds"))
+@partial(jax.jit, static_argnums=(1, 2, 3))
 def _begin(
-    learners: tuple[Learner, ...], key: Key, sizes: tuple[int, ...], rounds: int
+    leaves: list[Any], structure: Any, sizes: tuple[int, ...], rounds: int
 ) -> tuple[Any, ...]:
     """Return the states, the keys to draw with, and the number of rounds played."""
+    learners, _, key = structure.unflatten(leaves)
     return *init_players(learners, sizes, rounds, key), 0
 
 
-@partial(jax.jit, static_argnames=("sizes", "capacity", "record"))
+@partial(jax.jit, static_argnums=(4, 5, 6, 7))
 def _call(
-    learners: tuple[Learner, ...],
-    environment: Environment,
+    leaves: list[Any],
     begun: tuple | None,
     rows: Any,
-    key: Key,
     count: Any,
+    structure: Any,
     sizes: tuple[int, ...],
     capacity: int,
     record: Callable[[Round], Any],
@@ -253,6 +253,7 @@ def _call(
     `begun` is the result of the call before, or of `_begin`. Without it the call plays all rounds and returns no
     states, which saves a third of the time of a short call.
     """
+    learners, environment, key = structure.unflatten(leaves)
     states, keys, first = begun or (*init_players(learners, sizes, capacity, key), 0)
 
     def play(states: tuple, index: Any) -> tuple[tuple, Any]:
@@ -386,16 +387,16 @@ def rollout(
     >>> rollout(FollowTheLeader(), jnp.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
     [[0.5, 0.5], [0.0, 1.0]]
     """
-    fits = np.ndim(losses) == 2 and min(np.shape(losses)) >= 1
+    rows = losses if isinstance(losses, Tracer) else np.asarray(losses)
+    fits = rows.ndim == 2 and min(rows.shape) >= 1
     checks.shape("losses", losses, "(T, d) with T, d >= 1", fits)
-    checks.finite("losses", losses)
+    checks.finite("losses", rows)
     learner = as_learner(learner)
-    rounds, actions = np.shape(losses)
+    rounds, actions = rows.shape
     if prior is not None:
         learner = learner.with_prior(as_start(prior, actions, name="prior"))
     if start is not None:
         learner = learner.starting_at(as_start(start, actions))
-    rows = losses if isinstance(losses, Tracer) else np.asarray(losses)
     environment = Partial(given_losses)
     parts = list(play_rounds((learner,), environment, (actions,), rounds, rows, key, policy_of))
     policies = parts[0] if len(parts) == 1 else np.concatenate(parts)
