@@ -210,9 +210,9 @@ def play_rounds(
         return
     most = min(MAX_ROUNDS_PER_CALL, max(MAX_NUMBERS_PER_CALL // sum(sizes), 16))
     capacity = 1 << (rounds - 1).bit_length()
-    begun = None
+    before = None
     if rounds > most:
-        begun = _begin(leaves, structure, sizes, capacity)
+        before = _init_call(leaves, structure, sizes, capacity)
         capacity = most
     for first in range(0, rounds, capacity):
         count = min(capacity, rounds - first)
@@ -220,7 +220,7 @@ def play_rounds(
         if rows is not None:
             part = np.zeros((capacity, *rows.shape[1:]), rows.dtype)
             part[:count] = rows[first : first + count]
-        begun, recorded = _call(leaves, begun, part, count, structure, sizes, capacity, record)
+        before, recorded = _call(leaves, before, part, count, structure, sizes, capacity, record)
         buffers, shape = jax.tree.flatten(recorded)
         if isinstance(buffers[0], Tracer):  # all arguments are constants of another function's jit
             yield scanned()
@@ -229,7 +229,7 @@ def play_rounds(
 
 
 @partial(jax.jit, static_argnums=(1, 2, 3))
-def _begin(
+def _init_call(
     leaves: list[Any], structure: Any, sizes: tuple[int, ...], rounds: int
 ) -> tuple[Any, ...]:
     """Return the states, the keys to draw with, and the number of rounds played."""
@@ -240,7 +240,7 @@ def _begin(
 @partial(jax.jit, static_argnums=(4, 5, 6, 7))
 def _call(
     leaves: list[Any],
-    begun: tuple | None,
+    before: tuple | None,
     rows: Any,
     count: Any,
     structure: Any,
@@ -250,11 +250,11 @@ def _call(
 ) -> tuple[Any, Any]:
     """Play like `scan_rounds`, but for a traced number of rounds and into buffers of fixed size.
 
-    `begun` is the result of the call before, or of `_begin`. Without it the call plays all rounds and returns no
+    `before` is the result of the call before, or of `_init_call`. Without it the call plays all rounds and returns no
     states, which saves a third of the time of a short call.
     """
     learners, environment, key = structure.unflatten(leaves)
-    states, keys, first = begun or (*init_players(learners, sizes, capacity, key), 0)
+    states, keys, first = before or (*init_players(learners, sizes, capacity, key), 0)
 
     def play(states: tuple, index: Any) -> tuple[tuple, Any]:
         row = None if rows is None else lax.dynamic_index_in_dim(rows, index, keepdims=False)
@@ -271,7 +271,7 @@ def _call(
     shapes = jax.eval_shape(play, states, 0)[1]
     buffers = jax.tree.map(lambda x: jnp.zeros((capacity, *x.shape), x.dtype), shapes)
     states, buffers = lax.fori_loop(0, count, step, (states, buffers))
-    after = None if begun is None else (states, keys, first + count)
+    after = None if before is None else (states, keys, first + count)
     return after, buffers
 
 
