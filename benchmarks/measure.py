@@ -59,7 +59,7 @@ def measure(row: Row, repeats: int) -> Result:
     """First calls, then `repeats` turns."""
     result = Result(row.name, row.limit, dict(row.needed))
     with ExitStack() as stack:
-        sides = {name: stack.enter_context(Side(name.split(",")[0])) for name in row.sides}
+        sides = {name: stack.enter_context(Side(name)) for name in row.sides}
         first = {name: side.prepare(row.task, **row.asked(name)) for name, side in sides.items()}
         _check(row, first)
         if "error" in first[OURS]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks import limit
-from benchmarks.side import OURS
+from benchmarks.side import FUSED, OURS
 from regrax.theory import step_size
 
 
@@ -102,13 +102,13 @@ def rows() -> list[Row]:
         _weighted_rps(8000, 20, 1 / 1.25),
         _rollout(20, 200, 1 / 3),
         _rollout(1000, 100, 1 / 1.25),
-        _hedge(10, 10_000, {"user": {}, "plain": {}, "noregret": {}, "pyol": {}, "liteefg": {}},
+        _hedge(10, 10_000, {FUSED: {}, "user": {}, "plain": {}, "noregret": {}, "pyol": {}, "liteefg": {}},
                user=1 / 1.1, plain=1 / 1.25, numpy=8, noregret=15, pyol=15, liteefg=1),
         _hedge(100, 5000, {"noregret": {}, "pyol": {}, "liteefg": {"rounds": 300}},
                numpy=2, noregret=2, pyol=2, liteefg=1),
         _hedge(1000, 200, {"numpy, one table": {"one_table": True}, "noregret": {}, "pyol": {}},
                **{"numpy": 1.3, "numpy, one table": 1}),
-        _blum_mansour(10, 5000, {"noregret": {"rounds": 1000}}, numpy=20, noregret=200),
+        _blum_mansour(10, 5000, {FUSED: {}, "noregret": {"rounds": 1000}}, numpy=20, noregret=200),
         _blum_mansour(100, 1000, {"noregret": {"rounds": 60}}, numpy=6, noregret=200),
         _blum_mansour(1000, 20, {"noregret": {"rounds": 1}}),
         _blum_mansour(10, 5000, {}, 64),

@@ -17,6 +17,9 @@ PEERS = Path(os.environ.get("REGRAX_BENCH_PYTHON", HERE.parent / ".venv-bench/bi
 OURS = "regrax"
 WITH_JAX = ("plain", "user")
 """Sides that run in our environment."""
+FUSED = f"{OURS}, small loops in one kernel"
+"""regrax with a higher limit below which XLA compiles a loop to one kernel: see docs/how-to/simulate.md."""
+LARGER_KERNELS = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=262144"
 # one thread and one core are inherited from this process; that freed memory is kept is not
 SETTLED = {
     "MALLOC_TRIM_THRESHOLD_": str(2**30),
@@ -32,6 +35,8 @@ class Side:
     """
 
     def __init__(self, name: str, tree: Path | None = None, benchmarks: Path = HERE) -> None:
+        flags = {"XLA_FLAGS": LARGER_KERNELS} if name == FUSED else {}
+        name = name.split(",")[0]
         python = sys.executable if name in (OURS, *WITH_JAX) else str(PEERS)
         command = [python, str(benchmarks / "sides" / f"{name}_side.py")]
         pipe = subprocess.PIPE
@@ -42,7 +47,7 @@ class Side:
             stdout=pipe,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**(os.environ if tree is None else environment_of(tree)), **SETTLED},
+            env={**(os.environ if tree is None else environment_of(tree)), **SETTLED, **flags},
         )
 
     def prepare(self, task: str, **arguments: Any) -> dict[str, Any]:
