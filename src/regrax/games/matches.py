@@ -97,8 +97,8 @@ class Copies(NamedTuple):
         return jax.vmap(update)(self.starts, states, *feedback)
 
 
-class Layout:
-    """Assignment of learner copies to the matches of a game.
+class Seats:
+    """Seats of the learners' copies in the matches of a game.
 
     `batches` regroups arrays per player (over matches) into arrays per learner and number of actions; `players` does
     the reverse.
@@ -106,22 +106,22 @@ class Layout:
 
     def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"]) -> None:
         self.count = len(sizes)
-        self.seats: dict[tuple[int, int], list[tuple[int, Int[np.ndarray, "_"]]]] = {}
+        self.places: dict[tuple[int, int], list[tuple[int, Int[np.ndarray, "_"]]]] = {}
         for player, size in enumerate(sizes):
             for learner in np.unique(seatings[:, player]):
                 matches = np.flatnonzero(seatings[:, player] == learner)
-                self.seats.setdefault((size, int(learner)), []).append((player, matches))
+                self.places.setdefault((size, int(learner)), []).append((player, matches))
 
     def batches(self, arrays: Any) -> list[Any]:
         return [
             jnp.concatenate([arrays[player][matches] for player, matches in places])
-            for places in self.seats.values()
+            for places in self.places.values()
         ]
 
     def players(self, batches: Sequence[Any]) -> list[Any]:
         parts: list[list[Any]] = [[] for _ in range(self.count)]
         orders: list[list[Any]] = [[] for _ in range(self.count)]
-        for places, batch in zip(self.seats.values(), batches, strict=True):
+        for places, batch in zip(self.places.values(), batches, strict=True):
             first = 0
             for player, matches in places:
                 parts[player].append(batch[first : first + len(matches)])
@@ -142,44 +142,45 @@ def _matches(
     """Play all seatings of one game."""
     sizes = payoffs.shape[1:]
     count = len(seatings)
-    layout = Layout(sizes, np.array(seatings))
+    seats = Seats(sizes, np.array(seatings))
     tables = tuple(-unfolded(own, player) for player, own in enumerate(payoffs))
-    begin: list[Any] = [None] * len(layout.seats)
+    begin: list[Any] = [None] * len(seats.places)
     draws: Any = None
     if key is not None:
         of_seats = _split(_split(jax.random.split(key, count), len(sizes)).ravel(), 2)
-        begin = layout.batches(of_seats[:, 0].reshape(count, -1).T)
+        begin = seats.batches(of_seats[:, 0].reshape(count, -1).T)
         draws = of_seats[:, 1]
-    policies: list[Any] = [None] * len(layout.seats)
+    policies: list[Any] = [None] * len(seats.places)
     if starts is not None:
-        policies = layout.batches([jnp.repeat(start[None], count, 0) for start in starts])
+        policies = seats.batches([jnp.repeat(start[None], count, 0) for start in starts])
     copies = []
     states = []
     sums = []
     for ((size, learner), places), own, keys in zip(
-        layout.seats.items(), policies, begin, strict=True
+        seats.places.items(), policies, begin, strict=True
     ):
         rows = sum(len(matches) for _, matches in places)
-        copies.append(Copies(learners[learner], own))
-        states.append(copies[-1].init(size, rounds, rows, keys))
+        player = Copies(learners[learner], own)
+        copies.append(player)
+        states.append(player.init(size, rounds, rows, keys))
         sums.append(Sum.zeros(rows, size, size, dtype=payoffs.dtype))
 
     def environment(played: tuple[Any, ...], _: None) -> tuple[Any, ...]:
         losses = jax.vmap(lambda *policies: game_losses(tables, policies, None))
-        return tuple(layout.batches(losses(*layout.players(played))))
+        return tuple(seats.batches(losses(*seats.players(played))))
 
     def step(number: Int[Array, ""], carry: tuple) -> tuple:
         states, sums = carry
         keys = None
         if key is not None:
             of_round = jax.vmap(jax.random.fold_in, (0, None))(draws, number)
-            keys = layout.batches(of_round.reshape(count, -1).T)
+            keys = seats.batches(of_round.reshape(count, -1).T)
         states, round_ = play_round(copies, environment, states, keys=keys)
         pairs = zip(sums, round_.played, round_.losses, strict=True)
         return states, [total.add(pi[:, :, None] * loss[:, None]) for total, pi, loss in pairs]
 
     _, sums = lax.fori_loop(0, rounds, step, (tuple(states), sums))
-    return layout.players([total.value for total in sums])
+    return seats.players([total.value for total in sums])
 
 
 def _split(keys: Key[Array, "n"], count: int) -> Key[Array, "n count"]:

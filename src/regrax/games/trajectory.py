@@ -191,12 +191,9 @@ def summary_of(joint: Float[np.ndarray, "*d"], game: Game, rounds: int) -> Summa
     return Summary(rounds, matrices, tuple(p.sum(1) for p in own), joint)
 
 
-Rows = Float[Any, "T _"]
-
-
 class _Rounds(NamedTuple):
-    policies: tuple[Rows, ...]
-    losses: tuple[Rows, ...]
+    policies: tuple[Float[Any, "T _"], ...]
+    losses: tuple[Float[Any, "T _"], ...]
     actions: tuple[Int[Any, "T"], ...] | None
     joint: Float[Any, "*d"]
 
@@ -227,7 +224,7 @@ class Trajectory(Described, _Rounds):
         return self.policies[0].shape[0]
 
     @property
-    def played(self) -> tuple[Rows, ...]:
+    def played(self) -> tuple[Float[Any, "T _"], ...]:
         """The rows that joint play averages: policies, or drawn actions as one-hot rows."""
         from regrax.learners import Round
 

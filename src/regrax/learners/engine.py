@@ -362,12 +362,14 @@ def runs_in_python(learners: Sequence[Learner], *arguments: Any) -> bool:
     return bool(hosted)
 
 
-Rows = Float[Array, "T d"] | Float[np.ndarray, "T d"]
-
-
 def rollout(
-    learner: Learner | str, losses: Rows, *, key: Key = None, start: Any = None, prior: Any = None
-) -> Rows:
+    learner: Learner | str,
+    losses: Float[Any, "T d"],
+    *,
+    key: Key = None,
+    start: Any = None,
+    prior: Any = None,
+) -> Float[Any, "T d"]:
     r"""Play `learner` on a loss sequence: row $t$ of the result is $\pi_t$, chosen from rows $1..t-1$ of `losses`.
 
     Computes in float32, or in float64 inside `jax.enable_x64(True)`, and returns a NumPy array. It can be transformed
