@@ -123,10 +123,6 @@ class FollowThePerturbedLeader(SumLearner):
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         return perturbed_leader(sums, self.noise)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         noise = float(self.noise)
-        return math.sqrt(2 * math.log(actions)) * (
-            noise + width**2 * np.asarray(rounds) / (4 * noise)
-        )
+        return math.sqrt(2 * math.log(actions)) * (noise + width**2 * rounds / (4 * noise))
