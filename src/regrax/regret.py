@@ -41,11 +41,11 @@ __all__ = [
     "swap_regret",
 ]
 
-Rows = Any  # NumPy or JAX arrays
-Played = Float[Rows, "*n T d"] | Int[Rows, "*n T"]
-Losses = Float[Rows, "*n T d"]
-Scalar = Float[Rows, "*n"] | np.floating
-Index = Int[Rows, "*n"] | np.integer
+AnyArray = Any  # of NumPy or JAX
+Played = Float[AnyArray, "*n T d"] | Int[AnyArray, "*n T"]
+Losses = Float[AnyArray, "*n T d"]
+Regret = Float[AnyArray, "*n"] | np.floating
+Index = Int[AnyArray, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
 """Limit on the total size of the prefix matrices that are computed at once."""
 ROUNDS_PER_BLOCK = 256
@@ -77,7 +77,7 @@ def swap_of(gains: Any) -> Any:
     return gains.max(-1).sum(-1)
 
 
-def external_regret(policies: Played, losses: Losses) -> Scalar:
+def external_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against the best fixed action, $\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$.
 
     >>> import jax.numpy as jnp
@@ -90,7 +90,7 @@ def external_regret(policies: Played, losses: Losses) -> Scalar:
     return (policies * losses).sum((-2, -1)) - losses.sum(-2).min(-1)
 
 
-def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
+def swap_matrix(policies: Played, losses: Losses) -> Float[AnyArray, "*n d d"]:
     r"""Return $M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$, the loss of playing $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
@@ -101,7 +101,7 @@ def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
     return policies.swapaxes(-2, -1) @ losses
 
 
-def internal_regret(policies: Played, losses: Losses) -> Scalar:
+def internal_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against replacing one action $i$ by one action $j$, $\max_{i,j} (M_{ii} - M_{ij})$.
 
     >>> import jax.numpy as jnp
@@ -111,7 +111,7 @@ def internal_regret(policies: Played, losses: Losses) -> Scalar:
     return internal_of(_gains(*_checked(policies, losses)))
 
 
-def swap_regret(policies: Played, losses: Losses) -> Scalar:
+def swap_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against the best map from actions to actions, $\sum_i (M_{ii} - \min_j M_{ij})$.
 
     >>> import jax.numpy as jnp
@@ -144,7 +144,7 @@ def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
     return best // gains.shape[-1], best % gains.shape[-1]
 
 
-def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
+def best_swap(policies: Played, losses: Losses) -> Int[AnyArray, "*n d"]:
     r"""Return the map that swap regret compares with, $\sigma(i) = \arg\min_j M_{ij}$, or $i$ if $i$ was never played.
 
     >>> import jax.numpy as jnp
@@ -159,7 +159,7 @@ def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
 
 def running_external_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
 
     Args:
@@ -178,7 +178,7 @@ def running_external_regret(
 
 def running_internal_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """Internal regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp
@@ -190,7 +190,7 @@ def running_internal_regret(
 
 def running_swap_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """Swap regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp

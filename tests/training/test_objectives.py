@@ -309,7 +309,10 @@ CONDITIONAL = HindsightObjective(D, T, conditional=True)
     ("make", "message"),
     [
         (lambda: GROUPS.draw(6, key=KEY), "count must be a multiple of group_size = 4, got 6"),
-        (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
+        (
+            lambda: RegretObjective(D, T, feedback="bandit"),
+            "feedback must be a PartialFeedback or None",
+        ),
         (lambda: HindsightObjective(D, T, Rademacher()), "Gaussian losses, got Rademacher"),
         (lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())), "got RandomHorizon"),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "got a covariance"),

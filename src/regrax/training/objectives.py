@@ -43,8 +43,8 @@ from regrax.learners import HostLearner, Learner, perturbed_leader, rollout
 from regrax.training.distributions import (
     Batch,
     Distribution,
-    Feedback,
     Gaussian,
+    PartialFeedback,
     check_distribution,
 )
 
@@ -165,7 +165,7 @@ class RegretObjective(Objective):
 
     distribution: Distribution = Gaussian()
     surrogate: str | Surrogate = eqx.field(static=True, default="square")
-    feedback: Feedback | None = None
+    feedback: PartialFeedback | None = None
     group_size: int = eqx.field(static=True, default=1)
     weight: Weight = eqx.field(static=True, default=exponential)
     sharpness: float = 1.0
@@ -173,8 +173,8 @@ class RegretObjective(Objective):
 
     def __check_init__(self) -> None:
         check_distribution("distribution", self.distribution)
-        if not isinstance(self.feedback, Feedback | None):
-            raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
+        if not isinstance(self.feedback, PartialFeedback | None):
+            raise ValueError(f"feedback must be a PartialFeedback or None, got {self.feedback!r}")
         checks.at_least("group_size", self.group_size, 1)
         _check_surrogate(self.surrogate, self.distribution)
 
