@@ -431,7 +431,7 @@ def step_bound(
         return None
     if not isinstance(step_size, Schedule):
         constant = float(step_size)
-        return distance / constant + variance * constant * rounds + extra
+        return distance / constant + variance * (constant * rounds) + extra
     steps = np.asarray(step_size(np.arange(rounds.max())), float)
     if np.any(np.diff(steps) > 0):
         return None

@@ -63,7 +63,8 @@ def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
 
 @_leader_odds.defjvp
 def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
-    (gaps,), (tangent,) = primals, tangents
+    (gaps,) = primals
+    (tangent,) = tangents
 
     def add_node(sums: tuple, z: Float[Array, ""]) -> tuple[tuple, None]:
         odds, hazard = _at_node(z, gaps)

@@ -38,8 +38,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks, theory
 from regrax.attention import Recipe, SwapAttention, TrainableLearner
+from regrax.attention.base import play_batch
 from regrax.domains import Ball, Simplex
-from regrax.learners import HostLearner, Learner, perturbed_leader, rollout
+from regrax.learners import HostLearner, Learner, perturbed_leader
 from regrax.training.distributions import (
     Batch,
     Distribution,
@@ -395,7 +396,7 @@ def policies(model: Learner, losses: Batch) -> Batch:
             return np.moveaxis(answers, 0, -1).astype(losses.dtype)
 
         return jax.pure_callback(answer, losses, losses)
-    return jnp.asarray(jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses))
+    return play_batch(model, losses)
 
 
 def columns(model: Learner, blocks: Blocks) -> Blocks:
