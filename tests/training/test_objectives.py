@@ -301,6 +301,7 @@ def test_every_objective_rejects_wrong_arguments(kind):
 
 
 LOSSES = np.ones((T, D, N), np.float32)
+BLOCKS = np.ones((T, D, D, N), np.float32)
 CONDITIONAL = HindsightObjective(D, T, conditional=True)
 
 
@@ -317,7 +318,7 @@ CONDITIONAL = HindsightObjective(D, T, conditional=True)
         (lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())), "got RandomHorizon"),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "got a covariance"),
         (lambda: HindsightObjective(D, T, CORRELATED, swap=True), "got a covariance"),
-        (lambda: SwapRegretObjective(D, T).loss(LINEAR(), LOSSES), "requires a SwapAttention"),
+        (lambda: SwapRegretObjective(D, T).loss(LINEAR(), BLOCKS), "requires a SwapAttention"),
         (lambda: CONDITIONAL.loss(BALL(), LOSSES), "defined on the simplex"),
         (lambda: ClosedLoopSwapObjective(D, T).loss(BALL(), LOSSES), "defined on the simplex"),
     ],

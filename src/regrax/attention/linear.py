@@ -24,7 +24,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention.base import Batch, TrainableLearner
-from regrax.domains import Ball, Domain
+from regrax.domains import Ball, Domain, Simplex
 from regrax.learners import Count, Key, Scalar, Sum
 from regrax.simplex import Matrix, Vector
 
@@ -109,7 +109,7 @@ class SingleLayer(TrainableLearner):
     @property
     def domain(self) -> Domain:
         if self.operator == "softmax":
-            return super().domain
+            return Simplex()
         return Ball(self.radius)
 
     def policies(self, losses: Batch) -> Batch:

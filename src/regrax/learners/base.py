@@ -185,8 +185,7 @@ def as_base(base: Any) -> Any:
 
 def check_on_simplex(base: Any) -> None:
     """Raise unless `base` is a learner whose policies are distributions."""
-    if not isinstance(base, Learner):
-        raise ValueError(f"base must be a learner, got {base!r}")
+    checks.instance("base", base, Learner, "a learner")
     if not isinstance(base.domain, Simplex):
         raise ValueError(
             f"base must play on the simplex, but {base} plays on the {base.domain.name}"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
 from regrax.learners.base import (
     Bound,
@@ -52,8 +53,7 @@ class EuclideanFTRL(StepLearner, SumLearner):
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
+        checks.instance("domain", self.domain, Domain, "Simplex() or Ball(radius)")
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         check_prior(self.prior, sums.size)

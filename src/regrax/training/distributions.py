@@ -396,8 +396,7 @@ def in_game(game: str, *learners: str, seat: int = 0) -> InGame:
 
 def check_distribution(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a `Distribution`."""
-    if not isinstance(value, Distribution):
-        raise ValueError(f"{name} must be a Distribution, such as Gaussian(), got {value!r}")
+    checks.instance(name, value, Distribution, "a Distribution, such as Gaussian()")
 
 
 class PartialFeedback(eqx.Module):
