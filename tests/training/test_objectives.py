@@ -340,5 +340,7 @@ def test_renamed_functions_work_and_warn():
         assert training.least_loss(model, objective) == objective.optimal_loss(model)
     with pytest.warns(DeprecationWarning, match=r"objective.recipe\(model\)"):
         assert training.recipe(model) == model.recipe
+    with pytest.warns(DeprecationWarning, match=r"training.Feedback is now PartialFeedback"):
+        assert training.Feedback is training.PartialFeedback
     with pytest.warns(DeprecationWarning, match=r"optimal_loss\(model\)"):
         assert objective.optimum == objective.optimal_loss(model)
