@@ -41,11 +41,11 @@ __all__ = [
     "swap_regret",
 ]
 
-Rows = Any  # NumPy or JAX arrays
-Played = Float[Rows, "*n T d"] | Int[Rows, "*n T"]
-Losses = Float[Rows, "*n T d"]
-Scalar = Float[Rows, "*n"] | np.floating
-Index = Int[Rows, "*n"] | np.integer
+AnyArray = Any  # of NumPy or JAX
+Played = Float[AnyArray, "*n T d"] | Int[AnyArray, "*n T"]
+Losses = Float[AnyArray, "*n T d"]
+Regret = Float[AnyArray, "*n"] | np.floating
+Index = Int[AnyArray, "*n"] | np.integer
 MAX_RUNNING_NUMBERS = 1 << 20
 """Limit on the total size of the prefix matrices that are computed at once."""
 ROUNDS_PER_BLOCK = 256
@@ -77,7 +77,7 @@ def swap_of(gains: Any) -> Any:
     return gains.max(-1).sum(-1)
 
 
-def external_regret(policies: Played, losses: Losses) -> Scalar:
+def external_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against the best fixed action, $\sum_t \langle \ell_t, \pi_t \rangle - \min_j \sum_t \ell_{t,j}$.
 
     >>> import jax.numpy as jnp
@@ -90,7 +90,7 @@ def external_regret(policies: Played, losses: Losses) -> Scalar:
     return (policies * losses).sum((-2, -1)) - losses.sum(-2).min(-1)
 
 
-def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
+def swap_matrix(policies: Played, losses: Losses) -> Float[AnyArray, "*n d d"]:
     r"""Return $M_{ij} = \sum_t \pi_{t,i} \ell_{t,j}$, the loss of playing $j$ wherever $i$ was played.
 
     >>> import jax.numpy as jnp
@@ -101,24 +101,24 @@ def swap_matrix(policies: Played, losses: Losses) -> Float[Rows, "*n d d"]:
     return policies.swapaxes(-2, -1) @ losses
 
 
-def internal_regret(policies: Played, losses: Losses) -> Scalar:
+def internal_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against replacing one action $i$ by one action $j$, $\max_{i,j} (M_{ii} - M_{ij})$.
 
     >>> import jax.numpy as jnp
     >>> float(internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     5.0
     """
-    return internal_of(_gains(*_checked(policies, losses)))
+    return internal_of(_gains(policies, losses))
 
 
-def swap_regret(policies: Played, losses: Losses) -> Scalar:
+def swap_regret(policies: Played, losses: Losses) -> Regret:
     r"""Regret against the best map from actions to actions, $\sum_i (M_{ii} - \min_j M_{ij})$.
 
     >>> import jax.numpy as jnp
     >>> float(swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])))
     6.0
     """
-    return swap_of(_gains(*_checked(policies, losses)))
+    return swap_of(_gains(policies, losses))
 
 
 def best_action(losses: Losses) -> Index:
@@ -139,27 +139,27 @@ def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
     >>> [int(a) for a in best_pair(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]]))]
     [1, 0]
     """
-    gains = _gains(*_checked(policies, losses))
+    gains = _gains(policies, losses)
     best = gains.reshape(*gains.shape[:-2], -1).argmax(-1)
     return best // gains.shape[-1], best % gains.shape[-1]
 
 
-def best_swap(policies: Played, losses: Losses) -> Int[Rows, "*n d"]:
+def best_swap(policies: Played, losses: Losses) -> Int[AnyArray, "*n d"]:
     r"""Return the map that swap regret compares with, $\sigma(i) = \arg\min_j M_{ij}$, or $i$ if $i$ was never played.
 
     >>> import jax.numpy as jnp
     >>> best_swap(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1, 0]
     """
-    gains = _gains(*_checked(policies, losses))
-    improves, own = gains.max(-1) > 0, np.arange(gains.shape[-1])
+    gains = _gains(policies, losses)
+    own = np.broadcast_to(np.arange(gains.shape[-1]), gains.shape[:-1])
     where = gains.__array_namespace__().where
-    return where(improves, gains.argmax(-1), np.broadcast_to(own, improves.shape))
+    return where(gains.max(-1) > 0, gains.argmax(-1), own)
 
 
 def running_external_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """External regret of every prefix: entry `t - 1` is the regret of rounds `1..t`.
 
     Args:
@@ -178,26 +178,26 @@ def running_external_regret(
 
 def running_internal_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """Internal regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_internal_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 5.0]
     """
-    return _running(*_checked(policies, losses), internal_of, rounds)
+    return _running(policies, losses, internal_of, rounds)
 
 
 def running_swap_regret(
     policies: Played, losses: Losses, rounds: Any = None
-) -> Float[Rows, "*n R"]:
+) -> Float[AnyArray, "*n R"]:
     """Swap regret of every prefix, or of the prefixes that end with `rounds`.
 
     >>> import jax.numpy as jnp
     >>> running_swap_regret(jnp.eye(2), jnp.array([[3.0, 2.0], [0.0, 5.0]])).tolist()
     [1.0, 6.0]
     """
-    return _running(*_checked(policies, losses), swap_of, rounds)
+    return _running(policies, losses, swap_of, rounds)
 
 
 def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
@@ -219,6 +219,7 @@ def ends_of(rounds: Any, last: int) -> Int[np.ndarray, "R"]:
 
 def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
     """Compute the regret of every prefix from running sums of $\\pi_t \\ell_t^\\top$, a few prefixes at a time."""
+    policies, losses = _checked(policies, losses)
     *batch, last, d = losses.shape
     ends, order = np.unique(ends_of(rounds, last), return_inverse=True)
     size = max(MAX_RUNNING_NUMBERS // (d**2 * math.prod(batch)), 1)
@@ -235,6 +236,7 @@ def _running(policies: Any, losses: Any, kind: Any, rounds: Any) -> Any:
 
 def _gains(policies: Any, losses: Any) -> Any:
     """Sum the gains over rounds; sum traced arrays in blocks, because a long sum in single precision loses digits."""
+    policies, losses = _checked(policies, losses)
     *batch, rounds, d = losses.shape
     if checks.are_concrete(policies, losses) or rounds <= ROUNDS_PER_BLOCK:
         return gains_of(policies.swapaxes(-2, -1) @ losses)
@@ -263,9 +265,8 @@ def _checked(policies: Any, losses: Any) -> tuple[Any, Any]:
     checks.shape("losses", losses, f"(T, d), the shape {np.shape(policies)} of policies", fits)
     checks.distributions("policies", policies)
     checks.finite("losses", losses)
-    if checks.are_concrete(policies, losses):
-        return np.asarray(policies, float), np.asarray(losses, float)
-    return jnp.asarray(policies, float), jnp.asarray(losses, float)
+    xp = np if checks.are_concrete(policies, losses) else jnp
+    return xp.asarray(policies, float), xp.asarray(losses, float)
 
 
 def _one_hot(actions: Any, count: int) -> Any:

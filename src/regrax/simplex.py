@@ -116,7 +116,9 @@ _jitted_solve = jax.jit(_solve, static_argnums=(2, 3))
 @_solve.defjvp
 def _solve_jvp(tolerance: float, max_iterations: int, primals: tuple, tangents: tuple) -> tuple:
     """Differentiate implicitly, whichever method computed the distribution."""
-    pi, matrix, tangent = _solve(*primals, tolerance, max_iterations), primals[0], tangents[0]
+    matrix, start = primals
+    tangent, _ = tangents
+    pi = _solve(matrix, start, tolerance, max_iterations)
     system = jnp.eye(pi.size, dtype=pi.dtype) - matrix + jnp.outer(pi, jnp.ones_like(pi))
     return pi, jnp.linalg.solve(system, tangent @ pi - tangent.sum(0) * pi)
 

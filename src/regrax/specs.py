@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from regrax.games import Game
     from regrax.learners import Learner
-    from regrax.training import Distribution, Feedback
+    from regrax.training import Distribution, PartialFeedback
 
 __all__ = [
     "Entry",
@@ -281,7 +281,7 @@ def parse_distribution(
     return _build(_parse(text, known, "distribution"), known)
 
 
-def parse_feedback(text: str) -> "Feedback":
+def parse_feedback(text: str) -> "PartialFeedback":
     """Build the feedback that a spec names, that is, the part of the losses that a model sees.
 
     >>> parse_feedback("delayed(2)").delay

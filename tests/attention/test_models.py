@@ -8,12 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax import attention
-from regrax.attention import FullLinearAttention, LinearAttention, SwapAttention, Transformer
-from regrax.checkpoints import load_model, save_model
-from regrax.domains import Ball
-from regrax.learners import BlumMansour, EuclideanFTRL, Hedge, rollout
-from regrax.simplex import project_simplex, stationary
+import regrax as rx
 
 ROUNDING = 1e-12
 FIXED_POINT = 1e-9  # Blum-Mansour stops its power steps at 1e-10
@@ -22,12 +17,12 @@ KEY = KEYS[0]
 D, T, N = 3, 11, 4
 
 MODELS = {
-    "linear": lambda key: LinearAttention(D, key=key),
-    "full": lambda key: FullLinearAttention(D, key=key),
-    "linear-ball": lambda key: LinearAttention(D, key=key, operator="ball", radius=1e6),
-    "full-ball": lambda key: FullLinearAttention(D, key=key, operator="ball", radius=1e6),
-    "transformer": lambda key: Transformer(D, key=key, layers=2, width=8),
-    "swap": lambda key: SwapAttention(D, key=key),
+    "linear": lambda key: rx.LinearAttention(D, key=key),
+    "full": lambda key: rx.FullLinearAttention(D, key=key),
+    "linear-ball": lambda key: rx.LinearAttention(D, key=key, operator="ball", radius=1e6),
+    "full-ball": lambda key: rx.FullLinearAttention(D, key=key, operator="ball", radius=1e6),
+    "transformer": lambda key: rx.Transformer(D, key=key, layers=2, width=8),
+    "swap": lambda key: rx.SwapAttention(D, key=key),
 }
 
 
@@ -51,9 +46,9 @@ def two(make):
 def test_every_model_keeps_the_contract(x64, name, tmp_path):
     """Training and playing forms agree, see only the past, compile once, stack in a `vmap`, and can be saved."""
     answer = jax.jit(lambda model, losses: model.policies(losses))
-    play_all = jax.jit(jax.vmap(rollout, (None, -1), -1))
+    play_all = jax.jit(jax.vmap(rx.rollout, (None, -1), -1))
     (model, other), models = two(MODELS[name])
-    assert type(model) in attention.MODELS.values()
+    assert type(model) in rx.attention.MODELS.values()
     losses = draws(T, D, N)
     changed = losses.copy()
     changed[T // 2 :] += 1.0
@@ -72,28 +67,28 @@ def test_every_model_keeps_the_contract(x64, name, tmp_path):
     both = jax.jit(jax.vmap(lambda model, losses: model.policies(losses), (0, None)))
     expected = np.stack([policies, answer(other, losses)])
     np.testing.assert_allclose(both(models, losses), expected, rtol=0, atol=ROUNDING)
-    save_model(tmp_path / "model", model)
-    assert eqx.tree_equal(load_model(tmp_path / "model").model, model)
+    rx.save_model(tmp_path / "model", model)
+    assert eqx.tree_equal(rx.load_model(tmp_path / "model").model, model)
     with pytest.raises(ValueError, match="is for 3 actions, got 4"):
-        rollout(model, draws(T, 4))
+        rx.rollout(model, draws(T, 4))
     with pytest.raises(ValueError, match="is for 3 actions, got 4"):
         model.policies(jnp.asarray(draws(T, 4, N)))
 
 
 def shifted_hedge(d, step):
     """Softmax ignores what is added to all of its logits."""
-    hedge = LinearAttention.hedge(d, step)
+    hedge = rx.LinearAttention.hedge(d, step)
     return hedge.replaced(hedge.values + 0.3, hedge.scores, hedge.bias + 0.7)
 
 
 STATIONARY = {
-    "hedge": (LinearAttention.hedge, Hedge),
-    "shifted": (shifted_hedge, Hedge),
+    "hedge": (rx.LinearAttention.hedge, rx.Hedge),
+    "shifted": (shifted_hedge, rx.Hedge),
     "ball": (
-        partial(LinearAttention.hedge, operator="ball"),
-        lambda step: EuclideanFTRL(step, Ball()),
+        partial(rx.LinearAttention.hedge, operator="ball"),
+        lambda step: rx.EuclideanFTRL(step, rx.Ball()),
     ),
-    "swap": (SwapAttention.hedge, lambda step: BlumMansour(Hedge(step))),
+    "swap": (rx.SwapAttention.hedge, lambda step: rx.BlumMansour(rx.Hedge(step))),
 }
 
 
@@ -101,30 +96,32 @@ STATIONARY = {
 @pytest.mark.parametrize(("model", "algorithm"), STATIONARY.values(), ids=STATIONARY)
 def test_stationary_parameters_play_an_algorithm(x64, model, algorithm, d):
     losses = draws(30, d)
-    played = rollout(model(d, 0.45), losses)
-    np.testing.assert_allclose(played, rollout(algorithm(0.45), losses), rtol=0, atol=FIXED_POINT)
+    played = rx.rollout(model(d, 0.45), losses)
+    np.testing.assert_allclose(
+        played, rx.rollout(algorithm(0.45), losses), rtol=0, atol=FIXED_POINT
+    )
 
 
 def test_swap_policies_are_fixed_points_of_the_columns(x64):
-    model, losses = SwapAttention(D, key=KEY), draws(T, D)
-    policies = rollout(model, losses)
+    model, losses = rx.SwapAttention(D, key=KEY), draws(T, D)
+    policies = rx.rollout(model, losses)
     blocks = np.einsum("ti,tj->tij", policies, losses)[..., None]
     columns = jax.jit(lambda model, blocks: model.columns(blocks))(model, blocks)[..., 0]
-    fixed = jax.jit(jax.vmap(lambda rows: stationary(rows.T)))(columns)
+    fixed = jax.jit(jax.vmap(lambda rows: rx.stationary(rows.T)))(columns)
     np.testing.assert_allclose(fixed, policies, rtol=0, atol=FIXED_POINT)
 
 
 def test_calibration_scales_the_features(x64):
-    calibrated = SwapAttention.hedge(D, 0.4).calibrated()
-    np.testing.assert_allclose(calibrated.values, SwapAttention.hedge(D, D * 0.4).values)
-    model, blocks = SwapAttention(D, key=KEY), draws(T, D, D, N)
+    calibrated = rx.SwapAttention.hedge(D, 0.4).calibrated()
+    np.testing.assert_allclose(calibrated.values, rx.SwapAttention.hedge(D, D * 0.4).values)
+    model, blocks = rx.SwapAttention(D, key=KEY), draws(T, D, D, N)
     columns = jax.jit(lambda model, blocks: model.columns(blocks))
     expected = columns(model, D * blocks)
     np.testing.assert_allclose(columns(model.calibrated(), blocks), expected, rtol=0, atol=ROUNDING)
 
 
 def test_the_reduced_form_plays_as_the_full_form(x64):
-    model, losses = FullLinearAttention(D, key=KEY, scale=0.5), draws(T, D, N)
+    model, losses = rx.FullLinearAttention(D, key=KEY, scale=0.5), draws(T, D, N)
     both = jax.jit(lambda model, losses: (model.policies(losses), model.reduced().policies(losses)))
     np.testing.assert_allclose(*both(model, losses), rtol=0, atol=ROUNDING)
     without_score = eqx.tree_at(lambda m: m.key_bias, model, jnp.zeros(D))
@@ -133,7 +130,7 @@ def test_the_reduced_form_plays_as_the_full_form(x64):
 
 
 def test_the_full_form_is_its_formula(x64):
-    model, losses = FullLinearAttention(D, key=KEY, scale=0.5), draws(T, D)
+    model, losses = rx.FullLinearAttention(D, key=KEY, scale=0.5), draws(T, D)
     m = jax.tree.map(np.asarray, model)
     logits = np.zeros(D)
     state, update = model.init(D), jax.jit(lambda state, loss: model.update(state, loss))
@@ -145,20 +142,23 @@ def test_the_full_form_is_its_formula(x64):
 
 
 def test_a_projection_replaces_the_one_onto_the_ball():
-    model = LinearAttention(D, key=KEY, operator="ball", projection=project_simplex)
-    np.testing.assert_allclose(rollout(model, draws(T, D)).sum(1), 1, rtol=1e-5)
+    model = rx.LinearAttention(D, key=KEY, operator="ball", projection=rx.project_simplex)
+    np.testing.assert_allclose(rx.rollout(model, draws(T, D)).sum(1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LinearAttention(0, key=KEY), "actions must be an integer >= 1, got 0"),
-        (lambda: LinearAttention(3, key=KEY, operator="relu"), 'must be "softmax" or "ball"'),
-        (lambda: LinearAttention(3, key=KEY, projection=project_simplex), "projection requires"),
-        (lambda: LinearAttention.hedge(3, -1.0), "step must be above 0"),
-        (lambda: Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
+        (lambda: rx.LinearAttention(0, key=KEY), "actions must be an integer >= 1, got 0"),
+        (lambda: rx.LinearAttention(3, key=KEY, operator="relu"), 'must be "softmax" or "ball"'),
         (
-            lambda: Transformer(3, key=KEY, width=4).init(3),
+            lambda: rx.LinearAttention(3, key=KEY, projection=rx.project_simplex),
+            "projection requires",
+        ),
+        (lambda: rx.LinearAttention.hedge(3, -1.0), "step must be above 0"),
+        (lambda: rx.Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
+        (
+            lambda: rx.Transformer(3, key=KEY, width=4).init(3),
             r"rounds, the size of .* must be an integer >= 1, got None",
         ),
     ],

@@ -7,31 +7,8 @@ import pytest
 from jax.test_util import check_grads
 from scipy.optimize import brentq
 
-from regrax.domains import Simplex
-from regrax.games import play, weighted_rps
-from regrax.learners import (
-    AdaHedge,
-    BanditLearner,
-    BlumMansour,
-    Delayed,
-    DiscountedRegretMatching,
-    DoublingHedge,
-    FollowTheLeader,
-    FollowThePerturbedLeader,
-    Hedge,
-    InternalRegretMatching,
-    InverseSqrt,
-    OnlineGradientDescent,
-    OptimisticHedge,
-    PredictiveRegretMatchingPlus,
-    RegretMatching,
-    StoltzLugosi,
-    TreeSwap,
-    rollout,
-)
-from regrax.learners.bandit import tsallis_leader
-from regrax.learners.swap import balanced
-from regrax.regret import external_regret, swap_regret
+import regrax as rx
+from regrax.games import weighted_rps
 from regrax.specs import parse_learner, registered
 from regrax.theory import optimal_policy
 
@@ -111,24 +88,24 @@ def discounted(losses):
 @pytest.mark.parametrize(
     ("learner", "by_hand"),
     [
-        (OptimisticHedge(0.3), optimistic_hedge),
-        (AdaHedge(), ada_hedge),
-        (OnlineGradientDescent(InverseSqrt(0.5)), gradient_descent),
-        (PredictiveRegretMatchingPlus(), predictive),
-        (DiscountedRegretMatching(2.0, -1.0), discounted),
+        (rx.OptimisticHedge(0.3), optimistic_hedge),
+        (rx.AdaHedge(), ada_hedge),
+        (rx.OnlineGradientDescent(rx.InverseSqrt(0.5)), gradient_descent),
+        (rx.PredictiveRegretMatchingPlus(), predictive),
+        (rx.DiscountedRegretMatching(2.0, -1.0), discounted),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_against_a_numpy_loop(x64, learner, by_hand):
     losses = gaussian()
-    np.testing.assert_allclose(rollout(learner, losses), by_hand(losses), atol=ROUNDING)
+    np.testing.assert_allclose(rx.rollout(learner, losses), by_hand(losses), atol=ROUNDING)
 
 
 def test_ada_hedge_is_scale_free_and_starts_as_the_leader(x64):
     losses = gaussian()
-    scaled = rollout(AdaHedge(), 1e6 * losses)
-    np.testing.assert_allclose(scaled, rollout(AdaHedge(), losses), atol=1e-8)
-    equal = rollout(AdaHedge(), np.ones((12, 3)))
+    scaled = rx.rollout(rx.AdaHedge(), 1e6 * losses)
+    np.testing.assert_allclose(scaled, rx.rollout(rx.AdaHedge(), losses), atol=1e-8)
+    equal = rx.rollout(rx.AdaHedge(), np.ones((12, 3)))
     np.testing.assert_allclose(equal, 1 / 3, rtol=1e-12)
 
 
@@ -140,23 +117,15 @@ def test_doubling_hedge_is_hedge_in_each_epoch(x64):
         [softmax(-step * losses[start:t].sum(0)) for t in range(start, end)]
         for (start, end), step in zip(epochs, steps, strict=True)
     ]
-    np.testing.assert_allclose(rollout(DoublingHedge(2.0), losses), np.concatenate(parts))
-
-
-def test_doubling_hedge_adds_up_the_bounds_of_its_epochs():
-    parts = [
-        Hedge(2 / np.sqrt(length)).bound(3, played, 0.7)
-        for length, played in ((1, 1), (2, 2), (4, 4), (8, 5))
-    ]
-    assert DoublingHedge(2.0).bound(3, 12, 0.7) == pytest.approx(sum(parts))
+    np.testing.assert_allclose(rx.rollout(rx.DoublingHedge(2.0), losses), np.concatenate(parts))
 
 
 def test_optimistic_hedge_has_less_regret_in_a_game(x64):
     """Against itself regret stays constant where that of Hedge grows: Syrgkanis et al. (2015)."""
     total = {}
-    for learner in (OptimisticHedge(0.3), Hedge(0.3)):
-        run = play(weighted_rps(), learner, 3000)
-        regrets = [external_regret(*rows) for rows in zip(run.policies, run.losses, strict=True)]
+    for learner in (rx.OptimisticHedge(0.3), rx.Hedge(0.3)):
+        run = rx.play(weighted_rps(), learner, 3000)
+        regrets = [rx.external_regret(*rows) for rows in zip(run.policies, run.losses, strict=True)]
         total[type(learner).__name__] = float(sum(regrets))
     assert total["OptimisticHedge"] <= 2 * np.log(3) / 0.3
     assert total["Hedge"] > 10 * total["OptimisticHedge"]
@@ -167,23 +136,18 @@ def flow_imbalance(policy, rates):
     return np.abs(policy * off.sum(1) - policy @ off).max() / max(off.sum(1).max(), 1e-300)
 
 
-def test_balanced_flow_breaks_ties_evenly(x64):
-    two_pairs = np.zeros((5, 5))
-    two_pairs[0, 1] = two_pairs[1, 0] = two_pairs[2, 3] = two_pairs[3, 2] = 1.0
-    two_pairs[4, 0] = two_pairs[4, 2] = 1.0
-    flow = jax.jit(balanced)
-    np.testing.assert_allclose(flow(two_pairs), [0.25, 0.25, 0.25, 0.25, 0], atol=1e-9)
-    np.testing.assert_allclose(flow(np.zeros((5, 5))), 1 / 5, rtol=1e-12)
-
-
-@pytest.mark.parametrize("learner", [InternalRegretMatching(), StoltzLugosi(0.5)], ids=["hm", "sl"])
+@pytest.mark.parametrize(
+    "learner", [rx.InternalRegretMatching(), rx.StoltzLugosi(0.5)], ids=["hm", "sl"]
+)
 def test_pairs_balance_their_gains_every_round(x64, learner):
     losses = gaussian(30)
-    policies = np.asarray(rollout(learner, losses))
+    policies = np.asarray(rx.rollout(learner, losses))
     for t in range(1, 30):
         past = policies[:t].T @ losses[:t]
         gains = np.diag(past)[:, None] - past
-        rates = np.exp(0.5 * gains) if isinstance(learner, StoltzLugosi) else np.maximum(gains, 0)
+        rates = (
+            np.exp(0.5 * gains) if isinstance(learner, rx.StoltzLugosi) else np.maximum(gains, 0)
+        )
         assert flow_imbalance(policies[t], rates) < 1e-12
 
 
@@ -196,7 +160,9 @@ def tree_swap(base, depth, branching, losses):
             inside = losses[start : start + block * branching]
             whole = len(inside) // block
             means = inside[: whole * block].reshape(whole, block, 3).mean(1)
-            answers = rollout(base, np.vstack([means, np.zeros(3)]))  # one more for the open block
+            answers = rx.rollout(
+                base, np.vstack([means, np.zeros(3)])
+            )  # one more for the open block
             policies[start : start + len(inside)] += np.repeat(answers, block, 0)[: len(inside)]
     return policies / depth
 
@@ -204,28 +170,20 @@ def tree_swap(base, depth, branching, losses):
 @pytest.mark.slow
 def test_tree_swap_is_a_copy_a_level(x64):
     losses = gaussian(31)
-    found = rollout(TreeSwap(Hedge(0.7), 3, 3), losses)
-    np.testing.assert_allclose(found, tree_swap(Hedge(0.7), 3, 3, losses), atol=ROUNDING)
-
-
-def test_tree_swap_bound_is_the_papers_at_whole_trees():
-    base, depth, branching = Hedge(0.5), 3, 16
-    rounds = branching**depth
-    promised = base.bound(4, branching) / branching + 1 / depth
-    assert TreeSwap(base, depth, branching).bound(4, rounds) == pytest.approx(rounds * promised)
-    assert TreeSwap(FollowTheLeader(), depth, branching).bound(4, rounds) is None
+    found = rx.rollout(rx.TreeSwap(rx.Hedge(0.7), 3, 3), losses)
+    np.testing.assert_allclose(found, tree_swap(rx.Hedge(0.7), 3, 3, losses), atol=ROUNDING)
 
 
 @pytest.mark.parametrize(
     "base",
     [
-        pytest.param(FollowTheLeader(), id="ftl"),
-        pytest.param(BlumMansour(Hedge(0.5)), id="bm", marks=pytest.mark.slow),
+        pytest.param(rx.FollowTheLeader(), id="ftl"),
+        pytest.param(rx.BlumMansour(rx.Hedge(0.5)), id="bm", marks=pytest.mark.slow),
     ],
 )
 def test_delayed_is_the_base_some_rounds_ago(x64, base):
     losses = gaussian(12)
-    late, prompt = rollout(Delayed(base, 3), losses), rollout(base, losses)
+    late, prompt = rx.rollout(rx.Delayed(base, 3), losses), rx.rollout(base, losses)
     np.testing.assert_allclose(late[3:], prompt[:-3], atol=ROUNDING)
     np.testing.assert_allclose(late[:3], 1 / 3, rtol=1e-12)
 
@@ -233,8 +191,13 @@ def test_delayed_is_the_base_some_rounds_ago(x64, base):
 def test_the_perturbed_leader_is_optimal_for_gaussian_losses(x64):
     losses = gaussian(6)
     totals = jnp.array(np.vstack([np.zeros(3), np.cumsum(losses, 0)[:-1]]))
-    found = rollout(FollowThePerturbedLeader(3.0), losses)
+    found = rx.rollout(rx.FollowThePerturbedLeader(3.0), losses)
     np.testing.assert_allclose(found, optimal_policy(totals, 9.0), atol=1e-12)
+
+
+def tsallis_leader(sums):
+    """The policy of Tsallis-INF at step size 1."""
+    return rx.TsallisINF(1.0).policy_from_sums(jnp.asarray(sums), 0)
 
 
 @pytest.mark.parametrize("actions", [2, 7, 1000])
@@ -243,31 +206,27 @@ def test_the_tsallis_leader_solves_its_equation(x64, actions):
     for size in (0.0, 1e-3, 1.0, 1e4):
         gaps = size * rng.exponential(size=actions)
         gaps -= gaps.min()
-        root = brentq(
-            lambda y, g=gaps: (4 / (g + y) ** 2).sum() - 1,
-            2 - 1e-9,
-            2 * actions**0.5 + 1e-9,
-            xtol=1e-14,
-        )
+        ends = 2 - 1e-9, 2 * actions**0.5 + 1e-9
+        root = brentq(lambda y, g=gaps: (4 / (g + y) ** 2).sum() - 1, *ends, xtol=1e-14)
         found = np.asarray(leader(gaps))
         np.testing.assert_allclose(found, 4 / (gaps + root) ** 2, rtol=1e-11)
         assert abs(found.sum() - 1) < 1e-14
 
 
 def test_the_tsallis_leader_in_float32_and_its_derivative():
-    gaps = jnp.array([0.0, 0.5, 3.0, 1e6])
-    assert abs(float(tsallis_leader(gaps).sum()) - 1) < 3e-7
+    assert abs(float(tsallis_leader([0.0, 0.5, 3.0, 1e6]).sum()) - 1) < 3e-7
     with jax.enable_x64(True):
-        gaps = jnp.array([0.0, 0.5, 3.0])
-        check_grads(tsallis_leader, (gaps,), 1, modes=["fwd", "rev"], atol=1e-6)
+        check_grads(
+            tsallis_leader, (jnp.array([0.0, 0.5, 3.0]),), 1, modes=["fwd", "rev"], atol=1e-6
+        )
 
 
 EXTERNAL = [
     text
     for learner in registered("learner").values()
     for text in learner.examples
-    if not isinstance(parse_learner(text), BanditLearner)
-    and isinstance(parse_learner(text).domain, Simplex)
+    if not isinstance(parse_learner(text), rx.BanditLearner)
+    and isinstance(parse_learner(text).domain, rx.Simplex)
     and parse_learner(text).regret != "swap"
 ]
 
@@ -275,19 +234,43 @@ EXTERNAL = [
 @pytest.mark.slow
 @pytest.mark.parametrize("text", EXTERNAL)
 def test_blum_mansour_takes_any_base(x64, text):
-    learner = BlumMansour(parse_learner(text))
+    learner = rx.BlumMansour(parse_learner(text))
     losses = jax.random.uniform(jax.random.key(0), (300, 4))
-    policies = rollout(learner, losses)
+    policies = rx.rollout(learner, losses)
     np.testing.assert_allclose(policies.sum(1), 1, atol=1e-9)
     bound = learner.bound(4, 300)
-    assert bound is None or float(swap_regret(policies, losses)) <= bound
+    assert bound is None or float(rx.swap_regret(policies, losses)) <= bound
 
 
-def test_blum_mansour_bounds_over_other_bases():
-    ada = AdaHedge()
-    # the widest round of every copy may be as wide as the losses: only the square-root part shrinks by sqrt(d)
-    each = ada.bound(4, 100, 0.5, largest=1.0)
-    assert BlumMansour(ada).bound(4, 100) == pytest.approx(4 * each)
-    assert each == pytest.approx(0.5 * np.sqrt(100 * np.log(4)) + 4 / 3 * np.log(4) + 2)
-    assert BlumMansour(InternalRegretMatching()).bound(4, 100) is None
-    assert BlumMansour(RegretMatching()).bound(4, 100) == pytest.approx(4 * np.sqrt(300) / 2)
+LOG = np.log(3)
+HEDGE = rx.Hedge(0.5)
+ADA = rx.AdaHedge()
+MATCHING = rx.RegretMatching()
+
+
+@pytest.mark.parametrize(
+    ("learner", "rounds", "bound"),
+    [
+        (ADA, 100, np.sqrt(100 * LOG) + 4 / 3 * LOG + 2),
+        # every copy has the same widest round: only the square-root part shrinks by sqrt(d)
+        (rx.BlumMansour(ADA), 100, 3 * (np.sqrt(100 * LOG / 3) + 4 / 3 * LOG + 2)),
+        (rx.BlumMansour(MATCHING), 100, 3 * np.sqrt(200 / 3)),
+        (rx.BlumMansour(rx.InternalRegretMatching()), 100, None),
+        (rx.TreeSwap(HEDGE, 3, 16), 16**3, 16**3 * (HEDGE.bound(3, 16) / 16 + 1 / 3)),
+        (rx.TreeSwap(rx.FollowTheLeader(), 3, 16), 16**3, None),
+        # epochs of 1, 2, 4 and the first 5 of 8 rounds
+        (
+            rx.DoublingHedge(2.0),
+            12,
+            LOG / 2 * (1 + 2**0.5 + 2 + 8**0.5) + 2 / 8 * (1 + 2**0.5 + 2 + 5 / 8**0.5),
+        ),
+        (rx.Exp3(0.1, 0.2), 50, LOG / 0.1 + 0.1 * 3 * 50 / 2 + 10),
+        (rx.Exp3IX(0.1, 0.05), 50, LOG / 0.1 + 7.5 + 7.5),
+        (rx.TsallisINF(), 1, 4 * (3**0.5 - 1) / 2 + 3**0.5),
+        (rx.ImportanceWeighted(MATCHING), 50, None),  # no exploration, no bound
+        (rx.ImportanceWeighted(MATCHING, 0.2), 50, MATCHING.bound(3, 50, 3 / 0.2**0.5) + 10),
+    ],
+    ids=str,
+)
+def test_bounds_are_their_formulas(learner, rounds, bound):
+    assert learner.bound(3, rounds) == (bound and pytest.approx(bound, rel=1e-12))

@@ -5,29 +5,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax.domains import Simplex
-from regrax.learners import (
-    AdaHedge,
-    BanditLearner,
-    BlumMansour,
-    Hedge,
-    ImportanceWeighted,
-    InverseSqrt,
-    PerRound,
-    RegretMatching,
-    rollout,
-)
-from regrax.regret import external_regret, internal_regret, swap_regret
+import regrax as rx
 from regrax.specs import parse_learner, registered
 
 ROUNDING = 1e-9
 EXAMPLES = [text for learner in registered("learner").values() for text in learner.examples]
 LEARNER = {text: parse_learner(text) for text in EXAMPLES}
-SIMPLEX = [text for text in EXAMPLES if isinstance(LEARNER[text].domain, Simplex)]
-FULL = [text for text in EXAMPLES if not isinstance(LEARNER[text], BanditLearner)]
-BANDIT = [text for text in EXAMPLES if isinstance(LEARNER[text], BanditLearner)]
+SIMPLEX = [text for text in EXAMPLES if isinstance(LEARNER[text].domain, rx.Simplex)]
+FULL = [text for text in EXAMPLES if not isinstance(LEARNER[text], rx.BanditLearner)]
+BANDIT = [text for text in EXAMPLES if isinstance(LEARNER[text], rx.BanditLearner)]
 BOUNDED = [text for text in EXAMPLES if LEARNER[text].bound(3, 20) is not None]
-REGRET = {"external": external_regret, "internal": internal_regret, "swap": swap_regret}
+REGRET = {"external": rx.external_regret, "internal": rx.internal_regret, "swap": rx.swap_regret}
 
 every_learner = pytest.mark.parametrize("text", EXAMPLES)
 
@@ -48,16 +36,16 @@ def sequence_variants():
 
 
 def key_for(learner, seed=0):
-    return jax.random.key(seed) if isinstance(learner, BanditLearner) else None
+    return jax.random.key(seed) if isinstance(learner, rx.BanditLearner) else None
 
 
 def run(learner, losses):
-    return rollout(learner, losses, key=key_for(learner))
+    return rx.rollout(learner, losses, key=key_for(learner))
 
 
 def draws(learner, rounds):
     """The keys with which `rollout` draws the actions of a bandit learner."""
-    if not isinstance(learner, BanditLearner):
+    if not isinstance(learner, rx.BanditLearner):
         return [None] * rounds
     (player,) = jax.random.split(key_for(learner), 1)
     _, own = jax.random.split(player)
@@ -69,7 +57,7 @@ def stepper(learner):
 
     def step(state, loss, key):
         policy = learner.policy(state)
-        if not isinstance(learner, BanditLearner):
+        if not isinstance(learner, rx.BanditLearner):
             return policy, learner.update(state, loss)
         action = jax.random.categorical(key, jnp.log(policy))
         return policy, learner.update(state, (action, loss[action]))
@@ -179,7 +167,7 @@ def played(learner, rounds, actions, seeds=1, width=1.0):
 
 def worst_regrets(learner, rounds, actions, width=1.0):
     """Regret on each sequence; for bandit learners the largest over comparators of its mean over seeds."""
-    bandit = isinstance(learner, BanditLearner)
+    bandit = isinstance(learner, rx.BanditLearner)
 
     @jax.jit
     def regrets():
@@ -202,9 +190,9 @@ def test_regret_stays_below_the_textbook_bound(x64, text, actions):
 def test_bounds_scale_with_the_losses(x64):
     """The bound for losses of width w is checked on losses of width w."""
     for learner in (
-        RegretMatching(),
-        BlumMansour(AdaHedge()),
-        ImportanceWeighted(Hedge(0.01), 0.3),
+        rx.RegretMatching(),
+        rx.BlumMansour(rx.AdaHedge()),
+        rx.ImportanceWeighted(rx.Hedge(0.01), 0.3),
     ):
         bound = learner.bound(3, 300, 4.0)
         assert bound > 3 * learner.bound(3, 300, 1.0) / 2
@@ -221,10 +209,10 @@ def test_a_single_action_is_always_played():
 def test_bounds_are_within_a_factor_of_two_of_an_adversary(x64):
     """A bound a hundred times too large would pass the tests above: two actions and fair coins come near it."""
     rounds = 2000
-    learner = Hedge(float(np.sqrt(8 * np.log(2) / rounds)))
+    learner = rx.Hedge(float(np.sqrt(8 * np.log(2) / rounds)))
     coins = np.random.default_rng(0).random((200, rounds, 1)) < 0.5
     losses = np.concatenate([coins, ~coins], -1).astype(float)
-    regrets = jax.jit(jax.vmap(lambda l: external_regret(rollout(learner, l), l)))(losses)
+    regrets = jax.jit(jax.vmap(lambda l: rx.external_regret(rx.rollout(learner, l), l)))(losses)
     assert 0.5 * learner.bound(2, rounds) < float(regrets.max()) <= learner.bound(2, rounds)
 
 
@@ -232,34 +220,34 @@ def test_follow_the_leader_has_linear_regret_on_alternating_losses():
     losses = jnp.array([[0.5, 0.0]] + [[0.0, 1.0], [1.0, 0.0]] * 100)
     learner = parse_learner("follow_the_leader()")
     assert learner.bound(2, 201) is None
-    assert float(external_regret(rollout(learner, losses), losses)) > 95
+    assert float(rx.external_regret(rx.rollout(learner, losses), losses)) > 95
 
 
 def test_schedules_give_each_round_its_step(x64):
     losses = gaussian(4)
     totals = np.vstack([np.zeros(3), np.cumsum(losses, 0)[:-1]])
     for schedule, steps in (
-        (InverseSqrt(2.0), 2 / np.sqrt([1, 2, 3, 4])),
-        (PerRound(0.5, 0.4, 0.3), np.array([0.5, 0.4, 0.3, 0.3])),
+        (rx.InverseSqrt(2.0), 2 / np.sqrt([1, 2, 3, 4])),
+        (rx.PerRound(0.5, 0.4, 0.3), np.array([0.5, 0.4, 0.3, 0.3])),
     ):
         weights = np.exp(-steps[:, None] * totals)
         expected = weights / weights.sum(1, keepdims=True)
-        np.testing.assert_allclose(rollout(Hedge(schedule), losses), expected, rtol=1e-12)
+        np.testing.assert_allclose(rx.rollout(rx.Hedge(schedule), losses), expected, rtol=1e-12)
 
 
 def test_a_sweep_over_steps_is_a_vmap_and_compiles_once(x64):
     steps, losses = np.array([0.1, 0.2, 0.4]), gaussian()
-    swept = jax.jit(jax.vmap(lambda k: rollout(Hedge(k), losses)))(steps)
-    np.testing.assert_allclose(swept[2], rollout(Hedge(0.4), losses), atol=ROUNDING)
+    swept = jax.jit(jax.vmap(lambda k: rx.rollout(rx.Hedge(k), losses)))(steps)
+    np.testing.assert_allclose(swept[2], rx.rollout(rx.Hedge(0.4), losses), atol=ROUNDING)
     traced = []
-    counted = jax.jit(lambda learner, x: traced.append(1) or rollout(learner, x))
+    counted = jax.jit(lambda learner, x: traced.append(1) or rx.rollout(learner, x))
     for step in (0.1, 0.2, 0.3):
-        counted(Hedge(step), losses)
+        counted(rx.Hedge(step), losses)
     assert len(traced) == 1
 
 
 def test_blum_mansour_residual_stays_small(x64):
-    learner = BlumMansour(Hedge(3.0))
+    learner = rx.BlumMansour(rx.Hedge(3.0))
 
     def play_round(state, loss):
         state = learner.update(state, loss)

@@ -7,29 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from regrax.attention import LinearAttention, SwapAttention, Transformer
-from regrax.learners import Hedge
-from regrax.theory import Optimal, loss, optimal_loss, step_size
-from regrax.training import (
-    BiasedGaussian,
-    ClosedLoopSwapObjective,
-    DelayedFeedback,
-    Gaussian,
-    HindsightObjective,
-    RegretObjective,
-    SwapRegretObjective,
-    evaluate,
-    fit_step_size,
-)
+import regrax as rx
+from regrax.theory import loss, optimal_loss, step_size
 
 KEY = jax.random.key(11)
 
 
-@pytest.mark.parametrize("kind", [RegretObjective, HindsightObjective])
+@pytest.mark.parametrize("kind", [rx.RegretObjective, rx.HindsightObjective])
 def test_evaluation_is_exact_at_known_policies(kind):
     step = step_size(3, 20)
-    for learner, exact in ((Hedge(step), loss(step, 3, 20)), (Optimal(20), optimal_loss(3, 20))):
-        measured = evaluate(learner, kind(3, 20), key=KEY, sequences=4000)
+    for learner, exact in (
+        (rx.Hedge(step), loss(step, 3, 20)),
+        (rx.Optimal(20), optimal_loss(3, 20)),
+    ):
+        measured = rx.evaluate(learner, kind(3, 20), key=KEY, sequences=4000)
         assert measured.optimal_loss == optimal_loss(3, 20)
         assert abs(measured.loss - exact) <= 4 * measured.error + 1e-5
         assert measured.error < 3e-3
@@ -37,62 +28,65 @@ def test_evaluation_is_exact_at_known_policies(kind):
 
 @pytest.mark.parametrize(
     ("make", "kind", "sizes"),
-    [(LinearAttention, RegretObjective, (3, 20)), (SwapAttention, SwapRegretObjective, (2, 5))],
+    [
+        (rx.LinearAttention, rx.RegretObjective, (3, 20)),
+        (rx.SwapAttention, rx.SwapRegretObjective, (2, 5)),
+    ],
 )
 def test_evaluation_agrees_with_the_plain_average(make, kind, sizes):
     model = make(sizes[0], key=KEY)
-    exact = evaluate(model, kind(*sizes), key=KEY, sequences=4000)
+    exact = rx.evaluate(model, kind(*sizes), key=KEY, sequences=4000)
     # a function is not recognised as the square, so its loss is averaged
-    plain = evaluate(model, kind(*sizes, surrogate=jnp.square), key=KEY, sequences=50_000)
+    plain = rx.evaluate(model, kind(*sizes, surrogate=jnp.square), key=KEY, sequences=50_000)
     assert plain.optimal_loss is None
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
 
 def test_objectives_know_the_optimum_where_theory_does():
-    hedge = Hedge(0.4)
-    ball = LinearAttention(3, key=KEY, operator="ball", radius=2.0)
-    assert RegretObjective(3, 20).optimal_loss(hedge) == optimal_loss(3, 20)
-    assert SwapRegretObjective(3, 20).optimal_loss(hedge) == pytest.approx(129.826, rel=1e-5)
+    hedge = rx.Hedge(0.4)
+    ball = rx.LinearAttention(3, key=KEY, operator="ball", radius=2.0)
+    assert rx.RegretObjective(3, 20).optimal_loss(hedge) == optimal_loss(3, 20)
+    assert rx.SwapRegretObjective(3, 20).optimal_loss(hedge) == pytest.approx(129.826, rel=1e-5)
     on_ball = optimal_loss(3, 20, operator="ball", radius=2.0)
-    for kind in (RegretObjective, HindsightObjective):
+    for kind in (rx.RegretObjective, rx.HindsightObjective):
         assert kind(3, 20).optimal_loss(ball) == on_ball
     for objective in (
-        RegretObjective(3, 20, BiasedGaussian()),
-        RegretObjective(3, 20, feedback=DelayedFeedback(1)),
-        RegretObjective(3, 20, group_size=2),
-        RegretObjective(3, 20, surrogate="softplus"),
-        HindsightObjective(3, 20, Gaussian(2 * np.eye(3))),
-        ClosedLoopSwapObjective(3, 20),
+        rx.RegretObjective(3, 20, rx.training.BiasedGaussian()),
+        rx.RegretObjective(3, 20, feedback=rx.training.DelayedFeedback(1)),
+        rx.RegretObjective(3, 20, group_size=2),
+        rx.RegretObjective(3, 20, surrogate="softplus"),
+        rx.HindsightObjective(3, 20, rx.training.Gaussian(2 * np.eye(3))),
+        rx.ClosedLoopSwapObjective(3, 20),
     ):
         assert objective.optimal_loss(hedge) is None
 
 
 def test_objectives_know_the_recipe_of_a_model():
-    transformer = Transformer(2, key=KEY, width=4)
-    assert RegretObjective(2, 5).recipe(Hedge(0.1)).batch == 2048
-    assert RegretObjective(2, 5).recipe(transformer).batch == 256
-    assert HindsightObjective(2, 5).recipe(transformer).batch == 512
-    assert HindsightObjective(2, 5, conditional=True).recipe(transformer).batch == 256
+    transformer = rx.Transformer(2, key=KEY, width=4)
+    assert rx.RegretObjective(2, 5).recipe(rx.Hedge(0.1)).batch == 2048
+    assert rx.RegretObjective(2, 5).recipe(transformer).batch == 256
+    assert rx.HindsightObjective(2, 5).recipe(transformer).batch == 512
+    assert rx.HindsightObjective(2, 5, conditional=True).recipe(transformer).batch == 256
 
 
 STATIONARY = {
-    "linear": LinearAttention.hedge,
-    "swap": SwapAttention.hedge,
-    "ball": partial(LinearAttention.hedge, operator="ball"),
+    "linear": rx.LinearAttention.hedge,
+    "swap": rx.SwapAttention.hedge,
+    "ball": partial(rx.LinearAttention.hedge, operator="ball"),
 }
 
 
 @pytest.mark.parametrize("make", STATIONARY.values(), ids=STATIONARY)
 def test_the_step_of_stationary_parameters_is_found(x64, make):
     model = make(3, 0.31)
-    nearest = fit_step_size(model, 10, key=KEY, sequences=64)
+    nearest = rx.fit_step_size(model, 10, key=KEY, sequences=64)
     np.testing.assert_allclose(nearest.step, 0.31, rtol=1e-9)
     assert nearest.total_variation < 1e-9
 
 
 def test_the_fitted_step_minimises_the_squared_error(x64):
-    model = LinearAttention(3, key=KEY, scale=0.2)
-    nearest = fit_step_size(model, 10, key=KEY, sequences=256)
+    model = rx.LinearAttention(3, key=KEY, scale=0.2)
+    nearest = rx.fit_step_size(model, 10, key=KEY, sequences=256)
     losses = jax.random.normal(KEY, (10, 3, 256))
     before = jnp.cumsum(losses, 0) - losses
 

@@ -301,6 +301,7 @@ def test_every_objective_rejects_wrong_arguments(kind):
 
 
 LOSSES = np.ones((T, D, N), np.float32)
+BLOCKS = np.ones((T, D, D, N), np.float32)
 CONDITIONAL = HindsightObjective(D, T, conditional=True)
 
 
@@ -309,12 +310,15 @@ CONDITIONAL = HindsightObjective(D, T, conditional=True)
     ("make", "message"),
     [
         (lambda: GROUPS.draw(6, key=KEY), "count must be a multiple of group_size = 4, got 6"),
-        (lambda: RegretObjective(D, T, feedback="bandit"), "feedback must be a Feedback or None"),
+        (
+            lambda: RegretObjective(D, T, feedback="bandit"),
+            "feedback must be a PartialFeedback or None",
+        ),
         (lambda: HindsightObjective(D, T, Rademacher()), "Gaussian losses, got Rademacher"),
         (lambda: HindsightObjective(D, T, RandomHorizon(Gaussian())), "got RandomHorizon"),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "got a covariance"),
         (lambda: HindsightObjective(D, T, CORRELATED, swap=True), "got a covariance"),
-        (lambda: SwapRegretObjective(D, T).loss(LINEAR(), LOSSES), "requires a SwapAttention"),
+        (lambda: SwapRegretObjective(D, T).loss(LINEAR(), BLOCKS), "requires a SwapAttention"),
         (lambda: CONDITIONAL.loss(BALL(), LOSSES), "defined on the simplex"),
         (lambda: ClosedLoopSwapObjective(D, T).loss(BALL(), LOSSES), "defined on the simplex"),
     ],
@@ -336,5 +340,7 @@ def test_renamed_functions_work_and_warn():
         assert training.least_loss(model, objective) == objective.optimal_loss(model)
     with pytest.warns(DeprecationWarning, match=r"objective.recipe\(model\)"):
         assert training.recipe(model) == model.recipe
+    with pytest.warns(DeprecationWarning, match=r"training.Feedback is now PartialFeedback"):
+        assert training.Feedback is training.PartialFeedback
     with pytest.warns(DeprecationWarning, match=r"optimal_loss\(model\)"):
         assert objective.optimum == objective.optimal_loss(model)

@@ -3,9 +3,11 @@
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
+import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from regrax.learners import Learner
+from regrax.learners import Learner, rollout
 
 Batch = Float[Array, "T d n"]
 
@@ -26,6 +28,11 @@ class Recipe(NamedTuple):
     chunk: int = 1024
     rate: float = 0.03
     tail: float = 0.5
+
+
+def play_batch(learner: Learner, losses: Batch) -> Batch:
+    """Play a learner on every sequence of a batch."""
+    return jnp.asarray(jax.vmap(lambda sequence: rollout(learner, sequence), -1, -1)(losses))
 
 
 MODELS: dict[str, type["TrainableLearner"]] = {}
@@ -62,9 +69,9 @@ class TrainableLearner(Learner):
     def settings(self) -> dict[str, Any]:
         """Constructor arguments besides `key`. Together with the parameters they determine the model."""
 
-    @abstractmethod
     def policies(self, losses: Batch) -> Batch:
-        r"""Compute $\pi_t$ of every round and sequence from rounds $1..t-1$ of `losses`."""
+        r"""Compute $\pi_t$ of every round and sequence from rounds $1..t-1$ of `losses`; by default, play them."""
+        return play_batch(self, losses)
 
     def __str__(self) -> str:
         return f"{self.name}({self.actions})"

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
-from regrax.attention.base import Batch, TrainableLearner
+from regrax.attention.base import TrainableLearner
 from regrax.attention.linear import Layer
-from regrax.learners import Key, Scalar, Sum, rollout
+from regrax.learners import Key, Scalar, Sum
 from regrax.simplex import Matrix, Vector, stationary
 
 
@@ -101,9 +101,6 @@ class SwapAttention(TrainableLearner):
         features = blocks.reshape(rounds, actions**2, count)
         logits = jax.vmap(lambda head: head.logits(features), out_axes=1)(self.heads)
         return jax.nn.softmax(logits, axis=2)
-
-    def policies(self, losses: Batch) -> Batch:
-        return jnp.asarray(jax.vmap(lambda sequence: rollout(self, sequence), -1, -1)(losses))
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Columns:
         checks.plays(self, actions)

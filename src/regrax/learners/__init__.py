@@ -1,4 +1,9 @@
-"""Learners: the interface, the classical algorithms, and `rollout`, which plays a learner on a loss sequence."""
+"""Learners: the interface, the classical algorithms, and `rollout`, which plays a learner on a loss sequence.
+
+To read them, begin with `simple.py`, whose learners have three short methods each, and `Learner` in `base.py`. Then
+`hedge.py` and `ftrl.py` use a step size, `regret_matching.py` uses none, `bandit.py` sees one loss per round, and
+`swap.py` lowers swap regret. `engine.py` has the loop over rounds.
+"""
 
 from .bandit import (
     Delayed as Delayed,

@@ -17,7 +17,6 @@ from regrax import _checks as checks
 from regrax.learners.base import (
     BanditLearner,
     Bound,
-    BoundTerms,
     Count,
     Cumulative,
     Drawn,
@@ -32,9 +31,11 @@ from regrax.learners.base import (
     SumLearner,
     as_base,
     check_base,
-    ftrl_bound,
+    check_prior,
     prior_bits,
     prior_field,
+    step_bound,
+    where,
     with_prior,
 )
 from regrax.simplex import Integer, Vector
@@ -94,9 +95,10 @@ class Exp3(BanditSumLearner, StepLearner):
         logits = -self.step_at(round) * sums
         return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        extra = float(self.exploration) * width * rounds
-        return prior_bits(self.prior, actions), actions * width**2 / 2, extra
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        explored = float(self.exploration) * width * rounds
+        distance = prior_bits(self.prior, actions)
+        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, explored)
 
 
 @register("learner", "exp3_ix(0.05, 0.025)")
@@ -132,9 +134,10 @@ class Exp3IX(BanditSumLearner, StepLearner):
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
         return state.add(estimate(self.policy(state), feedback, self.gamma))
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        extra = float(self.gamma) * actions * width * rounds
-        return prior_bits(self.prior, actions), actions * width**2 / 2, extra
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        bias = float(self.gamma) * actions * width * rounds
+        distance = prior_bits(self.prior, actions)
+        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, bias)
 
 
 @jax.jit
@@ -188,6 +191,7 @@ class TsallisINF(BanditSumLearner):
         checks.positive("scale", self.scale)
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        check_prior(self.prior, sums.size)
         step = self.scale / jnp.sqrt(jnp.asarray(round, sums.dtype) + 1)
         gaps = step * (sums - sums.min())
         if self.prior is None:
@@ -196,13 +200,11 @@ class TsallisINF(BanditSumLearner):
         gaps = gaps + 2 / jnp.sqrt(jnp.asarray(self.prior, gaps.dtype))
         return tsallis_leader(gaps - gaps.min())
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         if self.prior is not None:
             return None
-        terms = 4 * (actions**0.5 - 1), width**2 * actions**0.5 / 2, 0.0
-        return ftrl_bound(InverseSqrt(self.scale), rounds, terms)
+        root = actions**0.5
+        return step_bound(InverseSqrt(self.scale), rounds, 4 * (root - 1), width**2 * root / 2)
 
 
 @register("learner", "importance_weighted(ada_hedge(), 0.2)")
@@ -242,15 +244,15 @@ class ImportanceWeighted(BanditLearner):
     def update(self, state: State, feedback: Drawn) -> State:
         return self.base.update(state, estimate(self.policy(state), feedback))
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         share = float(self.exploration)
         if self.base.regret == "internal" or share == 0:
             return None
-        typical, largest = width * actions / share**0.5, (largest or width) * actions / share
-        base = self.base.bound(actions, rounds, typical, largest)
-        return None if base is None else base + share * width * rounds
+        typical = width * actions / share**0.5
+        bound = self.base.bound(actions, rounds, typical, largest * actions / share)
+        if bound is None:
+            return None
+        return bound + share * width * rounds
 
 
 class Waiting(NamedTuple):
@@ -295,7 +297,6 @@ class Delayed(Learner):
 
     def update(self, state: Waiting, feedback: Vector) -> Waiting:
         slot = state.round % self.delay
-        arrived = self.base.update(state.base, state.ring[slot])
-        has_arrived = state.round >= self.delay
-        base = jax.tree.map(lambda new, old: jnp.where(has_arrived, new, old), arrived, state.base)
+        updated = self.base.update(state.base, state.ring[slot])
+        base = where(state.round >= self.delay, updated, state.base)
         return Waiting(base, state.ring.at[slot].set(feedback), state.round + 1)

@@ -14,7 +14,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, PyTree
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
@@ -27,7 +27,7 @@ Feedback = PyTree
 """The loss vector of a round; for a bandit learner, the drawn action and its loss."""
 Drawn = tuple[Integer, Float[Array, ""]]
 """The drawn action and its loss."""
-Rounds = int | np.integer | Int[np.ndarray, "*n"]
+Rounds = Int[np.ndarray, "*n"]
 Bound = float | np.floating | Float[np.ndarray, "*n"] | None
 Prior = Vector | Float[np.ndarray, "d"] | None
 
@@ -66,12 +66,17 @@ class Learner(eqx.Module):
         """Return the state after this round's feedback."""
 
     def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
+        self,
+        actions: int,
+        rounds: int | np.integer | Rounds,
+        width: float = 1.0,
+        largest: float | None = None,
     ) -> Bound:
         """Return a proven upper bound on `regret`, or None if there is none.
 
-        For a fixed `largest`, every bound in this package is concave in the rounds' squared widths, so wrappers whose
-        base sees losses of uneven width can evaluate the base's bound at their mean.
+        Subclasses implement `_bound`, which gets an array of rounds and every argument. For a fixed `largest`, every
+        bound in this package is concave in the rounds' squared widths, so wrappers whose base sees losses of uneven
+        width can evaluate the base's bound at their mean.
 
         Args:
             actions: number of actions.
@@ -80,6 +85,9 @@ class Learner(eqx.Module):
                 between 0 and `width`, and its bound is on expected regret.
             largest: the range of the widest round, for bounds that depend on it; by default `width`.
         """
+        return self._bound(actions, np.asarray(rounds), width, largest or width)
+
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         return None
 
     def starting_at(self, start: Any) -> "Learner":
@@ -147,6 +155,7 @@ def check_prior(prior: Prior, actions: int) -> None:
 
 def with_prior(prior: Prior, logits: Vector) -> Vector:
     r"""Return $z + \ln \pi_1$, or $z$ without a prior."""
+    check_prior(prior, logits.size)
     if prior is None:
         return logits
     return logits + jnp.log(jnp.asarray(prior, logits.dtype))
@@ -155,14 +164,18 @@ def with_prior(prior: Prior, logits: Vector) -> Vector:
 def prior_or_uniform(prior: Prior, actions: int) -> Vector:
     """Return the prior, by default the uniform distribution."""
     check_prior(prior, actions)
-    return jnp.ones(actions) / actions if prior is None else jnp.asarray(prior, float)
+    if prior is None:
+        return jnp.ones(actions) / actions
+    return jnp.asarray(prior, float)
 
 
 def prior_bits(prior: Prior, actions: int) -> float:
     r"""Return $\max_j \ln(1/\pi_{1,j})$: $\ln d$ for the uniform prior, infinite if the prior excludes an action."""
     check_prior(prior, actions)
+    if prior is None:
+        return float(np.log(actions))
     with np.errstate(divide="ignore"):
-        return float(np.log(actions) if prior is None else -np.log(np.min(prior)))
+        return float(-np.log(np.min(prior)))
 
 
 def as_base(base: Any) -> Any:
@@ -172,8 +185,7 @@ def as_base(base: Any) -> Any:
 
 def check_on_simplex(base: Any) -> None:
     """Raise unless `base` is a learner whose policies are distributions."""
-    if not isinstance(base, Learner):
-        raise ValueError(f"base must be a learner, got {base!r}")
+    checks.instance("base", base, Learner, "a learner")
     if not isinstance(base.domain, Simplex):
         raise ValueError(
             f"base must play on the simplex, but {base} plays on the {base.domain.name}"
@@ -201,28 +213,28 @@ def spec(x: Any) -> str:
 
 def fields_text(module: Any) -> str:
     """Format a module as `name(argument, ...)`, omitting trailing arguments with default values."""
-    fields = [f for f in dataclasses.fields(module) if f.init]
-    values = [getattr(module, f.name) for f in fields]
-    while fields and _is_default(values[-1], fields[-1].default):
-        fields.pop()
-        values.pop()
-    return f"{name_of(type(module))}({', '.join(_argument_text(value) for value in values)})"
-
-
-def _is_default(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and value == default
+    arguments = []
+    for field in reversed(dataclasses.fields(module)):
+        value = getattr(module, field.name)
+        is_default = type(value) is type(field.default) and value == field.default
+        if field.init and (arguments or not is_default):
+            arguments.insert(0, _argument_text(value))
+    return f"{name_of(type(module))}({', '.join(arguments)})"
 
 
 def _argument_text(value: Any) -> str:
-    if isinstance(value, str):
+    if isinstance(value, str | bool):
         return json.dumps(value)
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, int | float) or not hasattr(value, "shape"):
         return str(value)
     if not checks.is_concrete(value):
         return "traced"
     return f"[{', '.join(str(number) for number in np.ravel(value))}]"
+
+
+def where(condition: Bool[Array, ""], yes: State, no: State) -> State:
+    """Return the state `yes` if the condition is true, otherwise `no`."""
+    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), yes, no)
 
 
 class Sum(NamedTuple):
@@ -290,7 +302,6 @@ class SumLearner(Learner):
     r"""A learner whose policy follows from $S_{t-1} = \sum_{s<t} \ell_s$ and $t$."""
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Cumulative:
-        check_prior(getattr(self, "prior", None), actions)
         return Cumulative(Sum.zeros(actions), jnp.zeros((), int))
 
     @abstractmethod
@@ -385,31 +396,6 @@ def check_number(name: str, value: Any) -> None:
     checks.positive(name, value)
 
 
-def step_sums(step_size: Step, rounds: Rounds) -> tuple[Any, Any, Any] | None:
-    r"""Return $k_1$, $k_T$ and $\sum_{t \le T} k_t$ for every $T$ in `rounds`; None if the step size ever grows."""
-    last = np.asarray(rounds)
-    if not isinstance(step_size, Schedule):
-        constant = float(step_size)
-        return constant, constant, constant * last
-    steps = np.asarray(step_size(np.arange(last.max())), float)
-    if np.any(np.diff(steps) > 0):
-        return None
-    return steps[0], steps[last - 1], np.cumsum(steps)[last - 1]
-
-
-BoundTerms = tuple[float, float, Any]
-r"""The terms $D$, $c$, $e$ of a bound $D / k_T + c \sum_t k_t + e$; an infinite $D$ means that there is no bound."""
-
-
-def ftrl_bound(step_size: Step, rounds: Rounds, terms: BoundTerms) -> Bound:
-    r"""Return $D / k_T + c \sum_t k_t + e$ if the step size never grows, else None."""
-    spread, per_round, extra = terms
-    sums = step_sums(step_size, rounds)
-    if sums is None or not np.isfinite(spread):
-        return None
-    return spread / sums[1] + per_round * sums[2] + extra
-
-
 class StepLearner(Learner):
     """A learner with a step size, which is a positive number or a schedule."""
 
@@ -425,11 +411,27 @@ class StepLearner(Learner):
             return self.step_size(jnp.asarray(round_))
         return self.step_size
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        """Return the terms of `ftrl_bound`."""
-        return np.inf, 0.0, 0.0
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return ftrl_bound(self.step_size, rounds, self.bound_terms(actions, rounds, width))
+def step_bound(
+    step_size: Step, rounds: Rounds, distance: float, variance: float, extra: Any = 0.0
+) -> Bound:
+    r"""Return $D / k_T + c \sum_{t \le T} k_t + e$ for every $T$ in `rounds`, or None if the step size ever grows.
+
+    Nearly all bounds of learners with a step size have this form.
+
+    Args:
+        step_size: the steps $k_t$.
+        rounds: the numbers of rounds $T$.
+        distance: $D$, from the first policy to the furthest; no bound holds if it is infinite.
+        variance: $c$, the cost of a step.
+        extra: $e$.
+    """
+    if not np.isfinite(distance):
+        return None
+    if not isinstance(step_size, Schedule):
+        constant = float(step_size)
+        return distance / constant + variance * (constant * rounds) + extra
+    steps = np.asarray(step_size(np.arange(rounds.max())), float)
+    if np.any(np.diff(steps) > 0):
+        return None
+    return distance / steps[rounds - 1] + variance * np.cumsum(steps)[rounds - 1] + extra

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
 from regrax.learners.base import (
     Bound,
-    BoundTerms,
     Count,
     Key,
     Prior,
@@ -18,7 +18,7 @@ from regrax.learners.base import (
     check_prior,
     prior_field,
     prior_or_uniform,
-    step_sums,
+    step_bound,
 )
 from regrax.simplex import Integer, Vector, project_simplex
 from regrax.specs import register
@@ -53,18 +53,19 @@ class EuclideanFTRL(StepLearner, SumLearner):
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be Simplex() or Ball(radius), got {self.domain!r}")
+        checks.instance("domain", self.domain, Domain, "Simplex() or Ball(radius)")
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        check_prior(self.prior, sums.size)
         point = -self.step_at(round) * sums
         center = 0 if self.prior is None else jnp.asarray(self.prior, point.dtype)
         return self.domain.project(center + point)
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         if not isinstance(self.domain, Simplex):
-            return super().bound_terms(actions, rounds, width)
-        return squared_distance(self.prior, actions) / 2, actions * width**2 / 8, 0.0
+            return None
+        distance = squared_distance(self.prior, actions) / 2
+        return step_bound(self.step_size, rounds, distance, actions * width**2 / 8)
 
 
 def squared_distance(prior: Prior, actions: int) -> float:
@@ -113,13 +114,7 @@ class OnlineGradientDescent(StepLearner):
         step = self.step_at(state.round)
         return Descent(project_simplex(state.policy - step * feedback), state.round + 1)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        sums = step_sums(self.step_size, rounds)
-        if sums is None:
-            return None
-        first, last, total = sums
-        # two distributions are at most sqrt(2) apart
-        distance = squared_distance(self.prior, actions) / (2 * first) + 1 / last - 1 / first
-        return distance + actions * width**2 / 8 * total
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        # the first policy may be closer to every action than two distributions can be, sqrt(2) apart
+        closer = (squared_distance(self.prior, actions) / 2 - 1) / float(self.step_at(0))
+        return step_bound(self.step_size, rounds, 1.0, actions * width**2 / 8, closer)

@@ -12,7 +12,6 @@ from jaxtyping import Array, Float
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
-    BoundTerms,
     Count,
     Cumulative,
     Key,
@@ -26,6 +25,8 @@ from regrax.learners.base import (
     check_prior,
     prior_bits,
     prior_field,
+    step_bound,
+    where,
     with_prior,
 )
 from regrax.simplex import Integer, Vector
@@ -63,8 +64,8 @@ class Hedge(StepLearner, SumLearner):
         # relative to the first action: the policy is the same, and the sum stays small over long horizons
         return state.add(feedback - feedback[0])
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        return prior_bits(self.prior, actions), width**2 / 8, 0.0
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        return step_bound(self.step_size, rounds, prior_bits(self.prior, actions), width**2 / 8)
 
 
 class Mixability(NamedTuple):
@@ -96,7 +97,6 @@ class AdaHedge(Learner):
     prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Mixability:
-        check_prior(self.prior, actions)
         return Mixability(Sum.zeros(actions), Sum.zeros())
 
     def policy(self, state: Mixability) -> Vector:
@@ -114,6 +114,7 @@ class AdaHedge(Learner):
 
     def _mixed(self, step: Float[Array, ""], total: Vector) -> tuple[Float[Array, ""], Vector]:
         r"""Return $-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by the mix loss, and the policy after $S$."""
+        check_prior(self.prior, total.size)
         prior = 1.0
         least = total.min()
         if self.prior is not None:
@@ -123,13 +124,11 @@ class AdaHedge(Learner):
         weights = prior * jnp.exp(-step * (total - least))
         return least - jnp.log(weights.sum()) / step, weights / weights.sum()
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         if self.prior is not None:
             return None
         log = np.log(actions)
-        return width * np.sqrt(rounds * log) + (largest or width) * (4 / 3 * log + 2)
+        return width * np.sqrt(rounds * log) + largest * (4 / 3 * log + 2)
 
 
 def _step(state: Mixability) -> Float[Array, ""]:
@@ -173,7 +172,6 @@ class DoublingHedge(Learner):
         checks.positive("scale", self.scale)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Epoch:
-        check_prior(self.prior, actions)
         return Epoch(Sum.zeros(actions), jnp.ones((), int), jnp.ones((), int))
 
     def policy(self, state: Epoch) -> Vector:
@@ -184,13 +182,10 @@ class DoublingHedge(Learner):
     def update(self, state: Epoch, feedback: Vector) -> Epoch:
         over = state.left == 1
         length = jnp.where(over, 2 * state.length, state.length)
-        losses = jax.tree.map(lambda x: jnp.where(over, 0, x), state.losses.add(feedback))
+        losses = where(over, Sum.zeros(feedback.size), state.losses.add(feedback))
         return Epoch(losses, jnp.where(over, length, state.left - 1), length)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        rounds = np.asarray(rounds)
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         lengths = 2 ** np.arange(int(rounds.max()).bit_length())
         # the last epoch may be incomplete
         played = np.clip(rounds[..., None] - lengths + 1, 0, lengths)
@@ -230,7 +225,6 @@ class OptimisticHedge(StepLearner):
     prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Predicted:
-        check_prior(self.prior, actions)
         return Predicted(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
 
     def policy(self, state: Predicted) -> Vector:
@@ -240,5 +234,5 @@ class OptimisticHedge(StepLearner):
     def update(self, state: Predicted, feedback: Vector) -> Predicted:
         return Predicted(state.losses.add(feedback), feedback, state.round + 1)
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        return prior_bits(self.prior, actions), width**2 / 2, 0.0
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        return step_bound(self.step_size, rounds, prior_bits(self.prior, actions), width**2 / 2)

@@ -63,7 +63,8 @@ def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
 
 @_leader_odds.defjvp
 def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
-    (gaps,), (tangent,) = primals, tangents
+    (gaps,) = primals
+    (tangent,) = tangents
 
     def add_node(sums: tuple, z: Float[Array, ""]) -> tuple[tuple, None]:
         odds, hazard = _at_node(z, gaps)
@@ -123,10 +124,6 @@ class FollowThePerturbedLeader(SumLearner):
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         return perturbed_leader(sums, self.noise)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         noise = float(self.noise)
-        return math.sqrt(2 * math.log(actions)) * (
-            noise + width**2 * np.asarray(rounds) / (4 * noise)
-        )
+        return math.sqrt(2 * math.log(actions)) * (noise + width**2 * rounds / (4 * noise))

@@ -24,6 +24,7 @@ from regrax.specs import register
 
 def proportional(regrets: Vector, prior: Prior = None) -> Vector:
     """Normalise `max(R, 0)`; if no regret is positive, return the prior, by default uniform."""
+    check_prior(prior, regrets.size)
     positive = jnp.maximum(regrets, 0)
     total = positive.sum()
     has_regret = total > 0
@@ -42,16 +43,13 @@ class RegretSumLearner(Learner):
     prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
-        check_prior(self.prior, actions)
         return Sum.zeros(actions)
 
     def policy(self, state: Sum) -> Vector:
         return proportional(state.value, self.prior)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        return width * ((actions - 1) * rounds) ** 0.5
 
 
 @register("learner", "regret_matching()")
@@ -122,7 +120,6 @@ class PredictiveRegretMatchingPlus(Learner):
     prior: Prior = prior_field()
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Forecast:
-        check_prior(self.prior, actions)
         return Forecast(Sum.zeros(actions), jnp.zeros(actions))
 
     def policy(self, state: Forecast) -> Vector:
@@ -132,10 +129,8 @@ class PredictiveRegretMatchingPlus(Learner):
         instant = instant_regret(self.policy(state), feedback)
         return Forecast(state.regrets.add(instant).clipped(), instant)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return 2 * width * ((actions - 1) * np.asarray(rounds)) ** 0.5
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        return 2 * width * ((actions - 1) * rounds) ** 0.5
 
 
 class Discounted(NamedTuple):
@@ -174,7 +169,6 @@ class DiscountedRegretMatching(Learner):
         checks.finite("beta", self.beta)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Discounted:
-        check_prior(self.prior, actions)
         return Discounted(Sum.zeros(actions), jnp.zeros((), int))
 
     def policy(self, state: Discounted) -> Vector:
@@ -188,15 +182,12 @@ class DiscountedRegretMatching(Learner):
         weight = jax.nn.sigmoid(exponent * log)
         return Discounted(Sum(regrets.pair * weight[None]), state.round + 1)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         # Let v_t be the remaining weight of round t's regret. If beta <= alpha, discounted regret is never below the
         # sum with weights v, and is at most w sqrt((d-1) t) in every round, as in plain regret matching; since 1 / v_t
         # falls with t, summation by parts gives regret <= max_t (that) / v_1.
         alpha, beta = float(self.alpha), float(self.beta)
         if beta > alpha:
             return None
-        rounds = np.asarray(rounds)
         fading = np.cumprod(1 + np.maximum(np.arange(rounds.max()), 1.0) ** -alpha) / 2
         return width * ((actions - 1) * rounds) ** 0.5 * fading[rounds - 1]

@@ -23,11 +23,9 @@ from regrax.simplex import Vector
 from regrax.specs import register
 
 
-def leaders(total: Vector, prior: Prior = None) -> Vector:
-    r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, with ties split equally or in proportion to the prior."""
-    weights = jnp.ones_like(total) if prior is None else jnp.asarray(prior, total.dtype)
-    reachable = jnp.where(weights > 0, total, jnp.inf)
-    leading = jnp.where(reachable == reachable.min(), weights, 0)
+def leaders(total: Vector) -> Vector:
+    r"""Return $\arg\min_{x \in \Delta} \langle S, x \rangle$, with ties split equally."""
+    leading = (total == total.min()).astype(total.dtype)
     return leading / leading.sum()
 
 

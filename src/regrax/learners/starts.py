@@ -117,16 +117,13 @@ class _Starting(Learner):
         """The regret that the base bounds."""
         return self.base.regret
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        """Return the base's bound plus the cost of a different policy in round 1."""
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         bound = self.base.bound(actions, rounds, width, largest)
         if bound is None:
             return None
-        # for swap regret, both the start and the base's own policy in round 1 can cost one width
+        # round 1 costs at most one width; for swap regret, both the start and the base's own policy can
         policies = 2 if self.regret == "swap" else 1
-        return bound + policies * (largest or width)
+        return bound + policies * largest
 
 
 @register("argument", "started(hedge(0.1), [0.2, 0.8])")

@@ -13,12 +13,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
     Bound,
-    BoundTerms,
     Key,
     Learner,
     Prior,
@@ -30,6 +29,8 @@ from regrax.learners.base import (
     check_base,
     prior_field,
     prior_or_uniform,
+    step_bound,
+    where,
 )
 from regrax.simplex import Integer, Matrix, Vector, stationary
 from regrax.specs import register
@@ -99,14 +100,14 @@ class BlumMansour(Learner):
         policy = stationary(columns, guess, tolerance=self.tolerance)
         return Heads(heads, policy, jnp.stack([state.policy, state.before[0]]))
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         if self.base.regret == "internal":
             return None
         # sum_i pi_i^2 <= 1, so the copies share the squared widths; by concavity an even share is the worst
-        head = self.base.bound(actions, rounds, width / actions**0.5, largest or width)
-        return None if head is None else actions * head
+        head = self.base.bound(actions, rounds, width / actions**0.5, largest)
+        if head is None:
+            return None
+        return actions * head
 
     def _columns(self, heads: State) -> Matrix:
         return jax.vmap(self.base.policy)(heads).swapaxes(0, 1)
@@ -155,60 +156,49 @@ class TreeSwap(Learner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Levels:
         initial = self.base.init(actions, self.branching, key=key)
-        return Levels(
-            initial, self._stacked(initial), jnp.zeros((self.depth, actions)), jnp.zeros((), int)
-        )
+        levels = jax.tree.map(lambda x: jnp.stack([x] * self.depth), initial)
+        sums = jnp.zeros((self.depth, actions))
+        return Levels(initial, levels, sums, jnp.zeros((), int))
 
     def policy(self, state: Levels) -> Vector:
         return jax.vmap(self.base.policy)(state.levels).mean(0)
 
     def update(self, state: Levels, feedback: Vector) -> Levels:
-        lengths = jnp.array(self._lengths())
-        round_ = state.round + 1
-        sums = state.sums + feedback[None]
-        means = sums / lengths[:-1, None].astype(sums.dtype)
-        ended = round_ % lengths == 0
-        levels = _where(ended[:-1], jax.vmap(self.base.update)(state.levels, means), state.levels)
-        levels = _where(ended[1:], self._stacked(state.initial), levels)
-        return Levels(state.initial, levels, jnp.where(ended[:-1, None], 0, sums), round_)
+        played = state.round + 1
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
+        def update_level(
+            level: State, sums: Vector, block: Integer, restart: Integer
+        ) -> tuple[State, Vector]:
+            sums = sums + feedback
+            block_ends = played % block == 0
+            updated = self.base.update(level, sums / block.astype(sums.dtype))
+            level = where(block_ends, updated, level)
+            level = where(played % restart == 0, state.initial, level)
+            return level, jnp.where(block_ends, 0, sums)
+
+        lengths = jnp.array(self._lengths())
+        update_levels = jax.vmap(update_level)
+        levels, sums = update_levels(state.levels, state.sums, lengths[:-1], lengths[1:])
+        return Levels(state.initial, levels, sums, played)
+
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        """Add up the levels' external regrets, each bounded by theory and by the most that a copy can lose."""
         if self.base.regret == "internal":
             return None
-        blocks = self._lengths()[:-1]
-        levels = [self._level_bound(block, actions, rounds, width, largest) for block in blocks]
-        known = [bound for bound in levels if bound is not None]
-        return (sum(known) + width * rounds) / self.depth if len(known) == self.depth else None
-
-    def _level_bound(
-        self, block: int, actions: int, rounds: Rounds, width: float, largest: float | None
-    ) -> Bound:
-        """Bound the external regret of one level's copies, by theory and by the most they can lose."""
-        copies, rest = np.divmod(rounds, block * self.branching)
-        whole = self.base.bound(actions, self.branching, width, largest)
-        part = self.base.bound(actions, np.maximum(-(-rest // block), 1), width, largest)
-        if whole is None or part is None:
-            return None
-        most = np.minimum(whole, width * self.branching)
-        return copies * block * most + np.minimum(block * part, width * rest)
-
-    def _stacked(self, state: State) -> State:
-        return jax.tree.map(lambda x: jnp.stack([x] * self.depth), state)
+        total = width * rounds
+        for block in self._lengths()[:-1]:
+            copies, rest = np.divmod(rounds, block * self.branching)
+            whole = self.base.bound(actions, self.branching, width, largest)
+            last = self.base.bound(actions, np.maximum(-(-rest // block), 1), width, largest)
+            if whole is None or last is None:
+                return None
+            whole = np.minimum(whole, width * self.branching)
+            total = total + copies * block * whole + np.minimum(block * last, width * rest)
+        return total / self.depth
 
     def _lengths(self) -> list[int]:
         r"""Return $M^0, \dots, M^L$, the block length of each level and of the next."""
         return [min(self.branching**h, MAX_ROUNDS) for h in range(self.depth + 1)]
-
-
-def _where(chosen: Bool[Array, "L"], yes: State, no: State) -> State:
-    """Select each level's state from `yes` where `chosen` is true, otherwise from `no`."""
-
-    def pick(level: Array, yes: State, no: State) -> State:
-        return jax.tree.map(lambda x, y: jnp.where(level, x, y), yes, no)
-
-    return jax.vmap(pick)(chosen, yes, no)
 
 
 class Pairs(NamedTuple):
@@ -282,10 +272,8 @@ class InternalRegretMatching(PairLearner):
     def rates(self, gains: Matrix, round_: Integer) -> Matrix:
         return jnp.maximum(gains, 0)
 
-    def bound(
-        self, actions: int, rounds: Rounds, width: float = 1.0, largest: float | None = None
-    ) -> Bound:
-        return width * ((actions - 1) * np.asarray(rounds)) ** 0.5
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        return width * ((actions - 1) * rounds) ** 0.5
 
 
 @register("learner", "stoltz_lugosi(0.5)")
@@ -309,7 +297,8 @@ class StoltzLugosi(PairLearner, StepLearner):
         pairs = jnp.where(jnp.eye(len(gains), dtype=bool), jnp.finfo(gains.dtype).min, gains)
         return jax.nn.softmax(self.step_at(round_) * pairs, axis=(0, 1))
 
-    def bound_terms(self, actions: int, rounds: Rounds, width: float) -> BoundTerms:
-        spread = float(np.log(max(actions * (actions - 1), 1)))
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        pairs = max(actions * (actions - 1), 1)
         # round 1 from a prior is not a fixed point and can cost one width
-        return spread, width**2 / 8, 0.0 if self.prior is None else width
+        first = 0.0 if self.prior is None else width
+        return step_bound(self.step_size, rounds, float(np.log(pairs)), width**2 / 8, first)

@@ -13,12 +13,12 @@ from .distributions import (
     DelayedFeedback as DelayedFeedback,
     Distribution as Distribution,
     Drifting as Drifting,
-    Feedback as Feedback,
     FromKey as FromKey,
     Gaussian as Gaussian,
     InGame as InGame,
     Laplace as Laplace,
     Mixture as Mixture,
+    PartialFeedback as PartialFeedback,
     Rademacher as Rademacher,
     RandomHorizon as RandomHorizon,
     Rescaled as Rescaled,
@@ -52,6 +52,7 @@ from .objectives import (
 
 _RENAMED = {
     "Adam": ("adam", adam),
+    "Feedback": ("PartialFeedback", PartialFeedback),
     "least_loss": (
         "objective.optimal_loss(model)",
         lambda model, objective: objective.optimal_loss(model),

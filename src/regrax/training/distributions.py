@@ -3,7 +3,7 @@ r"""Distributions of loss sequences, drawn in batches: `losses[t, j, n]` for rou
 If every action's loss has the same known `mean` in every round, whatever the past, then the expected regret is the same
 for every policy, and training can use the baseline of `regrax.training.objectives`.
 
-`Feedback` is the part of the losses that a model sees in training. Regret always counts all losses.
+`PartialFeedback` is the part of the losses that a model sees in training. Regret always counts all losses.
 """
 
 from abc import abstractmethod
@@ -18,11 +18,11 @@ from jax import lax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
+from regrax.attention.base import Batch
 from regrax.games import Game, play
 from regrax.learners import Learner
 from regrax.specs import as_game, as_learner, register
 
-Batch = Float[Array, "T d n"]
 Shape = tuple[int, int, int]  # rounds, actions, sequences
 
 
@@ -396,12 +396,11 @@ def in_game(game: str, *learners: str, seat: int = 0) -> InGame:
 
 def check_distribution(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is a `Distribution`."""
-    if not isinstance(value, Distribution):
-        raise ValueError(f"{name} must be a Distribution, such as Gaussian(), got {value!r}")
+    checks.instance(name, value, Distribution, "a Distribution, such as Gaussian()")
 
 
-class Feedback(eqx.Module):
-    """Base class of feedback, which maps losses to what the model sees."""
+class PartialFeedback(eqx.Module):
+    """Base class of partial feedback, which maps losses to what the model sees."""
 
     @abstractmethod
     def observe(self, losses: Batch, *, key: PRNGKeyArray) -> Batch:
@@ -409,7 +408,7 @@ class Feedback(eqx.Module):
 
 
 @register("feedback", "delayed(2)")
-class DelayedFeedback(Feedback):
+class DelayedFeedback(PartialFeedback):
     r"""The loss of round $t$ arrives after round $t + D$; before that the model sees zeros.
 
     >>> import jax
@@ -431,7 +430,7 @@ class DelayedFeedback(Feedback):
 
 
 @register("feedback", "bandit()")
-class BanditFeedback(Feedback):
+class BanditFeedback(PartialFeedback):
     r"""Each round reveals one uniformly drawn action $a$; the model sees $d\,\ell_{t,a} e_a$, whose mean is $\ell_t$.
 
     The revealed action does not depend on the policy, so the objective stays differentiable.

@@ -16,7 +16,7 @@ from regrax.domains import Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.specs import as_learner
-from regrax.training.objectives import Objective, draw_blocks, heads_last, sums_before
+from regrax.training.objectives import Objective, draw_blocks, heads_last, policies, sums_before
 
 MAX_STEP = 5.0  # largest step size that `fit_step_size` considers
 
@@ -133,19 +133,18 @@ def _nearest_step(
     model: TrainableLearner, horizon: int, key: PRNGKeyArray, sequences: int
 ) -> tuple:
     if isinstance(model, SwapAttention):
-        blocks = draw_blocks(horizon, model.actions, sequences, key)
-        losses = heads_last(blocks)
-        played = heads_last(model.columns(blocks))
+        data = draw_blocks(horizon, model.actions, sequences, key)
     else:
-        losses = jax.random.normal(key, (horizon, model.actions, sequences))
-        played = model.policies(losses)
+        data = jax.random.normal(key, (horizon, model.actions, sequences))
+    losses = heads_last(data)
+    played = heads_last(policies(model, data))
     before = sums_before(losses)
 
     def difference(step: Float[Array, ""], count: int | None = None) -> Float[Array, "T d m"]:
-        policies = -step * before[..., :count]
+        nearest = -step * before[..., :count]
         if isinstance(model.domain, Simplex):
-            policies = jax.nn.softmax(policies, axis=1)
-        return policies - played[..., :count]
+            nearest = jax.nn.softmax(nearest, axis=1)
+        return nearest - played[..., :count]
 
     def gauss_newton(step: Float[Array, ""], _: None) -> tuple:
         residual, slope = jax.jvp(difference, (step,), (jnp.ones_like(step),))

@@ -171,10 +171,10 @@ def fit(
     history = [np.zeros((0, *_seeds(key)), np.float32)]
     while done < steps:
         count = min(every - done % every, steps - done)
-        shared, step_losses = _advance(shared, objective, key, optimizer, plan, count)
-        losses = np.moveaxis(np.asarray(step_losses), -1, 0)
+        shared, losses = _train(shared, objective, key, optimizer, plan, count)
+        losses = np.moveaxis(np.asarray(losses), -1, 0)
         diverged = np.flatnonzero(~np.isfinite(losses.reshape(count, -1)).all(1))
-        if len(diverged):
+        if diverged.size:
             raise TrainingDiverged(done + int(diverged[0]) + 1, state)
         state = local(shared, mesh)
         done += count
@@ -193,55 +193,39 @@ def start(model: Learner, optimizer: Optimizer, key: Keys) -> TrainingState:
 
 
 @eqx.filter_jit
-def _advance(
+def _train(
     state: TrainingState,
     objective: Objective,
     key: Keys,
-    optimizer: Optimizer,
+    optimizer: Any,
     plan: Plan,
     count: int,
 ) -> tuple[TrainingState, Float[Array, "*seeds count"]]:
-    """Take `count` steps."""
-
-    def train(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Any]:
-        def step(state: TrainingState, _: None) -> tuple[TrainingState, Float[Array, ""]]:
-            loss, gradient = _gradient(state, objective, key, plan)
-            return _move(state, gradient, optimizer, plan), loss
-
-        return lax.scan(step, state, None, count)
-
-    if _seeds(key):
-        train = jax.vmap(train)
-    return replicate(train(state, key), plan.mesh)
-
-
-def _gradient(
-    state: TrainingState, objective: Objective, key: PRNGKeyArray, plan: Plan
-) -> tuple[Float[Array, ""], Learner]:
-    """Compute the loss and its gradient on one batch, piece by piece."""
+    """Take `count` steps; return the new state and the loss of every step."""
 
     def piece(shared: tuple, index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
         model, objective, key = shared
         data = objective.draw(plan.chunk, key=jax.random.fold_in(key, index))
         return jax.value_and_grad(objective.loss)(model, split(data, plan.mesh))
 
-    shared = (state.model, objective, jax.random.fold_in(key, state.step))
-    zero = (
-        jnp.zeros(()),
-        jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), state.model),
-    )
-    summed = total(piece, shared, plan.pieces, zero, plan.mesh)
-    return jax.tree.map(lambda part: part / plan.pieces, summed)
+    def step(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Float[Array, ""]]:
+        shared = (state.model, objective, jax.random.fold_in(key, state.step))
+        zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, state.model))
+        summed = total(piece, shared, plan.pieces, zero, plan.mesh)
+        loss, gradient = jax.tree.map(lambda part: part / plan.pieces, summed)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
+            changes, memory = optimizer.update(gradient, state.optimizer, state.model)
+        model = jax.tree.map(jnp.add, state.model, changes)
+        share = 1 / jnp.maximum(state.step + 1 - plan.average_after, 1).astype(float)
+        average = jax.tree.map(lambda old, new: old + share * (new - old), state.average, model)
+        return TrainingState(model, average, memory, state.step + 1), loss
 
+    def steps(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Any]:
+        return lax.scan(lambda state, _: step(state, key), state, None, count)
 
-def _move(state: TrainingState, gradient: Any, optimizer: Any, plan: Plan) -> TrainingState:
-    """Apply the optimizer, and add the new model to the average."""
-    with jax.numpy_dtype_promotion("standard"):  # optax mixes integers and floats
-        changes, memory = optimizer.update(gradient, state.optimizer, state.model)
-    model = jax.tree.map(jnp.add, state.model, changes)
-    share = 1 / jnp.maximum(state.step + 1 - plan.average_after, 1).astype(float)
-    average = jax.tree.map(lambda old, new: old + share * (new - old), state.average, model)
-    return TrainingState(model, average, memory, state.step + 1)
+    if _seeds(key):
+        steps = jax.vmap(steps)
+    return replicate(steps(state, key), plan.mesh)
 
 
 @cache  # equal arguments must give the same object, because `fit` compiles once per optimizer

@@ -38,13 +38,14 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks, theory
 from regrax.attention import Recipe, SwapAttention, TrainableLearner
+from regrax.attention.base import play_batch
 from regrax.domains import Ball, Simplex
-from regrax.learners import HostLearner, Learner, perturbed_leader, rollout
+from regrax.learners import HostLearner, Learner, perturbed_leader
 from regrax.training.distributions import (
     Batch,
     Distribution,
-    Feedback,
     Gaussian,
+    PartialFeedback,
     check_distribution,
 )
 
@@ -165,7 +166,7 @@ class RegretObjective(Objective):
 
     distribution: Distribution = Gaussian()
     surrogate: str | Surrogate = eqx.field(static=True, default="square")
-    feedback: Feedback | None = None
+    feedback: PartialFeedback | None = None
     group_size: int = eqx.field(static=True, default=1)
     weight: Weight = eqx.field(static=True, default=exponential)
     sharpness: float = 1.0
@@ -173,8 +174,8 @@ class RegretObjective(Objective):
 
     def __check_init__(self) -> None:
         check_distribution("distribution", self.distribution)
-        if not isinstance(self.feedback, Feedback | None):
-            raise ValueError(f"feedback must be a Feedback or None, got {self.feedback!r}")
+        expected = "a PartialFeedback or None"
+        checks.instance("feedback", self.feedback, PartialFeedback | None, expected)
         checks.at_least("group_size", self.group_size, 1)
         _check_surrogate(self.surrogate, self.distribution)
 
@@ -258,7 +259,7 @@ class SwapRegretObjective(Objective):
 
     def regrets(self, model: Learner, data: Blocks) -> Regrets:
         """Compute the swap regret of the heads' columns on every sequence."""
-        incurred = jnp.sum(columns(model, data) * data, (0, 1, 2))
+        incurred = jnp.sum(policies(model, data) * data, (0, 1, 2))
         return incurred - data.sum(0).min(1).sum(0)
 
     def loss(self, model: Learner, data: Blocks) -> Loss:
@@ -353,8 +354,7 @@ class HindsightObjective(Objective):
     def loss(self, model: Learner, data: Batch | Blocks) -> Loss:
         count = data.shape[-1]
         losses = heads_last(data)
-        answer = columns if self.swap else policies
-        played = heads_last(answer(model, data))
+        played = heads_last(policies(model, data))
         if self.conditional:
             _check_simplex("the conditional mean", model)
             lowest = best_loss(self.actions, self.horizon, self.heads)
@@ -384,25 +384,25 @@ class HindsightObjective(Objective):
         return jnp.einsum("tim,ij,tjm->tm", points, jnp.asarray(covariance, float), points).sum()
 
 
-def policies(model: Learner, losses: Batch) -> Batch:
-    """Compute the policy of every round on every sequence, with a model's training form or by playing a learner."""
+def policies(model: Learner, data: Batch | Blocks) -> Batch | Blocks:
+    """Compute the policy of every round on every sequence; on blocks, the columns of a swap model's heads.
+
+    Models use their training form, other learners play.
+    """
+    if data.ndim == 4:
+        if not isinstance(model, SwapAttention):
+            raise ValueError(f"an objective on blocks requires a SwapAttention, got {model}")
+        return model.columns(data)
     if isinstance(model, TrainableLearner):
-        return model.policies(losses)
+        return model.policies(data)
     if isinstance(model, HostLearner) and hasattr(model, "answer_batch"):
 
         def answer(batch: Any) -> np.ndarray:
             answers = model.answer_batch(np.moveaxis(np.asarray(batch), -1, 0))  # pyright: ignore
-            return np.moveaxis(answers, 0, -1).astype(losses.dtype)
+            return np.moveaxis(answers, 0, -1).astype(data.dtype)
 
-        return jax.pure_callback(answer, losses, losses)
-    return jnp.asarray(jax.vmap(lambda sequence: rollout(model, sequence), -1, -1)(losses))
-
-
-def columns(model: Learner, blocks: Blocks) -> Blocks:
-    """Compute the columns of a swap model's heads on blocks."""
-    if not isinstance(model, SwapAttention):
-        raise ValueError(f"an objective on blocks requires a SwapAttention, got {model}")
-    return model.columns(blocks)
+        return jax.pure_callback(answer, data, data)
+    return play_batch(model, data)
 
 
 def draw_blocks(horizon: int, actions: int, count: int, key: PRNGKeyArray) -> Blocks:
