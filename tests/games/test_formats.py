@@ -121,7 +121,7 @@ def test_doubles_are_the_nearest_to_the_fraction():
         (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, got '2 }'"),
         (b'NFG 1 R "t" { "a" } { { 5 } }', "expected the name of an action in quotes or '}'"),
         (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* got 999,999,999"),
-        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* got too little text"),
+        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "expected a number at .*, got the end"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 \n', "expected a number at line 2, column 1, got the end"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 1/0', "expected a number at line 1, column 29, got '1/0'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* got 'nan'"),
@@ -133,12 +133,15 @@ def test_doubles_are_the_nearest_to_the_fraction():
         (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 2 } } 1 1', "expected '}' at line 1, column 40"),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 2',
-            "outcome number of at most 1 at .* 46, got '2'",
+            "number of an outcome, at most 1, at .* 46, got '2'",
         ),
-        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1', "an outcome at .* got '-1'"),
+        (
+            b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1',
+            "an outcome, at most 1, at .* got '-1'",
+        ),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1',
-            "expected 2 outcomes at .* too little text",
+            "the number of an outcome, at most 1, at .*, got the end",
         ),
         (b'NFG 1 R "t"\n{ "\xc3\xa9\xff" }', "must be UTF-8 text, but line 2, column 5 is not"),
     ],

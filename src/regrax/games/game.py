@@ -255,16 +255,12 @@ def unfolded(tensor: Any, player: int) -> Any:
     return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
 
 
-def exact_payoffs(game: Game) -> np.ndarray:
-    """Return the payoffs as fractions, each of which rounds to the double in `payoffs`."""
+def precise_payoffs(game: Game) -> np.ndarray:
+    """Return the payoffs as doubles, or as fractions if doubles cannot represent all of them."""
     payoffs = np.asarray(game.payoffs, float)
-    values = [Fraction(double) for double in payoffs.ravel().tolist()]
-    if game.exact is not None:
-        values = [
-            fraction if float(fraction) == double else double
-            for fraction, double in zip(game.exact, values, strict=True)
-        ]
-    return np.array(values, object).reshape(payoffs.shape)
+    if game.exact is None:
+        return payoffs
+    return np.array(game.exact, object).reshape(payoffs.shape)
 
 
 def _doubles(payoffs: Any) -> Float[np.ndarray, "*any"]:

@@ -14,13 +14,14 @@ support and its best replies; the weights of an equilibrium are solved in intege
 """
 
 import itertools
+from fractions import Fraction
 from math import comb, lcm
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from regrax.games.game import Game, exact_payoffs
+from regrax.games.game import Game, precise_payoffs
 from regrax.games.linear_programs import largest_minimum, scaled
 from regrax.games.profile import CorrelatedProfile
 from regrax.specs import as_game
@@ -39,9 +40,7 @@ def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
     [(0, 1), (1, 0)]
     """
     game = as_game(game)
-    payoffs = np.asarray(game.payoffs)
-    if game.exact is not None:
-        payoffs = exact_payoffs(game)
+    payoffs = precise_payoffs(game)
     best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
     return [tuple(joint) for joint in np.argwhere(np.all(best, axis=0)).tolist()]
 
@@ -94,7 +93,7 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
             f"{game.name} has {pairs:,} pairs of supports, more than the limit of {MAX_SUPPORT_PAIRS:,}; "
             "approximate an equilibrium by dynamics instead (regrax solve --by)"
         )
-    row, column = (_integers(payoffs) for payoffs in exact_payoffs(game))
+    row, column = (_integers(payoffs) for payoffs in precise_payoffs(game))
     column = column.T
     # a player's vertices make the other player indifferent
     xs = _vertices(column, scaled(game, 1))
@@ -219,9 +218,12 @@ def _gap(own: Any, strategy: Any, other: Any) -> Any:
 
 
 def _integers(payoffs: np.ndarray) -> np.ndarray:
-    """Multiply a player's fractions by their common denominator."""
-    factor = lcm(*(value.denominator for value in payoffs.flat))
-    return np.vectorize(int, otypes="O")(payoffs * factor)
+    """Multiply a player's payoffs, as fractions, by their common denominator."""
+    fractions = [Fraction(payoff) for payoff in payoffs.flat]
+    factor = lcm(*(fraction.denominator for fraction in fractions))
+    return np.array([int(fraction * factor) for fraction in fractions], object).reshape(
+        payoffs.shape
+    )
 
 
 def _product(game: Game, *strategies: Any) -> CorrelatedProfile:
