@@ -44,6 +44,7 @@ RUNNING = {
 NAMES = ("nash_gap", *RUNNING)
 MAX_NUMBERS = 1 << 22
 """Limit on the total size of product distributions in memory at once."""
+REGRETS = {"regret": "external", "internal_regret": "internal", "swap_regret": "swap"}
 PLAYER_COLUMNS = {
     "player": "player",
     "learner": "learner",
@@ -164,17 +165,16 @@ def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dic
     game = as_game(game)
     sums = [play.summary() for play in plays]
     gaps = joint_gaps(np.mean([own.joint for own in sums], 0), game)
-    measures = {
-        "payoff": np.mean([own.payoffs for own in sums], 0),
-        "regret": np.mean([own.regrets("external") for own in sums], 0),
-        "internal_regret": np.mean([own.regrets("internal") for own in sums], 0),
-        "swap_regret": np.mean([own.regrets("swap") for own in sums], 0),
-    }
+    measures = {"payoff": np.mean([own.payoffs for own in sums], 0)}
+    for name, kind in REGRETS.items():
+        measures[name] = np.mean([own.regrets(kind) for own in sums], 0)
     players = []
     for n, player in enumerate(game.players):
+        row: dict[str, Any] = {"player": player}
+        row |= {name: float(values[n]) for name, values in measures.items()}
         average = np.mean([own.averages[n] for own in sums], 0).tolist()
-        row = {"player": player, **{name: float(values[n]) for name, values in measures.items()}}
-        players.append({**row, "average": dict(zip(game.actions[n], average, strict=True))})
+        row["average"] = dict(zip(game.actions[n], average, strict=True))
+        players.append(row)
     return {**{name: float(gap) for name, gap in gaps.items()}, "players": players}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax.games.game import (
     Game,
+    Known,
     bimatrix,
     check_sizes,
     choices,
@@ -73,12 +74,11 @@ def penalty_kick() -> Game:
 
     Reference: Palacios-Huerta (2003), Professionals play minimax.
     """
-    row = np.array([[58.30, 94.97], [92.91, 69.92]])
-    spread = row[0, 0] + row[1, 1] - row[0, 1] - row[1, 0]
-    kick = (row[1, 1] - row[1, 0]) / spread
-    dive = (row[1, 1] - row[0, 1]) / spread
+    spread = 58.30 + 69.92 - 94.97 - 92.91
+    kick = (69.92 - 92.91) / spread
+    dive = (69.92 - 94.97) / spread
     return zero_sum(
-        row,
+        [[58.30, 94.97], [92.91, 69.92]],
         players=["kicker", "goalkeeper"],
         actions=("left", "right"),
         equilibria=[mixed("both sides pay the same", [kick, 1 - kick], [dive, 1 - dive])],
@@ -267,20 +267,19 @@ def kuhn_poker() -> Game:
     seconds: list[tuple] = list(itertools.product(replies, repeat=3))
     row = [[_kuhn(first, second) for second in seconds] for first in firsts]
     # call with the king, and with the queen a third of the time
-    careful = np.zeros(len(firsts))
-    careful[firsts.index(("fold", "fold", "call"))] = 2 / 3
-    careful[firsts.index(("fold", "call", "call"))] = 1 / 3
+    careful = {("fold", "fold", "call"): 2 / 3, ("fold", "call", "call"): 1 / 3}
     # bet after a check with the king, and with the jack a third of the time; call a bet with the queen as often
-    answer = np.zeros(len(seconds))
     jacks = {("fold", "check"): 2 / 3, ("fold", "bet"): 1 / 3}
     queens = {("fold", "check"): 2 / 3, ("call", "check"): 1 / 3}
-    for jack, queen in itertools.product(jacks, queens):
-        answer[seconds.index((jack, queen, ("call", "bet")))] = jacks[jack] * queens[queen]
+    weights = {}
+    for plan, jack, queen in itertools.product(careful, jacks, queens):
+        actions = firsts.index(plan), seconds.index((jack, queen, ("call", "bet")))
+        weights[actions] = careful[plan] * (jacks[jack] * queens[queen])
     labels = [" ".join("/".join(reply) for reply in plan) for plan in seconds]
     return zero_sum(
         row,
         actions=[[" ".join(plan) for plan in firsts], labels],
-        equilibria=[mixed("no bluff", careful, answer)],
+        equilibria=[Known("nash", "no bluff", weights)],
     )
 
 
