@@ -125,7 +125,7 @@ SHAPE = r"losses must have shape \(T, d\) with T, d >= 1"
         (lambda: rx.stationary(np.ones((2, 3))), r"matrix must have shape \(d, d\), got \(2, 3\)"),
         (lambda: rx.project_simplex([]), r"point must have shape \(d,\), got \(0,\)"),
         (lambda: rx.joint_play([]), r"played must be policies of shape \(T, d\) for each player"),
-        (lambda: games.game_to_json(None), "game must be a game, got None"),
+        (lambda: games.game_to_json(None), "game must be a Game or a spec, got NoneType"),
         (lambda: games.game_from_nfg("NFG 1 R"), "data must be the bytes of an .nfg file, got"),
         (
             lambda: rx.evaluate(

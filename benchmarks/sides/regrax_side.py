@@ -95,7 +95,6 @@ def gaps(actions: int) -> Callable[[], list]:
     """CCE, CE and swap gaps of one joint play, in double precision."""
     game = rx.Game(payoffs(actions))
     joint = np.random.default_rng(1).dirichlet(np.ones(actions**2)).reshape(actions, actions)
-    joint = jnp.asarray(joint, float)
 
     def run() -> list:
         names = ("cce_gap", "ce_gap", "swap_gap")

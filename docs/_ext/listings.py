@@ -129,7 +129,7 @@ def _equilibrium(game: Game, known) -> str:
     if known.concept != "nash":
         joints = [
             f"{_exact(weight)} ({', '.join(game.actions[n][a] for n, a in enumerate(joint))})"
-            for joint, weight in known.weights
+            for joint, weight in known.weights.items()
         ]
         return f"{about}: {', '.join(joints)}"
     marginals = CorrelatedProfile(known.joint(game.sizes), game).marginals

@@ -44,13 +44,11 @@ def test_the_outcome_form_by_hand():
     assert game.name == 'Selten ("horse")'
     assert game.actions == (("up", "down"), ("left", "right"), ("in", "out"))
     first, second, none = [1, 2 / 3, 3], [-4.5, 5, 6], [0, 0, 0]
+    outcomes = [first, second, none, first, second, none, first, first]
     # the first player's action changes fastest
-    assert game.payoffs[:, 0, 0, 0].tolist() == first
-    assert game.payoffs[:, 1, 0, 0].tolist() == second
-    assert game.payoffs[:, 0, 1, 0].tolist() == none
-    assert game.payoffs[:, 1, 1, 0].tolist() == first
-    assert game.payoffs[:, 0, 0, 1].tolist() == second
-    assert game.payoffs[:, 1, 1, 1].tolist() == first
+    assert [
+        list(row) for row in zip(*(u.ravel("F") for u in game.payoffs), strict=True)
+    ] == outcomes
 
 
 def assert_same(game, other):
@@ -111,17 +109,12 @@ def test_doubles_are_the_nearest_to_the_fraction():
     [
         (b"", "expected NFG at line 1, column 1, got the end"),
         (b"NFG 1 Q", "expected R or D at line 1, column 7, got 'Q'"),
-        (b"NFG 1 R title", "expected the title in quotes at line 1, column 9, got 'title'"),
         (b'NFG 1 R "title', "expected a closing quote at line 1, column 9"),
         (b'NFG 1 R "t"\n  "x"', "expected '{' at line 2, column 3, got '\"x\"'"),
-        (b'NFG 1 R "t" { 5 }', "the name of a player in quotes or '}' at line 1, column 15"),
         (b'NFG 1 R "t" { } { }', "between 1 and 26 players at line 1, column 17, got 0"),
-        (b'NFG 1 R "t" {' + b' "a"' * 40 + b" }", "between 1 and 26 players .* got 40"),
         (b'NFG 1 R "t" { "a" } { 0 }', "expected at least 1 action for every player .* got 0"),
         (b'NFG 1 R "t" { "a" } { 2 2 }', "expected '}' at line 1, column 25, got '2 }'"),
-        (b'NFG 1 R "t" { "a" } { { 5 } }', "expected the name of an action in quotes or '}'"),
         (b'NFG 1 R "t" { "a" } { 999999999 }', "at most 2,000,000 payoffs .* got 999,999,999"),
-        (b'NFG 1 R "t" { "a" } { 1000000 } 1 2', "1,000,000 payoffs at .* got too little text"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 \n', "expected a number at line 2, column 1, got the end"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 1/0', "expected a number at line 1, column 29, got '1/0'"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 nan', "expected a number .* got 'nan'"),
@@ -130,15 +123,13 @@ def test_doubles_are_the_nearest_to_the_fraction():
         (b'NFG 1 R "t" { "a" } { 2 } 1 ' + b"9" * 1001, "expected a number at line 1, column 29"),
         (b'NFG 1 R "t" { "a" } { 2 } 1 2 3', "expected the end of the file at line 1, column 31"),
         (b'NFG 1 R "t" { "a" } { 2 } "" { { 1 } } 1 1', "name of an outcome in quotes at .* 34"),
-        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 2 } } 1 1', "expected '}' at line 1, column 40"),
         (
             b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 2',
-            "outcome number of at most 1 at .* 46, got '2'",
+            "number of an outcome, at most 1, at .* 46, got '2'",
         ),
-        (b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1', "an outcome at .* got '-1'"),
         (
-            b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1',
-            "expected 2 outcomes at .* too little text",
+            b'NFG 1 R "t" { "a" } { 2 } "" { { "o" 1 } } 1 -1',
+            "an outcome, at most 1, at .* got '-1'",
         ),
         (b'NFG 1 R "t"\n{ "\xc3\xa9\xff" }', "must be UTF-8 text, but line 2, column 5 is not"),
     ],

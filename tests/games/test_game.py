@@ -32,6 +32,10 @@ def test_labels_have_defaults_also_after_a_transformation():
         assert (game.comment, game.equilibria, game.exact) == ("", (), None)
 
 
+def test_one_list_of_action_labels_is_for_all_players():
+    assert Game(PENNIES.payoffs, actions=["h", "t"]).actions == (("h", "t"), ("h", "t"))
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
@@ -41,6 +45,7 @@ def test_labels_have_defaults_also_after_a_transformation():
         ({"players": ["a", "a"]}, "players must have different names, got 'a' 2 times"),
         ({"actions": [["a", "b"]]}, "actions must have 2 entries, got 1"),
         ({"actions": [["a", "b"], ["a"]]}, "actions of player 2 must have 2 entries, got 1"),
+        ({"actions": ["a", "b", "c"]}, "actions of player 1 must have 2 entries, got 3"),
         ({"name": 3}, "name must be text, got 3"),
     ],
 )
@@ -58,15 +63,3 @@ def test_fractions_are_stored_only_if_doubles_round_them():
     assert Game([[2**70 + 1, 1]]).payoffs[0, 0] == 2.0**70
     doubled = jax.tree.map(lambda x: 2 * x, game)
     assert game_from_nfg(game_to_nfg(doubled)).payoffs.tolist() == [[2 / 3, 2.0, 1.0]]
-
-
-def test_tables_have_a_row_per_joint_action():
-    table = games.random(2, 3, seed=1).columns()
-    assert table["player 2"] == ["1", "2", "3"] * 2
-    assert table["pays player 2"] == games.random(2, 3, seed=1).payoffs[1].ravel().tolist()
-
-
-def test_known_equilibria_are_distributions_over_joint_actions():
-    known = games.chicken().equilibria
-    assert {entry.concept for entry in known} == {"nash", "ce"}
-    np.testing.assert_allclose(known[2].joint((2, 2)), np.outer([2, 1], [2, 1]) / 9)

@@ -112,9 +112,10 @@ def test_a_gap_is_regret_per_round(sizes, seed):
         np.testing.assert_allclose(gaps, np.array(expected) / rounds, atol=ROUNDING)
 
 
+@pytest.mark.parametrize("sizes", [(4,), (3, 2, 2)])
 @pytest.mark.parametrize("seed", [None, 3])
-def test_running_gaps_are_the_gaps_of_every_prefix(seed):
-    game = games.random(3, 2, 2, seed=4)
+def test_running_gaps_are_the_gaps_of_every_prefix(sizes, seed):
+    game = games.random(*sizes, seed=4)
     path = play(game, Hedge(0.3), 9, key=None if seed is None else jax.random.key(seed))
     running = running_gaps(path, game)
     some = running_gaps(path, game, [9, 4])

@@ -141,7 +141,6 @@ def test_covariant_games_range_from_zero_sum_to_shared():
     [
         ("random(1000000, 1000000)", "at most 26 players and 50,000,000 payoffs"),
         ("congestion(players=40)", "got 40 players with 2 actions"),
-        ("coordination(players=0)", "players must be an integer >= 1"),
         ("colonel-blotto(soldiers=1000, fields=10)", "actions must be at most"),
         ("rock-paper-scissors(actions=4)", "actions must be odd"),
         ("minority(players=4)", "players must be odd"),
@@ -156,10 +155,7 @@ def test_covariant_games_range_from_zero_sum_to_shared():
         ("random-covariant(2, 2, 2, correlation=-0.9)", "must be between -0.5 and 1, got -0.9"),
         ("market-entry(players=2, capacity=5)", "players must be an integer >= 5"),
         ("random-potential", "needs a number of actions for each player"),
-        ("weighted-rsp", "unknown game 'weighted_rsp'; did you mean weighted-rps"),
-        ("random(0, 2)", "actions must be an integer >= 1, got 0"),
         ("random(2, 2, seed=-1)", "seed must be an integer >= 0"),
-        ("chicken(1)", "too many positional arguments"),
         ("cournot(firms=1.5)", "firms must be an integer"),
     ],
 )

@@ -1,7 +1,7 @@
 """Exact equilibria of a game by concept and objective, and the distance from a distribution to the nearest
 equilibrium."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from regrax.games.nash import is_zero_sum, nash_equilibria, pure_equilibria, zer
 from regrax.games.profile import Concept, CorrelatedProfile, check_concept
 from regrax.specs import as_game
 
-Objective = Literal["any", "welfare", "minimum", "entropy"]
+OBJECTIVES = ("any", "welfare", "minimum", "entropy")
 
 
 class NearestEquilibrium(NamedTuple):
@@ -23,9 +23,7 @@ class NearestEquilibrium(NamedTuple):
     distance: float
 
 
-def solve(
-    game: Game | str, concept: Concept = "ce", objective: Objective | Any = "any"
-) -> CorrelatedProfile:
+def solve(game: Game | str, concept: Concept = "ce", objective: Any = "any") -> CorrelatedProfile:
     r"""Compute an equilibrium of `game` that maximises an objective.
 
     Correlated and coarse correlated equilibria are linear programs; maximum entropy is a convex program whose solution
@@ -61,10 +59,9 @@ def solve(
         checks.finite("objective", weights)
         weights = weights.ravel() / (np.abs(weights).max() or 1.0)
         objective = "weights"
-    elif objective not in ("any", "welfare", "minimum", "entropy"):
-        raise ValueError(
-            f'objective must be "any", "welfare", "minimum", "entropy" or an array, got {objective!r}'
-        )
+    elif objective not in OBJECTIVES:
+        allowed = ", ".join(f'"{name}"' for name in OBJECTIVES)
+        raise ValueError(f"objective must be {allowed} or an array, got {objective!r}")
     if objective == "any":
         pure = pure_equilibria(game)
         if pure:  # an equilibrium under every concept
@@ -96,8 +93,6 @@ def _best_nash(game: Game, objective: str, weights: Any) -> CorrelatedProfile:
     equilibria = nash_equilibria(game)
     if objective == "any":
         return equilibria[0]
-    if objective == "welfare":
-        return max(equilibria, key=lambda profile: profile.welfare)
     if objective == "minimum":
         return max(equilibria, key=lambda profile: float(profile.payoffs.min()))
     return max(equilibria, key=lambda profile: float(weights @ np.ravel(profile.joint)))

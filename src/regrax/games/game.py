@@ -36,7 +36,7 @@ class Known(NamedTuple):
 
     concept: Literal["nash", "ce", "cce"]
     about: str
-    weights: tuple[tuple[tuple[int, ...], float], ...]
+    weights: Mapping[tuple[int, ...], float]
 
     def joint(self, sizes: Sequence[int]) -> Float[np.ndarray, "*d"]:
         """Return the equilibrium as a distribution over the joint actions of a game with these sizes.
@@ -45,8 +45,8 @@ class Known(NamedTuple):
         [[0.0, 0.0], [0.0, 1.0]]
         """
         joint = np.zeros(tuple(sizes))
-        for actions, weight in self.weights:
-            joint[actions] += weight
+        for actions, weight in self.weights.items():
+            joint[actions] = weight
         return joint
 
 
@@ -54,31 +54,28 @@ def pure(about: str, *actions: int) -> Known:
     """Build a Nash equilibrium in pure strategies.
 
     >>> pure("both defect", 1, 1).weights
-    (((1, 1), 1.0),)
+    {(1, 1): 1.0}
     """
-    return Known("nash", about, ((actions, 1.0),))
+    return Known("nash", about, {actions: 1.0})
 
 
 def mixed(about: str, *strategies: Any) -> Known:
     """Build a Nash equilibrium from the mixed strategy of each player.
 
     >>> mixed("a coin", [0.5, 0.5], [0, 1]).weights
-    (((0, 1), 0.5), ((1, 1), 0.5))
+    {(0, 1): 0.5, (1, 1): 0.5}
     """
     joint = np.asarray(reduce(np.multiply.outer, strategies), float)
-    played = map(tuple, np.argwhere(joint > 0).tolist())
-    return Known("nash", about, tuple((actions, float(joint[actions])) for actions in played))
+    return Known("nash", about, {a: float(p) for a, p in np.ndenumerate(joint) if p > 0})
 
 
-def correlated(
-    about: str, weights: Mapping[tuple[int, ...], float], concept: Literal["ce", "cce"] = "ce"
-) -> Known:
-    """Build a (coarse) correlated equilibrium from the probabilities of its joint actions.
+def uniform(about: str, *sizes: int) -> Known:
+    """Build the Nash equilibrium in which every player plays all of its actions equally often.
 
-    >>> correlated("traffic light", {(0, 1): 0.5, (1, 0): 0.5}).concept
-    'ce'
+    >>> uniform("both toss a coin", 2, 2).weights[0, 0]
+    0.25
     """
-    return Known(concept, about, tuple(weights.items()))
+    return mixed(about, *(np.full(size, 1 / size) for size in sizes))
 
 
 @pytree("payoffs")
@@ -94,7 +91,7 @@ class Game:
         payoffs: a tensor of shape `(N, d_1, ..., d_N)`, one table per player.
         name: the printed name; by default the sizes, as in `game(2, 2)`.
         players: a label per player; by default `player 1`, `player 2`, ...
-        actions: for each player a label per action; by default `1`, `2`, ...
+        actions: a label per action, for all players or in a list for each; by default `1`, `2`, ...
         comment: a comment, saved to files with the game.
         equilibria: equilibria known from theory, shown next to computed ones.
 
@@ -128,20 +125,21 @@ class Game:
         fits = payoffs.ndim == count + 1 and min(payoffs.shape) >= 1
         checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor per player", fits)
         checks.finite("payoffs", payoffs)
-        _check_texts("name", [name])
-        _check_texts("comment", [comment])
+        _texts("name", [name], 1)
+        _texts("comment", [comment], 1)
         fields = {"payoffs": payoffs, "exact": exact, "comment": comment}
         fields["equilibria"] = tuple(equilibria)
         if name:
             fields["name"] = name
         if players:
-            _check_texts("players", players, count)
-            fields["players"] = tuple(players)
+            fields["players"] = _texts("players", players, count)
         if actions:
+            if isinstance(actions, list | tuple) and isinstance(actions[0], str):
+                actions = [actions] * count
             _check_list("actions", actions, count)
-            for n, labels in enumerate(actions):
-                _check_texts(f"actions of player {n + 1}", labels, payoffs.shape[n + 1])
-            fields["actions"] = tuple(map(tuple, actions))
+            sizes = payoffs.shape[1:]
+            names = [f"actions of player {n + 1}" for n in range(count)]
+            fields["actions"] = tuple(map(_texts, names, actions, sizes))
         self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -182,11 +180,8 @@ class Game:
         >>> Game([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]).columns()["pays player 1"]
         [1.0, 0.0, 0.0, 1.0]
         """
-        profiles = itertools.product(*self.actions)
-        table = {
-            player: list(labels)
-            for player, labels in zip(self.players, zip(*profiles, strict=True), strict=True)
-        }
+        profiles = zip(*itertools.product(*self.actions), strict=True)
+        table = dict(zip(self.players, map(list, profiles), strict=True))
         for player, payoffs in zip(self.players, np.asarray(self.payoffs, float), strict=True):
             table[f"pays {player}"] = payoffs.ravel().tolist()
         return table
@@ -255,16 +250,12 @@ def unfolded(tensor: Any, player: int) -> Any:
     return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
 
 
-def exact_payoffs(game: Game) -> np.ndarray:
-    """Return the payoffs as fractions, each of which rounds to the double in `payoffs`."""
+def precise_payoffs(game: Game) -> np.ndarray:
+    """Return the payoffs as doubles, or as fractions if doubles cannot represent all of them."""
     payoffs = np.asarray(game.payoffs, float)
-    values = [Fraction(double) for double in payoffs.ravel().tolist()]
-    if game.exact is not None:
-        values = [
-            fraction if float(fraction) == double else double
-            for fraction, double in zip(game.exact, values, strict=True)
-        ]
-    return np.array(values, object).reshape(payoffs.shape)
+    if game.exact is None:
+        return payoffs
+    return np.array(game.exact, object).reshape(payoffs.shape)
 
 
 def _doubles(payoffs: Any) -> Float[np.ndarray, "*any"]:
@@ -299,7 +290,7 @@ def _check_list(what: str, value: Any, count: int) -> None:
         raise ValueError(f"{what} must have {count} entries, got {len(value)}")
 
 
-def _check_texts(what: str, labels: Any, count: int = 1) -> None:
+def _texts(what: str, labels: Any, count: int) -> tuple[str, ...]:
     _check_list(what, labels, count)
     for label in labels:
         if not isinstance(label, str):
@@ -307,6 +298,7 @@ def _check_texts(what: str, labels: Any, count: int = 1) -> None:
     label, times = Counter(labels).most_common(1)[0]
     if times > 1:
         raise ValueError(f"{what} must have different names, got {label!r} {times} times")
+    return tuple(labels)
 
 
 def zero_sum(row: Any, **labels: Any) -> Game:

@@ -15,7 +15,7 @@ a CCE gap can be negative. OpenSpiel's distances are `cce_dist`, the sum of the 
 itself is one only if it equals that product.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -27,22 +27,24 @@ from regrax.games.game import Game, unfolded
 from regrax.games.trajectory import Summary, Trajectory, outer
 from regrax.regret import (
     ends_of,
-    external_of,
     gains_of,
-    internal_of,
     running_external_regret,
     running_internal_regret,
     running_swap_regret,
-    swap_of,
 )
 from regrax.specs import as_game
 
 Reduce = Literal["max", "sum", "none"]
 Gaps = Float[Any, "*N"] | np.floating
-NAMES = ("nash_gap", "cce_gap", "ce_gap", "swap_gap")
-FROM_GAINS = {"cce_gap": external_of, "ce_gap": internal_of, "swap_gap": swap_of}
+RUNNING = {
+    "cce_gap": running_external_regret,
+    "ce_gap": running_internal_regret,
+    "swap_gap": running_swap_regret,
+}
+NAMES = ("nash_gap", *RUNNING)
 MAX_NUMBERS = 1 << 22
 """Limit on the total size of product distributions in memory at once."""
+REGRETS = {"regret": "external", "internal_regret": "internal", "swap_regret": "swap"}
 PLAYER_COLUMNS = {
     "player": "player",
     "learner": "learner",
@@ -141,8 +143,7 @@ def joint_gaps(joint: Any, game: Game | str, names: Sequence[str] = NAMES) -> di
     >>> {name: float(gap) for name, gap in joint_gaps(np.full((3, 3), 1 / 9), weighted_rps()).items()}
     {'nash_gap': 0.1111, 'cce_gap': 0.1111, 'ce_gap': 0.1111, 'swap_gap': 0.1111}
     """
-    per_player = _gaps_per_player(joint, game, names)
-    return {name: _stacked(gaps).max(0) for name, gaps in per_player.items()}
+    return dict(zip(names, _gaps_per_player(joint, game, names).max(1), strict=True))
 
 
 def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dict[str, Any]:
@@ -164,17 +165,16 @@ def measure_play(game: Game | str, plays: Sequence[Summary | Trajectory]) -> dic
     game = as_game(game)
     sums = [play.summary() for play in plays]
     gaps = joint_gaps(np.mean([own.joint for own in sums], 0), game)
-    measures = {
-        "payoff": np.mean([own.payoffs for own in sums], 0),
-        "regret": np.mean([own.regrets("external") for own in sums], 0),
-        "internal_regret": np.mean([own.regrets("internal") for own in sums], 0),
-        "swap_regret": np.mean([own.regrets("swap") for own in sums], 0),
-    }
+    measures = {"payoff": np.mean([own.payoffs for own in sums], 0)}
+    for name, kind in REGRETS.items():
+        measures[name] = np.mean([own.regrets(kind) for own in sums], 0)
     players = []
     for n, player in enumerate(game.players):
+        row: dict[str, Any] = {"player": player}
+        row |= {name: float(values[n]) for name, values in measures.items()}
         average = np.mean([own.averages[n] for own in sums], 0).tolist()
-        row = {"player": player, **{name: float(values[n]) for name, values in measures.items()}}
-        players.append({**row, "average": dict(zip(game.actions[n], average, strict=True))})
+        row["average"] = dict(zip(game.actions[n], average, strict=True))
+        players.append(row)
     return {**{name: float(gap) for name, gap in gaps.items()}, "players": players}
 
 
@@ -199,7 +199,8 @@ def deviation_gains(joint: Any, game: Game | str, player: int) -> Float[Any, "d 
     [[0.0, 2.0], [0.0, 0.0]]
     """
     game = as_game(game)
-    return _gains(check_joint(joint, game), game, player)
+    own = unfolded(check_joint(joint, game), player)
+    return gains_of(own @ game.loss_tables[player].T)
 
 
 def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -> dict[str, Any]:
@@ -220,51 +221,50 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
     ends = ends_of(rounds, trajectory.rounds)
     counts = ends.astype(played[0].dtype)
     means = [policies.cumsum(0)[ends - 1] / counts[:, None] for policies in played]
-
-    def averaged(running_regret: Callable[..., Any]) -> Any:
-        pairs = zip(played, trajectory.losses, strict=True)
-        regrets = [running_regret(policies, losses, ends) for policies, losses in pairs]
-        return _stacked(regrets).max(0) / counts
-
     size = max(MAX_NUMBERS // game.payoffs[0].size, 1)
     nash_gaps = []
     for first in range(0, len(ends), size):
-        some = [mean[first : first + size].T for mean in means]
-        nash_gaps.append(_stacked(_nash_gaps(some, game)).max(0))
-    return {
-        "nash_gap": played[0].__array_namespace__().concatenate(nash_gaps),
-        "cce_gap": averaged(running_external_regret),
-        "ce_gap": averaged(running_internal_regret),
-        "swap_gap": averaged(running_swap_regret),
-    }
+        marginals = [mean[first : first + size].T for mean in means]
+        nash_gaps.append(_stacked(_nash_gaps(marginals, game)).max(0))
+    gaps = {"nash_gap": played[0].__array_namespace__().concatenate(nash_gaps)}
+    for name, running_regret in RUNNING.items():
+        pairs = zip(played, trajectory.losses, strict=True)
+        regrets = [running_regret(policies, losses, ends) for policies, losses in pairs]
+        gaps[name] = _stacked(regrets).max(0) / counts
+    return gaps
 
 
 def _gap(name: str, joint: Any, game: Game | str, reduce: Reduce) -> Gaps:
     if reduce not in ("max", "sum", "none"):
         raise ValueError(f'reduce must be "max", "sum" or "none", got {reduce!r}')
-    gaps = _stacked(_gaps_per_player(joint, game, [name])[name])
+    gaps = _gaps_per_player(joint, game, [name])[0]
     if reduce == "none":
         return gaps
     return getattr(gaps, reduce)(0)
 
 
-def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> dict[str, list[Any]]:
+def _gaps_per_player(joint: Any, game: Game | str, names: Sequence[str]) -> Float[Any, "names N"]:
     for name in names:
         if name not in NAMES:
             raise ValueError(f"names must be among {', '.join(NAMES)}, got {name!r}")
     game = as_game(game)
     joint = check_joint(joint, game)
-    gaps: dict[str, list[Any]] = {name: [] for name in names}
-    deviations = [name for name in gaps if name != "nash_gap"]
-    if deviations:
-        for player in range(joint.ndim):
-            gains = _gains(joint, game, player)
-            for name in deviations:
-                gaps[name].append(FROM_GAINS[name](gains))
-    if "nash_gap" in gaps:
-        marginals = [unfolded(joint, n).sum(1) for n in range(joint.ndim)]
-        gaps["nash_gap"] = _nash_gaps(marginals, game)
-    return gaps
+    rows = [unfolded(joint, n) for n in range(joint.ndim)]
+    gaps: dict[str, Sequence[Any]] = {}
+    if "nash_gap" in names:
+        gaps["nash_gap"] = _nash_gaps([own.sum(1) for own in rows], game)
+    if set(names) != {"nash_gap"}:
+        values = map(_deviation_gaps, rows, game.loss_tables)
+        gaps |= zip(RUNNING, zip(*values, strict=True), strict=True)
+    return _stacked([gaps[name] for name in names])
+
+
+def _deviation_gaps(joint: Any, losses: Any) -> tuple[Any, Any, Any]:
+    """Compute a player's CCE, CE and swap gap from tables of its own actions by those of the others."""
+    swapped = losses @ joint.T  # by j, which is played in place of i, and i
+    played = swapped.diagonal()
+    best = played - swapped.min(0)
+    return played.sum() - swapped.sum(1).min(), best.max(), best.sum()
 
 
 def check_joint(joint: Any, game: Game) -> Any:
@@ -276,18 +276,16 @@ def check_joint(joint: Any, game: Game) -> Any:
     return joint
 
 
-def _gains(joint: Any, game: Game, player: int) -> Any:
-    return gains_of(unfolded(joint, player) @ game.loss_tables[player].T)
-
-
 def _nash_gaps(marginals: Sequence[Any], game: Game) -> list[Any]:
     r"""Compute $\max_j u_n(j, m_{-n}) - u_n(m)$ per player; several rounds may be on the last axis."""
     gaps = []
     for player, own in enumerate(marginals):
-        losses = game.loss_tables[player] @ outer([*marginals[:player], *marginals[player + 1 :]])
+        others = [*marginals[:player], *marginals[player + 1 :]]
+        others = others or [np.ones((1, *own.shape[1:]))]  # a single player
+        losses = game.loss_tables[player] @ outer(others)
         gaps.append((losses * own).sum(0) - losses.min(0))
     return gaps
 
 
 def _stacked(gaps: Sequence[Any]) -> Any:
-    return gaps[0].__array_namespace__().asarray(gaps)
+    return gaps[0][0].__array_namespace__().asarray(gaps)

@@ -48,18 +48,16 @@ def incentives(game: Game, concept: Concept) -> Any:
     blocks = []
     for player, size in enumerate(game.sizes):
         payoffs = scaled(game, player)
-        # the joint action that each entry of `payoffs` belongs to
-        columns = unfolded(index, player)
         recommended, instead = np.nonzero(~np.eye(size, dtype=bool))
-        pairs = len(recommended)
         gains = payoffs[instead] - payoffs[recommended]
-        starts = np.arange(pairs + 1) * gains.shape[1]
-        parts = (gains.ravel(), columns[recommended].ravel(), starts)
-        rows = sparse.csr_array(parts, shape=(pairs, index.size))
+        # the deviation and the joint action that each gain belongs to
+        rows = np.arange(len(instead))
         if concept != "ce":  # always play `instead`, whatever is recommended
-            to_instead = (np.ones(pairs), (instead, np.arange(pairs)))
-            rows = sparse.csr_array(to_instead, shape=(size, pairs)) @ rows
-        blocks.append(rows)
+            rows = instead
+        rows = np.repeat(rows, gains.shape[1])
+        columns = unfolded(index, player)[recommended].ravel()
+        shape = (len(instead) if concept == "ce" else size, index.size)
+        blocks.append(sparse.csr_array((gains.ravel(), (rows, columns)), shape=shape))
     return sparse.vstack(blocks, format="csr")
 
 

@@ -7,20 +7,21 @@ a mixture of pairs of vertices that are equilibria themselves, the *extreme* equ
 equal size determines at most one vertex, the solution of $(B^\top x)_j = v$ for $j \in J$, $x_i = 0$ for $i \notin I$,
 $\sum_i x_i = 1$.
 
-Payoffs are rational numbers, as all doubles are, so every decision can be exact. Floating-point arithmetic decides
-cases that are clear beyond its rounding error, estimated from the condition number of the system. Integer arithmetic
-decides the rest: singular systems, ties, and payoffs of very different magnitudes. A vertex is identified by its
-support and its best replies; the weights of an equilibrium are solved in integers, checked, and rounded once.
+Payoffs are rational numbers, as all doubles are, so every vertex is computed exactly. Floating-point arithmetic only
+rules out pairs of supports whose system has a solution with a negative weight, or with a better reply, clearly beyond
+its rounding error, estimated from the condition number of the system. Integer arithmetic decides the rest. A vertex is
+identified by its support and its best replies; its weights are integers, rounded once for an equilibrium.
 """
 
 import itertools
+from fractions import Fraction
 from math import comb, lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from regrax.games.game import Game, exact_payoffs
+from regrax.games.game import Game, precise_payoffs
 from regrax.games.linear_programs import largest_minimum, scaled
 from regrax.games.profile import CorrelatedProfile
 from regrax.specs import as_game
@@ -28,7 +29,7 @@ from regrax.specs import as_game
 MAX_SUPPORT_PAIRS = 200_000
 """Largest number of support pairs to enumerate; a 10 x 10 game has 184,755."""
 ROUNDING = 1e-13
-"""Rounding error per unit of condition number; smaller differences are decided in integer arithmetic."""
+"""Rounding error per unit of condition number; smaller violations are decided in integer arithmetic."""
 
 
 def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
@@ -39,9 +40,7 @@ def pure_equilibria(game: Game | str) -> list[tuple[int, ...]]:
     [(0, 1), (1, 0)]
     """
     game = as_game(game)
-    payoffs = np.asarray(game.payoffs)
-    if game.exact is not None:
-        payoffs = exact_payoffs(game)
+    payoffs = precise_payoffs(game)
     best = [u >= u.max(axis=n, keepdims=True) for n, u in enumerate(payoffs)]
     return [tuple(joint) for joint in np.argwhere(np.all(best, axis=0)).tolist()]
 
@@ -94,78 +93,42 @@ def nash_equilibria(game: Game | str) -> list[CorrelatedProfile]:
             f"{game.name} has {pairs:,} pairs of supports, more than the limit of {MAX_SUPPORT_PAIRS:,}; "
             "approximate an equilibrium by dynamics instead (regrax solve --by)"
         )
-    row, column = (_integers(payoffs) for payoffs in exact_payoffs(game))
-    column = column.T
+    row, column = (_integers(payoffs) for payoffs in precise_payoffs(game))
     # a player's vertices make the other player indifferent
-    xs = _vertices(column, scaled(game, 1))
+    xs = _vertices(column.T, scaled(game, 1))
     ys = _vertices(row, scaled(game, 0))
     # a pair is an equilibrium if neither plays an action that is not a best reply
-    first = np.hstack([xs.support, ~xs.replies]).astype(float)
-    second = np.hstack([~ys.replies, ys.support]).astype(float)
-    equilibria = []
-    for i, j in np.argwhere(first @ second.T == 0):
-        x = _solved(column, *xs.systems[i])
-        y = _solved(row, *ys.systems[j])
-        if _gap(row, x, y) == 0 and _gap(column, y, x) == 0:
-            equilibria.append((x, y))
+    first = np.array([[*(x > 0), *~replies] for x, replies in xs], float)
+    second = np.array([[*~replies, *(y > 0)] for y, replies in ys], float)
+    equilibria = [(xs[i][0], ys[j][0]) for i, j in np.argwhere(first @ second.T == 0)]
     equilibria.sort(key=lambda pair: np.count_nonzero(pair[0]) + np.count_nonzero(pair[1]))
     return [_product(game, x, y) for x, y in equilibria]
 
 
-class _Vertices(NamedTuple):
-    """Vertices over one player's `m` actions, with their supports and the other player's best replies."""
-
-    support: Bool[np.ndarray, "v m"]
-    replies: Bool[np.ndarray, "v n"]
-    systems: list[Any]  # the best replies and actions (J, I) that determine each vertex
-
-
-def _vertices(exact: np.ndarray, payoffs: Float[np.ndarray, "n m"]) -> _Vertices:
-    """Enumerate the mixed strategies over the columns that are vertices; the rows are the other player's replies."""
+def _vertices(exact: np.ndarray, payoffs: Float[np.ndarray, "n m"]) -> list[Any]:
+    """List the mixed strategies over the columns that are vertices, each with the rows that are best replies to it."""
     n, m = payoffs.shape
-    supports, replies, systems = [], [], []
+    vertices = {}
     for size in range(1, min(n, m) + 1):
-        rows = np.array(list(itertools.combinations(range(n), size)))
-        columns = np.array(list(itertools.combinations(range(m), size)))
-        equal = np.repeat(rows, len(columns), 0)  # J
-        played = np.tile(columns, (len(rows), 1))  # I
-        support = np.zeros((len(equal), m), bool)
-        best = np.zeros((len(equal), n), bool)
-        np.put_along_axis(support, played, True, 1)
-        np.put_along_axis(best, equal, True, 1)
-        margin, error = _margins(payoffs, equal, played, support, best)
-        is_vertex = margin > error
-        unclear = ~(np.abs(margin) > error)  # nan included
-        for k in np.flatnonzero(unclear):
-            strategy = _solved(exact, equal[k], played[k])
+        combinations = [itertools.combinations(range(count), size) for count in (n, m)]
+        pairs = np.array(list(itertools.product(*combinations)))
+        for equal, played in pairs[_may_be_vertices(payoffs, pairs[:, 0], pairs[:, 1])]:
+            strategy = _solved(exact, equal, played)
             if strategy is None or min(strategy) < 0:
                 continue
             worth = exact @ strategy
-            support[k] = strategy > 0
-            best[k] = worth == worth.max()
-            is_vertex[k] = best[k, equal[k, 0]]
-        supports.append(support[is_vertex])
-        replies.append(best[is_vertex])
-        systems += zip(equal[is_vertex], played[is_vertex], strict=True)
-    support = np.concatenate(supports)
-    best = np.concatenate(replies)
-    _, first = np.unique(np.hstack([support, best]), axis=0, return_index=True)
-    first.sort()
-    return _Vertices(support[first], best[first], [systems[k] for k in first])
+            replies = worth == worth.max()
+            if replies[equal[0]]:
+                vertices.setdefault((*(strategy > 0), *replies), (strategy, replies))
+    return list(vertices.values())
 
 
-def _margins(
+def _may_be_vertices(
     payoffs: Float[np.ndarray, "n m"],
     equal: Int[np.ndarray, "v size"],
     played: Int[np.ndarray, "v size"],
-    support: Bool[np.ndarray, "v m"],
-    best: Bool[np.ndarray, "v n"],
-) -> tuple[Float[np.ndarray, "v"], Float[np.ndarray, "v"]]:
-    """Return the smallest slack of each system's solution, taken as a vertex with this support, and its rounding error.
-
-    The slacks are the weights on the support and the payoff differences between the best replies and all others. They
-    are nan if the system is singular.
-    """
+) -> Bool[np.ndarray, "v"]:
+    """Return False for systems whose solution has a negative weight, or a better reply, beyond rounding error."""
     count, size = equal.shape
     system = np.ones((count, size + 1, size + 1))
     system[:, :size, :size] = payoffs[equal[:, :, None], played[:, None, :]]
@@ -174,14 +137,14 @@ def _margins(
     regular = np.linalg.det(system) != 0
     inverse = np.full_like(system, np.nan)
     inverse[regular] = np.linalg.inv(system[regular])
-    strategies = np.zeros(support.shape)
-    np.put_along_axis(strategies, played, inverse[:, :size, size], 1)
+    weights = inverse[:, :size, size]
     level = inverse[:, size, size]
-    slack = level[:, None] - strategies @ payoffs.T
-    weight = np.where(support, strategies, np.inf)
-    margin = np.minimum(weight.min(1), np.where(best, np.inf, slack).min(1))
+    strategies = np.zeros((count, payoffs.shape[1]))
+    np.put_along_axis(strategies, played, weights, 1)
+    slack = level[:, None] - strategies @ payoffs.T  # about zero for `equal`
     condition = np.abs(system).sum(2).max(1) * np.abs(inverse).sum(2).max(1)
-    return margin, ROUNDING * condition * np.maximum(1, np.abs(strategies).sum(1))
+    error = ROUNDING * condition * np.maximum(1, np.abs(weights).sum(1))
+    return ~(np.minimum(weights.min(1), slack.min(1)) < -error)  # true if singular
 
 
 def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> Any:
@@ -212,16 +175,13 @@ def _solved(exact: np.ndarray, equal: np.ndarray, played: np.ndarray) -> Any:
     return strategy
 
 
-def _gap(own: Any, strategy: Any, other: Any) -> Any:
-    """Return the gain of the best reply to `other` over `strategy`, times a positive integer."""
-    worth = own @ other
-    return worth.max() * strategy.sum() - (worth * strategy).sum()
-
-
 def _integers(payoffs: np.ndarray) -> np.ndarray:
-    """Multiply a player's fractions by their common denominator."""
-    factor = lcm(*(value.denominator for value in payoffs.flat))
-    return np.vectorize(int, otypes="O")(payoffs * factor)
+    """Multiply a player's payoffs, as fractions, by their common denominator."""
+    fractions = [Fraction(payoff) for payoff in payoffs.flat]
+    factor = lcm(*(fraction.denominator for fraction in fractions))
+    return np.array([int(fraction * factor) for fraction in fractions], object).reshape(
+        payoffs.shape
+    )
 
 
 def _product(game: Game, *strategies: Any) -> CorrelatedProfile:

@@ -114,15 +114,12 @@ class CorrelatedProfile:
         profile = self.product if concept == "nash" else self
         deviations = []
         for player in range(self.joint.ndim):
-            gains = deviation_gains(np.asarray(profile.joint), profile.game, player)
-            if concept == "ce":
-                recommended, instead = divmod(int(gains.argmax()), len(gains))
-                gain = gains.max()
-            else:
-                recommended = None
-                instead = int(gains.sum(0).argmax())
-                gain = gains.sum(0).max()
-            deviations.append(Deviation(player, recommended, instead, float(gain)))
+            gains = deviation_gains(profile.joint, profile.game, player)
+            if concept != "ce":  # whatever is recommended
+                gains = gains.sum(0, keepdims=True)
+            row, instead = divmod(int(gains.argmax()), gains.shape[1])
+            recommended = row if concept == "ce" else None
+            deviations.append(Deviation(player, recommended, instead, float(gains.max())))
         return max(deviations, key=lambda deviation: deviation.gain)
 
     def gap(self, concept: Concept = "ce") -> float:

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from regrax import _checks as checks
-from regrax.games.game import MAX_PAYOFFS, Game, exact_payoffs
+from regrax.games.game import MAX_PAYOFFS, Game, precise_payoffs
+from regrax.specs import as_game
 
 LABELS = ("name", "players", "actions", "comment")
 MAX_LABEL_BYTES = 2**24
@@ -57,17 +57,17 @@ def game_from_json(data: bytes) -> Game:
     return Game(payoffs, **fields)
 
 
-def game_to_json(game: Game) -> bytes:
+def game_to_json(game: Game | str) -> bytes:
     """Write a game as JSON; reading it back gives the same game.
 
     >>> from regrax.games import chicken
     >>> game_from_json(game_to_json(chicken())).actions[0]
     ('swerve', 'dare')
     """
-    checks.instance("game", game, Game, "a game")
-    payoffs = np.asarray(game.payoffs)
+    game = as_game(game)
+    payoffs = precise_payoffs(game)
     if game.exact is not None:
-        payoffs = np.vectorize(_json_number, otypes="O")(exact_payoffs(game))
+        payoffs = np.vectorize(_json_number, otypes="O")(payoffs)
     return json.dumps({**_labels(game), "payoffs": payoffs.tolist()}).encode()
 
 
@@ -121,14 +121,14 @@ def _array(archive: zipfile.ZipFile, name: str, max_bytes: int) -> np.ndarray:
     return array.reshape(shape, order="F" if fortran_order else "C")
 
 
-def game_to_npz(game: Game) -> bytes:
+def game_to_npz(game: Game | str) -> bytes:
     """Write a game as a NumPy archive with its payoffs, and its labels as JSON.
 
     >>> from regrax.games import chicken
     >>> game_from_npz(game_to_npz(chicken()))
     chicken
     """
-    checks.instance("game", game, Game, "a game")
+    game = as_game(game)
     buffer = io.BytesIO()
     labels = np.array(json.dumps(_labels(game)))
     np.savez_compressed(buffer, payoffs=np.asarray(game.payoffs), labels=labels)

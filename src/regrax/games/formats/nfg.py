@@ -12,6 +12,7 @@ Reference: Gambit documentation, Game representation formats, www.gambit-project
 """
 
 import re
+from collections.abc import Callable
 from fractions import Fraction
 from math import prod
 from typing import Any, Literal, NoReturn
@@ -19,24 +20,20 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games.game import MAX_PLAYERS, Game, exact_payoffs
+from regrax.games.game import MAX_PLAYERS, Game, precise_payoffs
+from regrax.specs import as_game
 
 MAX_PAYOFFS = 2_000_000
 """Largest number of payoffs in a file; larger games belong in `.npz`."""
 MAX_NUMBER_CHARACTERS = 1000
 MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
 
-_TOKEN = re.compile(
-    r"""[\s]*+(?:
-        (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*+")
-      | (?P<mark>[{},])
-      | (?P<word>[^\s{},"]++)
-    )""",
-    re.VERBOSE | re.DOTALL,
-)
+# a token and the space after it
+_WORD = re.compile(r'([^\s{},"]++)\s*+')
+_MARK = re.compile(r"([{},])\s*+")
+_TEXT = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+', re.DOTALL)
 _NUMBER = re.compile(
-    r"[-+]?\d+/(?P<bottom>\d+)|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?",
-    re.ASCII,
+    r"[-+]?\d+/\d+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?", re.ASCII
 )
 
 
@@ -56,7 +53,7 @@ def game_from_nfg(data: bytes) -> Game:
     return _Parser(text).game()
 
 
-def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> bytes:
+def game_to_nfg(game: Game | str, form: Literal["payoff", "outcome"] = "payoff") -> bytes:
     """Write a game as a Gambit `.nfg` file; reading it back gives the same game, fractions included.
 
     >>> from regrax.games import matching_pennies
@@ -70,11 +67,8 @@ def game_to_nfg(game: Game, form: Literal["payoff", "outcome"] = "payoff") -> by
     -1 1
     1 -1
     """
-    checks.instance("game", game, Game, "a game")
-    payoffs = np.asarray(game.payoffs, float)
-    if game.exact is not None:
-        payoffs = exact_payoffs(game)
-    texts = np.vectorize(_number_text, otypes="O")(payoffs)
+    game = as_game(game)
+    texts = np.vectorize(_number_text, otypes="O")(precise_payoffs(game))
     rows = list(zip(*(own.ravel("F") for own in texts), strict=True))
     if form == "payoff":
         body = "\n".join(" ".join(row) for row in rows)
@@ -119,13 +113,11 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.position = 0
-        self.end = 0  # end of the token that was peeked at
+        self.position = len(text) - len(text.lstrip())
 
     def game(self) -> Game:
-        self.take("word", "NFG", "NFG")
-        self.take("word", "1", "1")
-        self.take("word", "R or D", "R|D")
+        for expected, words in {"NFG": ["NFG"], "1": ["1"], "R or D": ["R", "D"]}.items():
+            self.take(_WORD, expected, words.index)
         title = self.quoted("the title in quotes")
         players = self.quoted_list("the name of a player in quotes or '}'")
         count = len(players)
@@ -133,25 +125,24 @@ class _Parser:
             self.fail(f"between 1 and {MAX_PLAYERS} players", f"{count}")
         self.mark("{")
         actions = None
-        if self.peek("mark") == "{":
+        if self.next_is("{"):
             expected = "the name of an action in quotes or '}'"
             actions = [self.quoted_list(expected) for _ in players]
             sizes = [len(labels) for labels in actions]
         else:
-            sizes = [self.integer("a number of actions") for _ in players]
+            sizes = [self.take(_WORD, "a number of actions", _count) for _ in players]
         profiles = prod(sizes)
         if profiles < 1:
             self.fail("at least 1 action for every player", "0")
         if count * profiles > MAX_PAYOFFS:
             self.fail(f"a game with at most {MAX_PAYOFFS:,} payoffs", f"{count * profiles:,}")
         self.mark("}")
-        comment = self.quoted("a comment") if self.peek("text") else ""
-        if self.peek("mark") == "{":
+        comment = self.quoted("a comment") if self.next_is('"') else ""
+        if self.next_is("{"):
             payoffs = self.outcomes(count, profiles)
         else:
-            self.check_length(count * profiles, "payoffs")
             payoffs = [self.number() for _ in range(count * profiles)]
-        if self.peek() is not None:
+        if self.position < len(self.text):
             self.fail("the end of the file")
         # rows are joint actions with the first player's action fastest
         table = np.array(payoffs, object).reshape(*reversed(sizes), count).transpose()
@@ -160,91 +151,80 @@ class _Parser:
     def outcomes(self, players: int, profiles: int) -> list[Any]:
         self.mark("{")
         outcomes = [[0] * players]
-        while self.peek("mark") == "{":
+        while self.next_is("{"):
             self.mark("{")
             self.quoted("the name of an outcome in quotes")
             outcome = []
             for _ in range(players):
-                if self.peek("mark") == ",":
+                if self.next_is(","):
                     self.mark(",")
                 outcome.append(self.number())
             outcomes.append(outcome)
             self.mark("}")
         self.mark("}")
-        self.check_length(profiles, "outcomes")
-        payoffs: list[Any] = []
-        for _ in range(profiles):
-            start = self.position
-            index = self.integer("the number of an outcome")
-            if index >= len(outcomes):
-                self.position = start
-                self.fail(f"an outcome number of at most {len(outcomes) - 1}")
-            payoffs += outcomes[index]
-        return payoffs
-
-    def check_length(self, needed: int, what: str) -> None:
-        """Fail before reading anything if the rest of the text is too short for the declared shape."""
-        if needed > (len(self.text) - self.position + 1) // 2:
-            self.fail(f"{needed:,} {what}", "too little text")
+        expected = f"the number of an outcome, at most {len(outcomes) - 1},"
+        rows = [
+            self.take(_WORD, expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)
+        ]
+        return [payoff for row in rows for payoff in row]
 
     def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
         texts = []
-        while self.peek("mark") != "}":
+        while not self.next_is("}"):
             texts.append(self.quoted(expected))
         self.mark("}")
         return texts
 
-    def mark(self, mark: str) -> None:
-        self.take("mark", f"'{mark}'", re.escape(mark))
-
     def quoted(self, expected: str) -> str:
-        return re.sub(r'\\(["\\])', r"\1", self.take("text", expected)[1:-1])
-
-    def integer(self, expected: str) -> int:
-        return int(self.take("word", expected, "[0-9]{1,9}"))
+        if self.next_is('"'):
+            expected = "a closing quote"
+        return re.sub(r'\\(["\\])', r"\1", self.take(_TEXT, expected, str))
 
     def number(self) -> int | Fraction:
-        token = self.peek("word") or ""
-        if len(token) > MAX_NUMBER_CHARACTERS:
-            self.fail("a number")
-        match = _NUMBER.fullmatch(token)
-        if not match or abs(int(match["exponent"] or 0)) > MAX_EXPONENT:
-            self.fail("a number")
-        if match["bottom"] and int(match["bottom"]) == 0:
-            self.fail("a number")
-        value = Fraction(token)
+        return self.take(_WORD, "a number", _number)
+
+    def next_is(self, mark: str) -> bool:
+        return self.text.startswith(mark, self.position)
+
+    def mark(self, mark: str) -> None:
+        self.take(_MARK, f"'{mark}'", [mark].index)
+
+    def take(self, pattern: re.Pattern, expected: str, convert: Callable[[str], Any]) -> Any:
+        """Read a token; fail if the next token does not match the pattern or `convert` raises an error."""
+        match = pattern.match(self.text, self.position)
+        if match is None:
+            self.fail(expected)
         try:
-            float(value)
+            value = convert(match[1])
         except OverflowError:
-            self.fail("a number that fits in a double")
-        self.position = self.end
-        if value.denominator == 1:
-            return int(value)
+            self.fail(f"{expected} that fits in a double")
+        except (ValueError, LookupError, ZeroDivisionError):
+            self.fail(expected)
+        self.position = match.end()
         return value
 
-    def take(self, kind: str, expected: str, pattern: str = "(?s:.*)") -> str:
-        """Read a token of this kind that matches the pattern; fail if the next token does not."""
-        token = self.peek(kind)
-        if token is None or not re.fullmatch(pattern, token):
-            self.fail(expected)
-        self.position = self.end
-        return token
-
-    def peek(self, kind: str | None = None) -> str | None:
-        """Return the next token if it is of this kind."""
-        match = _TOKEN.match(self.text, self.position)
-        if match:
-            self.end = match.end()
-            return match[kind or match.lastgroup or ""]
-        if self.text[self.position :].strip():
-            self.fail("a closing quote")
-        return None
-
     def fail(self, expected: str, got: str | None = None) -> NoReturn:
-        rest = self.text[self.position :].lstrip()
-        start = len(self.text) - len(rest)
         if got is None:
-            shown = rest[:20].split("\n")[0]
+            shown = self.text[self.position : self.position + 20].split("\n")[0]
             got = repr(shown) if shown else "the end"
-        raise ValueError(f"expected {expected} at {_place(self.text[:start])}, got {got}")
+        raise ValueError(f"expected {expected} at {_place(self.text[: self.position])}, got {got}")
+
+
+def _count(word: str) -> int:
+    if not re.fullmatch("[0-9]{1,9}", word):
+        raise ValueError
+    return int(word)
+
+
+def _number(word: str) -> int | Fraction:
+    match = _NUMBER.fullmatch(word[: MAX_NUMBER_CHARACTERS + 1])
+    if len(word) > MAX_NUMBER_CHARACTERS or not match:
+        raise ValueError
+    if abs(int(match["exponent"] or 0)) > MAX_EXPONENT:
+        raise ValueError
+    value = Fraction(word)
+    float(value)  # may overflow
+    if value.denominator == 1:
+        return int(value)
+    return value

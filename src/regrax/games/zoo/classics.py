@@ -5,15 +5,16 @@ import numpy as np
 from regrax import _checks as checks
 from regrax.games.game import (
     Game,
+    Known,
     bimatrix,
     choices,
-    correlated,
     mixed,
     named,
     numbers,
     pure,
     same_choices,
     symmetric,
+    uniform,
 )
 
 
@@ -44,7 +45,7 @@ def prisoners_dilemma(
         )
     return symmetric(
         [[reward, sucker], [temptation, punishment]],
-        actions=[("cooperate", "defect")] * 2,
+        actions=("cooperate", "defect"),
         equilibria=[pure("both defect", 1, 1)],
     )
 
@@ -62,13 +63,13 @@ def chicken() -> Game:
     """
     return symmetric(
         [[6, 2], [7, 0]],
-        actions=[("swerve", "dare")] * 2,
+        actions=("swerve", "dare"),
         equilibria=[
             pure("the second dares", 0, 1),
             pure("the first dares", 1, 0),
             mixed("each dares with probability 1/3", [2 / 3, 1 / 3], [2 / 3, 1 / 3]),
-            correlated("never both dare", {(0, 0): 1 / 3, (0, 1): 1 / 3, (1, 0): 1 / 3}),
-            correlated("maximum welfare", {(0, 0): 0.5, (0, 1): 0.25, (1, 0): 0.25}),
+            Known("ce", "never both dare", {(0, 0): 1 / 3, (0, 1): 1 / 3, (1, 0): 1 / 3}),
+            Known("ce", "maximum welfare", {(0, 0): 0.5, (0, 1): 0.25, (1, 0): 0.25}),
         ],
     )
 
@@ -87,7 +88,7 @@ def battle_of_the_sexes() -> Game:
     return bimatrix(
         [[2, 0], [0, 1]],
         [[1, 0], [0, 2]],
-        actions=[("opera", "football")] * 2,
+        actions=("opera", "football"),
         equilibria=[
             pure("at the opera", 0, 0),
             pure("at football", 1, 1),
@@ -109,7 +110,7 @@ def stag_hunt() -> Game:
     """
     return symmetric(
         [[4, 0], [3, 3]],
-        actions=[("stag", "hare")] * 2,
+        actions=("stag", "hare"),
         equilibria=[
             pure("payoff dominant", 0, 0),
             pure("risk dominant", 1, 1),
@@ -145,7 +146,7 @@ def hawk_dove(value: float = 2, cost: float = 4) -> Game:
         ]
     return symmetric(
         [[(value - cost) / 2, value], [0, value / 2]],
-        actions=[("hawk", "dove")] * 2,
+        actions=("hawk", "dove"),
         equilibria=known,
     )
 
@@ -163,7 +164,7 @@ def deadlock() -> Game:
     """
     return symmetric(
         [[1, 0], [3, 2]],
-        actions=[("cooperate", "defect")] * 2,
+        actions=("cooperate", "defect"),
         equilibria=[pure("both defect", 1, 1)],
     )
 
@@ -186,7 +187,7 @@ def coordination(actions: int = 2, players: int = 2) -> Game:
     chosen = same_choices("players", players, actions)
     agree = (chosen == chosen[0]).all(0).astype(float)
     known = [pure(f"all choose {a + 1}", *[a] * players) for a in range(actions)]
-    known.append(mixed("all play uniformly", *[[1 / actions] * actions] * players))
+    known.append(uniform("all play uniformly", *[actions] * players))
     return Game(np.stack([agree] * players), equilibria=known)
 
 
@@ -244,7 +245,7 @@ def travellers_dilemma(low: int = 2, high: int = 100, bonus: int = 2) -> Game:
     claim, other = low + choices(size, size)
     return symmetric(
         np.minimum(claim, other) + bonus * np.sign(other - claim),
-        actions=[numbers(high, low)] * 2,
+        actions=numbers(high, low),
         equilibria=[pure("both make the lowest claim", 0, 0)],
     )
 
@@ -271,7 +272,7 @@ def ultimatum(pie: int = 10) -> Game:
         (pie - offer) * accepted,
         offer * accepted,
         players=["proposer", "responder"],
-        actions=[numbers(pie)] * 2,
+        actions=numbers(pie),
         equilibria=[pure(f"offer and threshold {x}", x, x) for x in range(pie + 1)],
     )
 

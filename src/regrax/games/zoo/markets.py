@@ -41,7 +41,7 @@ def cournot(firms: int = 2, intercept: int = 12, cost: int = 0) -> Game:
     known = []
     if remainder == 0:
         known = [pure(f"each produces {share}", *[share] * firms)]
-    return Game(quantity * (price - cost), actions=[numbers(intercept)] * firms, equilibria=known)
+    return Game(quantity * (price - cost), actions=numbers(intercept), equilibria=known)
 
 
 @named
@@ -63,7 +63,7 @@ def bertrand(firms: int = 2, highest: int = 10) -> Game:
     checks.at_least("highest", highest, 1)
     price = same_choices("firms", firms, highest + 1, 2)
     known = [pure(f"all price at {p}", *[p] * firms) for p in (0, 1)]
-    return Game(price * split_prize(-price), actions=[numbers(highest)] * firms, equilibria=known)
+    return Game(price * split_prize(-price), actions=numbers(highest), equilibria=known)
 
 
 @named
@@ -113,7 +113,7 @@ def first_price_auction(first: int = 5, second: int = 5) -> Game:
         known = known._replace(about="both bid one below their value")
     return Game(
         split_prize(bids) * (values - bids),
-        actions=[numbers(max(first, second))] * 2,
+        actions=numbers(max(first, second)),
         equilibria=[known],
     )
 
@@ -136,7 +136,7 @@ def second_price_auction(first: int = 5, second: int = 3) -> Game:
     bids, values = _auction(first, second)
     return Game(
         split_prize(bids) * (values - bids[::-1]),
-        actions=[numbers(max(first, second))] * 2,
+        actions=numbers(max(first, second)),
         equilibria=[pure("both bid their value", first, second)],
     )
 
@@ -168,7 +168,7 @@ def all_pay_auction(prize: int = 5) -> Game:
     uniform = [1 / prize] * prize + [0]
     return Game(
         prize * split_prize(bids) - bids,
-        actions=[numbers(prize)] * 2,
+        actions=numbers(prize),
         equilibria=[mixed("uniform below the prize", uniform, uniform)],
     )
 
@@ -192,7 +192,7 @@ def war_of_attrition(prize: int = 5) -> Game:
     waits = choices(prize + 1, prize + 1)
     return Game(
         prize * split_prize(waits) - waits.min(0),
-        actions=[numbers(prize)] * 2,
+        actions=numbers(prize),
         equilibria=[
             pure("the first gives up", 0, prize),
             pure("the second gives up", prize, 0),
@@ -222,4 +222,4 @@ def tullock(prize: int = 16) -> Game:
     known = []
     if prize % 4 == 0:
         known = [pure("a quarter of the prize", prize // 4, prize // 4)]
-    return symmetric(prize * share - effort, actions=[numbers(prize)] * 2, equilibria=known)
+    return symmetric(prize * share - effort, actions=numbers(prize), equilibria=known)

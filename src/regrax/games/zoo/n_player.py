@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Int
 
 from regrax import _checks as checks
-from regrax.games.game import Game, mixed, named, numbers, pure, same_choices, split_prize
+from regrax.games.game import Game, mixed, named, numbers, pure, same_choices, split_prize, uniform
 
 
 @named
@@ -59,7 +59,7 @@ def braess(players: int = 4) -> Game:
     last = np.where(by_b, by_b.sum(0), players)
     return Game(
         -(first + last),
-        actions=[("by A", "by B", "shortcut")] * players,
+        actions=("by A", "by B", "shortcut"),
         equilibria=[pure("all take the shortcut", *[2] * players)],
     )
 
@@ -84,7 +84,7 @@ def minority(players: int = 3) -> Game:
     second_is_emptier = room.sum(0) < players / 2
     return Game(
         (room == second_is_emptier).astype(float),
-        equilibria=[mixed("all toss a coin", *[[0.5, 0.5]] * players)],
+        equilibria=[uniform("all toss a coin", *[2] * players)],
     )
 
 
@@ -104,7 +104,7 @@ def dispersion(players: int = 2, places: int = 2) -> Game:
     Reference: Grenager, Powers, Shoham (2002), Dispersion games.
     """
     place = same_choices("players", players, places)
-    known = [mixed("all play uniformly", *[[1 / places] * places] * players)]
+    known = [uniform("all play uniformly", *[places] * players)]
     if places >= players:
         known.append(pure("all in different places", *range(players)))
     return Game((_crowd(place) == 1).astype(float), equilibria=known)
@@ -133,7 +133,7 @@ def volunteers_dilemma(players: int = 3, benefit: float = 4, cost: float = 1) ->
     away = (cost / benefit) ** (1 / (players - 1))
     return Game(
         benefit * helps.any(0) - cost * helps,
-        actions=[("stay away", "volunteer")] * players,
+        actions=("stay away", "volunteer"),
         equilibria=[
             pure("the first volunteers", 1, *[0] * (players - 1)),
             mixed("all randomise", *[[away, 1 - away]] * players),
@@ -166,7 +166,7 @@ def public_goods(players: int = 3, tokens: int = 4, factor: float = 1.5) -> Game
         known = pure("everyone gives everything", *[tokens] * players)
     return Game(
         tokens - given + factor * given.sum(0) / players,
-        actions=[numbers(tokens)] * players,
+        actions=numbers(tokens),
         equilibria=[known],
     )
 
@@ -190,7 +190,7 @@ def market_entry(players: int = 4, capacity: int = 2) -> Game:
     enters = same_choices("players", players, 2, max(capacity, 1))
     return Game(
         enters * (capacity - enters.sum(0)),
-        actions=[("stay out", "enter")] * players,
+        actions=("stay out", "enter"),
         equilibria=[pure("entry up to capacity", *[int(n < capacity) for n in range(players)])],
     )
 
@@ -218,6 +218,6 @@ def beauty_contest(players: int = 3, highest: int = 10, share: float = 2 / 3) ->
     miss = np.abs(guess - share * guess.mean(0))
     return Game(
         split_prize(-np.round(miss, 9)),
-        actions=[numbers(highest)] * players,
+        actions=numbers(highest),
         equilibria=[pure("all guess 0", *[0] * players)],
     )

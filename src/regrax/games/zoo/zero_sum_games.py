@@ -7,7 +7,18 @@ from math import comb
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games.game import Game, bimatrix, check_sizes, choices, mixed, named, numbers, zero_sum
+from regrax.games.game import (
+    Game,
+    Known,
+    bimatrix,
+    check_sizes,
+    choices,
+    mixed,
+    named,
+    numbers,
+    uniform,
+    zero_sum,
+)
 
 
 @named
@@ -21,8 +32,8 @@ def matching_pennies() -> Game:
     """
     return zero_sum(
         [[1, -1], [-1, 1]],
-        actions=[("heads", "tails")] * 2,
-        equilibria=[mixed("both toss a coin", [0.5, 0.5], [0.5, 0.5])],
+        actions=("heads", "tails"),
+        equilibria=[uniform("both toss a coin", 2, 2)],
     )
 
 
@@ -46,7 +57,7 @@ def asymmetric_pennies(prize: float = 9) -> Game:
     return bimatrix(
         [[prize, 0], [0, 1]],
         [[0, 1], [1, 0]],
-        actions=[("heads", "tails")] * 2,
+        actions=("heads", "tails"),
         equilibria=[mixed("only the second adapts", [0.5, 0.5], [heads, prize * heads])],
     )
 
@@ -63,14 +74,13 @@ def penalty_kick() -> Game:
 
     Reference: Palacios-Huerta (2003), Professionals play minimax.
     """
-    row = np.array([[58.30, 94.97], [92.91, 69.92]])
-    spread = row[0, 0] + row[1, 1] - row[0, 1] - row[1, 0]
-    kick = (row[1, 1] - row[1, 0]) / spread
-    dive = (row[1, 1] - row[0, 1]) / spread
+    spread = 58.30 + 69.92 - 94.97 - 92.91
+    kick = (69.92 - 92.91) / spread
+    dive = (69.92 - 94.97) / spread
     return zero_sum(
-        row,
+        [[58.30, 94.97], [92.91, 69.92]],
         players=["kicker", "goalkeeper"],
-        actions=[("left", "right")] * 2,
+        actions=("left", "right"),
         equilibria=[mixed("both sides pay the same", [kick, 1 - kick], [dive, 1 - dive])],
     )
 
@@ -99,8 +109,7 @@ def rock_paper_scissors(actions: int = 3) -> Game:
     labels = numbers(actions, 1)
     if actions == 3:
         labels = ["rock", "paper", "scissors"]
-    uniform = [1 / actions] * actions
-    return zero_sum(row, actions=[labels] * 2, equilibria=[mixed("uniform", uniform, uniform)])
+    return zero_sum(row, actions=labels, equilibria=[uniform("uniform", actions, actions)])
 
 
 @named
@@ -116,7 +125,7 @@ def weighted_rps() -> Game:
     weights = [0.5, 1 / 3, 1 / 6]
     return zero_sum(
         row,
-        actions=[("rock", "paper", "scissors")] * 2,
+        actions=("rock", "paper", "scissors"),
         equilibria=[mixed("larger wins are played less often", weights, weights)],
     )
 
@@ -134,8 +143,8 @@ def shapley() -> Game:
     Reference: Shapley (1964), Some topics in two-person games.
     """
     match = np.eye(3)
-    uniform = mixed("uniform", [1 / 3] * 3, [1 / 3] * 3)
-    return bimatrix(match, np.roll(match, 1, axis=1), equilibria=[uniform])
+    known = uniform("uniform", 3, 3)
+    return bimatrix(match, np.roll(match, 1, axis=1), equilibria=[known])
 
 
 @named
@@ -155,8 +164,8 @@ def jordan() -> Game:
     success = np.stack([first == second, second == third, third != first])
     return Game(
         2.0 * success - 1,
-        actions=[("heads", "tails")] * 3,
-        equilibria=[mixed("all toss a coin", *[[0.5, 0.5]] * 3)],
+        actions=("heads", "tails"),
+        equilibria=[uniform("all toss a coin", 2, 2, 2)],
     )
 
 
@@ -187,7 +196,7 @@ def morra(fingers: int = 2) -> Game:
         known = [mixed("optimal", *pair) for pair in itertools.product(extremes, repeat=2)]
     return zero_sum(
         (right[0].astype(int) - right[1]) * (shown.sum(0) + 2),
-        actions=[labels] * 2,
+        actions=labels,
         equilibria=known,
     )
 
@@ -205,8 +214,8 @@ def hide_and_seek(places: int = 3) -> Game:
     Reference: von Neumann (1953), A certain zero-sum two-person game equivalent to the optimal assignment problem.
     """
     check_sizes(places, places)
-    uniform = mixed("uniform", [1 / places] * places, [1 / places] * places)
-    return zero_sum(np.eye(places), players=["seeker", "hider"], equilibria=[uniform])
+    known = uniform("uniform", places, places)
+    return zero_sum(np.eye(places), players=["seeker", "hider"], equilibria=[known])
 
 
 @named
@@ -238,7 +247,7 @@ def colonel_blotto(soldiers: int = 3, fields: int = 3) -> Game:
         orders = (forces.max(1) == 2) / 6
         known = [mixed("0, 1 and 2 in any order", orders, orders)]
     labels = [" ".join(map(str, force)) for force in forces.tolist()]
-    return zero_sum(row, actions=[labels] * 2, equilibria=known)
+    return zero_sum(row, actions=labels, equilibria=known)
 
 
 @named
@@ -258,20 +267,19 @@ def kuhn_poker() -> Game:
     seconds: list[tuple] = list(itertools.product(replies, repeat=3))
     row = [[_kuhn(first, second) for second in seconds] for first in firsts]
     # call with the king, and with the queen a third of the time
-    careful = np.zeros(len(firsts))
-    careful[firsts.index(("fold", "fold", "call"))] = 2 / 3
-    careful[firsts.index(("fold", "call", "call"))] = 1 / 3
+    careful = {("fold", "fold", "call"): 2 / 3, ("fold", "call", "call"): 1 / 3}
     # bet after a check with the king, and with the jack a third of the time; call a bet with the queen as often
-    answer = np.zeros(len(seconds))
     jacks = {("fold", "check"): 2 / 3, ("fold", "bet"): 1 / 3}
     queens = {("fold", "check"): 2 / 3, ("call", "check"): 1 / 3}
-    for jack, queen in itertools.product(jacks, queens):
-        answer[seconds.index((jack, queen, ("call", "bet")))] = jacks[jack] * queens[queen]
+    weights = {}
+    for plan, jack, queen in itertools.product(careful, jacks, queens):
+        actions = firsts.index(plan), seconds.index((jack, queen, ("call", "bet")))
+        weights[actions] = careful[plan] * (jacks[jack] * queens[queen])
     labels = [" ".join("/".join(reply) for reply in plan) for plan in seconds]
     return zero_sum(
         row,
         actions=[[" ".join(plan) for plan in firsts], labels],
-        equilibria=[mixed("no bluff", careful, answer)],
+        equilibria=[Known("nash", "no bluff", weights)],
     )
 
 
