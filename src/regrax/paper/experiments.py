@@ -120,18 +120,6 @@ def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Step
     return Steps(cell, np.asarray(steps, float).tolist(), exact)
 
 
-def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
-    """Compute the slope of log k over log T, for the estimates and for the exact steps."""
-    rounds = []
-    steps = []
-    for point in points:
-        if (point.cell.architecture, point.cell.actions) == (architecture, actions):
-            rounds.append(point.cell.horizon)
-            steps.append((point.mean, point.exact))
-    estimated, exact = np.polyfit(np.log(rounds), np.log(steps), 1)[0]
-    return float(estimated), float(exact)
-
-
 # Figure (b): depth
 
 

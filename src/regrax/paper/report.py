@@ -5,10 +5,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.paper.comparison import MEASURES, SYSTEMS, Line, compare, measures, spread
+from regrax.paper.comparison import (
+    MEASURES,
+    SYSTEMS,
+    Line,
+    claims_of,
+    compare,
+    count_verdicts,
+    exponent,
+    spread,
+)
 from regrax.paper.experiments import Depth, Equilibrium, Generalization, Steps
 from regrax.paper.reproduction import Reproduction
-from regrax.paper.summary import claims_of, count_verdicts, verdict_word
 from regrax.show.report import (
     ARCHITECTURE,
     Answer,
@@ -66,14 +74,13 @@ def _answer(claim: str, row: Line) -> Answer:
     where = {"paper": row.paper, "here": row.ours, "exact": row.exact}
     numbers = ", ".join(f"{name} {value}" for name, value in where.items() if value)
     sentence = f"{claim.removesuffix('.')} ({row.quantity}: {numbers})."
-    match verdict_word(row):
+    match row.word:
         case "same":
             return Answer(sentence, "reproduced", "good")
         case "better":
             return Answer(sentence, "reproduced, closer to theory", "good")
         case "differs":
-            why = row.verdict.partition(": ")[2]
-            return Answer(f"{sentence} Why: {why}.", "number differs", "bad")
+            return Answer(f"{sentence} Why: {row.why}.", "number differs", "bad")
     return Answer(sentence)
 
 
@@ -152,14 +159,17 @@ def _matching(reproduction: Reproduction) -> Section:
         "full": "regret loss, full form",
     }
     kinds = {
-        label: measures(reproduction.measured[name], reproduction.config.actions)
+        label: reproduction.measured[name]
         for name, label in labels.items()
         if name in reproduction.measured
     }
-    rows = [
-        (label, *(spread(numbers[name], digits) for numbers in kinds.values()))
-        for name, (label, digits) in MEASURES.items()
-    ]
+    rows = []
+    for name, (digits, measure) in MEASURES.items():
+        cells = []
+        for models in kinds.values():
+            values = [measure(model, reproduction.config.actions) for model in models]
+            cells.append(spread(values, digits))
+        rows.append((name, *cells))
     table = Table(("measure", *kinds), rows)
     title = "One layer becomes smoothed fictitious play"
     return Section("matching", title, text, tables=[table])
@@ -216,7 +226,7 @@ def _means(labelled: dict[str, np.ndarray]) -> list[Series]:
 
 
 def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
-    slopes = {name: _slope(result.horizons, gaps) for name, gaps in result.long.items()}
+    slopes = {name: exponent(result.horizons, gaps) for name, gaps in result.long.items()}
     text = [
         f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
         f"{result.game}. The CCE gap is the most a player could gain from one fixed action against the time-averaged "
@@ -231,14 +241,6 @@ def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
     gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
     figures = [gaps, _horizons(result, actions, horizon)]
     return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
-
-
-def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
-    known = np.asarray(gaps) > 0
-    if known.sum() < 2:
-        return 0.0
-    rounds = np.log(np.asarray(horizons)[known])
-    return float(np.polyfit(rounds, np.log(np.asarray(gaps)[known]), 1)[0])
 
 
 def _ce(result: Equilibrium, actions: int) -> Section:

@@ -1,6 +1,6 @@
 """Certificates: checks of the paper's theorems and lemmas, Monte Carlo estimates of the stationary step, and proofs."""
 
-from .identities import Identity as Identity, check_expectations as check_expectations
+from .identities import check_expectations as check_expectations
 from .lemmas import (
     LEMMAS as LEMMAS,
     Finding as Finding,
@@ -14,13 +14,11 @@ from .monte_carlo import (
     numerical_step as numerical_step,
 )
 from .sampled_hessians import (
-    SampledCurvature as SampledCurvature,
-    SampledEigenvalue as SampledEigenvalue,
     hessian_matrix as hessian_matrix,
     sampled_curvature as sampled_curvature,
 )
+from .samples import Comparison as Comparison
 from .stationarity import (
-    Block as Block,
     Family as Family,
     family as family,
     gradient_blocks as gradient_blocks,

@@ -7,7 +7,6 @@ the order $V$ (by rows), $a$, $v_c$, as in `LinearAttention`.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,48 +18,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention
-from regrax.paper.certify.stationarity import DOUBT, largest_of
+from regrax.paper.certify.samples import Comparison
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Gaussian
 from regrax.training.objectives import best_policy
 
 BATCHES = 10  # independent Hessians, for standard errors
-
-
-class SampledEigenvalue(NamedTuple):
-    """An exact eigenvalue, its mean over sampled Hessians, and the standard error of that mean."""
-
-    exact: theory.Eigenvalue
-    mean: float
-    error: float
-
-    @property
-    def score(self) -> float:
-        """The difference over its standard error: Student's t with one fewer degree of freedom than batches."""
-        return (self.mean - self.exact.value) / self.error
-
-
-class SampledCurvature(NamedTuple):
-    """All eigenvalues of one layer, exact and sampled."""
-
-    eigenvalues: tuple[SampledEigenvalue, ...]
-
-    @property
-    def largest_score(self) -> float:
-        """The largest absolute score."""
-        return max(abs(eigenvalue.score) for eigenvalue in self.eigenvalues)
-
-    @property
-    def p_value(self) -> float:
-        """Probability that the largest of this many independent scores is at least the measured one."""
-        from scipy.special import stdtr  # scipy.stats takes as long to import as jax
-
-        return largest_of(len(self.eigenvalues), 2 * stdtr(BATCHES - 1, -self.largest_score))
-
-    @property
-    def holds(self) -> bool:
-        """True if the samples are consistent with the exact spectrum."""
-        return self.p_value > DOUBT
 
 
 def sampled_curvature(
@@ -69,7 +32,7 @@ def sampled_curvature(
     key: PRNGKeyArray,
     sequences: int = 20_000,
     devices: Devices | None = None,
-) -> SampledCurvature:
+) -> Comparison:
     r"""Compare the eigenvalues of an exact curvature with those of Hessians averaged over random sequences.
 
     Args:
@@ -88,14 +51,15 @@ def sampled_curvature(
     _, vectors = np.linalg.eigh(hessian_matrix(exact))
     # exact eigenvalues may be close together, so an eigenspace is identified by its position in the spectrum
     end = exact.flat
-    eigenvalues = []
+    traces = []
     for eigenvalue in exact.eigenvalues:
         space = vectors[:, end : end + eigenvalue.multiplicity]
         end += eigenvalue.multiplicity
-        traces = np.einsum("in,bij,jn->b", space, hessians, space) / eigenvalue.multiplicity
-        error = float(traces.std(ddof=1) / len(traces) ** 0.5)
-        eigenvalues.append(SampledEigenvalue(eigenvalue, float(traces.mean()), error))
-    return SampledCurvature(tuple(eigenvalues))
+        trace = np.einsum("in,bij,jn->b", space, hessians, space)
+        traces.append(trace / eigenvalue.multiplicity)
+    error = np.std(traces, axis=1, ddof=1) / BATCHES**0.5
+    expected = np.array([eigenvalue.value for eigenvalue in exact.eigenvalues])
+    return Comparison("eigenvalues", np.mean(traces, 1), error, expected, BATCHES - 1)
 
 
 def sampled_hessians(
