@@ -118,38 +118,6 @@ def test_the_bound_on_the_ball_is_the_mean_cosine(actions):
     assert abs(cosine.mean() - exact) < 4 * cosine.std() / math.sqrt(cosine.size)
 
 
-def estimate(actions, horizon, samples, seed):
-    """Means and standard errors of squared regret and of its derivative, at the exact step, drawn directly."""
-    rng = np.random.default_rng(seed)
-    k = theory.step_size(actions, horizon)
-    values, slopes = [], []
-    for _ in range(math.ceil(samples / 10_000)):
-        total = np.zeros((actions, 10_000))
-        paid, paid_slope = np.zeros(10_000), np.zeros(10_000)
-        for _ in range(horizon):
-            policy = np.exp(-k * (total - total.min(0)))
-            policy /= policy.sum(0)
-            slope = -policy * (total - (policy * total).sum(0))
-            loss = rng.standard_normal(total.shape)
-            paid, paid_slope = paid + (policy * loss).sum(0), paid_slope + (slope * loss).sum(0)
-            total += loss
-        regret = paid - total.min(0)
-        values.append(regret**2)
-        slopes.append(2 * regret * paid_slope)
-    pair = np.array([np.concatenate(values), np.concatenate(slopes)])
-    return pair.mean(1), pair.std(1) / math.sqrt(pair.shape[1])
-
-
-@pytest.mark.parametrize(
-    ("actions", "horizon", "samples"),
-    [(4, 7, 50_000), (12, 15, 50_000), pytest.param(50, 16, 1_000_000, marks=pytest.mark.slow)],
-)
-def test_squared_regret_of_random_sequences_agrees(actions, horizon, samples):
-    mean, error = estimate(actions, horizon, samples, seed=actions)
-    exact = theory.loss(theory.step_size(actions, horizon), actions, horizon), 0.0
-    assert np.all(np.abs(mean - exact) < 4 * error), (mean, exact, error)
-
-
 @pytest.mark.parametrize("rho", [0, 0.3, 0.9, 0.999999, 1])
 def test_stability_of_two_actions_is_an_arcsine(rho):
     assert abs(theory.stability(rho, 2) - 0.5 - math.asin(rho) / math.pi) < 1e-14
