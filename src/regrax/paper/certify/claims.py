@@ -61,7 +61,13 @@ def claims(
     checks.at_least("horizon", horizon, 2, 100_000)
     checks.at_least("seed", seed, 0)
     drawn: dict[str, Any] = {"key": jax.random.key(seed), "devices": devices}
-    yield from _gradients(actions, horizon, architecture, step, sequences, drawn)
+    settings: dict[str, Any] = {"architecture": architecture, "step": step, "sequences": sequences}
+    for block in gradient_blocks(actions, horizon, **settings, **drawn):
+        value = "alpha (I - 11^T/d)" if block.expected.any() else "zero"
+        largest = block.largest_score
+        measured = f"largest |z| {largest:.3g} of {block.mean.size}, p = {block.p_value:.3g}"
+        claim = _claim(f"gradient of {block.name} is {value}", measured, block.holds)
+        yield {**claim, "z": largest, "p_value": block.p_value}
     yield from _family(actions, horizon)
     yield from _curvature(actions, horizon, architecture, drawn)
     for check in check_expectations(actions, horizon, **drawn):
@@ -143,18 +149,6 @@ def worst_cases(
             row["proved"] = rigorous_worst_case(learner, actions, rounds).text
         rows.append(row)
     return rows
-
-
-def _gradients(
-    actions: int, horizon: int, architecture: Any, step: Any, sequences: int, drawn: dict[str, Any]
-) -> Iterator[Claim]:
-    settings = {"architecture": architecture, "step": step, "sequences": sequences}
-    for block in gradient_blocks(actions, horizon, **settings, **drawn):
-        value = "alpha (I - 11^T/d)" if block.expected.any() else "zero"
-        largest = block.largest_score
-        measured = f"largest |z| {largest:.3g} of {block.mean.size}, p = {block.p_value:.3g}"
-        claim = _claim(f"gradient of {block.name} is {value}", measured, block.holds)
-        yield {**claim, "z": largest, "p_value": block.p_value}
 
 
 def _family(actions: int, horizon: int) -> Iterator[Claim]:

@@ -224,20 +224,16 @@ def _newton(
     def square(step: Step) -> Float[Array, "n"]:
         return (suffered(step, losses) - best - centre) ** 2
 
-    def slope(step: Step) -> Float[Array, "n"]:
-        return jax.jvp(square, (step,), (jnp.ones_like(step),))[1]
-
-    def derivatives(step: Step) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        first, second = jax.jvp(slope, (step,), (jnp.ones_like(step),))
-        return first, second.mean()
+    slope = jax.jacfwd(square)
+    curvature = jax.jacfwd(lambda step: slope(step).mean())
 
     def improve(step: Step, _: None) -> tuple[Step, None]:
-        first, second = derivatives(step)
-        return jnp.clip(step - first.mean() / jnp.abs(second), guess / 4, guess * 4), None
+        step = step - slope(step).mean() / jnp.abs(curvature(step))
+        return jnp.clip(step, guess / 4, guess * 4), None
 
     step, _ = lax.scan(improve, guess, None, 12)
-    first, second = derivatives(step)
-    half = 1.96 * first.std() / first.size**0.5 / second
+    slopes = slope(step)
+    half = 1.96 * slopes.std() / slopes.size**0.5 / curvature(step)
     # the mean squared regret is the mean square about the centre plus the square of the centre
     excess = (square(guess).mean() + centre**2) / (square(step).mean() + centre**2) - 1
     return replicate((step, half, excess), mesh)

@@ -47,7 +47,11 @@ def sampled_curvature(
     True
     """
     checks.at_least("sequences", sequences, BATCHES)
-    hessians = sampled_hessians(exact, key=key, count=sequences // BATCHES, devices=devices)
+    with jax.enable_x64(True):
+        mesh = mesh_of(devices)
+        step, key = replicate((jnp.asarray(exact.step, float), key), mesh)
+        shape = (int(exact.horizon), exact.actions, sequences // BATCHES)
+        hessians = np.asarray(_hessians(step, key, shape, mesh))
     _, vectors = np.linalg.eigh(hessian_matrix(exact))
     # exact eigenvalues may be close together, so an eigenspace is identified by its position in the spectrum
     end = exact.flat
@@ -62,34 +66,20 @@ def sampled_curvature(
     return Comparison("eigenvalues", np.mean(traces, 1), error, expected, BATCHES - 1)
 
 
-def sampled_hessians(
-    exact: theory.Curvature, *, key: PRNGKeyArray, count: int, devices: Devices | None = None
-) -> Float[np.ndarray, "b n n"]:
-    """Sample ten independent Hessians at the step of an exact curvature, each averaged over `count` sequences."""
-    with jax.enable_x64(True):
-        mesh = mesh_of(devices)
-        step, key = replicate((jnp.asarray(exact.step, float), key), mesh)
-        return np.asarray(_hessians(step, key, exact.actions, int(exact.horizon), count, mesh))
-
-
-@partial(jax.jit, static_argnames=("actions", "horizon", "count", "mesh"))
+@partial(jax.jit, static_argnames=("shape", "mesh"))
 def _hessians(
-    step: Float[Array, ""],
-    key: PRNGKeyArray,
-    actions: int,
-    horizon: int,
-    count: int,
-    mesh: Mesh | None,
+    step: Float[Array, ""], key: PRNGKeyArray, shape: tuple[int, int, int], mesh: Mesh | None
 ) -> Float[Array, "b n n"]:
-    flat, rebuild = ravel_pytree(LinearAttention.hedge(actions, step))
+    """Compute one Hessian per batch, each averaged over its own sequences."""
+    flat, rebuild = ravel_pytree(LinearAttention.hedge(shape[1], step))
 
     def hessian(shared: tuple, index: Array) -> Float[Array, "n n"]:
         flat, key = shared
-        losses = Gaussian().draw(horizon, actions, count, key=jax.random.fold_in(key, index))
+        losses = Gaussian().draw(*shape, key=jax.random.fold_in(key, index))
         best = best_policy(losses)
 
         def excess(parameters: Float[Array, "n"]) -> Float[Array, ""]:
-            return jnp.sum((rebuild(parameters).policies(losses) - best) ** 2) / count
+            return jnp.sum((rebuild(parameters).policies(losses) - best) ** 2) / shape[2]
 
         product = jax.linearize(jax.grad(excess), flat)[1]
         return lax.map(product, jnp.eye(flat.size))  # compiles in half the time of `jax.hessian`
