@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-DOUBT = 1e-3  # a comparison fails if its largest score is less likely than this
+DOUBT = 1e-4  # a comparison fails if its largest score is less likely; a single score may be 3.9 errors away
 
 
 class Comparison(NamedTuple):
