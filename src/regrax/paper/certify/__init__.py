@@ -1,5 +1,11 @@
 """Certificates: checks of the paper's theorems and lemmas, Monte Carlo estimates of the stationary step, and proofs."""
 
+from .curvature import (
+    Descent as Descent,
+    descent as descent,
+    hessian_matrix as hessian_matrix,
+    sampled_curvature as sampled_curvature,
+)
 from .identities import check_expectations as check_expectations
 from .lemmas import (
     LEMMAS as LEMMAS,
@@ -13,10 +19,6 @@ from .monte_carlo import (
     monte_carlo_steps as monte_carlo_steps,
     numerical_step as numerical_step,
 )
-from .sampled_hessians import (
-    hessian_matrix as hessian_matrix,
-    sampled_curvature as sampled_curvature,
-)
 from .samples import Comparison as Comparison
 from .stationarity import (
     Family as Family,
@@ -24,7 +26,6 @@ from .stationarity import (
     gradient_blocks as gradient_blocks,
 )
 from .three_actions import three_action_step as three_action_step
-from .training_speed import Descent as Descent, descent as descent
 from .two_actions import (
     Certificate as Certificate,
     Enclosure as Enclosure,
