@@ -32,7 +32,7 @@ def learner_for(gap, d, rounds):
 def test_gaps_fall_like_one_over_root_t_within_the_bound(gap, sizes):
     d = sizes[0]
     payoffs = np.stack([random(*sizes, seed=s).payoffs for s in range(GAMES)]).astype(np.float32)
-    found = []
+    gaps = []
     for rounds in HORIZONS:
         learner = learner_for(gap, d, rounds)
         measure = jax.jit(
@@ -40,8 +40,8 @@ def test_gaps_fall_like_one_over_root_t_within_the_bound(gap, sizes):
                 lambda u, learner=learner, n=rounds: gap(play(Game(u), learner, n).joint, Game(u))
             )
         )
-        gaps = np.asarray(measure(payoffs))
-        assert gaps.max() <= learner.bound(d, rounds) / rounds
-        found.append(gaps)
-    slopes = np.polyfit(np.log(HORIZONS), np.log(np.stack(found)), 1)[0]
+        measured = np.asarray(measure(payoffs))
+        assert measured.max() <= learner.bound(d, rounds) / rounds
+        gaps.append(measured)
+    slopes = np.polyfit(np.log(HORIZONS), np.log(np.stack(gaps)), 1)[0]
     assert np.median(slopes) <= SLOPE

@@ -157,9 +157,9 @@ def test_moments_of_the_smallest_normal():
     ],
 )
 def test_steps_have_the_published_digits(actions, horizon, step):
-    found = theory.step_size_with_error(actions, horizon)
-    assert abs(found.value - step) < PRINTED_12
-    assert found.error < ROUNDING
+    estimate = theory.step_size_with_error(actions, horizon)
+    assert abs(estimate.value - step) < PRINTED_12
+    assert estimate.error < ROUNDING
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,9 @@ def test_steps_have_the_published_digits(actions, horizon, step):
     ],
 )
 def test_the_scaled_step_has_the_published_limit(actions, scaled, ratio):
-    found = theory.step_size(actions, math.inf)
-    assert abs(found - scaled) < PRINTED_7
-    assert abs(found / math.sqrt(2 * math.log(actions)) - ratio) < 1e-3
+    estimate = theory.step_size(actions, math.inf)
+    assert abs(estimate - scaled) < PRINTED_7
+    assert abs(estimate / math.sqrt(2 * math.log(actions)) - ratio) < 1e-3
 
 
 @pytest.mark.parametrize(("actions", "horizon"), [(2, 10**12), (20, 10**6)])
@@ -190,8 +190,8 @@ def test_long_horizons_approach_the_infinite_one(actions, horizon):
 
 def test_the_largest_sizes_have_answers():
     assert abs(theory.step_size(10**6, math.inf) - 5.0945828) < PRINTED_7  # the figure's last point
-    found = theory.step_size_with_error(10**6, 2)
-    assert found.error < 1e-9 * found.value
+    estimate = theory.step_size_with_error(10**6, 2)
+    assert estimate.error < 1e-9 * estimate.value
 
 
 def test_the_ball_has_its_closed_form():

@@ -70,8 +70,8 @@ def test_every_row_of_a_batch_can_have_its_horizon(x64):
     remaining = jnp.asarray(np.arange(-1.0, 6.0))
     together = optimal_policy(totals, remaining)
     for i in range(7):
-        one = optimal_policy(totals[2, i], float(remaining[i]))
-        np.testing.assert_allclose(together[2, i], one, atol=1e-15)
+        alone = optimal_policy(totals[2, i], float(remaining[i]))
+        np.testing.assert_allclose(together[2, i], alone, atol=1e-15)
 
 
 def test_past_its_horizon_it_follows_the_leader():

@@ -50,12 +50,12 @@ def replayed(learner, losses):
     ],
 )
 def test_worst_cases_have_the_published_digits(learner, levels, regret):
-    found = theory.worst_case(learner, 3, 20, levels=levels)
+    worst = theory.worst_case(learner, 3, 20, levels=levels)
     digits = len(str(regret).split(".")[1])
-    assert round(found.regret, digits) == regret
-    assert found.is_exact
-    assert {round(levels * loss, 9) for loss in found.losses.ravel()} <= set(range(levels + 1))
-    assert replayed(rx.specs.parse_learner(learner), found.losses) == pytest.approx(found.regret)
+    assert round(worst.regret, digits) == regret
+    assert worst.is_exact
+    assert {round(levels * loss, 9) for loss in worst.losses.ravel()} <= set(range(levels + 1))
+    assert replayed(rx.specs.parse_learner(learner), worst.losses) == pytest.approx(worst.regret)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_other_sizes_and_losses_agree_with_all_sequences(actions, rounds, kind):
     if kind == "vertices":
         sequences = sequences[(sequences.sum(2) == 1).all(1)]
     expected = largest_regret(lambda sums: softmax(-steps * sums, -1), sequences)
-    found = theory.worst_case(learner, actions, rounds, kind)
-    assert found.regret == pytest.approx(expected, abs=1e-11)
-    assert replayed(learner, found.losses) == pytest.approx(expected)
+    worst = theory.worst_case(learner, actions, rounds, kind)
+    assert worst.regret == pytest.approx(expected, abs=1e-11)
+    assert replayed(learner, worst.losses) == pytest.approx(expected)
 
 
 def test_a_layer_that_sees_common_shifts_is_handled():
@@ -149,9 +149,9 @@ def test_other_arguments_raise_with_a_reason(changed, message):
 
 def test_a_search_finds_the_worst_case_of_hedge():
     exact = theory.worst_case(HEDGE, 3, 8).regret
-    found = theory.worst_case_search(HEDGE, 3, 8, key=jax.random.key(0))
-    assert not found.is_exact
-    assert found.regret == pytest.approx(exact, abs=1e-5)
+    worst = theory.worst_case_search(HEDGE, 3, 8, key=jax.random.key(0))
+    assert not worst.is_exact
+    assert worst.regret == pytest.approx(exact, abs=1e-5)
     other = theory.worst_case_search("regret_matching()", 3, 8, key=jax.random.key(0))
     assert other.regret == pytest.approx(replayed(rx.RegretMatching(), other.losses), abs=1e-5)
 
@@ -180,7 +180,7 @@ def minimax_by_programs(actions, rounds):
         if played == rounds:
             return -min(sums)
         later = [value(tuple(sums + loss), played + 1) for loss in losses]
-        found = linprog(
+        program = linprog(
             [0] * actions + [1],
             np.column_stack([losses, -np.ones(len(losses))]),
             -np.array(later),
@@ -188,7 +188,7 @@ def minimax_by_programs(actions, rounds):
             [1],
             [(0, None)] * actions + [(None, None)],
         )
-        return found.fun
+        return program.fun
 
     return value((0,) * actions, 0)
 
@@ -201,8 +201,8 @@ def test_minimax_agrees_with_linear_programs(actions, rounds):
 
 @pytest.mark.parametrize(("actions", "rounds"), [(2, 40), (3, 30), (4, 12), (5, 6)])
 def test_the_minimax_learner_attains_the_value(actions, rounds):
-    found = theory.worst_case(theory.Minimax(rounds), actions, rounds)
-    assert found.regret == pytest.approx(theory.minimax(actions, rounds), abs=1e-10)
+    worst = theory.worst_case(theory.Minimax(rounds), actions, rounds)
+    assert worst.regret == pytest.approx(theory.minimax(actions, rounds), abs=1e-10)
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 7, 50, pytest.param(10_000, marks=pytest.mark.slow)])
