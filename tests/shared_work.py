@@ -58,18 +58,18 @@ def evaluation(devices):
 
 def gradients(devices):
     blocks = certify.gradient_blocks(2, 4, key=key(), sequences=4250, devices=devices)
-    return np.concatenate([[*block.gradient, *block.error] for block in blocks])
+    return np.concatenate([[*block.mean, *block.error] for block in blocks])
 
 
 def curvature(devices):
     exact = theory.curvature(2, 4)
     found = certify.sampled_curvature(exact, key=key(), sequences=500, devices=devices)
-    return [eigenvalue.mean for eigenvalue in found.eigenvalues]
+    return found.mean
 
 
 def identities(devices):
     found = certify.check_expectations(3, 5, key=key(), sequences=1001, devices=devices)
-    return np.ravel([[check.difference, check.error] for check in found])
+    return np.ravel([[check.mean, check.error] for check in found])
 
 
 def steps(devices):

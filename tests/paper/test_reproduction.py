@@ -1,11 +1,5 @@
 """The reproduction: its options, its folder, and all of it at a tiny scale."""
 
-import json
-import re
-import subprocess
-import sys
-import time
-
 import pytest
 from tests.paper.tiny import TinyConfig
 
@@ -66,29 +60,3 @@ def test_other_sizes_have_figures_and_no_reported_numbers(tmp_path, actions):
     assert page.count("<svg") >= 6
     assert f"k*({actions}, 8)" in page
     assert f"with {actions} actions and 8 rounds" in page
-
-
-def start(out):
-    command = [sys.executable, "-m", "regrax", "reproduce", "--quick", "--only", "matching"]
-    return subprocess.Popen([*command, "--out", str(out)], stdout=subprocess.DEVNULL)
-
-
-def without_times(path):
-    return json.loads(re.sub(r'"seconds": [0-9.e-]+', '"seconds": 0', path.read_text()))
-
-
-@pytest.mark.slow
-def test_a_killed_run_continues_to_the_same_numbers(tmp_path):
-    process = start(tmp_path / "killed")
-    limit = time.monotonic() + 300
-    while not list(tmp_path.glob("killed/pieces/model-linear-*/seed-0.safetensors")):
-        assert process.poll() is None
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    process.kill()
-    process.wait()
-    assert not (tmp_path / "killed" / "results.json").exists()
-    for name in ("killed", "whole"):
-        assert start(tmp_path / name).wait(600) == 0
-    killed, whole = (without_times(tmp_path / d / "results.json") for d in ("killed", "whole"))
-    assert killed == whole

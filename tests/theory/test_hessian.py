@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
-from scipy.special import ndtr
 
 from regrax import theory
 from regrax.attention import SwapAttention
@@ -47,16 +46,6 @@ def test_multiplicities_add_up_to_the_parameters(d, architecture):
     assert not curvature(d, 3, 5 * exact.step, architecture=architecture).is_minimum
 
 
-def best_action(S, noise):
-    """P(argmin_j (S_j + noise G_j) = i | S) by a trapezoid rule over the noise of action i."""
-    g = np.arange(-9, 9, 0.25)
-    density = np.exp(-g * g / 2) * 0.25 / math.sqrt(2 * math.pi)
-    others = ndtr((S[:, None, :, None] - S[:, :, None, None]) / noise - g)
-    for i in range(S.shape[1]):
-        others[:, i, i] = 1.0
-    return others.prod(2) @ density
-
-
 def grid(d, n, reach=8.5):
     """Nodes and weights for S: a trapezoid rule over its differences, three Gauss nodes for their mean."""
     step = 0.04 if d == 2 else 0.2
@@ -78,7 +67,7 @@ def defined_hessian(d, T, k):
         S, weight = grid(d, n)
         pi = np.exp(-k * (S - S.min(1, keepdims=True)))
         pi /= pi.sum(1, keepdims=True)
-        w = pi - best_action(S, math.sqrt(T - n))
+        w = pi - np.asarray(theory.optimal_policy(S, T - n))
         q = pi * (w - (pi * w).sum(1, keepdims=True))
         J = pi[:, :, None] * eye - pi[:, :, None] * pi[:, None]
         H = 2 * J @ J + 2 * (
@@ -108,7 +97,7 @@ def defined_hessian(d, T, k):
         pytest.param(3, 4, 1.4, marks=pytest.mark.slow),
     ],
 )
-def test_the_definition_on_a_grid_agrees(d, T, share):
+def test_the_definition_on_a_grid_agrees(x64, d, T, share):
     k = share * theory.step_size(d, T)
     expected = np.linalg.eigvalsh(defined_hessian(d, T, k))
     exact = np.sort(curvature(d, T, k).spectrum())
@@ -135,24 +124,25 @@ def test_a_newton_direction_undoes_the_hessian_product(d):
     assert all(x == pytest.approx(y, abs=1e-11) for x, y in zip(again, gradient, strict=True))
 
 
+def batch_hessians(loss, at, batches):
+    hessian = jax.jit(jax.hessian(loss))
+    return np.asarray([hessian(at, batch) for batch in batches])
+
+
 @pytest.mark.slow
-def test_swap_heads_have_the_same_eigenvalues():
+def test_swap_heads_have_the_same_eigenvalues(x64):
     d, T, count = 2, 5, 40_000
     exact = curvature(d, T, architecture="swap")
-    with jax.enable_x64(True):
-        flat, rebuild = ravel_pytree(SwapAttention.hedge(d, exact.step))
+    flat, rebuild = ravel_pytree(SwapAttention.hedge(d, exact.step))
 
-        def loss(parameters, blocks):  # hindsight form; axes: round, block, action, sequence
-            past = jnp.cumsum(blocks, 0) - blocks
-            left = jnp.arange(T, 0, -1)[:, None, None]
-            best = theory.optimal_policy(jnp.moveaxis(past, 2, -1), left)
-            heads = jnp.moveaxis(rebuild(parameters).columns(blocks), 2, -1)
-            return jnp.mean(jnp.sum((heads - best) ** 2, (0, 1, 3)))
+    def loss(parameters, blocks):  # hindsight form; axes: round, block, action, sequence
+        past = jnp.cumsum(blocks, 0) - blocks
+        left = jnp.arange(T, 0, -1)[:, None, None]
+        best = theory.optimal_policy(jnp.moveaxis(past, 2, -1), left)
+        heads = jnp.moveaxis(rebuild(parameters).columns(blocks), 2, -1)
+        return jnp.mean(jnp.sum((heads - best) ** 2, (0, 1, 3)))
 
-        hessian = jax.jit(jax.hessian(loss))
-        keys = jax.random.split(KEY, 10)
-        batches = [hessian(flat, jax.random.normal(k, (T, d, d, count))) for k in keys]
-    every = np.asarray(batches)
+    every = batch_hessians(loss, flat, jax.random.normal(KEY, (10, T, d, d, count)))
     vectors = np.linalg.eigh(every.mean(0))[1]
     along = np.einsum("in,bij,jn->bn", vectors, every, vectors)
     error = along.std(0, ddof=1) / len(every) ** 0.5
@@ -163,22 +153,18 @@ def test_swap_heads_have_the_same_eigenvalues():
 
 
 @pytest.mark.slow
-def test_the_ball_is_the_hessian_of_a_quadratic_mean():
-    d, T, count, radius = 2, 4, 100_000, 1.7
+def test_the_ball_is_the_hessian_of_a_quadratic_mean(x64):
+    d, T, count, radius = 2, 4, 10_000, 1.7
     exact = curvature(d, T, operator="ball", radius=radius)
-    with jax.enable_x64(True):
-        losses = jax.random.normal(KEY, (count, T, d))
+
+    def loss(p, losses):
+        V, v, a = p[: d * d].reshape(d, d), p[d * d : -d], p[-d:]
         best = -radius * losses.sum(1) / jnp.linalg.norm(losses.sum(1), axis=-1, keepdims=True)
+        z = jnp.cumsum((losses @ V.T + v[None, None]) * (1 + losses @ a)[..., None], 1)[:, :-1]
+        return jnp.mean(jnp.sum((z - best[:, None]) ** 2, (1, 2)))
 
-        def loss(p, losses, best):
-            V, v, a = p[: d * d].reshape(d, d), p[d * d : -d], p[-d:]
-            z = jnp.cumsum((losses @ V.T + v[None, None]) * (1 + losses @ a)[..., None], 1)[:, :-1]
-            return jnp.mean(jnp.sum((z - best[:, None]) ** 2, (1, 2)))
-
-        at = jnp.concatenate([-exact.step * jnp.eye(d).ravel(), jnp.zeros(2 * d)])
-        hessian = jax.jit(jax.hessian(loss))
-        pairs = zip(jnp.split(losses, 10), jnp.split(best, 10), strict=True)
-        every = np.asarray([hessian(at, x, b) for x, b in pairs])
+    at = jnp.concatenate([-exact.step * jnp.eye(d).ravel(), jnp.zeros(2 * d)])
+    every = batch_hessians(loss, at, jax.random.normal(KEY, (10, count, T, d)))
     assert np.linalg.eigvalsh(every.mean(0)) == pytest.approx(exact.spectrum(), rel=0.05)
     V = np.einsum("bii->b", every[:, : d * d, : d * d]) / d**2
     assert abs(V.mean() - T * (T - 1)) < STANDARD_ERRORS * V.std(ddof=1) / 10**0.5

@@ -1,4 +1,4 @@
-"""Worst cases against published numbers, brute force and an independent recursion."""
+"""Worst cases and minimax against published numbers, all sequences, linear programs and known limits."""
 
 import itertools
 import math
@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from scipy.special import softmax
 
 import regrax as rx
@@ -49,12 +50,12 @@ def replayed(learner, losses):
     ],
 )
 def test_worst_cases_have_the_published_digits(learner, levels, regret):
-    found = theory.worst_case(learner, 3, 20, levels=levels)
+    worst = theory.worst_case(learner, 3, 20, levels=levels)
     digits = len(str(regret).split(".")[1])
-    assert round(found.regret, digits) == regret
-    assert found.is_exact
-    assert {round(levels * loss, 9) for loss in found.losses.ravel()} <= set(range(levels + 1))
-    assert replayed(rx.specs.parse_learner(learner), found.losses) == pytest.approx(found.regret)
+    assert round(worst.regret, digits) == regret
+    assert worst.is_exact
+    assert {round(levels * loss, 9) for loss in worst.losses.ravel()} <= set(range(levels + 1))
+    assert replayed(rx.specs.parse_learner(learner), worst.losses) == pytest.approx(worst.regret)
 
 
 @pytest.mark.parametrize(
@@ -81,40 +82,18 @@ def test_playing_all_sequences_agrees(learner):
     assert theory.worst_case(learner, 3, 4).regret == pytest.approx(expected, abs=1e-9)
 
 
-def recursive_worst_case(policy, actions, rounds, losses):
-    """By recursion on whole tuples of sums: no symmetry, no arrays."""
-
-    @cache
-    def value(sums, played):
-        if played == rounds:
-            return -min(sums)
-        pi = policy(sums, played)
-        best = -math.inf
-        for loss in losses:
-            after = tuple(s + l for s, l in zip(sums, loss, strict=True))
-            paid = sum(p * l for p, l in zip(pi, loss, strict=True))
-            best = max(best, paid + value(after, played + 1))
-        return best
-
-    return value((0,) * actions, 0)
-
-
-@pytest.mark.parametrize(("actions", "rounds"), [(2, 30), (4, 7), (5, 4)])
+@pytest.mark.parametrize(("actions", "rounds"), [(2, 8), (4, 3), (5, 2)])
 @pytest.mark.parametrize("kind", ["binary", "vertices"])
-def test_an_independent_recursion_agrees(actions, rounds, kind):
-    losses = {
-        "binary": list(itertools.product((0, 1), repeat=actions)),
-        "vertices": [tuple(row) for row in np.eye(actions, dtype=int)],
-    }[kind]
-    expected = recursive_worst_case(
-        lambda sums, played: softmax([-0.9 / math.sqrt(played + 1) * s for s in sums]),
-        actions,
-        rounds,
-        losses,
-    )
-    found = theory.worst_case(rx.Hedge(rx.InverseSqrt(0.9)), actions, rounds, kind)
-    assert found.regret == pytest.approx(expected, abs=1e-11)
-    assert replayed(rx.Hedge(rx.InverseSqrt(0.9)), found.losses) == pytest.approx(expected)
+def test_other_sizes_and_losses_agree_with_all_sequences(actions, rounds, kind):
+    learner = rx.Hedge(rx.InverseSqrt(0.9))
+    steps = 0.9 / np.sqrt(np.arange(1, rounds + 1))[:, None]
+    sequences = binary_sequences(actions, rounds)
+    if kind == "vertices":
+        sequences = sequences[(sequences.sum(2) == 1).all(1)]
+    expected = largest_regret(lambda sums: softmax(-steps * sums, -1), sequences)
+    worst = theory.worst_case(learner, actions, rounds, kind)
+    assert worst.regret == pytest.approx(expected, abs=1e-11)
+    assert replayed(learner, worst.losses) == pytest.approx(expected)
 
 
 def test_a_layer_that_sees_common_shifts_is_handled():
@@ -170,9 +149,9 @@ def test_other_arguments_raise_with_a_reason(changed, message):
 
 def test_a_search_finds_the_worst_case_of_hedge():
     exact = theory.worst_case(HEDGE, 3, 8).regret
-    found = theory.worst_case_search(HEDGE, 3, 8, key=jax.random.key(0))
-    assert not found.is_exact
-    assert found.regret == pytest.approx(exact, abs=1e-5)
+    worst = theory.worst_case_search(HEDGE, 3, 8, key=jax.random.key(0))
+    assert not worst.is_exact
+    assert worst.regret == pytest.approx(exact, abs=1e-5)
     other = theory.worst_case_search("regret_matching()", 3, 8, key=jax.random.key(0))
     assert other.regret == pytest.approx(replayed(rx.RegretMatching(), other.losses), abs=1e-5)
 
@@ -190,3 +169,53 @@ def test_finer_losses_stay_below_the_bound(step):
     for levels, regret in regrets.items():
         assert regret <= regrets[32] + 1e-12
         assert regrets[32] <= regret + (1 + step * 4 / 2) / levels
+
+
+def minimax_by_programs(actions, rounds):
+    """A linear program in every state, on whole sums."""
+    losses = np.array(list(itertools.product((0, 1), repeat=actions)))
+
+    @cache
+    def value(sums, played):
+        if played == rounds:
+            return -min(sums)
+        later = [value(tuple(sums + loss), played + 1) for loss in losses]
+        program = linprog(
+            [0] * actions + [1],
+            np.column_stack([losses, -np.ones(len(losses))]),
+            -np.array(later),
+            [[1] * actions + [0]],
+            [1],
+            [(0, None)] * actions + [(None, None)],
+        )
+        return program.fun
+
+    return value((0,) * actions, 0)
+
+
+@pytest.mark.parametrize(("actions", "rounds"), [(2, 8), (3, 6), (4, 3)])
+def test_minimax_agrees_with_linear_programs(actions, rounds):
+    expected = minimax_by_programs(actions, rounds)
+    assert theory.minimax(actions, rounds) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("actions", "rounds"), [(2, 40), (3, 30), (4, 12), (5, 6)])
+def test_the_minimax_learner_attains_the_value(actions, rounds):
+    worst = theory.worst_case(theory.Minimax(rounds), actions, rounds)
+    assert worst.regret == pytest.approx(theory.minimax(actions, rounds), abs=1e-10)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 7, 50, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_two_actions_have_covers_value(rounds):
+    """Half the mean distance of a random walk from where it began."""
+    ups = np.arange(rounds + 1)
+    logs = [math.lgamma(rounds + 1) - math.lgamma(k + 1) - math.lgamma(rounds - k + 1) for k in ups]
+    chances = np.exp(np.array(logs) - rounds * math.log(2))
+    expected = chances @ np.abs(2 * ups - rounds) / 2
+    assert theory.minimax(2, rounds) == pytest.approx(expected, rel=1e-9)
+
+
+def test_three_actions_approach_the_known_limit():
+    ratios = [theory.minimax(3, n) / math.sqrt(8 * n / (9 * math.pi)) for n in (20, 80, 320)]
+    assert ratios[0] > ratios[1] > ratios[2] > 1
+    assert ratios[2] == pytest.approx(1, abs=1e-3)

@@ -6,8 +6,9 @@ from .comparison import (
     SYSTEMS as SYSTEMS,
     Line as Line,
     compare as compare,
+    count_verdicts as count_verdicts,
+    exponent as exponent,
     line as line,
-    measures as measures,
     spread as spread,
 )
 from .config import ReproduceConfig as ReproduceConfig, Sizes as Sizes
@@ -17,8 +18,7 @@ from .experiments import (
     Generalization as Generalization,
     StepCell as StepCell,
     Steps as Steps,
-    exponent as exponent,
 )
 from .report import paper_page as paper_page
 from .reproduction import Reproduction as Reproduction, reproduce as reproduce
-from .summary import count_verdicts as count_verdicts, summary_text as summary_text
+from .summary import summary_text as summary_text

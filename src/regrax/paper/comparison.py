@@ -5,7 +5,7 @@ A number is the "same" if it is within two of the paper's standard deviations (o
 better), and otherwise it "differs".
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from regrax import theory
 from regrax.experiments.runs import Measured
 from regrax.paper.config import SEEDS
-from regrax.paper.experiments import exponent
 from regrax.paper.reproduction import Reproduction
 
 
@@ -30,26 +29,37 @@ class Reported(NamedTuple):
 
 
 REPORTED = {
-    "matching.step": Reported(0.4456, 0.0046),
-    "matching.mse": Reported(0.000739, 0.000176),
-    "matching.l1": Reported(0.0542, 0.0071),
-    "matching.total_variation": Reported(0.0271, 0.0036),
-    "matching.per_action": Reported(0.0181, 0.0024),
-    "depth.regret.2": Reported(4.380, 0.046),
-    "depth.regret.4": Reported(4.322, 0.017),
-    "depth.regret.uniform": Reported(7.021, 0.052),
-    "cce.1": Reported(0.0832, 0.0028),
-    "cce.2": Reported(0.0467, 0.0095),
-    "cce.4": Reported(0.0653, 0.0054),
-    "cce.uniform": Reported(0.1111),
-    "ce.calibrated": Reported(0.0627, 0.0018),
-    "ce.blum_mansour": Reported(0.0617),
-    "ce.uniform": Reported(0.1111),
-    "ce.calibrated_swap": Reported(0.0956, 0.0068),
-    "ce.uncalibrated": Reported(0.0968, 0.0049),
-    "ce.uncalibrated_swap": Reported(0.1627, 0.0110),
+    "fitted step": Reported(0.4456, 0.0046),
+    "policy MSE": Reported(0.000739, 0.000176),
+    "mean L1 distance": Reported(0.0542, 0.0071),
+    "total variation": Reported(0.0271, 0.0036),
+    "error per action": Reported(0.0181, 0.0024),
+    "R_20 on biased losses, 2 layers": Reported(4.380, 0.046),
+    "R_20 on biased losses, 4 layers": Reported(4.322, 0.017),
+    "R_20, uniform play": Reported(7.021, 0.052),
+    "CCE gap, 1 layer": Reported(0.0832, 0.0028),
+    "CCE gap, 2 layers": Reported(0.0467, 0.0095),
+    "CCE gap, 4 layers": Reported(0.0653, 0.0054),
+    "CCE gap, uniform play": Reported(0.1111),
+    "CE gap, calibrated heads": Reported(0.0627, 0.0018),
+    "CE gap, classical Blum-Mansour": Reported(0.0617),
+    "CE gap, uniform play": Reported(0.1111),
+    "full-swap gap, calibrated heads": Reported(0.0956, 0.0068),
+    "CE gap, uncalibrated heads": Reported(0.0968, 0.0049),
+    "full-swap gap, uncalibrated heads": Reported(0.1627, 0.0110),
 }
-"""The paper's numbers: three actions, twenty rounds, three seeds."""
+"""The paper's numbers by quantity: three actions, twenty rounds, three seeds."""
+
+CLAIMS = {
+    "fitted step": "One layer trained on its squared regret finds the stationary step k*.",
+    "total variation": "It plays like Hedge at that step (smoothed fictitious play).",
+    "R_{} on biased losses, 4 layers": "Deeper models have less regret when one action is better.",
+    "CCE gap, 1 layer": "In self-play it approaches a coarse correlated equilibrium.",
+    "CE gap, calibrated heads": "Trained on swap regret, it approaches a correlated equilibrium.",
+}
+"""The paper's claims, each by the quantity that represents it."""
+
+VERDICTS = ("same", "better", "differs")
 
 SYSTEMS = {
     "ball": ("identity, L2 ball", "Euclidean FTRL", "1/sqrt(Td)"),
@@ -58,15 +68,46 @@ SYSTEMS = {
 }
 """For each model: its operator, the algorithm it converges to, and the order of its step."""
 
-MEASURES = {
-    "step": ("fitted step", 5),
-    "mse": ("policy MSE", 8),
-    "l1": ("mean L1 distance", 5),
-    "loss": ("population loss", 4),
-    "total_variation": ("total variation", 5),
-    "per_action": ("error per action", 5),
+MEASURES: dict[str, tuple[int, Callable[[Measured, int], float]]] = {
+    "fitted step": (5, lambda model, d: model.step_size),
+    "policy MSE": (8, lambda model, d: model.mse),
+    "mean L1 distance": (5, lambda model, d: 2 * model.total_variation),
+    "total variation": (5, lambda model, d: model.total_variation),
+    "error per action": (5, lambda model, d: 2 * model.total_variation / d),
+    "population loss": (4, lambda model, d: model.loss),
 }
-"""For each measure of a trained model: its label and the number of digits to print."""
+"""The paper's measures of a trained model with d actions, each with the number of digits to print."""
+
+
+class Gap(NamedTuple):
+    """A gap after the last round: whose, which, why it may differ, and the learner whose gap is the exact one."""
+
+    learner: str
+    kind: str
+    why: str = ""
+    exact: str = ""
+
+
+ONE_LAYER = "at convergence one layer plays Hedge at k*; the paper's gap matches a longer step"
+DEEP = "after so few rounds a deep model's gap depends on its seed"
+CALIBRATED = "at convergence the heads play Blum-Mansour at {d} k*"
+UNCALIBRATED = "at convergence they play Blum-Mansour at k*, 1/{d} of the step they need"
+CLOSED = "trained through the fixed point on real play, without calibration"
+GAPS = {
+    "CCE gap, 1 layer": Gap("linear", "cce_gap", ONE_LAYER, "hedge"),
+    "CCE gap, 2 layers": Gap("transformer-2", "cce_gap", DEEP),
+    "CCE gap, 4 layers": Gap("transformer-4", "cce_gap", DEEP),
+    "CCE gap, uniform play": Gap("uniform", "cce_gap"),
+    "CE gap, calibrated heads": Gap("calibrated", "ce_gap", CALIBRATED, "blum_mansour_best"),
+    "full-swap gap, calibrated heads": Gap(
+        "calibrated", "swap_gap", CALIBRATED, "blum_mansour_best"
+    ),
+    "CE gap, uncalibrated heads": Gap("uncalibrated", "ce_gap", UNCALIBRATED),
+    "full-swap gap, uncalibrated heads": Gap("uncalibrated", "swap_gap", UNCALIBRATED),
+    "CE gap, closed-loop heads": Gap("closed", "ce_gap", CLOSED),
+    "CE gap, classical Blum-Mansour": Gap("blum_mansour", "ce_gap"),
+    "CE gap, uniform play": Gap("uniform", "ce_gap"),
+}
 
 
 class Line(NamedTuple):
@@ -85,6 +126,18 @@ class Line(NamedTuple):
     ours: str
     exact: str
     verdict: str
+
+    @property
+    def word(self) -> str:
+        """The verdict without its reason; empty if the paper has no number."""
+        if not self.paper:
+            return ""
+        return self.verdict.partition(":")[0]
+
+    @property
+    def why(self) -> str:
+        """The reason in the verdict."""
+        return self.verdict.partition(": ")[2]
 
 
 def spread(values: Sequence[float], digits: int = 4, samples: int | None = None) -> str:
@@ -108,9 +161,8 @@ def spread(values: Sequence[float], digits: int = 4, samples: int | None = None)
 def line(
     quantity: str,
     values: Sequence[float],
-    why: str,
+    why: str = "",
     *,
-    reported: str | None = None,
     exact: float | None = None,
     digits: int = 4,
     samples: int | None = None,
@@ -118,24 +170,23 @@ def line(
     """Compare measured values with the paper's number and the exact one.
 
     Args:
-        quantity: name of the quantity.
+        quantity: name of the quantity, as in `REPORTED` if the paper has a number.
         values: measured values, one per seed or pair of seeds.
         why: reason for a difference, or a note on a number that is not in the paper.
-        reported: key of the paper's number in `REPORTED`, if there is one.
         exact: exact value, if known.
         digits: number of digits to print.
         samples: number of independent values, by default all of them.
 
-    >>> line("uniform", [1 / 9], "", reported="ce.uniform").verdict
+    >>> line("CE gap, uniform play", [1 / 9]).verdict
     'same'
     """
     ours = spread(values, digits, samples)
     known = ""
     if exact is not None:
         known = f"{exact:.{digits + 2}f}".rstrip("0").rstrip(".")
-    if reported is None:
+    paper = REPORTED.get(quantity)
+    if paper is None:
         return Line(quantity, "", ours, known, why)
-    paper = REPORTED[reported]
     mean = float(np.mean(values))
     if abs(mean - paper.value) <= 2 * paper.spread + 10.0**-digits / 2:
         verdict = "same"
@@ -146,14 +197,26 @@ def line(
     return Line(quantity, str(paper), ours, known, verdict)
 
 
+def exponent(horizons: Sequence[float], values: Sequence[float]) -> float:
+    """Fit the power of T with which values grow; 0 if fewer than two are positive.
+
+    >>> exponent([10, 20, 50], [1.0, 2.0, 5.0])
+    1.0
+    """
+    positive = np.asarray(values) > 0
+    if positive.sum() < 2:
+        return 0.0
+    rounds = np.log(np.asarray(horizons)[positive])
+    return float(np.polyfit(rounds, np.log(np.asarray(values)[positive]), 1)[0])
+
+
 def compare(reproduction: Reproduction) -> list[Line]:
     """Compare every number; the paper's numbers are left out if the sizes are not the paper's."""
     lines = [
         *_steps(reproduction),
         *_matching(reproduction),
         *_depth(reproduction),
-        *_cce(reproduction),
-        *_ce(reproduction),
+        *_gaps(reproduction),
         *_systems(reproduction),
     ]
     if reproduction.config.is_the_papers:
@@ -161,31 +224,36 @@ def compare(reproduction: Reproduction) -> list[Line]:
     return [row._replace(paper="", verdict="") for row in lines]
 
 
+def claims_of(lines: Sequence[Line], horizon: int) -> list[tuple[str, Line]]:
+    """Return the claims of the paper, in its order, each with the number that represents it."""
+    rows = {row.quantity: row for row in lines}
+    claims = {quantity.format(horizon): claim for quantity, claim in CLAIMS.items()}
+    return [(claim, rows[quantity]) for quantity, claim in claims.items() if quantity in rows]
+
+
+def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
+    """Count the verdicts on the numbers in the paper; empty if there are none."""
+    words = [row.word for row in lines if row.paper]
+    if not words:
+        return {}
+    return {verdict: words.count(verdict) for verdict in VERDICTS}
+
+
 def _steps(reproduction: Reproduction) -> Iterator[Line]:
     d, T = reproduction.config.actions, reproduction.config.horizon
-    labels = {"single": "single head", "swap": "swap architecture"}
-    for point in reproduction.step_size:
-        cell = point.cell
-        if (cell.actions, cell.horizon) == (d, T):
-            label = labels[cell.architecture]
+    for architecture, label in (("single", "single head"), ("swap", "swap architecture")):
+        curve = {}
+        for point in reproduction.step_size:
+            if (point.cell.architecture, point.cell.actions) == (architecture, d):
+                curve[point.cell.horizon] = point
+        if T in curve:
+            cell = curve[T].cell
             why = f"Monte Carlo, {cell.runs} runs of {cell.samples} samples"
-            yield line(f"k*({d}, {T}), {label}", point.steps, why, exact=point.exact)
-            estimated, exact = exponent(reproduction.step_size, cell.architecture, d)
+            yield line(f"k*({d}, {T}), {label}", curve[T].steps, why, exact=curve[T].exact)
+            estimated = exponent([*curve], [point.mean for point in curve.values()])
+            exact = exponent([*curve], [point.exact for point in curve.values()])
             why = "the paper claims -1/2 up to logarithms, but its figure has no numbers"
             yield line(f"exponent of k* in T, d = {d}, {label}", [estimated], why, exact=exact)
-
-
-def measures(measured: Sequence[Measured], actions: int) -> dict[str, list[float]]:
-    """Collect the measures in the paper's table: the nearest step, four distances from it, and the loss."""
-    distances = [model.total_variation for model in measured]
-    return {
-        "step": [model.step_size for model in measured],
-        "mse": [model.mse for model in measured],
-        "l1": [2 * distance for distance in distances],
-        "total_variation": distances,
-        "per_action": [2 * distance / actions for distance in distances],
-        "loss": [model.loss for model in measured],
-    }
 
 
 def _matching(reproduction: Reproduction) -> Iterator[Line]:
@@ -193,21 +261,14 @@ def _matching(reproduction: Reproduction) -> Iterator[Line]:
         return
     d, T = reproduction.config.actions, reproduction.config.horizon
     step = theory.step_size(d, T)
-    exact = {"step": step, "loss": theory.loss(step, d, T)}
-    for name, values in measures(reproduction.measured["linear"], d).items():
-        label, digits = MEASURES[name]
-        if name == "loss":
-            reported = None
-            why = (
-                f"exact: the minimum for one layer; for any policy: {theory.optimal_loss(d, T):.4f}"
-            )
-        else:
-            reported = f"matching.{name}"
-            why = (
-                "training runs to convergence here, whereas the paper's stops short of the optimum"
-            )
-        known = exact.get(name, 0.0)
-        yield line(label, values, why, reported=reported, exact=known, digits=digits)
+    exact = {"fitted step": step, "population loss": theory.loss(step, d, T)}
+    for label, (digits, measure) in MEASURES.items():
+        values = [measure(model, d) for model in reproduction.measured["linear"]]
+        why = "training runs to convergence here, whereas the paper's stops short of the optimum"
+        if label == "population loss":
+            bound = theory.optimal_loss(d, T)
+            why = f"exact: the minimum for one layer; for any policy: {bound:.4f}"
+        yield line(label, values, why, exact=exact.get(label, 0.0), digits=digits)
 
 
 def _last(curves: list[list[float]]) -> list[float]:
@@ -215,17 +276,15 @@ def _last(curves: list[list[float]]) -> list[float]:
 
 
 def _depth(reproduction: Reproduction) -> Iterator[Line]:
+    R_T = f"R_{reproduction.config.horizon}"
     for depth in reproduction.depth:
-        R_T = f"R_{reproduction.config.horizon}"
         last = {name: _last(policies.regret) for name, policies in depth.policies.items()}
         optimum = round(last["optimal"][0], 2)  # the optimal policy's regret on the same sequences
         why = "models are trained here until they are close to the optimal policy"
         for layers in ("2", "4"):
-            values = last[f"transformer-{layers}"]
-            key = f"depth.regret.{layers}"
             text = f"{R_T} on biased losses, {layers} layers"
-            yield line(text, values, why, reported=key, exact=optimum)
-        yield line(f"{R_T}, uniform play", last["uniform"], "", reported="depth.regret.uniform")
+            yield line(text, last[f"transformer-{layers}"], why, exact=optimum)
+        yield line(f"{R_T}, uniform play", last["uniform"])
         why = "exact: the lower bound for any policy"
         for name, policies in depth.policies.items():
             if name.startswith("transformer"):
@@ -233,56 +292,18 @@ def _depth(reproduction: Reproduction) -> Iterator[Line]:
                 yield line(text, policies.loss, why, exact=depth.optimal_loss)
 
 
-def _cce(reproduction: Reproduction) -> Iterator[Line]:
-    if not reproduction.config.has("cce"):
-        return
+def _gaps(reproduction: Reproduction) -> Iterator[Line]:
+    config = reproduction.config
     for result in reproduction.equilibrium:
-        gaps = {name: _last(kinds["cce_gap"]) for name, kinds in result.gaps.items()}
-        why = "at convergence one layer plays Hedge at k*; the paper's gap matches a longer step"
-        yield line(
-            "CCE gap, 1 layer",
-            gaps["linear"],
-            why,
-            reported="cce.1",
-            exact=gaps["hedge"][0],
-            samples=SEEDS,
-        )
-        why = "after so few rounds a deep model's gap depends on its seed"
-        for layers in ("2", "4"):
-            values = gaps[f"transformer-{layers}"]
-            text = f"CCE gap, {layers} layers"
-            yield line(text, values, why, reported=f"cce.{layers}", samples=SEEDS)
-        yield line("CCE gap, uniform play", gaps["uniform"], "", reported="cce.uniform")
-
-
-def _ce(reproduction: Reproduction) -> Iterator[Line]:
-    if not reproduction.config.has("ce"):
-        return
-    d = reproduction.config.actions
-    reasons = {
-        "calibrated": f"at convergence the heads play Blum-Mansour at {d} k*",
-        "uncalibrated": f"at convergence they play Blum-Mansour at k*, 1/{d} of the step they need",
-    }
-    for result in reproduction.equilibrium:
-        for name, why in reasons.items():
-            for gap, label, suffix in (("ce_gap", "CE", ""), ("swap_gap", "full-swap", "_swap")):
-                exact = None
-                if name == "calibrated":
-                    exact = _last(result.gaps["blum_mansour_best"][gap])[0]
-                yield line(
-                    f"{label} gap, {name} heads",
-                    _last(result.gaps[name][gap]),
-                    why,
-                    reported=f"ce.{name}{suffix}",
-                    exact=exact,
-                    samples=SEEDS,
-                )
-        closed = _last(result.gaps["closed"]["ce_gap"])
-        why = "trained through the fixed point on real play, without calibration"
-        yield line("CE gap, closed-loop heads", closed, why, samples=SEEDS)
-        for name, text in (("blum_mansour", "classical Blum-Mansour"), ("uniform", "uniform play")):
-            values = _last(result.gaps[name]["ce_gap"])
-            yield line(f"CE gap, {text}", values, "", reported=f"ce.{name}")
+        for quantity, gap in GAPS.items():
+            if not config.has("cce" if gap.kind == "cce_gap" else "ce"):
+                continue
+            exact = None
+            if gap.exact:
+                exact = _last(result.gaps[gap.exact][gap.kind])[0]
+            values = _last(result.gaps[gap.learner][gap.kind])
+            why = gap.why.format(d=config.actions)
+            yield line(quantity, values, why, exact=exact, samples=SEEDS)
 
 
 def _systems(reproduction: Reproduction) -> Iterator[Line]:

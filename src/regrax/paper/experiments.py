@@ -120,18 +120,6 @@ def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Step
     return Steps(cell, np.asarray(steps, float).tolist(), exact)
 
 
-def exponent(points: list[Steps], architecture: str, actions: int) -> tuple[float, float]:
-    """Compute the slope of log k over log T, for the estimates and for the exact steps."""
-    rounds = []
-    steps = []
-    for point in points:
-        if (point.cell.architecture, point.cell.actions) == (architecture, actions):
-            rounds.append(point.cell.horizon)
-            steps.append((point.mean, point.exact))
-    estimated, exact = np.polyfit(np.log(rounds), np.log(steps), 1)[0]
-    return float(estimated), float(exact)
-
-
 # Figure (b): depth
 
 
@@ -168,25 +156,25 @@ def compare_depths(models: Models, config: ReproduceConfig, _: None) -> Depth:
     optimal = Optimal(T)
     fixed = {"uniform": Uniform(), "hedge": hedge, "optimal": optimal}
     lower_bound = theory.optimal_loss(d, T)
-    rows: dict[str, list[list[Any]]] = {name: [] for name in (*fixed, *models)}
+    results = {name: Policies([], [], [], []) for name in (*fixed, *models)}
     for seed in range(SEEDS):
         key = jax.random.fold_in(jax.random.key(11), seed)
         biased = BiasedGaussian().draw(T, d, sizes.biased, key=key)
         gaussian = Gaussian().draw(T, d, sizes.gaussian, key=jax.random.fold_in(key, 1))
         targets = answers(hedge, gaussian), answers(optimal, gaussian)
-        for name in rows:
+        for name, result in results.items():
             learner = fixed[name] if name in fixed else models[name][seed]
             regret = running_regret(answers(learner, biased), biased)
-            away = distances(answers(learner, gaussian), *targets)
-            rows[name].append([np.asarray(regret, float), *np.asarray(away, float)])
-    results = {}
-    for name, seeds in rows.items():
-        columns = [np.array(column) for column in zip(*seeds, strict=True)]
-        if name in fixed:  # one policy for the sequences of all seeds
-            columns = [column.mean(0, keepdims=True) for column in columns]
-        regret, excess, to_hedge, to_optimal = columns
-        curves = regret.tolist(), (lower_bound + excess).tolist()
-        results[name] = Policies(*curves, to_hedge.tolist(), to_optimal.tolist())
+            excess, to_hedge, to_optimal = distances(answers(learner, gaussian), *targets)
+            result.regret.append(np.asarray(regret, float).tolist())
+            result.loss.append(lower_bound + float(excess))
+            result.to_hedge.append(float(to_hedge))
+            result.to_optimal.append(float(to_optimal))
+    for name in fixed:  # one policy for the sequences of all seeds
+        columns = vars(results[name]).values()
+        results[name] = Policies(
+            *(np.mean(column, 0, keepdims=True).tolist() for column in columns)
+        )
     return Depth(lower_bound, results)
 
 
@@ -273,21 +261,27 @@ def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, l
     the equilibrium at any step; in practice even the smallest difference between the players grows.
     """
     d = game.sizes[0]
+    learners: dict[str, Callable[[float], Learner]] = {
+        "cce": Hedge,
+        "ce": lambda step: BlumMansour(Hedge(d * step)),
+    }
+
+    def last_gap(kind: str, step: float, horizon: int) -> float:
+        pair = (learners[kind](step), learners[kind]((1 + 1e-9) * step))
+        played = play(
+            game, pair, max(horizons)
+        )  # the same number of rounds every time compiles once
+        return float(running_gaps(played, game)[f"{kind}_gap"][horizon - 1])
+
     own = [theory.step_size(d, horizon) for horizon in horizons]
     gaps = {}
     with jax.enable_x64(True):
         for suffix, steps in (("", own), ("_fixed", [fixed] * len(own))):
-            cce = []
-            ce = []
-            for horizon, step in zip(horizons, steps, strict=True):
-                near = (1 + 1e-9) * step
-                hedge = play(game, (Hedge(step), Hedge(near)), max(horizons))
-                cce.append(float(running_gaps(hedge, game)["cce_gap"][horizon - 1]))
-                pair = (BlumMansour(Hedge(d * step)), BlumMansour(Hedge(d * near)))
-                swap = play(game, pair, max(horizons))
-                ce.append(float(running_gaps(swap, game)["ce_gap"][horizon - 1]))
-            gaps[f"cce{suffix}"] = cce
-            gaps[f"ce{suffix}"] = ce
+            for kind in learners:
+                gaps[kind + suffix] = [
+                    last_gap(kind, step, horizon)
+                    for step, horizon in zip(steps, horizons, strict=True)
+                ]
     return gaps
 
 

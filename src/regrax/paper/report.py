@@ -1,14 +1,20 @@
 """The reproduction's report page: figures first, the full table last, with claims derived from the numbers."""
 
-from collections.abc import Iterator, Sequence
-
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.paper.comparison import MEASURES, SYSTEMS, Line, compare, measures, spread
-from regrax.paper.experiments import Depth, Equilibrium, Generalization, Steps
+from regrax.paper.comparison import (
+    MEASURES,
+    SYSTEMS,
+    Line,
+    claims_of,
+    compare,
+    count_verdicts,
+    exponent,
+    spread,
+)
+from regrax.paper.experiments import Equilibrium
 from regrax.paper.reproduction import Reproduction
-from regrax.paper.summary import claims_of, count_verdicts, verdict_word
 from regrax.show.report import (
     ARCHITECTURE,
     Answer,
@@ -56,7 +62,12 @@ def paper_page(reproduction: Reproduction) -> str:
         lead.append("The paper reports numbers only for three actions and twenty rounds.")
     versions = ", ".join(f"{name} {number}" for name, number in reproduction.versions.items())
     title = "Regret-trained attention, reproduced"
-    sections = [*_sections(reproduction), _numbers(lines)]
+    sections = [
+        make(reproduction) for name, make in SECTIONS.items() if reproduction.config.has(name)
+    ]
+    note = "± is one standard error over three seeds, each tested on its own sequences."
+    table = Table(("quantity", "paper", "here", "exact", "verdict"), lines)
+    sections.append(Section("numbers", "Every number", [note], tables=[table]))
     answers = [_answer(claim, row) for claim, row in claims_of(lines, T)]
     return render(title, lead, sections, f"Made with {versions}.", answers=answers)
 
@@ -66,50 +77,36 @@ def _answer(claim: str, row: Line) -> Answer:
     where = {"paper": row.paper, "here": row.ours, "exact": row.exact}
     numbers = ", ".join(f"{name} {value}" for name, value in where.items() if value)
     sentence = f"{claim.removesuffix('.')} ({row.quantity}: {numbers})."
-    match verdict_word(row):
+    match row.word:
         case "same":
             return Answer(sentence, "reproduced", "good")
         case "better":
             return Answer(sentence, "reproduced, closer to theory", "good")
         case "differs":
-            why = row.verdict.partition(": ")[2]
-            return Answer(f"{sentence} Why: {why}.", "number differs", "bad")
+            return Answer(f"{sentence} Why: {row.why}.", "number differs", "bad")
     return Answer(sentence)
 
 
-def _numbers(lines: Sequence[Line]) -> Section:
-    text = ["± is one standard error over three seeds, each tested on its own sequences."]
-    table = Table(("quantity", "paper", "here", "exact", "verdict"), lines)
-    return Section("numbers", "Every number", text, tables=[table])
-
-
-def _sections(reproduction: Reproduction) -> Iterator[Section]:
-    """Yield the sections in the order of the paper's claims."""
-    config = reproduction.config
-    if reproduction.step_size:
-        yield _step_size(reproduction.step_size)
-    if config.has("matching"):
-        yield _matching(reproduction)
-    if reproduction.table_one:
-        yield _systems(reproduction)
-    yield from map(_depth, reproduction.depth)
-    for result in reproduction.equilibrium:
-        if config.has("cce"):
-            yield _cce(result, config.actions, config.horizon)
-        if config.has("ce"):
-            yield _ce(result, config.actions)
-    if reproduction.generalization:
-        yield _generalization(reproduction.generalization)
-
-
-def _step_size(points: Sequence[Steps]) -> Section:
-    heads = {"single": "Single softmax head", "swap": "Swap architecture"}
-    parts = {}
+def _step_size(reproduction: Reproduction) -> Section:
+    caption = (
+        "Points show the mean of the Monte Carlo estimates, bars one standard deviation of a run."
+    )
+    panels = []
     spreads = {}
-    for name in heads:
-        parts[name] = [point for point in points if point.cell.architecture == name]
-        spreads[name] = np.mean([point.spread / point.exact for point in parts[name]])
-    runs = points[0].cell
+    for name, title in (("single", "Single softmax head"), ("swap", "Swap architecture")):
+        points = [point for point in reproduction.step_size if point.cell.architecture == name]
+        spreads[name] = np.mean([point.spread / point.exact for point in points])
+        series = []
+        for color, d in enumerate(sorted({point.cell.actions for point in points})):
+            curve = [point for point in points if point.cell.actions == d]
+            rounds = [point.cell.horizon for point in curve]
+            exact = [point.exact for point in curve]
+            means = [point.mean for point in curve]
+            bars = [point.spread for point in curve]
+            series.append(Series(f"d = {d}, exact", rounds, exact, color=color))
+            series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
+        panels.append(Chart(f"step-{name}", title, "horizon T", "k*", series, True, True, caption))
+    runs = reproduction.step_size[0].cell
     text = [
         f"The paper locates the step by minimising the mean squared regret of {runs.samples} random sequences, fifty "
         "times, and shows the mean with a band of one standard deviation. The points and bars below repeat that "
@@ -118,24 +115,7 @@ def _step_size(points: Sequence[Steps]) -> Section:
         f"{spreads['swap']:.0%} of the step for the swap objective and {spreads['single']:.0%} for the single head, "
         "because the swap objective adds the regrets of d heads before squaring.",
     ]
-    panels = [_panel(part, name, heads[name]) for name, part in parts.items()]
     return Section("step-size", "The stationary step size", text, panels)
-
-
-def _panel(points: Sequence[Steps], architecture: str, title: str) -> Chart:
-    series = []
-    for color, d in enumerate(sorted({point.cell.actions for point in points})):
-        curve = [point for point in points if point.cell.actions == d]
-        rounds = [point.cell.horizon for point in curve]
-        exact = [point.exact for point in curve]
-        means = [point.mean for point in curve]
-        bars = [point.spread for point in curve]
-        series.append(Series(f"d = {d}, exact", rounds, exact, color=color))
-        series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
-    caption = (
-        "Points show the mean of the Monte Carlo estimates, bars one standard deviation of a run."
-    )
-    return Chart(f"step-{architecture}", title, "horizon T", "k*", series, True, True, caption)
 
 
 def _matching(reproduction: Reproduction) -> Section:
@@ -152,20 +132,24 @@ def _matching(reproduction: Reproduction) -> Section:
         "full": "regret loss, full form",
     }
     kinds = {
-        label: measures(reproduction.measured[name], reproduction.config.actions)
+        label: reproduction.measured[name]
         for name, label in labels.items()
         if name in reproduction.measured
     }
-    rows = [
-        (label, *(spread(numbers[name], digits) for numbers in kinds.values()))
-        for name, (label, digits) in MEASURES.items()
-    ]
+    rows = []
+    for name, (digits, measure) in MEASURES.items():
+        cells = []
+        for models in kinds.values():
+            values = [measure(model, reproduction.config.actions) for model in models]
+            cells.append(spread(values, digits))
+        rows.append((name, *cells))
     table = Table(("measure", *kinds), rows)
     title = "One layer becomes smoothed fictitious play"
     return Section("matching", title, text, tables=[table])
 
 
-def _depth(result: Depth) -> Section:
+def _depth(reproduction: Reproduction) -> Section:
+    (result,) = reproduction.depth
     deep = result.policies["transformer-4"]
     hedge = float(np.mean(deep.to_hedge))
     optimal = float(np.mean(deep.to_optimal))
@@ -186,19 +170,14 @@ def _depth(result: Depth) -> Section:
         (POLICIES[name], *map(spread, (policies.loss, policies.to_hedge, policies.to_optimal)))
         for name, policies in result.policies.items()
     ]
-    return Section("depth", "What depth adds", text, [_regrets(result)], [Table(columns, rows)])
-
-
-def _regrets(result: Depth) -> Chart:
-    shown = ("uniform", "hedge", "optimal", "transformer-2", "transformer-4")
     curves = {}
-    for name in shown:
+    for name in ("uniform", "hedge", "optimal", "transformer-2", "transformer-4"):
         regret = np.array(result.policies[name].regret)
         curves[POLICIES[name]] = regret / np.arange(1, regret.shape[1] + 1)
-    series = _means(curves)
     caption = "Mean over test sequences. Bands show one standard error over three seeds."
     title = "Regret per round on biased losses"
-    return Chart("depth", title, "round t", "R_t / t", series, caption=caption)
+    chart = Chart("depth", title, "round t", "R_t / t", _means(curves), caption=caption)
+    return Section("depth", "What depth adds", text, [chart], [Table(columns, rows)])
 
 
 def _means(labelled: dict[str, np.ndarray]) -> list[Series]:
@@ -215,8 +194,10 @@ def _means(labelled: dict[str, np.ndarray]) -> list[Series]:
     return series
 
 
-def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
-    slopes = {name: _slope(result.horizons, gaps) for name, gaps in result.long.items()}
+def _cce(reproduction: Reproduction) -> Section:
+    (result,) = reproduction.equilibrium
+    actions, horizon = reproduction.config.actions, reproduction.config.horizon
+    slopes = {name: exponent(result.horizons, gaps) for name, gaps in result.long.items()}
     text = [
         f"Both players use a trained model, see the expected loss of every action, and play {horizon} rounds of "
         f"{result.game}. The CCE gap is the most a player could gain from one fixed action against the time-averaged "
@@ -229,19 +210,22 @@ def _cce(result: Equilibrium, actions: int, horizon: int) -> Section:
     ]
     shown = ("linear", "transformer-2", "transformer-4", "hedge", "uniform")
     gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
-    figures = [gaps, _horizons(result, actions, horizon)]
-    return Section("cce", "Play approaches coarse correlated equilibrium", text, figures)
+    learners = {"cce": "CCE, Hedge at", "ce": f"CE, Blum-Mansour at {actions}"}
+    series = []
+    for at, suffix in (("T", ""), (horizon, "_fixed")):
+        style = "dashed" if suffix else "line"
+        for color, (gap, learner) in enumerate(learners.items()):
+            label = f"{learner} k*({actions}, {at})"
+            values = result.long[gap + suffix]
+            series.append(Series(label, result.horizons, values, None, style, color))
+    title = "Gaps at longer horizons"
+    long = Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
+    return Section("cce", "Play approaches coarse correlated equilibrium", text, [gaps, long])
 
 
-def _slope(horizons: Sequence[int], gaps: Sequence[float]) -> float:
-    known = np.asarray(gaps) > 0
-    if known.sum() < 2:
-        return 0.0
-    rounds = np.log(np.asarray(horizons)[known])
-    return float(np.polyfit(rounds, np.log(np.asarray(gaps)[known]), 1)[0])
-
-
-def _ce(result: Equilibrium, actions: int) -> Section:
+def _ce(reproduction: Reproduction) -> Section:
+    (result,) = reproduction.equilibrium
+    actions = reproduction.config.actions
     text = [
         "The swap architecture is trained on full-scale Gaussian blocks, but in play a head's losses are scaled by the "
         f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
@@ -276,19 +260,6 @@ def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
     return Chart(kind, f"{name} gap of joint play", "round", f"{name} gap", series, caption=caption)
 
 
-def _horizons(result: Equilibrium, actions: int, horizon: int) -> Chart:
-    learners = {"cce": "CCE, Hedge at", "ce": f"CE, Blum-Mansour at {actions}"}
-    series = []
-    for at, suffix in (("T", ""), (horizon, "_fixed")):
-        style = "dashed" if suffix else "line"
-        for color, (gap, learner) in enumerate(learners.items()):
-            label = f"{learner} k*({actions}, {at})"
-            values = result.long[gap + suffix]
-            series.append(Series(label, result.horizons, values, None, style, color))
-    title = "Gaps at longer horizons"
-    return Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
-
-
 def _systems(reproduction: Reproduction) -> Section:
     text = [
         "At the stationary parameters the forward pass of each system is a known algorithm. The last column is "
@@ -308,18 +279,30 @@ def _systems(reproduction: Reproduction) -> Section:
     return Section("table-one", title, text, tables=[table], drawings=[ARCHITECTURE])
 
 
-def _generalization(results: Sequence[Generalization]) -> Section:
+def _generalization(reproduction: Reproduction) -> Section:
     text = [
         "Mean regret after T rounds. Lower is better, and a star marks the best in each column. Trained models are the "
         "first seed of each kind. Transformers are not designed for horizons other than the one they were trained on.",
     ]
+    tables = []
+    for result in reproduction.generalization:
+        values = np.array([list(row.values()) for row in result.regret.values()])
+        stars = np.where(np.isclose(values, values.min(0), rtol=1e-3, atol=5e-3), " *", "")
+        cells = [map("{:.2f}{}".format, *row) for row in zip(values, stars, strict=True)]
+        rows = [(name, *row) for name, row in zip(result.regret, cells, strict=True)]
+        families = next(iter(result.regret.values()))
+        tables.append(Table((f"T = {result.rounds}", *families), rows))
     title = "Losses and horizons not seen in training"
-    return Section("generalization", title, text, tables=list(map(_table, results)))
+    return Section("generalization", title, text, tables=tables)
 
 
-def _table(result: Generalization) -> Table:
-    values = np.array([list(row.values()) for row in result.regret.values()])
-    stars = np.where(np.isclose(values, values.min(0), rtol=1e-3, atol=5e-3), " *", "")
-    cells = [map("{:.2f}{}".format, *row) for row in zip(values, stars, strict=True)]
-    rows = [(name, *row) for name, row in zip(result.regret, cells, strict=True)]
-    return Table((f"T = {result.rounds}", *next(iter(result.regret.values()))), rows)
+SECTIONS = {
+    "step-size": _step_size,
+    "matching": _matching,
+    "table-one": _systems,
+    "depth": _depth,
+    "cce": _cce,
+    "ce": _ce,
+    "generalization": _generalization,
+}
+"""Experiments in the order of the paper's claims, each with the function that makes its section."""

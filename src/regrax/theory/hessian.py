@@ -34,7 +34,7 @@ parts are summed: $O(d^2)$ work and no matrix over all $d^2 + 2d$ parameters, on
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -228,9 +228,11 @@ def _chebyshev(low: float, high: float, count: int) -> ndarray:
 class _Blocks(NamedTuple):
     r"""The Hessian of $L/T$ in scaled parameters, by kind of direction."""
 
-    values: dict[str, float]  # without the kinds that do not exist for this d
-    counts: dict[str, int]  # multiplicity of each kind
+    kinds: dict[
+        str, tuple[float, int]
+    ]  # eigenvalue and multiplicity of the kinds that exist for this d
     mixed: Float[ndarray, "m m"]  # (N, u, a), without N for two actions
+    copies: int  # multiplicity of the mixed block
     flat: int
 
 
@@ -272,22 +274,20 @@ def _blocks(
     common = float(weight @ (tau * of.trace))
     late = float(weight @ (of.along - of.trace)) / horizon
     square = float(weight @ (tau * (of.trace_square - of.trace)))
-    values = {
-        "step": step,
-        "common score": K**2 * (d - 1) * (common + late),
-        "common loss": common,
+    kinds = {
+        "step": (step, 1),
+        "common score": (K**2 * (d - 1) * (common + late), 1),
+        "common loss": (common, d - 1),
     }
-    counts = {"step": 1, "common score": 1, "common loss": d - 1, "mixed": d - 1}
     if d > 2:
-        values["skew"] = (square - step) / (d - 2)
-        counts["skew"] = (d - 1) * (d - 2) // 2
+        kinds["skew"] = ((square - step) / (d - 2), (d - 1) * (d - 2) // 2)
     if d > 3:
         trace = (d - 1) * ((square + step) / 2 - float(mixed[0, 0])) - step
-        counts["symmetric"] = d * (d - 3) // 2
-        values["symmetric"] = trace / counts["symmetric"]
+        count = d * (d - 3) // 2
+        kinds["symmetric"] = (trace / count, count)
     if d == 2:
         mixed = mixed[1:, 1:]
-    return _Blocks(values, counts, mixed, d + 1)
+    return _Blocks(kinds, mixed, d - 1, d + 1)
 
 
 def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
@@ -306,8 +306,8 @@ def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
     ua = share * away * horizon**-0.5
     aa = share * (2 * K * away + K**2 * (d + 1))
     counts = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2}
-    values = dict.fromkeys(counts, share)
-    return _Blocks(values, counts | {"mixed": d}, np.array([[uu, ua], [ua, aa]]), 0)
+    kinds = {kind: (share, count) for kind, count in counts.items()}
+    return _Blocks(kinds, np.array([[uu, ua], [ua, aa]]), d, 0)
 
 
 def _assemble(
@@ -324,20 +324,20 @@ def _assemble(
         scales = np.diag([horizon, horizon**1.5, horizon**0.5])
         change = (scales @ shear)[-size:, -size:]
 
-    def values(of: _Blocks) -> list[tuple[str, float]]:
+    def eigenvalues(of: _Blocks) -> Iterator[tuple[float, int, str]]:
+        for value in graded_eigenvalues(of.mixed, change):
+            yield value, of.copies, "mixed"
         T = rounds(horizon)
-        result = [("mixed", value) for value in graded_eigenvalues(of.mixed, change)]
-        for kind, value in of.values.items():
-            result.append((kind, value * (T if kind == "common score" else T**2)))
-        return result
+        for kind, (value, count) in of.kinds.items():
+            yield value * (T if kind == "common score" else T**2), count, kind
 
-    eigenvalues = []
-    for (kind, value), (_, finer) in zip(values(blocks), values(refined), strict=True):
-        off = max(abs(value - finer), error * abs(value))
-        eigenvalues.append(Eigenvalue(value, off, blocks.counts[kind], kind))
+    ascending = []
+    for exact, finer in zip(eigenvalues(blocks), eigenvalues(refined), strict=True):
+        value, count, kind = exact
+        off = max(abs(value - finer[0]), error * abs(value))
+        ascending.append(Eigenvalue(value, off, count, kind))
     mixed = change.T @ blocks.mixed @ change
-    ascending = tuple(sorted(eigenvalues))
-    return Curvature(actions, horizon, float(step), ascending, blocks.flat, mixed)
+    return Curvature(actions, horizon, float(step), tuple(sorted(ascending)), blocks.flat, mixed)
 
 
 def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:

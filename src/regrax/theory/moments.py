@@ -1,19 +1,18 @@
 r"""Expectations over one round: its contributions to the loss, the slope and the curvature.
 
 By the hindsight identity (`losses`) round $t = n + 1$ adds $E[g(z)]$, $g = \|\pi\|^2 - 2\pi_{J^*}$,
-$\pi = \mathrm{softmax}(z)$, to the loss. With $\bar\alpha = \sum_i \pi_i\alpha_i$ and $s_2 = \|\pi\|^2$ the derivatives
-of $g$ in the logits are
+$\pi = \mathrm{softmax}(z)$, to the loss. Both terms are power sums $f = \sum_i \pi_i^a$: the first with $a = 2$, over
+all actions, the second with $a = 1$, over $i = J^*$ alone. With $\bar\alpha = \sum_i \pi_i\alpha_i$ the derivatives of
+$f$ in the logits are
 
-$$\langle\nabla g, \alpha\rangle = 2\textstyle\sum\pi^2\alpha - 2 s_2\bar\alpha + 2\pi_J(\bar\alpha - \alpha_J),$$
+$$\langle\nabla f, \alpha\rangle = a\,\Bigl(\textstyle\sum\pi^a\alpha - f\bar\alpha\Bigr),$$
 
-$$H[\alpha, \beta] = 4\textstyle\sum\pi^2\alpha\beta - 4\bar\beta\sum\pi^2\alpha - 4\bar\alpha\sum\pi^2\beta
-+ 6 s_2\bar\alpha\bar\beta - 2 s_2\overline{\alpha\beta}
-+ 2\pi_J\bigl(\overline{\alpha\beta} - 2\bar\alpha\bar\beta
-+ \alpha_J\bar\beta + \bar\alpha\beta_J - \alpha_J\beta_J\bigr),$$
+$$H[\alpha, \beta] = a^2\Bigl(\textstyle\sum\pi^a\alpha\beta - \bar\beta\sum\pi^a\alpha
+- \bar\alpha\sum\pi^a\beta\Bigr) + a(a + 1) f\bar\alpha\bar\beta - a f\,\overline{\alpha\beta},$$
 
-so every contraction of $H$ and $\nabla g$ with powers of $z = S_n/\sqrt{n}$ is a polynomial in power sums, whose
-expectation `power_sums` computes. The tables below are these polynomials. Time is the fraction $\tau = n/T$ of rounds
-played, and steps are scaled, $K = k\sqrt{T}$.
+so every contraction of $H$ and $\nabla f$ with powers of $z = S_n/\sqrt{n}$ is a polynomial in power sums, whose
+expectation `power_sums` computes. Time is the fraction $\tau = n/T$ of rounds played, and steps are scaled,
+$K = k\sqrt{T}$.
 """
 
 import math
@@ -24,9 +23,6 @@ from regrax.theory.power_sums import Factor, Rule, leader_rule, policy_rule
 
 Polynomial = list[tuple[int, list[Factor]]]
 """Terms, each an integer coefficient and the exponents of its power sums."""
-
-Contraction = tuple[Polynomial, Polynomial]
-"""The part that involves only the policy, and the part with J*, whose exponents come first."""
 
 
 class Term(NamedTuple):
@@ -50,59 +46,50 @@ class Moments(NamedTuple):
     trace_square: float  # |z|^2 tr H
 
 
-def _gradient(p: int) -> Contraction:
-    r"""$\langle\nabla g, z^p\rangle$."""
-    policy = [(2, [(2, p)]), (-2, [(2, 0), (1, p)])]
-    leader = [(2, [(1, 0), (1, p)]), (-2, [(1, p)])]
-    return policy, leader
+def _gradient(a: int, p: int) -> Polynomial:
+    r"""$\langle\nabla f, z^p\rangle$."""
+    return [(a, [(a, p)]), (-a, [(a, 0), (1, p)])]
 
 
-def _along(p: int) -> Contraction:
+def _along(a: int, p: int) -> Polynomial:
     r"""$H[z^p, z]$."""
-    policy = [
-        (4, [(2, p + 1)]),
-        (-4, [(2, p), (1, 1)]),
-        (-4, [(1, p), (2, 1)]),
-        (6, [(2, 0), (1, p), (1, 1)]),
-        (-2, [(2, 0), (1, p + 1)]),
+    return [
+        (a * a, [(a, p + 1)]),
+        (-a * a, [(a, p), (1, 1)]),
+        (-a * a, [(a, 1), (1, p)]),
+        (a * (a + 1), [(a, 0), (1, p), (1, 1)]),
+        (-a, [(a, 0), (1, p + 1)]),
     ]
-    leader = [
-        (2, [(1, 0), (1, p + 1)]),
-        (-4, [(1, 0), (1, p), (1, 1)]),
-        (2, [(1, p), (1, 1)]),
-        (2, [(1, 1), (1, p)]),
-        (-2, [(1, p + 1)]),
-    ]
-    return policy, leader
 
 
-def _diagonal(p: int) -> Contraction:
+def _diagonal(a: int, p: int) -> Polynomial:
     r"""$\sum_i H_{ii} z_i^p$."""
-    policy = [(4, [(2, p)]), (-8, [(3, p)]), (6, [(2, 0), (2, p)]), (-2, [(2, 0), (1, p)])]
-    leader = [(2, [(1, 0), (1, p)]), (-4, [(1, 0), (2, p)]), (4, [(2, p)]), (-2, [(1, p)])]
-    return policy, leader
+    return [
+        (a * a, [(a, p)]),
+        (-2 * a * a, [(a + 1, p)]),
+        (a * (a + 1), [(a, 0), (2, p)]),
+        (-a, [(a, 0), (1, p)]),
+    ]
 
 
-def _times_square(contraction: Contraction) -> Contraction:
+def _times_square(polynomial: Polynomial) -> Polynomial:
     r"""Multiply by $|z|^2$."""
-    policy, leader = contraction
-    longer = [(coefficient, [*factors, (0, 2)]) for coefficient, factors in policy]
-    return longer, [(coefficient, [*factors, (0, 2)]) for coefficient, factors in leader]
+    return [(coefficient, [*factors, (0, 2)]) for coefficient, factors in polynomial]
 
 
 @cache
-def contractions() -> dict[str, Contraction]:
-    """Return the contraction of each moment by name."""
+def contractions(a: int) -> dict[str, Polynomial]:
+    """Return the polynomial of each moment of the power sum with exponent $a$, by name."""
     return {
-        "trace": _diagonal(0),
-        "along": _along(1),
-        "slope": _gradient(1),
-        "along_square": _times_square(_along(1)),
-        "diagonal_square": _diagonal(2),
-        "diagonal": _diagonal(1),
-        "slope_square": _gradient(2),
-        "skewed": _along(2),
-        "trace_square": _times_square(_diagonal(0)),
+        "trace": _diagonal(a, 0),
+        "along": _along(a, 1),
+        "slope": _gradient(a, 1),
+        "along_square": _times_square(_along(a, 1)),
+        "diagonal_square": _diagonal(a, 2),
+        "diagonal": _diagonal(a, 1),
+        "slope_square": _gradient(a, 2),
+        "skewed": _along(a, 2),
+        "trace_square": _times_square(_diagonal(a, 0)),
     }
 
 
@@ -115,8 +102,7 @@ def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
     if tau == 0:
         return Term(1 / d, 0.0)
     rule = policy_rule(K * math.sqrt(tau), d, fineness)
-    slope = _mean(rule, _gradient(1)[0])
-    return Term(rule.mean((2, 0)), -math.sqrt(tau) * slope)
+    return Term(rule.mean((2, 0)), -math.sqrt(tau) * _mean(rule, _gradient(2, 1)))
 
 
 def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
@@ -128,8 +114,7 @@ def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
     if tau == 0:
         return Term(1 / d, 0.0)
     rule = leader_rule(K, tau, d, fineness)
-    slope = _mean(rule, _gradient(1)[1]) / -2  # g has -2 pi_J*
-    return Term(rule.mean((1, 0)), -math.sqrt(tau) * slope)
+    return Term(rule.mean((1, 0)), -math.sqrt(tau) * _mean(rule, _gradient(1, 1)))
 
 
 def round_loss(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
@@ -148,8 +133,9 @@ def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moment
     alone = policy_rule(K * math.sqrt(tau), d, fineness)
     with_leader = leader_rule(K, tau, d, fineness)
     moments = {}
-    for name, (policy, leader) in contractions().items():
-        moments[name] = (_mean(alone, policy) + _mean(with_leader, leader)) / (d - 1)
+    for name, polynomial in contractions(2).items():
+        moment = _mean(alone, polynomial) - 2 * _mean(with_leader, contractions(1)[name])
+        moments[name] = moment / (d - 1)
     return Moments(**moments)
 
 

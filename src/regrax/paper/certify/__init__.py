@@ -1,6 +1,12 @@
 """Certificates: checks of the paper's theorems and lemmas, Monte Carlo estimates of the stationary step, and proofs."""
 
-from .identities import Identity as Identity, check_expectations as check_expectations
+from .curvature import (
+    Descent as Descent,
+    descent as descent,
+    hessian_matrix as hessian_matrix,
+    sampled_curvature as sampled_curvature,
+)
+from .identities import check_expectations as check_expectations
 from .lemmas import (
     LEMMAS as LEMMAS,
     Finding as Finding,
@@ -13,20 +19,13 @@ from .monte_carlo import (
     monte_carlo_steps as monte_carlo_steps,
     numerical_step as numerical_step,
 )
-from .sampled_hessians import (
-    SampledCurvature as SampledCurvature,
-    SampledEigenvalue as SampledEigenvalue,
-    hessian_matrix as hessian_matrix,
-    sampled_curvature as sampled_curvature,
-)
+from .samples import Comparison as Comparison
 from .stationarity import (
-    Block as Block,
     Family as Family,
     family as family,
     gradient_blocks as gradient_blocks,
 )
 from .three_actions import three_action_step as three_action_step
-from .training_speed import Descent as Descent, descent as descent
 from .two_actions import (
     Certificate as Certificate,
     Enclosure as Enclosure,

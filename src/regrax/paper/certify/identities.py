@@ -1,46 +1,18 @@
 """Identities from the proofs that hold in expectation, tested by sample means that should be zero."""
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import theory
+from regrax.paper.certify.monte_carlo import sum_over_rounds
+from regrax.paper.certify.samples import Comparison
 from regrax.sharding import Devices, mesh_of, replicate, split
-
-DOUBT = 4.0  # standard errors
-
-
-class Identity(NamedTuple):
-    """An identity from the paper, tested on random sequences.
-
-    Attributes:
-        name: short name.
-        statement: the formula.
-        difference: mean of the left side minus the right side.
-        error: standard error of that mean.
-    """
-
-    name: str
-    statement: str
-    difference: float
-    error: float
-
-    @property
-    def z(self) -> float:
-        """The difference divided by its standard error."""
-        return self.difference / self.error
-
-    @property
-    def holds(self) -> bool:
-        """True if the difference is within the noise."""
-        return abs(self.z) <= DOUBT
-
 
 STATEMENTS = {
     "conditional expectation": "E[S_{t-1,J*}] = (t-1)/T E[min_j S_{T,j}], summed over t",
@@ -59,7 +31,7 @@ def check_expectations(
     key: PRNGKeyArray,
     sequences: int = 100_000,
     devices: Devices | None = None,
-) -> list[Identity]:
+) -> list[Comparison]:
     r"""Test every identity at half the stationary step, where neither side vanishes.
 
     Args:
@@ -86,8 +58,9 @@ def check_expectations(
     identities = []
     for name, values in samples.items():
         sample = np.asarray(values)
-        error = float(np.std(sample, ddof=1) / len(sample) ** 0.5)
-        identities.append(Identity(name, STATEMENTS[name], float(np.mean(sample)), error))
+        error = np.std(sample, ddof=1, keepdims=True) / len(sample) ** 0.5
+        mean = np.mean(sample, keepdims=True)
+        identities.append(Comparison(STATEMENTS[name], mean, error, np.zeros(1)))
     return identities
 
 
@@ -101,18 +74,14 @@ def _samples(
     total = losses.sum(0)
     best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
 
-    def play_round(carry: tuple, loss: Float[Array, "d n"]) -> tuple[tuple, None]:
-        past, sums = carry
-        policy = jax.nn.softmax(-step * past, axis=0)
+    def terms(past: Array, policy: Array, loss: Array) -> list[Array]:
         mean = jnp.sum(policy * past, 0, keepdims=True)
         slope = policy * (mean - past)  # the policy's derivative in the step
         ahead = policy - best
-        terms = [policy * loss, slope * loss, slope * ahead, ahead**2, past * best]
-        return (past + loss, jax.tree.map(jnp.add, sums, terms)), None
+        return [policy * loss, slope * loss, slope * ahead, ahead**2, past * best]
 
-    zeros = jnp.zeros_like(total)
-    _, sums = lax.scan(play_round, (zeros, [zeros] * 5), losses)[0]
-    suffered, slope, response, forecast, hindsight = (x.sum(0) for x in sums)
+    sums = sum_over_rounds(step, losses, losses, terms)
+    suffered, slope, response, forecast, hindsight = sums
     regret = suffered - total.min(0)
     last = total - losses[-1]
     policy = jax.nn.softmax(-step * last, axis=0)

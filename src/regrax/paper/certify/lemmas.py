@@ -61,12 +61,9 @@ def jacobian(z: Vector) -> Matrix:
     return jnp.diag(p) - jnp.outer(p, p)
 
 
-def _largest(x: Array) -> Number:
-    return jnp.abs(x).max()
-
-
-def _inf(matrix: Matrix) -> Number:
-    return norm(matrix, jnp.inf)
+def _inf(x: Array) -> Number:
+    """Return the infinity norm of a vector or a matrix."""
+    return norm(x, jnp.inf)
 
 
 def _op(matrix: Matrix) -> Number:
@@ -75,7 +72,7 @@ def _op(matrix: Matrix) -> Number:
 
 def _same(left: Array, right: Any, scale: Any = 1.0) -> Number:
     """Return a ratio that is below 1 if the sides agree up to rounding of terms of size `scale`."""
-    return _largest(left - right) / (ROUNDING * scale)
+    return jnp.abs(left - right).max() / (ROUNDING * scale)
 
 
 def _flat(z: Vector) -> Matrix:
@@ -112,7 +109,7 @@ def _swap_display(z: Vector, transposed: bool) -> Number:
 
 LEMMAS = (
     Lemma("softmax Jacobian (a)", "J 1 = 0",
-          lambda z, *_: _largest(jacobian(z).sum(1)) / 1e-14),
+          lambda z, *_: _inf(jacobian(z).sum(1)) / 1e-14),
     Lemma("softmax Jacobian (a)", "J is positive semidefinite",
           lambda z, *_: -jnp.linalg.eigvalsh(jacobian(z))[0] / 1e-14),
     Lemma("softmax Jacobian (b)", "||J||_op = ||J||_inf",
@@ -126,29 +123,29 @@ LEMMAS = (
     Lemma("softmax Jacobian (d)", "||J(z) - J(x)||_op <= 3/2 ||z - x||",
           lambda z, x, *_: _op(jacobian(z) - jacobian(x)) / (1.5 * norm(z - x))),
     Lemma("softmax Jacobian (e)", "||DJ(z)[h]||_inf <= 2 ||h||_inf",
-          lambda z, x, h, a: _inf(_slope(z, h)) / (2 * _largest(h))),
+          lambda z, x, h, a: _inf(_slope(z, h)) / (2 * _inf(h))),
     Lemma("softmax Jacobian (f)", "||D2J(z)[h,h]||_inf <= 16/d e^(2||z||_inf) ||h||_inf^2",
-          lambda z, x, h, a: _inf(_second(z, h)) * z.size / (16 * jnp.exp(2 * _largest(z)) * _largest(h) ** 2)),
+          lambda z, x, h, a: _inf(_second(z, h)) * z.size / (16 * jnp.exp(2 * _inf(z)) * _inf(h) ** 2)),
     Lemma("policy expansion", "||r||_2 <= 3/4 ||z||_2^2",
           lambda z, *_: norm(_remainder(z)) / (0.75 * jnp.sum(z**2))),
     Lemma("policy expansion", "||r||_inf <= ||z||_inf^2",
-          lambda z, *_: _largest(_remainder(z)) / _largest(z) ** 2),
+          lambda z, *_: _inf(_remainder(z)) / _inf(z) ** 2),
     Lemma("Jacobian expansion", "||J(z) - J_0||_inf <= 2 ||z||_inf",
-          lambda z, *_: _inf(_away(z)) / (2 * _largest(z))),
+          lambda z, *_: _inf(_away(z)) / (2 * _inf(z))),
     Lemma("J_0 refined", "||J_0 x||_inf <= (||x||_inf + |1'x|) / d",
-          lambda z, x, *_: _largest(_flat(x) @ x) * x.size / (_largest(x) + jnp.abs(x.sum()))),
+          lambda z, x, *_: _inf(_flat(x) @ x) * x.size / (_inf(x) + jnp.abs(x.sum()))),
     Lemma("J_0 norms", "||J_0||_inf = 2 (d-1) / d^2",
           lambda z, *_: _same(_inf(_flat(z)), 2 * (z.size - 1) / z.size**2)),
     Lemma("J_0 norms", "||J_0||_op = 1/d",
           lambda z, *_: _same(_op(_flat(z)), 1 / z.size)),
     Lemma("null direction", "(J - J_0) x = (J - J_0) J_0 x",
-          lambda z, x, *_: _same(_away(z) @ x, _away(z) @ (_flat(z) @ x), _largest(x))),
+          lambda z, x, *_: _same(_away(z) @ x, _away(z) @ (_flat(z) @ x), _inf(x))),
     Lemma("null direction", "(J - J_0) x = d (J - J_0) J_0 x",
-          lambda z, x, *_: _same(_away(z) @ x, z.size * _away(z) @ (_flat(z) @ x), _largest(x)), form="corrected"),
+          lambda z, x, *_: _same(_away(z) @ x, z.size * _away(z) @ (_flat(z) @ x), _inf(x)), form="corrected"),
     Lemma("global sign", "<J(-a x) x, softmax(-a x)> <= 0 for a >= 0",
           lambda z, x, h, a: softmax(-a * x) @ (jacobian(-a * x) @ x) / 1e-14),
     Lemma("DJ at zero", "||DJ(0)[h]||_inf <= 6/d ||h||_inf",
-          lambda z, x, h, a: _inf(_slope(jnp.zeros_like(z), h)) * z.size / (6 * _largest(h))),
+          lambda z, x, h, a: _inf(_slope(jnp.zeros_like(z), h)) * z.size / (6 * _inf(h))),
     Lemma("swap regret display", "max over P of sum <pi, l - P^T l>, P row-stochastic",
           lambda z, *_: _swap_display(z, transposed=True)),
     Lemma("swap regret display", "max over P of sum <pi, l - P l>",

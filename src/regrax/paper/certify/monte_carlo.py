@@ -18,7 +18,7 @@ minimiser: $\hat k \pm 1.96\,\mathrm{se}(\psi) / E[\psi']$, $\psi = \frac{d}{dk}
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
@@ -119,7 +119,7 @@ def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | Non
         if estimator == "paper":
             regret = suffered(step, losses) - total.min(0)
             return jnp.mean(regret.reshape(heads, -1).sum(0) ** 2)
-        return jnp.mean(_sum_over_rounds(step, losses, target, lambda pi, aim: (pi - aim) ** 2))
+        return jnp.mean(sum_over_rounds(step, losses, target, lambda _, pi, aim: (pi - aim) ** 2))
 
     def refine(centre: Step, width: Step) -> tuple[Step, None]:
         steps = centre + width * jnp.linspace(-1, 1, 9)
@@ -133,20 +133,23 @@ def _minimise(losses: Losses, heads: int, estimator: Estimator, mesh: Mesh | Non
 
 def suffered(step: Step, losses: Losses) -> Float[Array, "n"]:
     """Compute the total loss of smoothed fictitious play on every sequence."""
-    return _sum_over_rounds(step, losses, losses, lambda policy, loss: policy * loss)
+    return sum_over_rounds(step, losses, losses, lambda _, policy, loss: policy * loss)
 
 
-def _sum_over_rounds(
-    step: Step, losses: Losses, others: Losses, term: Callable
-) -> Float[Array, "n"]:
+def sum_over_rounds(step: Step, losses: Losses, others: Losses, terms: Callable) -> Any:
+    """Sum terms of the past losses, the policy and `others` over rounds and actions, for smoothed fictitious play."""
+
+    def added(past: Float[Array, "d n"], other: Float[Array, "d n"]) -> Any:
+        policy = jax.nn.softmax(-step * past, axis=0)
+        return jax.tree.map(lambda term: jnp.sum(term, 0), terms(past, policy, other))
+
     def play_round(carry: tuple, round_: tuple) -> tuple[tuple, None]:
-        total, summed = carry
+        past, sums = carry
         loss, other = round_
-        policy = jax.nn.softmax(-step * total, axis=0)
-        return (total + loss, summed + jnp.sum(term(policy, other), 0)), None
+        return (past + loss, jax.tree.map(jnp.add, sums, added(past, other))), None
 
-    start = (jnp.zeros_like(losses[0]), jnp.zeros_like(losses[0, 0]))
-    return lax.scan(play_round, start, (losses, others))[0][1]
+    first = added(jnp.zeros_like(losses[0]), others[0])
+    return lax.scan(play_round, (losses[0], first), (losses[1:], others[1:]))[0][1]
 
 
 class StepInterval(NamedTuple):
@@ -221,20 +224,16 @@ def _newton(
     def square(step: Step) -> Float[Array, "n"]:
         return (suffered(step, losses) - best - centre) ** 2
 
-    def slope(step: Step) -> Float[Array, "n"]:
-        return jax.jvp(square, (step,), (jnp.ones_like(step),))[1]
-
-    def derivatives(step: Step) -> tuple[Float[Array, "n"], Float[Array, ""]]:
-        first, second = jax.jvp(slope, (step,), (jnp.ones_like(step),))
-        return first, second.mean()
+    slope = jax.jacfwd(square)
+    curvature = jax.jacfwd(lambda step: slope(step).mean())
 
     def improve(step: Step, _: None) -> tuple[Step, None]:
-        first, second = derivatives(step)
-        return jnp.clip(step - first.mean() / jnp.abs(second), guess / 4, guess * 4), None
+        step = step - slope(step).mean() / jnp.abs(curvature(step))
+        return jnp.clip(step, guess / 4, guess * 4), None
 
     step, _ = lax.scan(improve, guess, None, 12)
-    first, second = derivatives(step)
-    half = 1.96 * first.std() / first.size**0.5 / second
+    slopes = slope(step)
+    half = 1.96 * slopes.std() / slopes.size**0.5 / curvature(step)
     # the mean squared regret is the mean square about the centre plus the square of the centre
     excess = (square(guess).mean() + centre**2) / (square(step).mean() + centre**2) - 1
     return replicate((step, half, excess), mesh)

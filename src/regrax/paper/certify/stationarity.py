@@ -19,50 +19,11 @@ from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention, SwapAttention
 from regrax.learners import Learner
 from regrax.paper.certify.monte_carlo import Architecture
+from regrax.paper.certify.samples import Comparison
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import Objective, RegretObjective, SwapRegretObjective
 
 CHUNK = 250  # sequences whose gradients are held in memory at once
-DOUBT = 1e-3  # a block fails if its largest z-score is less likely than this
-
-
-class Block(NamedTuple):
-    """A block of parameters with its measured and expected gradients.
-
-    Attributes:
-        name: name of the parameters, such as `V`.
-        gradient: measured gradient.
-        error: standard errors of the measured gradient.
-        expected: gradient predicted by theory.
-    """
-
-    name: str
-    gradient: Float[np.ndarray, "n"]
-    error: Float[np.ndarray, "n"]
-    expected: Float[np.ndarray, "n"]
-
-    @property
-    def z(self) -> Float[np.ndarray, "n"]:
-        """Differences over standard errors; zero where the gradient vanishes on every sequence."""
-        scale = np.maximum(self.error, 1e-12 + 1e-9 * np.abs(self.expected))
-        return (self.gradient - self.expected) / scale
-
-    @property
-    def p_value(self) -> float:
-        """Probability that the largest of this many independent z-scores is at least the measured one."""
-        from scipy.special import ndtr
-
-        return largest_of(len(self.z), 2 * ndtr(-np.abs(self.z).max()))
-
-    @property
-    def holds(self) -> bool:
-        """True if the measurement is consistent with the expected gradient."""
-        return self.p_value > DOUBT
-
-
-def largest_of(count: int, tail: float) -> float:
-    """Return the probability that any of `count` independent scores is in a tail of probability `tail`."""
-    return float(-np.expm1(count * np.log1p(-min(tail, 1 - 1e-15))))
 
 
 def gradient_blocks(
@@ -74,7 +35,7 @@ def gradient_blocks(
     step: float | None = None,
     sequences: int = 100_000,
     devices: Devices | None = None,
-) -> list[Block]:
+) -> list[Comparison]:
     r"""Measure the gradient of $E[R^2]$ at the configuration with step $k$, and compare it with theory.
 
     Args:
@@ -112,7 +73,7 @@ def gradient_blocks(
         expected = np.zeros(gradient.size)
         if name in ("V", "V, own blocks"):
             expected = np.resize(target, gradient.size)
-        blocks.append(Block(name, gradient, errors[name], expected))
+        blocks.append(Comparison(name, gradient, errors[name], expected))
     return blocks
 
 

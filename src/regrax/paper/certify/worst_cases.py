@@ -8,7 +8,7 @@ $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational 
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,10 @@ from regrax.paper.certify.balls import Ball, normal_density, precision
 from regrax.paper.certify.two_actions import Enclosure
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
+from regrax.theory.lattice import build_lattice, grid_losses
 
-Sums = tuple[int, ...]
+Solve = Callable[[list[int], int, list[Any]], Any]
+"""A state's value from its sums, the number of rounds played, and the values after each possible loss."""
 DIGITS = 20  # precision of the policies
 REACH = 12  # standard deviations; the normal tails beyond have probability 4e-33
 
@@ -41,16 +43,14 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     from flint import arb
 
     learner = as_learner(learner)
+    losses = grid_losses(actions)
 
-    def worst(sums: Sums, played: int, later: dict[Sums, Ball]) -> Ball:
+    def worst(sums: list[int], played: int, later: list[Ball]) -> Ball:
         policy = _policy(learner, sums, played)
         options = []
-        for loss, value in later.items():
+        for loss, value in zip(losses, later, strict=False):
             options.append(sum((policy[action] for action in np.flatnonzero(loss)), value))
-        largest = options[0]
-        for option in options[1:]:
-            largest = largest.max(option)
-        return largest
+        return reduce(lambda largest, option: largest.max(option), options)
 
     with precision(DIGITS):
         return Enclosure(_first_value(actions, rounds, arb(0), worst))
@@ -68,38 +68,35 @@ def rigorous_minimax(actions: int, rounds: int) -> Fraction:
         exact = [Fraction(p).limit_denominator(60) for p in row]
         vertices.append((Fraction(share).limit_denominator(60), exact))
 
-    def best(sums: Sums, played: int, later: dict[Sums, Fraction]) -> Fraction:
-        values = []
-        for share, row in vertices:
-            values.append(share + sum(p * v for p, v in zip(row, later.values(), strict=True)))
-        return max(values)
+    def best(sums: list[int], played: int, later: list[Fraction]) -> Fraction:
+        return max(
+            share + sum(p * value for p, value in zip(row, later, strict=True))
+            for share, row in vertices
+        )
 
     return _first_value(actions, rounds, Fraction(0), best)
 
 
-def _first_value(
-    actions: int, rounds: int, zero: Any, solve: Callable[[Sums, int, dict[Sums, Any]], Any]
-) -> Any:
-    """Run the recursion; `solve` computes a state's value from its sums, the round and the values after each loss."""
+def _first_value(actions: int, rounds: int, zero: Any, solve: Solve) -> Any:
+    """Run the recursion on the lattice of `theory.worst_case`, with exact values of the states."""
     checks.at_least("actions", actions, 2, 3)
     checks.at_least("rounds", rounds, 1)
-    losses = list(product((0, 1), repeat=actions))[:-1]  # all ones is all zeros plus a shift
-    values: dict[Sums, Any] = {}
+    lattice = build_lattice(grid_losses(actions), rounds)
+    after, shift = lattice.successors()
+    states = lattice.states.tolist()
+    values = [zero] * len(states)
     for played in reversed(range(rounds)):
-        after = values
-        values = {}
-        for gaps in combinations_with_replacement(range(played + 1), actions - 1):
-            sums = (0, *gaps)
-            later = {}
-            for loss in losses:
-                moved = sorted(total + step for total, step in zip(sums, loss, strict=True))
-                state = tuple(total - moved[0] for total in moved)
-                later[loss] = after.get(state, zero) - moved[0]
-            values[sums] = solve(sums, played, later)
-    return values[(0,) * actions]
+        later = values
+        values = []
+        for index in range(lattice.counts[played]):
+            options = [
+                later[state] + int(s) for state, s in zip(after[index], shift[index], strict=True)
+            ]
+            values.append(solve(states[index], played, options))
+    return values[0]
 
 
-def _policy(learner: Learner, sums: Sums, played: int) -> list[Ball]:
+def _policy(learner: Learner, sums: list[int], played: int) -> list[Ball]:
     from flint import arb
 
     if isinstance(learner, Hedge) and learner.prior is None:
@@ -118,7 +115,7 @@ def _policy(learner: Learner, sums: Sums, played: int) -> list[Ball]:
     )
 
 
-def _perturbed_leader(sums: Sums, noise: Ball) -> list[Ball]:
+def _perturbed_leader(sums: list[int], noise: Ball) -> list[Ball]:
     """Compute the probability that each action leads after Gaussian noise is added."""
     from flint import acb, arb
 
