@@ -44,7 +44,7 @@ Array = np.ndarray
 MAX_AGENTS = 20
 MAX_ACTIONS = 20
 MAX_CONTEXTS = 20
-LIMITS = "95 % interval, per episode"
+MEASURED = ("per round", "per episode", "95 % interval, per episode")  # headers of `measure_cells`
 Curves = dict[str, list[float]]
 UNKNOWN_LOSSES = (
     "regret needs the losses of other actions, which this log does not contain: log the losses of every action or the "
@@ -334,7 +334,7 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
         "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, log.schema),
         "baselines": baselines,
         "baseline_curves": {"round": stops, **dict(zip(BASELINES, external, strict=True))},
-        "learning": judge(sums.windows, reached.scores, float(episodes.span.sum()) / rounds),
+        "learning": judge(reached.windows, reached.scores, float(episodes.span.sum()) / rounds),
         "notes": notes,
     }
 
@@ -359,7 +359,7 @@ def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
         },
         "against": {action: measure for action, measure, is_known in against if is_known},
         "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, schema) if schema.mixed else None,
-        "learning": judge(sums.windows, reached.scores, span, is_explored, known),
+        "learning": judge(reached.windows, reached.scores, span, is_explored, known),
         "notes": _common_notes(log, sums) + _bandit_notes(episodes, schema),
     }
 
@@ -479,7 +479,7 @@ def _agent_text(agent: AgentAudit) -> Iterator[str]:
     actions = counted(len(agent.actions), "action")
     title = f"{shown(agent.agent)}: {played}, {actions}, {agent.feedback} feedback"
     rows: list[list[Any]] = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
-    yield fitted_table(("measure", "per round", "per episode", LIMITS), rows, title)
+    yield fitted_table(("measure", *MEASURED), rows, title)
     yield paragraph(shown(agent.learning.words))
     if agent.fractions:
         ranked = sorted(agent.fractions.items(), key=lambda item: -item[1])
@@ -517,13 +517,12 @@ def _contexts_text(contexts: Contexts) -> Iterator[str]:
     for context in by_regret[:MAX_CONTEXTS]:
         facts = [shown(context.context), shown(context.best), context.rounds]
         rows.append([*facts, *measure_cells(context.regret)])
-    columns = ("best action", "rounds", "per round", "per episode", LIMITS)
-    title = f"{len(by_regret)} contexts, most regret first"
-    yield fitted_table(("regret by context", *columns), rows, title)
+    columns = ("regret by context", "best action", "rounds", *MEASURED)
+    yield fitted_table(columns, rows, f"{len(by_regret)} contexts, most regret first")
     rows = []
     for name, saved in contexts.saved.items():
         rows.append([name, contexts.replayed[name].per_round, *measure_cells(saved)])
-    columns = ("loss per round", "saved per round", "saved per episode", LIMITS)
+    columns = ("loss per round", "saved per round", "saved per episode", MEASURED[2])
     yield fitted_table(("replayed on this log", *columns), rows)
 
 

@@ -15,9 +15,8 @@ generalization of Student's problem; Janssen (1997), Studentized permutation tes
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +28,7 @@ from scipy.special import ndtr, stdtrit
 
 from regrax._text import counted, fitted_table, interval, paragraph
 from regrax.agents.audit.audits import (
-    LIMITS,
+    MEASURED,
     UNKNOWN_LOSSES,
     AgentAudit,
     audit_agent,
@@ -117,9 +116,11 @@ class Pair:
     words: str
 
     @property
-    def is_clear(self) -> bool:
-        """True if one agent is significantly worse, at the 5 % level for all pairs together."""
-        return self.adjusted is not None and self.adjusted <= LEVEL and self.difference != 0
+    def worse(self) -> str | None:
+        """Name of the significantly worse agent, at the 5 % level for all pairs together, or None."""
+        if self.adjusted is None or self.adjusted > LEVEL or self.difference == 0:
+            return None
+        return self.second if self.difference > 0 else self.first
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,8 @@ class Comparison:
             rows.append([*facts, *measure_cells(agent.value)])
         title = "loss" if self.measure == "loss" else f"{self.measure} regret"
         title = f"{title}, {counted(len(rows), 'agent')}, best first"
-        columns = ("rank", "agent", "verdict", "episodes", "rounds")
-        text = [fitted_table((*columns, "per round", "per episode", LIMITS), rows, title)]
+        columns = ("rank", "agent", "verdict", "episodes", "rounds", *MEASURED)
+        text = [fitted_table(columns, rows, title)]
         rows = []
         for pair in self.pairs:
             names = f"{shown(pair.second)} - {shown(pair.first)}"
@@ -166,7 +167,7 @@ class Comparison:
             rows.append([names, pair.difference, limits, *tests, episodes])
         if rows:
             tests = ("p-value", "p-value by Holm", "effect size, SD")
-            columns = ("difference", "per episode", LIMITS, *tests, "episodes")
+            columns = ("difference", *MEASURED[1:], *tests, "episodes")
             text.append(fitted_table(columns, rows))
         if len(rows) <= MAX_SENTENCES:
             text += [paragraph(pair.words) for pair in self.pairs]
@@ -187,7 +188,7 @@ class Comparison:
             raise ValueError(
                 "to decide which agent is worse, each must have at least five episodes"
             )
-        return [pair.second for pair in pairs if pair.is_clear and pair.difference > 0]
+        return [pair.second for pair in pairs if pair.worse == pair.second]
 
 
 class Difference(NamedTuple):
@@ -210,7 +211,8 @@ class _Agent:
     digests: dict[str, bytes]
 
     def values(self, measure: str) -> Values:
-        if measure in ("loss", "policy"):  # the best policy is one for all episodes
+        """Return the measure in every episode; the best policy is one for all episodes, so losses stand for it."""
+        if measure in ("loss", "policy"):
             return self.sums.episodes.suffered
         return self.sums.episodes.regrets[:, KINDS.index(measure)]
 
@@ -278,13 +280,6 @@ def compare_logs(
             measure = "loss"
     labels = _labels(agents)
     pairs = _pairs(labels, agents, measure)
-    worse = Counter()  # how many agents are significantly better, and how many worse
-    better = Counter()
-    for pair in pairs:
-        if pair.is_clear:
-            names = (pair.first, pair.second) if pair.difference > 0 else (pair.second, pair.first)
-            better[names[0]] += 1
-            worse[names[1]] += 1
     contestants = []
     for name, own in zip(labels, agents, strict=True):
         audit = own.audit
@@ -293,7 +288,9 @@ def compare_logs(
         else:
             values = own.values(measure)[:, None]
             (value,) = mean_measures(values, own.sums.episodes.rounds)
-        ranks = 1 + worse[name], len(agents) - better[name]
+        worse = [pair.worse for pair in pairs if pair.worse and name in (pair.first, pair.second)]
+        better_agents = worse.count(name)
+        ranks = 1 + better_agents, len(agents) - len(worse) + better_agents
         about = (name, str(own.log), audit.agent, audit.episodes, audit.rounds)
         contestants.append(Contestant(*about, value, audit, *ranks))
     return Comparison(measure, contestants, pairs, notes)
@@ -395,15 +392,14 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
     for first, second, paired, result in results:
         p = None if result.p_value is None else next(adjusted)
         value, low, high, p_value, effect = result
-        pair = Pair(first, second, paired, value, low, high, p_value, p, effect, "")
         if p is None:
             words = f"{first} and {second}: cannot tell, because each needs at least five episodes"
-        elif not pair.is_clear:
+        elif p > LEVEL or value == 0:
             words = f"{first} and {second}: no clear difference (p = {p:.2g})"
         else:
             verdict = "worse" if value > 0 else "better"
             words = f"{second} is {verdict} than {first} (p = {p:.2g})"
-        pairs.append(replace(pair, words=words))
+        pairs.append(Pair(first, second, paired, value, low, high, p_value, p, effect, words))
     return pairs
 
 

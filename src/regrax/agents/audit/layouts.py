@@ -353,40 +353,25 @@ def round_number(value: float) -> int:
 
 
 class Resolver:
-    """Replaces answers with action names and, in a game, fills in losses; incomplete rounds are held back."""
+    """Replaces answers in words and positions with action names."""
 
-    def __init__(self, layout: Layout, game: Game | str | None) -> None:
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.reader = AnswerReader(layout.parsers, layout.regex)
-        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
-        self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
-        self.game: Any = None
-        if game is not None:
-            self.game = as_game(game)
-            self.payoffs = np.asarray(self.game.payoffs, float)
-            self.players = {str(n): n for n in range(len(self.payoffs))}
-            self.players |= {name: n for n, name in enumerate(self.game.players)}
-            self.losses = lru_cache(1 << 14)(self._losses)
-            for player in layout.players.values():
-                if player not in self.players:
-                    known = ", ".join([*self.game.players, *map(str, range(len(self.payoffs)))])
-                    raise ValueError(f"players must be among {known}, got {short(player)}")
 
     def resolve(self, line: int, row: LogRow) -> list[Numbered]:
         """Return the rows that a row completes, or the reason why it cannot be used."""
         try:
-            if self.game is None:
-                return [(line, self._name(row, self.layout.actions))]
-            return self._in_game(line, row)
+            return self._complete(line, row)
         except ValueError as error:
             return [(line, str(error))]
 
     def incomplete(self) -> Iterator[Numbered]:
         """Yield a reason for every row whose round was never completed."""
-        for waiting in self.waiting.values():
-            count = f"{len(waiting)} of {len(self.payoffs)}"
-            for line, _ in waiting.values():
-                yield line, f"its round must have an action from every player, got {count}"
+        yield from ()
+
+    def _complete(self, line: int, row: LogRow) -> list[Numbered]:
+        return [(line, self._name(row, self.layout.actions))]
 
     def _name(self, row: LogRow, names: tuple[str, ...]) -> LogRow:
         """Replace positions in a row's vectors and action with action names; an answer may be a policy."""
@@ -411,7 +396,31 @@ class Resolver:
                 row.policy = dict(zip(names, policy.tolist(), strict=True))
         return row
 
-    def _in_game(self, line: int, row: LogRow) -> list[Numbered]:
+
+class GameResolver(Resolver):
+    """Also fills in the losses of a game; a row waits until every player's action in its round is known."""
+
+    def __init__(self, layout: Layout, game: Game | str) -> None:
+        super().__init__(layout)
+        self.game = as_game(game)
+        self.payoffs = np.asarray(self.game.payoffs, float)
+        self.players = {str(n): n for n in range(len(self.payoffs))}
+        self.players |= {name: n for n, name in enumerate(self.game.players)}
+        self.losses = lru_cache(1 << 14)(self._losses)
+        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
+        self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
+        for player in layout.players.values():
+            if player not in self.players:
+                known = ", ".join([*self.game.players, *map(str, range(len(self.payoffs)))])
+                raise ValueError(f"players must be among {known}, got {short(player)}")
+
+    def incomplete(self) -> Iterator[Numbered]:
+        for waiting in self.waiting.values():
+            count = f"{len(waiting)} of {len(self.payoffs)}"
+            for line, _ in waiting.values():
+                yield line, f"its round must have an action from every player, got {count}"
+
+    def _complete(self, line: int, row: LogRow) -> list[Numbered]:
         player = self._player(row)
         row = self._name(row, self.game.actions[player])
         if row.action is None:

@@ -14,6 +14,7 @@ bad row is isolated, so conversion is fast and every bad row still gets a reason
 memory-mapped temporary file, so a log may be larger than memory.
 """
 
+import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +34,7 @@ from regrax.agents.audit.formats import ROWS_PER_CHUNK, VECTORS, open_records, p
 from regrax.agents.audit.layouts import (
     LOSS_FIELDS,
     MAX_ACTIONS,
+    GameResolver,
     Layout,
     LogRow,
     Name,
@@ -127,8 +129,7 @@ class Log:
             first = "the file has no rows"
             if self.bad:
                 lines, reason = self.bad[0]
-                line = lines.partition(",")[0].partition("-")[0]
-                first = f"line {line}: {reason}"
+                first = f"line {re.split('[,-]', lines)[0]}: {reason}"
             raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
 
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
@@ -176,7 +177,11 @@ def read_log(
         parsed = (parse(record, decoder) for _, record in peeked)
         first = next((record for record in parsed if isinstance(record, dict)), None)
         layout = complete_layout(layout, first, game)
-        resolver = Resolver(layout or Layout(), game) if layout or game else None
+        resolver = None
+        if game is not None:
+            resolver = GameResolver(layout or Layout(), game)
+        elif layout is not None:
+            resolver = Resolver(layout)
         reader = _Reader(stored)
         chunk: list[Numbered] = []
         start = 0
@@ -197,7 +202,7 @@ def read_log(
     for reason, ranges in sorted(reader.bad.items(), key=lambda item: item[1]):
         spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
         bad.append((", ".join(spans), reason))
-    form = layout.format if layout and layout.format else "rows"
+    form = (layout and layout.format) or "rows"
     return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers, form)
 
 

@@ -58,11 +58,12 @@ class Episodes(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Curves and statistics of the episodes that reach the horizon."""
+    """Curves, statistics and bins of the episodes that reach the horizon."""
 
     curves: Float[Array, "n stops 4"]  # for bandit feedback, summed regret against every action
     baseline_curves: Float[Array, "k R coarse"]
     scores: tuple[Scores, ...]
+    windows: tuple[Bins, ...]  # of some of the episodes
 
 
 class AgentSums(NamedTuple):
@@ -76,7 +77,6 @@ class AgentSums(NamedTuple):
         coarse_stops: the stops, counted in rounds of the baselines.
         episodes: totals for all episodes.
         reached: curves and statistics of the episodes that reach the horizon.
-        windows: bins of some of these episodes, in full and, if they are long, for their first rounds only.
     """
 
     names: list[str]
@@ -86,7 +86,6 @@ class AgentSums(NamedTuple):
     coarse_stops: list[int]
     episodes: Episodes
     reached: Reached
-    windows: tuple[Bins, ...]
 
 
 class _Play(NamedTuple):
@@ -116,7 +115,6 @@ def sum_agent(log: Log, name: str) -> AgentSums:
     names: list[str] = []
     parts: list[Episodes] = []
     reached: list[Reached] = []
-    windows: list[tuple[Bins, ...]] = []
     simulated = 0
     room = MAX_BINNED_EPISODES
     for batch, play in _plays(log, name):
@@ -153,22 +151,12 @@ def sum_agent(log: Log, name: str) -> AgentSums:
                 against = (play.suffered[..., None] - play.losses).cumsum(1)
                 curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
             bins = _bins(play, horizon)
-            reached.append(Reached(curves, baseline_curves, tuple(map(score, bins))))
-            windows.append(tuple(window.part(slice(room)) for window in bins))
+            windows = tuple(window.part(slice(room)) for window in bins)
+            reached.append(Reached(curves, baseline_curves, tuple(map(score, bins)), windows))
             room = max(0, room - n)
-    return AgentSums(
-        names,
-        horizon,
-        stops,
-        grain,
-        coarse_stops,
-        _join(parts),
-        _join(reached),
-        _join(windows),
-    )
+    return AgentSums(names, horizon, stops, grain, coarse_stops, _join(parts), _join(reached))
 
 
-@cache
 def checkpoints(rounds: int, count: int = 48) -> list[int]:
     """Choose the rounds at which curves are evaluated: all rounds if there are few, otherwise denser at the start.
 
@@ -208,16 +196,15 @@ def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
 def _guess_losses(log: Log, name: str) -> dict[str, Float[Array, "d"]]:
     """Guess the losses before each episode; NaN for actions that were never played."""
     agent = log.agents[name]
-    paid, plays = np.zeros((2, len(agent.episodes), len(agent.schema.actions)))
-    first = np.zeros(len(agent.episodes))
-    for place, episode in enumerate(agent.episodes):
-        numbers = log.read(name, episode)
-        actions = numbers[:, 0].astype(int)
-        np.add.at(paid[place], actions, numbers[:, 1])
-        np.add.at(plays[place], actions, 1.0)
-        first[place] = numbers[0, 1]
-    guesses = starting_guesses(paid, plays, first)
-    guesses[:, plays.sum(0) == 0] = np.nan
+    d = len(agent.schema.actions)
+    paid, plays, first = [], [], []
+    for episode in agent.episodes:
+        actions, losses = log.read(name, episode)[:, :2].T
+        paid.append(np.bincount(actions.astype(int), losses, d))
+        plays.append(np.bincount(actions.astype(int), minlength=d))
+        first.append(losses[0])
+    guesses = starting_guesses(np.array(paid), np.array(plays, float), np.array(first))
+    guesses[:, np.sum(plays, 0) == 0] = np.nan
     return dict(zip(agent.episodes, guesses, strict=True))
 
 

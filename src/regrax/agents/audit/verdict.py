@@ -229,18 +229,20 @@ def regression(
     """
     used = curves > 0
     count = used.sum(1)
-    enough = count >= 3
-    points = np.stack([np.broadcast_to(np.log(rounds), curves.shape), np.log(curves.clip(1e-300))])
-    points = np.where(used, points, 0.0)
-    means = points.sum(2) / np.maximum(count, 1)
-    dx, dy = np.where(used, points - means[..., None], 0.0)
-    spread = np.where(enough, (dx**2).sum(1), 1.0)
-    slope = np.where(enough, (dx * dy).sum(1) / spread, 1.0)
+
+    def centred(values: Float[Array, "k m"]) -> Float[Array, "k m"]:
+        means = np.where(used, values, 0.0).sum(1) / np.maximum(count, 1)
+        return np.where(used, values - means[:, None], 0.0)
+
+    dx = centred(np.broadcast_to(np.log(rounds), curves.shape))
+    dy = centred(np.log(curves.clip(1e-300)))
+    spread = np.maximum((dx**2).sum(1), 1e-300)
+    slope = (dx * dy).sum(1) / spread
     freedom = np.maximum(count - 2, 1)
     residual = ((dy - slope[:, None] * dx) ** 2).sum(1) / freedom
-    error = np.sqrt(np.maximum(residual / spread, 1e-30))
-    p = np.where(enough, stdtr(freedom, (slope - 1) / error), 1.0)
-    return slope, p, curves.shape[1] - count
+    p = stdtr(freedom, (slope - 1) / np.sqrt(np.maximum(residual / spread, 1e-30)))
+    enough = count >= 3
+    return np.where(enough, slope, 1.0), np.where(enough, p, 1.0), curves.shape[1] - count
 
 
 def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
