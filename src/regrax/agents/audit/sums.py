@@ -277,7 +277,7 @@ def _regret_curves(
 
 
 def _bins(play: _Play, horizon: int) -> list[Bins]:
-    """Average rounds up to the horizon over bins; if bins are longer than a round, add the first rounds alone."""
+    """Sum rounds up to the horizon in bins; if bins are longer than a round, add the first rounds alone."""
     length = -(-horizon // BINS)
     sizes = [(length, horizon // length)]
     if length > 1:
@@ -285,8 +285,8 @@ def _bins(play: _Play, horizon: int) -> list[Bins]:
     windows = []
     for length, count in sizes:
         series = (play.suffered, play.played, play.losses)
-        means = [_sums_over(part[:, : count * length], length) / length for part in series]
-        windows.append(Bins(*means, length=length, estimated=play.estimated))
+        sums = [_sums_over(part[:, : count * length], length) for part in series]
+        windows.append(Bins(*sums, length=length, estimated=play.estimated))
     return windows
 
 

@@ -16,7 +16,7 @@ are identical, the null distribution comes from putting the rounds of each episo
 $(1 + \rho)/(1 - \rho)$, where $\rho$ is the correlation of neighbours around the fit; for $Y$, plays are permuted while
 losses stay in place, and early rounds have weight $t^{-1/2}$.
 
-An episode of more than `BINS` rounds is tested twice: in full, averaged over `BINS` bins of equal length, and on its
+An episode of more than `BINS` rounds is tested twice: in full, summed into `BINS` bins of equal length, and on its
 first `BINS` rounds alone. The p-value is twice the smaller of the two.
 
 Otherwise, let $\rho_{e,j}$ be the regret per round against $j$ in the second half of episode $e$, $x_e$ the savings
@@ -71,7 +71,7 @@ from regrax.agents.audit.intervals import MIN_EPISODES
 
 Array = np.ndarray
 
-BINS = 512  # longer episodes are averaged over this many bins
+BINS = 512  # longer episodes are summed into this many bins
 MIN_ROUNDS = 8
 ORDERS = 1000  # random orders for the verdict
 CURVES = 200  # random orders for the false alarms of the published tests
@@ -85,11 +85,11 @@ Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
 class Bins(NamedTuple):
-    """`n` episodes of `m` bins over `d` actions, where each bin has the means of `length` rounds.
+    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds.
 
     Attributes:
         suffered: the player's loss.
-        played: the policy, or how often each action was played.
+        played: the sum of the policies, or action counts.
         losses: the losses of every action.
         length: rounds per bin.
         estimated: True if losses are estimates from bandit feedback.
@@ -129,7 +129,8 @@ class Bins(NamedTuple):
         shares = (places + 1.0) ** power
         shares /= max(shares.sum(), 1.0)
         before = (self.losses.cumsum(1) - self.losses)[:, :half]
-        early = shares[:, None] * before / np.maximum(places, 1)[:, None]
+        means = before / np.maximum(places, 1)[:, None] / self.length
+        early = shares[:, None] * means / self.length
         late = np.repeat(-early.sum(1, keepdims=True) / (m - half), m - half, 1)
         return np.concatenate([early, late], 1)
 
@@ -140,10 +141,14 @@ class Bins(NamedTuple):
         late = self.losses[:, half:]
         led = np.take_along_axis(late, leaders[..., None], 2)[..., 0]
         others = np.stack([led, late.mean(2)], 2)
-        return self.suffered[:, half:, None] - others
+        return (self.suffered[:, half:, None] - others) / self.length
+
+    def rates(self) -> Float[Array, "n m d"]:
+        """Return the regret per round against every action."""
+        return (self.suffered[..., None] - self.losses) / self.length
 
     def curve(self, order: Array | None = None) -> Float[Array, "m"]:
-        """Return the mean external regret after every bin, in units of bins in the given order."""
+        """Return the mean external regret after every bin, with the bins in the given order."""
         suffered = self.suffered
         losses = self.losses
         if order is not None:
@@ -179,13 +184,13 @@ def score(bins: Bins) -> Scores:
     regrets = bins.regrets()
     half = bins.losses.shape[1] // 2
     first = slice(0, half or 1)  # a single bin serves as both halves
-    against = bins.suffered[..., None] - bins.losses
+    against = bins.rates()
     improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
     return Scores(
         falls=_without_rounding(regrets @ weights(regrets.shape[1]), regrets),
         improves=_without_rounding(improves, bins.losses[:, first]),
-        early=regrets[:, first].mean(1),
-        late=regrets[:, half:].mean(1),
+        early=regrets[:, first].mean(1) / bins.length,
+        late=regrets[:, half:].mean(1) / bins.length,
         early_against=against[:, first].mean(1),
         late_against=against[:, half:].mean(1),
         savings=bins.savings().mean(1),
@@ -377,7 +382,8 @@ def judge(
     else:
         why = f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
         why += f"{rates}{lasts}"
-    exponents, _, left_out = regression(whole.curve()[None], np.arange(1.0, m + 1))
+    ticks = whole.length * np.arange(1.0, m + 1)
+    exponents, _, left_out = regression(whole.curve()[None], ticks)
     return Learning(
         verdict,
         f"{verdict}: {why}",
@@ -388,7 +394,7 @@ def judge(
         late=halves[1],
         exponent=float(exponents[0]),
         left_out=int(left_out[0]),
-        tests=_published(whole, seed, curves) if curves else {},
+        tests=_published(whole, ticks, seed, curves) if curves else {},
         null="Student's t over episodes" if independent else "rounds in random order",
     )
 
@@ -417,7 +423,7 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     regrets = bins.regrets()
     falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
     moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
-    qualities = np.einsum("nmd,nmd->nm", bins.played, bins.average())
+    qualities = np.einsum("nmd,nmd->nm", bins.played, bins.average()) / bins.length
     return _permuted(falls, regrets, seed), _permuted(moves, qualities, seed)
 
 
@@ -469,7 +475,7 @@ def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, 
         return float(low), float(_bound(best, 1).item())
     # batches of a few bins take the place of episodes
     half = bins.losses.shape[1] // 2
-    batches = _batch_means((bins.suffered[..., None] - bins.losses)[:, half:])
+    batches = _batch_means(bins.rates()[:, half:])
     saved = _batch_means(bins.savings())
     low = min(_bound(saved.reshape(-1, 2), -1).max(), batches.mean(1).max(1).mean())
     return float(low), float(np.mean([_bound(episode, 1).max() for episode in batches]))
@@ -504,13 +510,15 @@ def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple
     return float(early[best]), float(late[best])
 
 
-def _published(bins: Bins, seed: int, count: int) -> dict[str, Published]:
+def _published(
+    bins: Bins, rounds: Float[Array, "m"], seed: int, count: int
+) -> dict[str, Published]:
     """Apply the published tests to the mean curve, and count their false alarms on rounds in random order."""
     n, m = bins.suffered.shape
     generator = np.random.default_rng(seed)
     block = block_length(bins.regrets())
     shuffled = [bins.curve(orders(n, m, block, generator)) for _ in range(count)]
-    p_values = published_tests(np.stack([bins.curve(), *shuffled]), np.arange(1.0, m + 1))
+    p_values = published_tests(np.stack([bins.curve(), *shuffled]), rounds)
     tests = {}
     for name, (p, *null) in p_values.items():
         tests[name] = Published(float(p), float(np.mean(np.array(null) <= LEVEL)))
