@@ -26,10 +26,9 @@ from regrax.agents.audit.contexts import (
     audit_contexts,
     estimate_by_context,
     replay_learners,
-    total,
+    sum_rounds,
 )
-from regrax.agents.audit.log import AgentLog, Episode, Log
-from regrax.agents.audit.rows import Schema
+from regrax.agents.audit.read import AgentLog, Episode, Log, Schema
 
 PLAYERS = ("fixed", "learning", "stream")
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
@@ -71,7 +70,8 @@ def as_log(numbers: np.ndarray) -> Log:
     episodes, length, width = numbers.shape
     schema = Schema("bandit", ("a", "b", "c"), named=True, mixed=False, contexts=tuple("wxyz"))
     places = {
-        str(e): Episode(length, length, [(e * length * width, length)]) for e in range(episodes)
+        str(e): Episode(length, length, [slice(e * length * width, (e + 1) * length * width)])
+        for e in range(episodes)
     }
     agent = AgentLog(schema, places)
     return Log({"agent": agent}, episodes * length, 0, [], numbers.reshape(-1))
@@ -104,7 +104,7 @@ def replayed_losses(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     flat = numbers.reshape(-1, 4)
     episode = np.repeat(np.arange(episodes), length)
     context = flat[:, 3].astype(int)
-    totals = total(as_log(numbers), "agent")
+    totals = sum_rounds(as_log(numbers), "agent")
     rounds = (episode, context, flat[:, :3])
     losses = estimate_by_context(rounds, totals)
     policies = replay_learners(rounds, losses, totals)
@@ -124,7 +124,8 @@ def cell(player: str, rounds: int, logs: int) -> dict[str, tuple[float, float]]:
     replayed = []
     for log in range(logs):
         numbers = play(rng, player, rounds)
-        audit = audit_contexts(as_log(numbers), "agent")
+        stored = as_log(numbers)
+        audit = audit_contexts(stored, "agent", sum_rounds(stored, "agent"))
         regrets = {context.context: context.regret for context in audit.contexts}
         found = [audit.regret, *(regrets[name] for name in "wxyz"), *audit.replayed.values()]
         ends.append([(measure.low, measure.high) for measure in found])

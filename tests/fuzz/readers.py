@@ -19,7 +19,7 @@ import pytest
 import regrax as rx
 from regrax import _files as files
 from regrax.agents.audit import Layout, read_layout
-from regrax.agents.audit.log import read_log
+from regrax.agents.audit.read import read_log
 from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
@@ -226,7 +226,7 @@ def _log_bad():
         "[" * 100_000,
     )
     made = ["\n".join(map(json.dumps, some)).encode() for some in rows]
-    long = b'{"action": 0, "losses": [0, 1], "x": "' + b"a" * 2**20 + b'"}'
+    long = b'{"action": 0, "losses": [0, 1], "x": "' + b"a" * 2**24 + b'"}'
     row = json.dumps(full).encode()
     documents = (
         row + b'\n{"a": ' + b"[" * 100_000,

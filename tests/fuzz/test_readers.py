@@ -10,7 +10,7 @@ import pytest
 from tests.fuzz.mutation import mutated
 from tests.fuzz.readers import READERS, SPECS, archive, header, passes, refusal, repacked
 
-from regrax.agents.audit.log import read_log
+from regrax.agents.audit.read import read_log
 from regrax.checkpoints import load_model, read_contents
 from regrax.games import FORMATS
 

@@ -1,7 +1,5 @@
 """Regret from received losses: unbiased estimates, and intervals that cover as often as they claim."""
 
-import json
-
 import numpy as np
 import pytest
 from benchmarks import coverage
@@ -15,10 +13,8 @@ from regrax.agents.audit.intervals import (
     starting_guesses,
 )
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 TRIALS = 1000
 ROUNDS = 1000
-EVERY = np.ones(3, bool)
 
 
 def simulate(rng, adaptive):
@@ -51,7 +47,7 @@ def test_intervals_of_one_long_episode_cover(adaptive):
         against = losses.sum(1)[:, None] - estimates.sum(1)
         low, high = against_interval(against, variance)
         fixed += (low <= truth) & (truth <= high)
-        _, low, high = external_interval(against, variance, EVERY)
+        _, low, high = external_interval(against, variance, np.ones(3, bool))
         regret += low <= truth.max() <= high
         errors.append(against[0] - truth)
     assert np.all(fixed >= 0.93 * TRIALS), fixed
@@ -74,23 +70,22 @@ def test_intervals_of_every_kind_cover(player):
             assert width >= 0.95, (kind, width)
 
 
-def write_log(path, rng, episodes, rounds, losses, policy):
-    """Write episodes of constant losses, played by a constant policy."""
-    names = list(policy)
+def played(seed, episodes, rounds, losses, policy):
+    """Episodes of constant losses, played by a constant policy over the actions a, b and c."""
+    rng = np.random.default_rng(seed)
+    row = {"policy": dict(zip("abc", policy, strict=True))}
     rows = []
     for episode in range(episodes):
-        for action in rng.choice(len(names), size=rounds, p=list(policy.values())):
-            row = {"episode": episode, "action": names[action], "policy": policy}
-            rows.append(json.dumps(row | {"loss": losses[action]}))
-    path.write_text("\n".join(rows))
+        for action in rng.choice(3, size=rounds, p=policy):
+            rows.append(
+                {**row, "episode": episode, "action": "abc"[action], "loss": losses[action]}
+            )
+    return rows
 
 
-def test_regret_of_short_episodes_is_unbiased(tmp_path):
+def test_regret_of_short_episodes_is_unbiased(write):
     """Losses (0, 1, 1) in 10 rounds, the best played in two of ten: 8 per episode."""
-    path = tmp_path / "log.jsonl"
-    policy = {"a": 0.2, "b": 0.4, "c": 0.4}
-    write_log(path, np.random.default_rng(0), 1000, 10, (0.0, 1.0, 1.0), policy)
-    agent = audit_log(path).agents[0]
+    agent = audit_log(write(played(0, 1000, 10, (0, 1, 1), (0.2, 0.4, 0.4)))).agents[0]
     for measure in (agent.regret["external"], agent.regret["swap"], agent.against["a"]):
         assert measure.low - 1e-9 <= 8 <= measure.high + 1e-9
         assert measure.high - measure.low < 0.4
@@ -98,11 +93,8 @@ def test_regret_of_short_episodes_is_unbiased(tmp_path):
 
 
 @pytest.mark.parametrize("rounds", [12, 25])
-def test_halves_and_curve_agree_with_the_table(tmp_path, rounds):
-    path = tmp_path / "log.jsonl"
-    policy = {"a": 0.2, "b": 0.3, "c": 0.5}
-    write_log(path, np.random.default_rng(1), 40, rounds, (0.2, 0.5, 0.9), policy)
-    agent = audit_log(path).agents[0]
+def test_halves_and_curve_agree_with_the_table(write, rounds):
+    agent = audit_log(write(played(1, 40, rounds, (0.2, 0.5, 0.9), (0.2, 0.3, 0.5)))).agents[0]
     total = agent.regret["external"].total
     early, late = rounds // 2, rounds - rounds // 2
     assert agent.learning.early * early + agent.learning.late * late == pytest.approx(total)
@@ -111,20 +103,17 @@ def test_halves_and_curve_agree_with_the_table(tmp_path, rounds):
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_a_bandit_log_is_audited(tmp_path, mixed):
+def test_a_bandit_log_is_audited(write, mixed):
     rng = np.random.default_rng(3)
     policy = {"a": 0.5, "b": 0.3, "c": 0.2}
-    path = tmp_path / "log.jsonl"
-    paid = 0.0
-    with path.open("w") as file:
-        for _ in range(600):
-            name = rng.choice(list(policy), p=list(policy.values()))
-            row = {"action": name, "payoff": float(name == "c") + rng.normal() / 10}
-            row |= {"policy": policy} if mixed else {"propensity": policy[name]}
-            paid += row["payoff"]
-            file.write(json.dumps(row) + "\n")
-    agent = audit_log(path).agents[0]
-    truth = 600 - paid  # c pays 1 per round, up to noise far below the interval's width
+    rows = []
+    for _ in range(600):
+        name = str(rng.choice(list(policy), p=list(policy.values())))
+        row = {"action": name, "payoff": float(name == "c") + rng.normal() / 10}
+        rows.append(row | ({"policy": policy} if mixed else {"propensity": policy[name]}))
+    agent = audit_log(write(rows)).agents[0]
+    # c pays 1 per round, up to noise far below the interval's width
+    truth = 600 - sum(row["payoff"] for row in rows)
     measure = agent.regret["external"]
     assert measure.low < truth < measure.high
     assert measure.total == pytest.approx(truth, rel=0.1)
@@ -137,21 +126,18 @@ def test_a_bandit_log_is_audited(tmp_path, mixed):
         assert agent.worst_swap.words.startswith("when it played a, c would have saved 0.")
 
 
-def test_notes_say_what_cannot_be_known(tmp_path):
-    path = tmp_path / "log.jsonl"
+def test_notes_say_what_cannot_be_known(write):
     row = {"action": "a", "loss": 1.0, "policy": {"a": 1.0, "b": 0.0}}
-    path.write_text("\n".join([json.dumps(row)] * 40))
-    agent = audit_log(path).agents[0]
+    agent = audit_log(write([row] * 40)).agents[0]
     assert "never played, so nothing is known about them: b" in agent.notes
     blind = "could not be played in some rounds, so their losses there are guesses: b"
     assert blind in agent.notes
     assert set(agent.against) == {"a"}
 
 
-def test_nearly_equal_episodes_have_an_interval_of_their_size():
+@pytest.mark.parametrize("values", [[0, 0, 0, 0, 0, 4 / 6], [1 / 3] * 5 + [4 / 6]])
+def test_nearly_equal_episodes_have_an_interval_of_their_size(values):
     """Most resamples of these have no spread but that of rounding."""
-    for values in (np.array([0, 0, 0, 0, 0, 4 / 6]), np.array([1 / 3] * 5 + [4 / 6])):
-        ends = interval(values[:, None])
-        assert ends is not None
-        low, high = (float(end.item()) for end in ends)
-        assert values.mean() - 1 < low < values.mean() < high < values.mean() + 1
+    low, high = (float(end.item()) for end in interval(np.array(values)[:, None]))
+    mean = np.mean(values)
+    assert mean - 1 < low < mean < high < mean + 1

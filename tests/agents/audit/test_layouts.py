@@ -5,87 +5,86 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from tests.agents.audit.rows import rows_of
 
 from regrax.agents.audit import Layout, audit_log, layout_of, read_layout
-from regrax.agents.audit.formats import MAX_RECORD_BYTES
-from regrax.agents.audit.log import read_log
+from regrax.agents.audit.formats import MAX_LINE_BYTES
+from regrax.agents.audit.read import read_log
 from regrax.cli import main
 from regrax.games import matching_pennies, rock_paper_scissors
 from regrax.regret import external_regret
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 RPS = ("rock", "paper", "scissors")
-
-
-def write(path, rows):
-    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
-    return path
+COIN = ("heads", "tails")
 
 
 def chat(*answers):
-    asked = {"role": "user", "content": "?"}
-    said = [[asked, {"role": "assistant", "content": answer}] for answer in answers]
-    return [message for pair in said for message in pair]
+    messages = []
+    for answer in answers:
+        messages += [{"role": "user", "content": "?"}, {"role": "assistant", "content": answer}]
+    return messages
 
 
-def test_a_field_map_equals_renamed_fields(tmp_path, capsys):
+def test_a_field_map_equals_renamed_fields(write, tmp_path, capsys):
     rng = np.random.default_rng(0)
-    plain = [
-        {"episode": e, "round": t, "action": int(rng.integers(2)), "losses": rng.random(2).tolist()}
-        for e in range(6) for t in range(1, 9)
-    ]  # fmt: skip
-    foreign = [
-        {"game_id": f"g{r['episode']}", "info": {"turn": r["round"]}, "move": r["action"], "cost": r["losses"]}
-        for r in plain
-    ]  # fmt: skip
-    first, second = write(tmp_path / "a.jsonl", plain), write(tmp_path / "b.jsonl", foreign)
-    (tmp_path / "map.toml").write_text(
-        '[fields]\nepisode = "game_id"\nround = "info.turn"\naction = "nothing"\n'
-    )
-    options = ["--fields", "action=move", "losses=cost", "--layout", str(tmp_path / "map.toml")]
-    main(["audit", str(first), "--json"])
-    main(["audit", str(second), *options, "--json"])
-    one, other = map(json.loads, capsys.readouterr().out.splitlines())
-    assert one["agents"] == other["agents"]
+    plain = rows_of(action=rng.integers(2, size=(6, 8)), losses=rng.random((6, 8, 2)))
+    foreign = []
+    for row in plain:
+        episode, turn, move, cost = (row[key] for key in ("episode", "round", "action", "losses"))
+        foreign.append({"game": f"g{episode}", "info": {"turn": turn}, "move": move, "cost": cost})
+    layout = tmp_path / "map.toml"
+    layout.write_text('[fields]\nepisode = "game"\nround = "info.turn"\naction = "nothing"\n')
+    options = ["--fields", "action=move", "losses=cost", "--layout", str(layout)]
+    main(["audit", str(write(plain)), "--json"])
+    main(["audit", str(write(foreign)), *options, "--json"])
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["agents"] == second["agents"]
 
 
-def test_answers_in_chat_messages_are_read(tmp_path):
+def test_answers_in_chat_messages_are_read(write):
+    cost = [[0, 1, 2], [1, 0, 2]]
     rows = [
-        {"id": 1, "chat": chat("Rock!", "<think>paper?</think> scissors"), "cost": [[0, 1, 2], [1, 0, 2]]},
-        {"id": 2, "chat": chat("I will not.", '{"action": 2}'), "cost": [[0, 1, 2], [1, 0, 2]]},
-    ]  # fmt: skip
+        {"id": 1, "chat": chat("Rock!", "<think>paper?</think> scissors"), "cost": cost},
+        {"id": 2, "chat": chat("I will not.", '{"action": 2}'), "cost": cost},
+    ]
     layout = Layout({"episode": "id", "losses": "cost"}, messages="chat", actions=RPS)
-    log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
+    path = write(rows)
+    log = read_log(path, layout=layout)
     assert log.bad == [("2", "none of think, regex, json, name, number can read the answer")]
-    assert log.agents["agent"].answers == {"name": 1, "think+name": 1, "json": 1}
     played = np.concatenate([log.read("agent", "1"), log.read("agent", "2")])
     assert played[:, :3].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
-    audit = audit_log(tmp_path / "log.jsonl", layout=layout)
-    assert audit.agents[0].answers == {"name": 1, "think+name": 1, "json": 1}
+    answers = audit_log(path, layout=layout).agents[0].answers
+    assert answers == log.agents["agent"].answers == {"name": 1, "think+name": 1, "json": 1}
 
 
-def test_a_record_may_be_an_episode(tmp_path):
-    columns = [{"episode": "e", "action": [0, 1, 1], "losses": [[0, 1], [1, 0], [2, 0]]}] * 2
-    rounds = [
-        {"episode": "e", "turns": [{"a": 0, "losses": [0, 1]}, {"a": 1, "losses": [1, 0]}, {"a": 1, "losses": [2, 0]}]}
-    ] * 2  # fmt: skip
-    for rows, layout in ((columns, Layout()), (rounds, Layout({"action": "a"}, rows="turns"))):
-        log = read_log(write(tmp_path / "log.jsonl", rows), layout=layout)
-        assert (log.rows, log.bad_rows) == (6, 0)
-        assert list(log.agents["agent"].episodes) == ["e", "e#2"]  # the same name again
+COLUMNS = {"episode": "e", "action": [0, 1, 1], "losses": [[0, 1], [1, 0], [2, 0]]}
+TURNS = [{"a": 0, "losses": [0, 1]}, {"a": 1, "losses": [1, 0]}, {"a": 1, "losses": [2, 0]}]
+
+
+@pytest.mark.parametrize(
+    ("record", "layout"),
+    [
+        (COLUMNS, Layout()),
+        ({"episode": "e", "turns": TURNS}, Layout({"action": "a"}, rows="turns")),
+    ],
+)
+def test_a_record_may_be_an_episode(write, record, layout):
+    log = read_log(write([record] * 2), layout=layout)
+    assert (log.rows, log.bad_rows) == (6, 0)
+    assert list(log.agents["agent"].episodes) == ["e", "e#2"]  # the same name again
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_game_gives_the_losses_of_every_action(tmp_path, together):
-    game, rng = rock_paper_scissors(), np.random.default_rng(1)
-    plays = rng.integers(3, size=(5, 20, 2))
-    rows = [
-        {"episode": e, "round": t + 1, "agent": game.players[n], "action": RPS[plays[e, t, n]], "payoff": 0.0}
-        for e, t, n in np.ndindex(5, 20, 2)
-    ]  # fmt: skip
-    if not together:
-        rows.sort(key=lambda row: row["agent"])
-    audit = audit_log(write(tmp_path / "log.jsonl", rows), game=game)
+def test_a_game_gives_the_losses_of_every_action(write, together):
+    game = rock_paper_scissors()
+    plays = np.random.default_rng(1).integers(3, size=(5, 20, 2))
+    rows = []
+    for n, player in enumerate(game.players):
+        own = rows_of(action=np.array(RPS)[plays[..., n]], fields={"agent": player, "payoff": 0.0})
+        rows += own
+    if together:
+        rows.sort(key=lambda row: (row["episode"], row["round"]))
+    audit = audit_log(write(rows), game=game)
     for n, agent in enumerate(audit.agents):
         assert (agent.feedback, agent.actions) == ("full", RPS)
         losses = -np.moveaxis(game.payoffs[n], n, 0)[:, plays[..., 1 - n]]
@@ -94,40 +93,32 @@ def test_a_game_gives_the_losses_of_every_action(tmp_path, together):
     assert audit.gaps is not None
 
 
-def test_a_row_may_give_the_others_actions(tmp_path, capsys):
-    rows = [
-        {"model": "m", "mine": "I say heads", "theirs": t} for t in ("tails", "heads", 1, ["tails"])
-    ]
+def test_a_row_may_give_the_others_actions(write, capsys):
+    others = ("tails", "heads", 1, ["tails"])
+    rows = [{"model": "m", "mine": "I say heads", "theirs": theirs} for theirs in others]
     fields = ["--fields", "agent=model", "action=mine", "others=theirs"]
-    fields += ["--game", "matching-pennies"]
-    main(["audit", str(write(tmp_path / "log.jsonl", rows)), *fields, "--json"])
+    main(["audit", str(write(rows)), *fields, "--game", "matching-pennies", "--json"])
     (agent,) = json.loads(capsys.readouterr().out)["agents"]
     assert (agent["agent"], agent["loss"]["total"]) == ("m", -1 + 3)
     assert agent["regret"]["external"]["total"] == 4
 
 
-def test_verifiers_records(tmp_path):
-    rows = [
-        {"example_id": e, "prompt": chat("old")[:1], "completion": chat("heads", "tails"), "reward": 1.0, "info": {}}
-        for e in (0, 0, 1)
-    ]  # fmt: skip
-    layout = Layout(format="verifiers", actions=("heads", "tails"))
-    (agent,) = audit_log(write(tmp_path / "log.jsonl", rows), layout=layout).agents
+def test_an_episode_may_have_a_single_reward(write):
+    chats = {"prompt": chat("old")[:1], "completion": chat(*COIN), "reward": 1.0, "info": {}}
+    layout = Layout(format="verifiers", actions=COIN)
+    path = write([{"example_id": e, **chats} for e in (0, 0, 1)])
+    (agent,) = audit_log(path, layout=layout).agents
     assert (agent.episodes, agent.rounds, agent.loss.total) == (3, 6, -1.0)
     assert agent.fractions == {"heads": 0.5, "tails": 0.5}
     assert agent.exploration is None  # one reward for all rounds says nothing of any of them
     assert "losses are the same in every round of an episode" in agent.notes
 
 
-def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
-    rng = np.random.default_rng(2)
-    rows = []
-    for e in range(20):
-        for t in range(10):
-            action = "good" if t == 0 else "bad"  # found and left
-            payoff = float(action == "good") + 0.1 * rng.random()
-            rows.append({"episode": e, "action": action, "payoff": payoff})
-    path = write(tmp_path / "log.jsonl", rows)
+def test_received_losses_give_fractions_and_exploration(write, tmp_path, capsys):
+    payoff = 0.1 * np.random.default_rng(2).random((20, 10))
+    payoff[:, 0] += 1
+    action = np.array([["good"] + 9 * ["bad"]] * 20)  # found and left
+    path = write(rows_of(action=action, payoff=payoff))
     (agent,) = audit_log(path).agents
     assert (agent.feedback, agent.regret) == ("received", {})
     assert agent.fractions == {"good": 0.1, "bad": 0.9}
@@ -140,39 +131,37 @@ def test_received_losses_give_fractions_and_exploration(tmp_path, capsys):
     assert "Played: good 10.0%, bad 90.0%." in (tmp_path / "page.html").read_text()
 
 
-GAME = [
-    ({"agent": "x", "action": "heads"}, "player (or agent) must be one of"),
-    ({"agent": 0, "action": 2}, "action must be from 0 to 1, got 2"),
-    ({"agent": 0, "policy": [0.5, 0.5]}, "must give the action that was played"),
-    ({"agent": 0, "action": "no"}, "can read the answer"),
-    ({"agent": 0, "action": 0, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
-    ({"agent": 0, "action": 0, "others": [0, 1]}, "others must have 1 actions, got 2"),
-    ({"agent": 0, "action": 0, "others": "[0.5, 0.5]"}, "others must be actions"),
-    ({"agent": 0, "action": 0, "round": 1}, "its round must have an action from every player, got 1 of 2"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("row", "reason"), GAME)
-def test_a_row_that_a_game_cannot_use_has_a_reason(tmp_path, row, reason):
-    log = read_log(write(tmp_path / "log.jsonl", [row]), game=matching_pennies())
-    ((_, why),) = log.bad
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({"agent": "x", "action": "heads"}, "player (or agent) must be one of"),
+        ({"agent": 0, "action": 2}, "action must be from 0 to 1, got 2"),
+        ({"agent": 0, "policy": [0.5, 0.5]}, "must give the action that was played"),
+        ({"agent": 0, "action": "no"}, "can read the answer"),
+        ({"agent": 0, "action": 0, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
+        ({"agent": 0, "action": 0, "others": [0, 1]}, "others must have 1 actions, got 2"),
+        ({"agent": 0, "action": 0, "others": "[0.5, 0.5]"}, "others must be actions"),
+        ({"agent": 0, "action": 0, "round": 1}, "an action from every player, got 1 of 2"),
+    ],
+)
+def test_a_row_that_a_game_cannot_use_has_a_reason(write, row, reason):
+    ((_, why),) = read_log(write([row]), game=matching_pennies()).bad
     assert reason in why
 
 
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        ("[1]", "a record must be of type object, got int"),
-        ("{", "not JSON"),
-        ('"text"', "a record must be of type object"),
-        (json.dumps({"turns": 3}), "turns must be a list of rounds, got 3"),
-        ('{"turns": "' + "x" * MAX_RECORD_BYTES + '"}', f"longer than {MAX_RECORD_BYTES:,} bytes"),
+        (b"[1]", "a row must be of type object"),
+        (b"{", "not JSON"),
+        (b'"text"', "a row must be of type object"),
+        (b'{"turns": 3}', "turns must be a list of rounds, got 3"),
+        (b'{"turns": "' + b"x" * MAX_LINE_BYTES + b'"}', f"longer than {MAX_LINE_BYTES:,} bytes"),
     ],
 )
-def test_a_bad_record_has_a_reason(tmp_path, record, reason):
-    log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout(rows="turns"))
-    ((_, why),) = log.bad
-    assert reason in why or "a row must be of type object" in why
+def test_a_bad_record_has_a_reason(write, record, reason):
+    ((_, why),) = read_log(write([record]), layout=Layout(rows="turns")).bad
+    assert reason in why
 
 
 @pytest.mark.parametrize(
@@ -193,51 +182,61 @@ def test_bad_layouts_teach(tmp_path, text, message):
     (tmp_path / "map.toml").write_text(text)
     with pytest.raises(ValueError, match=message):
         read_layout(tmp_path / "map.toml")
-
-
-def test_bad_options_teach(tmp_path, capsys):
-    path = write(tmp_path / "log.jsonl", [{"action": 0, "losses": [0, 1]}])
-    for options, message in (
-        (["--fields", "episode"], "--fields must be name=value, got episode"),
-        (
-            ["--parsers", "tea"],
-            "parsers must be among think, regex, json, name, number, got 'tea'",
-        ),
-        (["--regex", "("], "regex must be a regular expression"),
-        (["--game", "no-such-game"], "unknown game"),
-    ):
-        with pytest.raises(SystemExit) as stopped:
-            main(["audit", str(path), *options])
-        assert stopped.value.code == 2
-        assert message in capsys.readouterr().err
     with pytest.raises(ValueError, match="a layout may only set"):
         layout_of({"x": 1})
 
 
-def test_hostile_records_never_crash(tmp_path):
-    rng, path = np.random.default_rng(3), tmp_path / "log.jsonl"
-    values = [None, 0, 1, -1, 1.5, 1e308, "", "heads", "0", [], [1], {}, {"role": "assistant"}, [[0, "heads"]], True,
-              chat("heads", "1"), ["heads", "tails"], {"0": 1}, "\ud800", 10**25]  # fmt: skip
-    names = ["episode", "agent", "round", "action", "payoff", "losses", "others", "player", "chat", "turns", "logs",
-             "rewards", "policy", "example_id", "completion"]  # fmt: skip
-    layouts = [Layout(format="textarena", actions=("heads", "tails")), Layout(format="verifiers"), Layout(),
-               Layout(rows="turns"), Layout(messages="chat", actions=("heads", "tails"))]  # fmt: skip
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--fields=episode", "--fields must be name=value, got episode"),
+        ("--parsers=tea", "parsers must be among think, regex, json, name, number, got 'tea'"),
+        ("--regex=(", "regex must be a regular expression"),
+        ("--game=no-such-game", "unknown game"),
+    ],
+)
+def test_bad_options_teach(write, capsys, option, message):
+    with pytest.raises(SystemExit) as stopped:
+        main(["audit", str(write([{"action": 0, "losses": [0, 1]}])), option])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+VALUES = [
+    None, 0, 1, -1, 1.5, 1e308, "", "heads", "0", [], [1], {}, {"role": "assistant"}, [[0, "heads"]], True,
+    chat("heads", "1"), ["heads", "tails"], {"0": 1}, "\ud800", 10**25,
+]  # fmt: skip
+NAMES = [
+    "episode", "agent", "round", "action", "payoff", "losses", "others", "player", "chat", "turns", "logs",
+    "rewards", "policy", "example_id", "completion",
+]  # fmt: skip
+LAYOUTS = [
+    Layout(format="textarena", actions=COIN),
+    Layout(format="verifiers"),
+    Layout(),
+    Layout(rows="turns"),
+    Layout(messages="chat", actions=COIN),
+]
+
+
+def test_hostile_records_never_crash(write):
+    rng = np.random.default_rng(3)
     for _ in range(600):
         rows = []
         for _ in range(4):
-            fields = rng.choice(len(names), rng.integers(1, 7))
-            rows.append({names[name]: values[rng.integers(len(values))] for name in fields})
-        layout = layouts[rng.integers(len(layouts))]
+            names = rng.choice(NAMES, rng.integers(1, 7))
+            rows.append({str(name): VALUES[rng.integers(len(VALUES))] for name in names})
+        layout = LAYOUTS[rng.integers(len(LAYOUTS))]
         game = [None, matching_pennies()][rng.integers(2)]
         with suppress(ValueError):  # nothing names the actions
-            read_log(write(path, rows), layout=layout, game=game)
+            read_log(write(rows), layout=layout, game=game)
 
 
-def test_large_fields_are_not_copied_into_every_round(tmp_path):
-    many = 20_000
-    record = {"action": [0] * many, "loss": [1.0] * many, "losses": [0.0] * (many - 1)}
-    log = read_log(write(tmp_path / "log.jsonl", [record]), layout=Layout())
-    assert (log.rows, log.bad_rows) == (many, 0)
-    square = {"action": [0, 1], "losses": [0.0, 1.0]}  # as many rounds as actions
-    log = read_log(write(tmp_path / "log.jsonl", [square]), layout=Layout())
-    assert (log.rows, log.bad_rows) == (2, 0)
+MANY = {"action": [0] * 20_000, "loss": [1.0] * 20_000, "losses": [0.0] * 19_999}
+SQUARE = {"action": [0, 1], "losses": [0.0, 1.0]}  # as many rounds as actions
+
+
+@pytest.mark.parametrize(("record", "rounds"), [(MANY, 20_000), (SQUARE, 2)])
+def test_large_fields_are_not_copied_into_every_round(write, record, rounds):
+    log = read_log(write([record]), layout=Layout())
+    assert (log.rows, log.bad_rows) == (rounds, 0)

@@ -1,6 +1,7 @@
 """Reading logs: every way a row may be written, every way it may be wrong, and no row is lost."""
 
 import csv
+import io
 import json
 import subprocess
 import sys
@@ -10,22 +11,13 @@ import pytest
 
 from regrax.agents.audit import Layout, audit_log
 from regrax.agents.audit.formats import MAX_LINE_BYTES
-from regrax.agents.audit.log import read_log
+from regrax.agents.audit.read import read_log
 from regrax.cli import main
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 GOOD = {"policy": [0.5, 0.5], "losses": [0.0, 1.0]}
 BANDIT = {"action": "a", "loss": 0.5, "propensity": 0.25}
+NEW = {**GOOD, "agent": "new"}
 SIZE = "losses must be finite numbers with absolute value at most 1e+50"
-
-
-def write(folder, rows, name="log.jsonl"):
-    path = folder / name
-    texts = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
-    path.write_bytes(b"\n".join(texts) + b"\n")
-    return path
-
-
 BAD = [
     (b"{", "not JSON: Expecting property name enclosed in double quotes at character 2"),
     (b"[1, 2]", "a row must be of type object, got array"),
@@ -53,8 +45,8 @@ BAD = [
     ({"losses": [0, 1], "action": "up"}, "action must be an integer from 0 to 1, got 'up'"),
     ({"losses": [0, 1], "action": True}, "action must be of type int | float | str, got bool"),
     (
-        {"loss": 1.0, "action": 0, "propensity": 1},
-        "earlier rows of this agent give the losses of every action, but this one gives loss",
+        {"loss": 1, "action": 0, "propensity": 1},
+        "the losses of every action, but this one gives loss",
     ),
     ({**GOOD, "round": -1}, "round must be an integer >= 0, got -1"),
     ({**GOOD, "round": 1.5}, "round must be an integer >= 0, got 1.5"),
@@ -66,11 +58,8 @@ BAD = [
     ({**GOOD, "episode": True}, "episode must be of type int | float | str, got bool"),
     ({**GOOD, "episode": 0.5}, "episode must be a name or an integer, got 0.5"),
     ({**GOOD, "episode": float("inf")}, "episode must be a name or an integer, got inf"),
-    ({**GOOD, "agent": "new", "losses": []}, "losses must have between 1 and 1000 entries, got 0"),
-    (
-        {**GOOD, "agent": "new", "losses": [0] * 1001},
-        "must have between 1 and 1000 entries, got 1001",
-    ),
+    ({**NEW, "losses": []}, "losses must have between 1 and 1000 entries, got 0"),
+    ({**NEW, "losses": [0] * 1001}, "must have between 1 and 1000 entries, got 1001"),
 ]
 BAD_BANDIT = [
     ({"loss": 1, "propensity": 0.5}, "must give the action that received it"),
@@ -80,63 +69,60 @@ BAD_BANDIT = [
     ({**BANDIT, "loss": "x"}, "loss must be of type float, got str"),
     ({**BANDIT, "policy": {"a": 1.0}}, "either every row of a bandit agent must give its policy"),
     ({**BANDIT, "losses": [1, 2]}, "got losses and loss"),
-    ({**GOOD}, "earlier rows of this agent give only the loss received, but this one gives losses"),
+    (GOOD, "earlier rows of this agent give only the loss received, but this one gives losses"),
 ]
+CASES = [(GOOD, *case) for case in BAD] + [(BANDIT, *case) for case in BAD_BANDIT]
 
 
-@pytest.mark.parametrize(
-    ("good", "row", "reason"),
-    [(GOOD, *case) for case in BAD] + [(BANDIT, *case) for case in BAD_BANDIT],
-)
-def test_a_bad_row_is_reported_with_line_and_reason(tmp_path, good, row, reason):
-    log = read_log(write(tmp_path, [{**good, "round": 1}, row, {**good, "round": 2}]))
+@pytest.mark.parametrize(("good", "row", "reason"), CASES)
+def test_a_bad_row_is_reported_with_line_and_reason(write, good, row, reason):
+    log = read_log(write([{**good, "round": 1}, row, {**good, "round": 2}]))
     ((line, why),) = log.bad
     assert line == "2"
     assert reason in why
     assert (log.rows, log.bad_rows) == (2, 1)
 
 
-def test_a_propensity_must_match_the_policy(tmp_path):
+def test_a_propensity_must_match_the_policy(write):
     row = {"action": "b", "loss": 1, "policy": {"a": 0.25, "b": 0.75}}
-    log = read_log(write(tmp_path, [row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
+    log = read_log(write([row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
     assert log.bad == [("2", "propensity must equal the policy's 0.75 for that action, got 0.5")]
     assert log.read("agent", "0")[:, :3].tolist() == [[1.0, 1.0, 0.75]] * 2
 
 
-def test_every_bad_row_is_reported_and_every_good_one_read(tmp_path):
+def test_every_bad_row_is_reported_and_every_good_one_read(write):
     rng = np.random.default_rng(0)
     rows = [GOOD if good else {"losses": [0, 1]} for good in rng.random(10_000) < 0.7]
-    log = read_log(write(tmp_path, rows))
+    log = read_log(write(rows))
     spans = [span.split("-") for span in log.bad[0][0].split(", ")]
     reported = [line for span in spans for line in range(int(span[0]), int(span[-1]) + 1)]
     assert reported == [line for line, row in enumerate(rows, 1) if row is not GOOD]
     assert log.rows + log.bad_rows == 10_000
 
 
-def test_names_payoffs_actions_and_defaults(tmp_path):
+def test_names_payoffs_actions_and_defaults(write):
     rows = [
         {"policy": {"b": 1.0, "a": 0.0}, "payoffs": {"a": 1, "b": 2}},
         {"action": "a", "payoffs": {"b": 4, "a": 3}, "round": 7},
         {"agent": 3, "episode": "x", "action": 1.0, "losses": [5, 6], "round": 0},
     ]
-    log = read_log(write(tmp_path, rows))
+    log = read_log(write(rows))
     assert log.agents["agent"].schema.actions == ("a", "b")
     assert log.read("agent", "0").tolist() == [[0, 1, -1, -2], [1, 0, -3, -4]]
     assert log.read("3", "x").tolist() == [[0, 1, 5, 6]]
     assert [agent.skipped for agent in log.agents.values()] == [5, 0]
 
 
-def test_csv_reads_like_json_lines(tmp_path):
-    path = tmp_path / "log.csv"
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([
-            ["episode", "agent", "round", "action", "losses.up", "losses.down", "comment"],
-            [0, "row", 1, "up", 0.25, 1, "x, y"],
-            [0, "row", 2, "down", 0.5, "", ""],
-            [0, "row", 3, "up"],
-            [1, "row", 1, "down", 1e-3, 2, '"quoted"\nin two lines'],
-        ])  # fmt: skip
-    log = read_log(path)
+def test_csv_reads_like_json_lines(write):
+    text = io.StringIO()
+    csv.writer(text).writerows([
+        ["episode", "agent", "round", "action", "losses.up", "losses.down", "comment"],
+        [0, "row", 1, "up", 0.25, 1, "x, y"],
+        [0, "row", 2, "down", 0.5, "", ""],
+        [0, "row", 3, "up"],
+        [1, "row", 1, "down", 1e-3, 2, '"quoted"\nin two lines'],
+    ])  # fmt: skip
+    log = read_log(write([text.getvalue().encode()], "log.csv"))
     assert log.read("row", "0").tolist() == [[1, 0, 0.25, 1]]
     assert log.read("row", "1").tolist() == [[0, 1, 0.001, 2]]
     reasons = dict(log.bad)
@@ -144,20 +130,23 @@ def test_csv_reads_like_json_lines(tmp_path):
     assert "a row must have 7 cells, one per column, got 4" in reasons["4"]
 
 
-def test_csv_cells_may_be_json_and_may_be_broken(tmp_path):
-    path = tmp_path / "log.csv"
-    path.write_bytes(
-        b'policy,losses\n"[0.5, 0.5]","[0, 1]"\n"[0.5","[0, 1]"\n\xff,1\n"a"b,c\n1,2\x00\n'
-    )
-    log = read_log(path)
+def test_csv_cells_may_be_json_and_may_be_broken(write):
+    lines = [
+        b"policy,losses",
+        b'"[0.5, 0.5]","[0, 1]"',
+        b'"[0.5","[0, 1]"',
+        b"\xff,1",
+        b'"a"b,c',
+        b"1,2\x00",
+    ]
+    log = read_log(write(lines, "log.csv"))
     assert log.rows == 1
     reasons = dict(log.bad)
     assert reasons["3"] == "policy must be of type object | array, got str"
     assert reasons["4, 6"] == "not UTF-8 text"
     assert "not CSV" in reasons["5"]
-    rows = [f"{n},a,1,1" for n in ("1", "1" * 400, "1" * 5000, "2e400", "nan")]
-    path.write_text("\n".join(["round,action,losses.a,losses.b", *rows]))
-    log = read_log(path)
+    rows = [f"{n},a,1,1".encode() for n in ("1", "1" * 400, "1" * 5000, "2e400", "nan")]
+    log = read_log(write([b"round,action,losses.a,losses.b", *rows], "log.csv"))
     assert (log.rows, log.bad_rows) == (1, 4)
 
 
@@ -180,66 +169,54 @@ def test_parquet_reads_like_json_lines(tmp_path):
 ROUNDS = [{"action": t % 2, "losses": [1.0, 0.0]} for t in range(12)]
 LINES = "\n".join(map(json.dumps, ROUNDS))
 ARRAY = "[\n" + ",\n".join(map(json.dumps, ROUNDS)) + "\n]\n"
-NOT_LOGS = [
-    (
-        "log.txt",
-        "",
-        "a log file must end in .jsonl, .ndjson, .json, .csv, .parquet, .eval, all but",
-    ),
-    ("log", "", "got log"),
-    ("log.jsonl", "", r"has no usable rows \(0 bad\); the file has no rows"),
-    ("log.jsonl", "\n\nx\n", r"has no usable rows \(1 bad\); line 3: not JSON"),
-    ("log.jsonl", "x\nx\n\nx\n", r"has no usable rows \(3 bad\); line 1: not JSON"),
-    ("log.csv", "a,a\n1,2\n", "column names must be unique, got a twice"),
-    ("log.csv", '"a"b\n', "the first line of a CSV file must name the columns"),
-    ("quote.csv", 'action,losses\n0,"[1, 0]"\n1,"[1, 0]\n0,0\n1,1\n', "must close every quote"),
-    ("array.json", ARRAY[:-3], "must be a complete JSON array"),
-    ("cut.json", ARRAY[:-3] + ',\n{"act', "must be a complete JSON array"),
-    ("object.json", '{"rows": ' + ARRAY[:-3], "got an array element on line 2"),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "message"), NOT_LOGS)
-def test_a_file_that_is_not_a_log_is_an_error(tmp_path, name, content, message):
-    path = tmp_path / name
-    path.write_text(content)
-    with pytest.raises(ValueError, match=message):
-        audit_log(path)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("name", "content", "message"),
     [
-        ARRAY,
-        json.dumps(ROUNDS),
-        json.dumps(ROUNDS, indent=2),
-        "\ufeff" + json.dumps(ROUNDS, indent=1),
-        LINES,
+        ("log.txt", "", "must end in .jsonl, .ndjson, .json, .csv, .parquet, .eval, all but"),
+        ("log", "", "got log"),
+        ("log.jsonl", "", r"has no usable rows \(0 bad\); the file has no rows"),
+        ("log.jsonl", "\n\nx\n", r"has no usable rows \(1 bad\); line 3: not JSON"),
+        ("log.jsonl", "x\nx\n\nx\n", r"has no usable rows \(3 bad\); line 1: not JSON"),
+        ("log.csv", "a,a\n1,2\n", "column names must be unique, got a twice"),
+        ("log.csv", '"a"b\n', "the first line of a CSV file must name the columns"),
+        ("quote.csv", 'action,losses\n0,"[1, 0]"\n1,"[1, 0]\n0,0\n', "must close every quote"),
+        ("array.json", ARRAY[:-3], "must be a complete JSON array"),
+        ("cut.json", ARRAY[:-3] + ',\n{"act', "must be a complete JSON array"),
+        ("object.json", '{"rows": ' + ARRAY[:-3], "got an array element on line 2"),
     ],
-    ids=["array of lines", "one line", "indented", "byte order mark", "JSON lines"],
 )
-def test_a_json_array_reads_like_json_lines(tmp_path, text):
-    path = tmp_path / "log.json"
-    path.write_text(text)
-    audit = audit_log(path)
-    assert (audit.rows, audit.bad_rows) == (12, 0)
+def test_a_file_that_is_not_a_log_is_an_error(write, name, content, message):
+    with pytest.raises(ValueError, match=message):
+        audit_log(write([content.encode()], name))
+
+
+@pytest.mark.parametrize(
+    ("text", "bad"),
+    [
+        (ARRAY, 0),
+        (json.dumps(ROUNDS), 0),
+        (json.dumps(ROUNDS, indent=2), 0),
+        ("\ufeff" + json.dumps(ROUNDS, indent=1), 0),
+        (LINES, 0),
+        ('{"action": 0, "losses": [1,\n' + LINES, 1),
+        ("[1, 2]\n" + LINES, 1),
+        ("nonsense\n" + LINES, 1),
+        ('"text"\n' + LINES, 1),
+    ],
+)
+def test_a_json_document_reads_like_json_lines(write, text, bad):
+    audit = audit_log(write([text.encode()], "log.json"))
+    assert (audit.rows, audit.bad_rows) == (12, bad)
     assert audit.agents[0].regret["external"].total == 6
 
 
-def test_a_record_may_span_several_lines(tmp_path):
-    path = tmp_path / "log.json"
-    path.write_text(json.dumps({"game": 1, "turns": ROUNDS}, indent=2))
+def test_a_record_may_span_several_lines(write):
+    path = write([json.dumps({"game": 1, "turns": ROUNDS}, indent=2).encode()], "log.json")
     assert audit_log(path, layout=Layout(rows="turns")).rows == 12
     with pytest.raises(ValueError, match="has no usable rows"):
         audit_log(path)
-
-
-@pytest.mark.parametrize("first", ['{"action": 0, "losses": [1,', "[1, 2]", "nonsense", '"text"'])
-def test_json_lines_may_begin_with_a_bad_one(tmp_path, first):
-    path = tmp_path / "log.json"
-    path.write_text(f"{first}\n{LINES}")
-    audit = audit_log(path)
-    assert (audit.rows, audit.bad_rows) == (12, 1)
 
 
 VALUES = [
@@ -248,12 +225,8 @@ VALUES = [
 ]  # fmt: skip
 FIELDS = ["episode", "agent", "round", "policy", "action", "propensity"]
 FIELDS += ["losses", "payoffs", "loss", "payoff"]
-STARTS = [
-    GOOD,
-    BANDIT,
-    {"action": 1, "losses": [0, 1]},
-    {"policy": {"a": 0.5, "b": 0.5}, "losses": {"a": 0, "b": 1}},
-]
+NAMED = {"policy": {"a": 0.5, "b": 0.5}, "losses": {"a": 0, "b": 1}}
+STARTS = [GOOD, BANDIT, {"action": 1, "losses": [0, 1]}, NAMED]
 
 
 def fuzzed(rng):
@@ -268,18 +241,17 @@ def fuzzed(rng):
         while rng.random() < 0.2:
             line[rng.integers(len(line))] = rng.integers(256)
         lines.append(bytes(line))
-    return b"\n".join(lines)
+    return lines
 
 
 @pytest.mark.parametrize("trials", [400, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_fuzzed_logs_lose_no_row_and_are_audited_to_the_end(capsys, tmp_path, trials):
+def test_fuzzed_logs_lose_no_row_and_are_audited_to_the_end(capsys, write, tmp_path, trials):
     rng = np.random.default_rng(trials)
-    path = tmp_path / "log.jsonl"
     for trial in range(trials):
-        content = fuzzed(rng)
-        path.write_bytes(content)
+        path = write(fuzzed(rng))
         log = read_log(path)
-        assert log.rows + log.bad_rows == sum(bool(line.strip()) for line in content.split(b"\n"))
+        lines = path.read_bytes().split(b"\n")
+        assert log.rows + log.bad_rows == sum(bool(line.strip()) for line in lines)
         if log.rows and trial % 40 == 0:
             main(["audit", str(path), "--html", str(tmp_path / "page.html")])
             main(["audit", str(path), "--json"])

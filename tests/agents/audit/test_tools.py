@@ -1,6 +1,7 @@
 """Logs as Inspect, verifiers and TextArena write them: read without conversion, with numbers computed by hand."""
 
 import gzip
+import io
 import json
 import re
 import subprocess
@@ -15,7 +16,6 @@ from regrax.agents.audit import Layout, audit_log
 from regrax.cli import main
 from regrax.games import rock_paper_scissors
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 LOGS = Path(__file__).parents[2] / "data" / "logs"
 MOVES = ("rock", "paper", "scissors")
 OTHERS = {
@@ -41,13 +41,12 @@ def lines(path):
 
 
 def moves_in(messages):
-    texts = [m["content"] for m in messages if m["role"] == "assistant"]
-    return [re.search(r"rock|paper|scissors", text)[0] for text in texts]
+    texts = [message["content"] for message in messages if message["role"] == "assistant"]
+    return [re.search("|".join(MOVES), text)[0] for text in texts]
 
 
-def inspect_episodes(document):
-    samples = document["samples"]
-    return [(moves_in(s["messages"]), s["metadata"]["opponent"]) for s in samples]
+def inspect_episodes(samples):
+    return [(moves_in(sample["messages"]), sample["metadata"]["opponent"]) for sample in samples]
 
 
 def verifiers_episodes(path):
@@ -100,11 +99,15 @@ def as_eval(folder, document):
     return path
 
 
+def inspect_log():
+    return json.loads(gzip.decompress((LOGS / "inspect.json.gz").read_bytes()))
+
+
 def test_an_inspect_log_gives_numbers_computed_by_hand(tmp_path):
-    document = json.loads(gzip.decompress((LOGS / "inspect.json.gz").read_bytes()))
+    document = inspect_log()
     for path in (LOGS / "inspect.json.gz", as_eval(tmp_path, document)):
-        audit = check(path, OTHERS["inspect"], "mockllm/model", inspect_episodes(document))
-        assert audit.format == "inspect"
+        episodes = inspect_episodes(document["samples"])
+        assert check(path, OTHERS["inspect"], "mockllm/model", episodes).format == "inspect"
 
 
 @pytest.mark.parametrize(
@@ -112,8 +115,7 @@ def test_an_inspect_log_gives_numbers_computed_by_hand(tmp_path):
 )
 def test_a_verifiers_log_gives_numbers_computed_by_hand(name, agent):
     path = LOGS / f"{name}.jsonl"
-    audit = check(path, OTHERS[name], agent, verifiers_episodes(path))
-    assert audit.format == "verifiers"
+    assert check(path, OTHERS[name], agent, verifiers_episodes(path)).format == "verifiers"
 
 
 def test_a_textarena_log_gives_numbers_computed_by_hand():
@@ -131,7 +133,7 @@ def test_losses_may_come_from_a_named_score():
 
 
 def test_letter_grades_are_payoffs(tmp_path):
-    document = json.loads(gzip.decompress((LOGS / "inspect.json.gz").read_bytes()))
+    document = inspect_log()
     for grade, sample in zip("CIPNCI", document["samples"], strict=True):
         sample["scores"]["points"]["value"] = grade
     layout = Layout({"payoff": "scores.points.value"}, actions=MOVES)
@@ -150,23 +152,27 @@ def test_players_are_named_and_the_guess_is_printed(capsys):
     assert "players must be among player 1, player 2, 0, 1, got 'nobody'" in capsys.readouterr().err
 
 
-def test_broken_archives_say_why(tmp_path):
-    path = tmp_path / "log.jsonl.gz"
-    path.write_bytes(gzip.compress(bytes(1 << 26)))
-    with pytest.raises(ValueError, match="expands to more than 300 times its size"):
-        audit_log(path)
-    path.write_bytes(gzip.compress(b'{"action": 0, "losses": [0, 1]}\n' * 999)[:-9])
-    with pytest.raises(ValueError, match="not a readable gzip file"):
-        audit_log(path)
-    path = tmp_path / "log.eval"
-    path.write_bytes(b"PK")
-    with pytest.raises(ValueError, match=r"log\.eval is not a readable zip file"):
-        audit_log(path)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("header.json", '{"eval": {"model": "m"}}')
-        archive.writestr("samples/1.json", bytes(1 << 26))
-    with pytest.raises(ValueError, match="expands to more than 300 times its size"):
-        audit_log(path, game="rock-paper-scissors")
+BOMB = io.BytesIO()
+with zipfile.ZipFile(BOMB, "w", zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr("header.json", '{"eval": {"model": "m"}}')
+    archive.writestr("samples/1.json", bytes(1 << 26))
+ROWS = b'{"action": 0, "losses": [0, 1]}\n' * 999
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("log.jsonl.gz", gzip.compress(bytes(1 << 26)), "more than 300 times its size"),
+        ("log.jsonl.gz", gzip.compress(ROWS)[:-9], "not a readable gzip file"),
+        ("log.eval", b"PK", r"log\.eval is not a readable zip file"),
+        ("log.eval", BOMB.getvalue(), "more than 300 times its size"),
+    ],
+    ids=range(4),
+)
+def test_broken_archives_say_why(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=message):
+        audit_log(tmp_path / name, game="rock-paper-scissors")
 
 
 @pytest.mark.extras
@@ -182,9 +188,9 @@ def test_a_log_written_now_gives_numbers_computed_by_hand(tool, tmp_path):
     else:
         import zipfile_zstd  # noqa: F401
 
-        document = json.loads((tmp_path / "inspect.json").read_text())
-        check(tmp_path / "inspect.json", OTHERS[tool], "mockllm/model", inspect_episodes(document))
+        samples = json.loads((tmp_path / "inspect.json").read_text())["samples"]
+        check(tmp_path / "inspect.json", OTHERS[tool], "mockllm/model", inspect_episodes(samples))
         with zipfile.ZipFile(tmp_path / "inspect.eval") as archive:
             names = [name for name in archive.namelist() if name.startswith("samples/")]
-            document = {"samples": [json.loads(archive.read(name)) for name in names]}
-        check(tmp_path / "inspect.eval", OTHERS[tool], "mockllm/model", inspect_episodes(document))
+            samples = [json.loads(archive.read(name)) for name in names]
+        check(tmp_path / "inspect.eval", OTHERS[tool], "mockllm/model", inspect_episodes(samples))

@@ -1,8 +1,8 @@
 """Audit agent logs in three steps.
 
-1. Read: convert files to rows, and rows to numbers (`formats`, `layouts`, `rows`, `log`).
-2. Sum: add up the rounds of each episode (`sums`), and of each context (`contexts`).
-3. Judge: compute regrets, intervals and a verdict from the sums (`intervals`, `verdict`, `audits`).
+1. `read`: files are records (`formats`), records are rows (`layouts`), and rows are numbers (`read`).
+2. `sums`: the rounds of each episode are added up, and those of each context (`contexts`).
+3. `verdict`: whether an agent learns; its regrets have intervals (`intervals`) and are in an `AgentAudit` (`audits`).
 
 `compare` compares the audits of several agents.
 """
@@ -15,6 +15,9 @@ from .audits import (
     Gaps as Gaps,
     Swap as Swap,
     audit_log as audit_log,
+    explored as explored,
+    shown as shown,
+    verdicts as verdicts,
 )
 from .compare import (
     Comparison as Comparison,
@@ -25,5 +28,4 @@ from .compare import (
 from .contexts import Context as Context, Contexts as Contexts
 from .intervals import Measure as Measure
 from .layouts import Layout as Layout, layout_of as layout_of, read_layout as read_layout
-from .text import explored as explored, shown as shown, verdicts as verdicts
 from .verdict import Learning as Learning, Published as Published

@@ -1,31 +1,31 @@
 """Audits of logs: regrets and a verdict for each agent, and equilibrium gaps of joint play."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from regrax import _checks as checks
+from regrax import _checks as checks, _text
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax._text import counted
-from regrax.agents.audit.contexts import Contexts, audit_contexts, propensity_notes, total
+from regrax._text import counted, fitted_table, listed, paragraph, printable
+from regrax.agents.audit.contexts import Contexts, audit_contexts, propensity_notes, sum_rounds
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
     MIN_PLAYS,
-    Ends,
     Measure,
     against_interval,
     best_of_means,
     external_interval,
     interval,
+    mean_measures,
 )
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.log import AgentLog, Callback, Log, read_log
-from regrax.agents.audit.rows import Schema
+from regrax.agents.audit.read import AgentLog, Callback, Log, Schema, read_log
 from regrax.agents.audit.sums import (
     BASELINES,
     KINDS,
@@ -34,7 +34,6 @@ from regrax.agents.audit.sums import (
     Episodes,
     sum_agent,
 )
-from regrax.agents.audit.text import audit_text, shown
 from regrax.agents.audit.verdict import Learning, judge
 from regrax.agents.exploration import Exploration
 from regrax.games import Game
@@ -42,6 +41,10 @@ from regrax.regret import internal_of, swap_of
 
 Array = np.ndarray
 
+MAX_AGENTS = 20
+MAX_ACTIONS = 20
+MAX_CONTEXTS = 20
+MEASURED = ("per round", "per episode", "95 % interval, per episode")  # headers of `measure_cells`
 Curves = dict[str, list[float]]
 UNKNOWN_LOSSES = (
     "regret needs the losses of other actions, which this log does not contain: log the losses of every action or the "
@@ -169,7 +172,21 @@ class Audit:
         return msgspec.to_builtins(self)
 
     def __str__(self) -> str:
-        return "\n".join(audit_text(self))
+        text = [line for agent in self.agents[:MAX_AGENTS] for line in _agent_text(agent)]
+        if len(self.agents) > MAX_AGENTS:
+            some = f"showing {MAX_AGENTS} of {counted(len(self.agents), 'agent')}"
+            text.append(paragraph(f"{some}: {verdicts(self)}"))
+        if self.gaps is not None:
+            gaps = self.gaps
+            rows = [["CCE", gaps.cce_gap], ["CE, pairwise", gaps.ce_gap], ["swap", gaps.swap_gap]]
+            columns = ("equilibrium gap", "per round")
+            text.append(fitted_table(columns, rows, "If the agents played one game"))
+        bad = counted(self.bad_rows, "bad row")
+        text.append(paragraph(f"{counted(self.rows, 'row')} read, {bad} left out"))
+        if self.bad:
+            rows = _bad_rows(self.bad)
+            text.append("\n" + fitted_table(("first line", "rows", "reason"), rows))
+        return "\n".join(text)
 
     def columns(self) -> dict[str, list[Any]]:
         """Tabulate each agent's rounds, loss, regrets per round with 95 % intervals, and verdict."""
@@ -222,7 +239,7 @@ def audit_log(
     return Audit(log.rows, log.bad_rows, bad, agents, _gaps(log, agents), log.format)
 
 
-def _gaps(log: Log, agents: Sequence[AgentAudit]) -> Gaps | None:
+def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     """Compute equilibrium gaps; None unless all agents log full losses in the same rounds of the same episodes."""
     if len(agents) < 2 or any(agent.feedback != "full" for agent in agents):
         return None
@@ -244,14 +261,15 @@ def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
     exploration = None
     if not np.isnan(episodes.exploration).any():
         exploration = Exploration(*episodes.exploration.mean(0).tolist())._asdict()
+    totals = sum_rounds(log, name) if schema.feedback == "bandit" else None
     contexts = None
     if schema.contexts and schema.feedback != "received":
-        contexts = audit_contexts(log, name)
-    if schema.feedback == "full":
-        findings = _audit_full(agent, sums)
-    elif schema.feedback == "bandit":
+        contexts = audit_contexts(log, name, totals)
+    if totals is not None:
         findings = _audit_bandit(agent, sums)
-        findings["notes"] += propensity_notes(total(log, name), schema)
+        findings["notes"] += propensity_notes(totals, schema)
+    elif schema.feedback == "full":
+        findings = _audit_full(agent, sums)
     else:
         findings = _audit_received(schema, episodes)
     return AgentAudit(
@@ -262,28 +280,12 @@ def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
         rounds=int(rounds),
         unanswered=agent.unanswered,
         answers=dict(agent.answers),
-        loss=mean_measure(episodes.suffered, episodes.rounds),
+        loss=mean_measures(episodes.suffered[:, None], episodes.rounds)[0],
         loss_per_round=float(episodes.suffered.sum()) / rounds,
         exploration=exploration,
         contexts=contexts,
         **findings,
     )
-
-
-def mean_measure(values: Float[Array, "E"], rounds: Float[Array, "E"]) -> Measure:
-    """Return the mean over episodes with its interval."""
-    return _measures(values[:, None], rounds, interval(values[:, None]))[0]
-
-
-def _measures(
-    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None
-) -> list[Measure]:
-    """Return the mean over episodes of every column, with the ends of its interval."""
-    means = values.mean(0)
-    columns = [means.tolist(), (means / rounds.mean()).tolist()]
-    if ends is not None:
-        columns += [end.tolist() for end in ends]
-    return [Measure(*row) for row in zip(*columns, strict=True)]
 
 
 def _audit_received(schema: Schema, episodes: Episodes) -> dict[str, Any]:
@@ -302,15 +304,22 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     episodes, reached = sums.episodes, sums.reached
     count = len(episodes.rounds)
     rounds = float(episodes.rounds.sum())
-    measures = _measures(episodes.regrets, episodes.rounds, interval(episodes.regrets))
-    curve = {"round": list(map(float, sums.stops))}
     lines = {"": reached.curves.mean(0)}
     ends = interval(reached.curves.reshape(len(reached.curves), -1))
     if ends is not None:
         lines |= {"_low": ends[0].reshape(-1, 4), "_high": ends[1].reshape(-1, 4)}
+    curve = {"round": list(map(float, sums.stops))}
     for place, kind in enumerate(KINDS):
         for suffix, line in lines.items():
             curve[kind + suffix] = line[:, place].tolist()
+    notes = _common_notes(log, sums)
+    if count < MIN_EPISODES:
+        notes.append(f"no intervals: they need {MIN_EPISODES} episodes, got {count}")
+    if sums.grain > 1:
+        notes.append(f"baselines change their play only every {sums.grain} rounds")
+    played = len(episodes.baselines)
+    if played < count:
+        notes.append(f"baselines play only {played:,} of the episodes")
     baselines = {}
     for name, means in zip(BASELINES, episodes.baselines.mean(0).tolist(), strict=True):
         length, suffered, *regrets = means
@@ -318,13 +327,7 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
         baselines[name] = {"loss_per_round": suffered / length, **own}
     stops = [float(min(stop * sums.grain, sums.horizon)) for stop in sums.coarse_stops]
     external = reached.baseline_curves.mean(0).tolist()
-    notes = _common_notes(log, sums)
-    if count < MIN_EPISODES:
-        notes.append(f"no intervals: they need {MIN_EPISODES} episodes, got {count}")
-    if sums.grain > 1:
-        notes.append(f"baselines change their play only every {sums.grain} rounds")
-    if len(episodes.baselines) < count:
-        notes.append(f"baselines play only {len(episodes.baselines):,} of the episodes")
+    measures = mean_measures(episodes.regrets, episodes.rounds)
     return {
         "regret": dict(zip(KINDS, measures, strict=True)),
         "curve": curve,
@@ -343,9 +346,9 @@ def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     plays = episodes.plays.sum(0)
     known = plays > 0
     ends = against_interval(episodes.against, episodes.variance)
-    measures = _measures(episodes.against, episodes.rounds, ends)
+    measures = mean_measures(episodes.against, episodes.rounds, ends)
     curve = reached.curves.sum(0) / len(reached.scores[0].falls)
-    explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
+    is_explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
     span = float(episodes.span.sum()) / rounds
     against = zip(schema.actions, measures, known, strict=True)
     return {
@@ -356,12 +359,14 @@ def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
         },
         "against": {action: measure for action, measure, is_known in against if is_known},
         "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, schema) if schema.mixed else None,
-        "learning": judge(reached.windows, reached.scores, span, explored, known),
+        "learning": judge(reached.windows, reached.scores, span, is_explored, known),
         "notes": _common_notes(log, sums) + _bandit_notes(episodes, schema),
     }
 
 
-def _bandit_regrets(episodes: Episodes, schema: Schema, known: Array) -> dict[str, Measure]:
+def _bandit_regrets(
+    episodes: Episodes, schema: Schema, known: Bool[Array, "d"]
+) -> dict[str, Measure]:
     """Estimate regrets against comparators shared by all episodes."""
     count = len(episodes.rounds)
     values: dict[str, tuple[float, float | None, float | None]] = {}
@@ -419,14 +424,114 @@ def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
             "action was best in each"
         )
     plays = episodes.plays.sum(0)
-    rare = (plays > 0) & (plays < MIN_PLAYS)
-    blind = episodes.blind.any(0)
     cases = {
         "never played, so nothing is known about them": plays == 0,
-        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": rare,
-        "could not be played in some rounds, so their losses there are guesses": blind,
+        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": (plays > 0)
+        & (plays < MIN_PLAYS),
+        "could not be played in some rounds, so their losses there are guesses": episodes.blind.any(
+            0
+        ),
     }
     for note, applies in cases.items():
         if applies.any():
             notes.append(f"{note}: {', '.join(np.array(schema.actions)[applies])}")
     return notes
+
+
+def verdicts(audit: Audit) -> str:
+    """Count the agents with each verdict, most frequent first."""
+    counts = Counter(agent.learning.verdict for agent in audit.agents)
+    return listed(f"{count:,} {verdict}" for verdict, count in counts.most_common())
+
+
+def shown(text: str) -> str:
+    r"""Make text from a log safe to print: one line, no control characters, at most 300 characters.
+
+    >>> shown("rock\x1b[31m\ud800")
+    'rock\\x1b[31m\\ud800'
+    """
+    text = printable(text)
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def explored(measures: dict[str, float]) -> str:
+    """Describe the measures of `rx.exploration` in a sentence.
+
+    >>> explored({"suffix_failure": 0.25, "minimum_fraction": 0.1, "greedy_fraction": 0.5})
+    'in 25% of episodes it never tried the best action in the second half; its least-used action got 10% of an even
+    share; it played the best action so far in 50% of rounds'
+    """
+    never, least, greedy = (f"{100 * value:.3g}%" for value in measures.values())
+    return (
+        f"in {never} of episodes it never tried the best action in the second half; "
+        f"its least-used action got {least} of an even share; "
+        f"it played the best action so far in {greedy} of rounds"
+    )
+
+
+def measure_cells(measure: Measure) -> list[Any]:
+    """Return a measure per round, per episode, and its interval, as cells of a table."""
+    return [measure.per_round, measure.total, _text.interval(measure.low, measure.high)]
+
+
+def _agent_text(agent: AgentAudit) -> Iterator[str]:
+    played = f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}"
+    actions = counted(len(agent.actions), "action")
+    title = f"{shown(agent.agent)}: {played}, {actions}, {agent.feedback} feedback"
+    rows: list[list[Any]] = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
+    yield fitted_table(("measure", *MEASURED), rows, title)
+    yield paragraph(shown(agent.learning.words))
+    if agent.fractions:
+        ranked = sorted(agent.fractions.items(), key=lambda item: -item[1])
+        shares = [f"{shown(name)} {share:.1%}" for name, share in ranked[:MAX_ACTIONS]]
+        yield paragraph(f"played: {listed(shares)}")
+    if agent.answers:
+        counts = [f"{shown(name)} {count:,}" for name, count in sorted(agent.answers.items())]
+        yield paragraph(f"answers by parser: {listed(counts)}")
+    if agent.exploration:
+        yield paragraph(f"exploration: {explored(agent.exploration)}")
+    if agent.worst_swap:
+        yield paragraph(f"worst swap: {shown(agent.worst_swap.words)}")
+    yield ""
+    if agent.contexts is not None:
+        yield from _contexts_text(agent.contexts)
+    if agent.baselines:
+        rows = []
+        for name, measures in agent.beside().items():
+            values = [measures[key] for key in ("loss_per_round", "external", "swap")]
+            rows.append([name, *values])
+        columns = ("loss per round", "regret per episode", "swap regret per episode")
+        yield fitted_table(("on the same losses", *columns), rows)
+    if agent.learning.tests:
+        rows = []
+        for name, test in agent.learning.tests.items():
+            rows.append([name, f"{test.p_value:.3g}", f"{100 * test.false_alarms:.3g}"])
+        yield fitted_table(("published test", "p-value", "false alarms at 5 %, in %"), rows)
+    for note in agent.notes:
+        yield paragraph(f"note: {shown(note)}")
+
+
+def _contexts_text(contexts: Contexts) -> Iterator[str]:
+    by_regret = sorted(contexts.contexts, key=lambda context: -context.regret.total)
+    rows: list[list[Any]] = [["best policy", "", "", *measure_cells(contexts.regret)]]
+    for context in by_regret[:MAX_CONTEXTS]:
+        facts = [shown(context.context), shown(context.best), context.rounds]
+        rows.append([*facts, *measure_cells(context.regret)])
+    columns = ("regret by context", "best action", "rounds", *MEASURED)
+    yield fitted_table(columns, rows, f"{len(by_regret)} contexts, most regret first")
+    rows = []
+    for name, saved in contexts.saved.items():
+        rows.append([name, contexts.replayed[name].per_round, *measure_cells(saved)])
+    columns = ("loss per round", "saved per round", "saved per episode", MEASURED[2])
+    yield fitted_table(("replayed on this log", *columns), rows)
+
+
+def _bad_rows(bad: list[dict[str, str]]) -> list[list[Any]]:
+    """List each kind of reason once, with its first line and the number of rows."""
+    rows: dict[str, list[Any]] = {}
+    for entry in bad:
+        spans = [span.partition("-") for span in entry["lines"].split(", ")]
+        kind = entry["reason"].partition(", got ")[0]
+        row = rows.setdefault(kind, [spans[0][0], 0, entry["reason"]])
+        row[1] += sum(int(last or first) - int(first) + 1 for first, _, last in spans)
+    return list(rows.values())

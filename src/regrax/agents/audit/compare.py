@@ -15,7 +15,6 @@ generalization of Student's problem; Janssen (1997), Studentized permutation tes
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -27,18 +26,26 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, stdtrit
 
-from regrax.agents.audit.audits import UNKNOWN_LOSSES, AgentAudit, audit_agent, mean_measure
-from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure
+from regrax._text import counted, fitted_table, interval, paragraph
+from regrax.agents.audit.audits import (
+    MEASURED,
+    UNKNOWN_LOSSES,
+    AgentAudit,
+    audit_agent,
+    measure_cells,
+    shown,
+)
+from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure, mean_measures
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.log import Callback, Log, read_log
+from regrax.agents.audit.read import Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
-from regrax.agents.audit.text import comparison_text
 from regrax.games import Game
 
 Array = np.ndarray
 
 MEASURES = (*KINDS, "policy", "loss")
 MAX_CONTESTANTS = 50
+MAX_SENTENCES = 10
 LEVEL = 0.05  # significance level for all pairs together
 PERMUTATIONS = 1999
 MAX_PERMUTED_EPISODES = 2000  # with more (or more permutations), the statistic is treated as normal
@@ -108,6 +115,13 @@ class Pair:
     effect_size: float | None
     words: str
 
+    @property
+    def worse(self) -> str | None:
+        """Name of the significantly worse agent, at the 5 % level for all pairs together, or None."""
+        if self.adjusted is None or self.adjusted > LEVEL or self.difference == 0:
+            return None
+        return self.second if self.difference > 0 else self.first
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -135,7 +149,29 @@ class Comparison:
         return values
 
     def __str__(self) -> str:
-        return "\n".join(comparison_text(self))
+        rows: list[list[Any]] = []
+        for agent in self.ranking():
+            verdict = agent.audit.learning.verdict
+            facts = [agent.ranks(), shown(agent.name), verdict, agent.episodes, agent.rounds]
+            rows.append([*facts, *measure_cells(agent.value)])
+        title = "loss" if self.measure == "loss" else f"{self.measure} regret"
+        title = f"{title}, {counted(len(rows), 'agent')}, best first"
+        columns = ("rank", "agent", "verdict", "episodes", "rounds", *MEASURED)
+        text = [fitted_table(columns, rows, title)]
+        rows = []
+        for pair in self.pairs:
+            names = f"{shown(pair.second)} - {shown(pair.first)}"
+            tests = [pair.p_value, pair.adjusted, pair.effect_size]
+            episodes = "paired" if pair.paired else "independent"
+            limits = interval(pair.low, pair.high)
+            rows.append([names, pair.difference, limits, *tests, episodes])
+        if rows:
+            tests = ("p-value", "p-value by Holm", "effect size, SD")
+            columns = ("difference", *MEASURED[1:], *tests, "episodes")
+            text.append(fitted_table(columns, rows))
+        if len(rows) <= MAX_SENTENCES:
+            text += [paragraph(pair.words) for pair in self.pairs]
+        return "\n".join([*text, *(paragraph(f"note: {note}") for note in self.notes)])
 
     def ranking(self) -> list[Contestant]:
         """List the agents from best to worst; agents whose ranks overlap are tied."""
@@ -152,8 +188,7 @@ class Comparison:
             raise ValueError(
                 "to decide which agent is worse, each must have at least five episodes"
             )
-        is_worse = [(pair.adjusted or 0.0) <= LEVEL and pair.difference > 0 for pair in pairs]
-        return [pair.second for pair, worse in zip(pairs, is_worse, strict=True) if worse]
+        return [pair.second for pair in pairs if pair.worse == pair.second]
 
 
 class Difference(NamedTuple):
@@ -176,7 +211,8 @@ class _Agent:
     digests: dict[str, bytes]
 
     def values(self, measure: str) -> Values:
-        if measure in ("loss", "policy"):  # the best policy is one for all episodes
+        """Return the measure in every episode; the best policy is one for all episodes, so losses stand for it."""
+        if measure in ("loss", "policy"):
             return self.sums.episodes.suffered
         return self.sums.episodes.regrets[:, KINDS.index(measure)]
 
@@ -244,22 +280,17 @@ def compare_logs(
             measure = "loss"
     labels = _labels(agents)
     pairs = _pairs(labels, agents, measure)
-    ahead = Counter()  # how many agents are better, and how many are worse
-    behind = Counter()
-    for pair in pairs:
-        if pair.adjusted is not None and pair.adjusted <= LEVEL and pair.difference:
-            better, worse = pair.first, pair.second
-            if pair.difference < 0:
-                better, worse = worse, better
-            ahead[worse] += 1
-            behind[better] += 1
     contestants = []
     for name, own in zip(labels, agents, strict=True):
         audit = own.audit
-        value = mean_measure(own.values(measure), own.sums.episodes.rounds)
         if measure == "policy" and audit.contexts is not None:
             value = audit.contexts.regret
-        ranks = 1 + ahead[name], len(agents) - behind[name]
+        else:
+            values = own.values(measure)[:, None]
+            (value,) = mean_measures(values, own.sums.episodes.rounds)
+        worse = [pair.worse for pair in pairs if pair.worse and name in (pair.first, pair.second)]
+        better_agents = worse.count(name)
+        ranks = 1 + better_agents, len(agents) - len(worse) + better_agents
         about = (name, str(own.log), audit.agent, audit.episodes, audit.rounds)
         contestants.append(Contestant(*about, value, audit, *ranks))
     return Comparison(measure, contestants, pairs, notes)
@@ -356,18 +387,18 @@ def _pairs(labels: list[str], agents: list[_Agent], measure: str) -> list[Pair]:
             y = y[[order[name] for name in first.sums.names]]
         result = difference(x, y, paired, permutations=permutations)
         results.append((labels[i], labels[j], paired, result))
-    p_values = [result.p_value for *_, result in results if result.p_value is not None]
-    adjusted = iter(holm(p_values))
+    adjusted = iter(holm([result.p_value for *_, result in results if result.p_value is not None]))
     pairs = []
     for first, second, paired, result in results:
+        p = None if result.p_value is None else next(adjusted)
         value, low, high, p_value, effect = result
-        p = None if p_value is None else next(adjusted)
         if p is None:
             words = f"{first} and {second}: cannot tell, because each needs at least five episodes"
         elif p > LEVEL or value == 0:
             words = f"{first} and {second}: no clear difference (p = {p:.2g})"
         else:
-            words = f"{second} is {'worse' if value > 0 else 'better'} than {first} (p = {p:.2g})"
+            verdict = "worse" if value > 0 else "better"
+            words = f"{second} is {verdict} than {first} (p = {p:.2g})"
         pairs.append(Pair(first, second, paired, value, low, high, p_value, p, effect, words))
     return pairs
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import softmax
 
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
@@ -37,10 +38,9 @@ from regrax.agents.audit.intervals import (
     best_of_means,
     interval,
 )
-from regrax.agents.audit.log import Log
-from regrax.agents.audit.rows import Schema
+from regrax.agents.audit.read import Log, Schema
 from regrax.agents.audit.sums import replay
-from regrax.learners import Hedge, Learner, RegretMatching
+from regrax.learners import RegretMatching
 
 Array = np.ndarray
 
@@ -123,26 +123,22 @@ class ContextSums(NamedTuple):
     known: Bool[Array, "c d"]  # actions played in the context at least once
 
 
-def total(log: Log, name: str) -> Totals:
+def sum_rounds(log: Log, name: str) -> Totals:
     """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
     schema = log.agents[name].schema
-    plays, paid, inverse, variance, rounds = np.zeros(
-        (5, max(1, len(schema.contexts)), len(schema.actions))
-    )
+    shape = max(1, len(schema.contexts)), len(schema.actions)
+    sums = np.zeros((4, *shape))  # plays, paid, inverse, variance
+    rounds = np.zeros(shape)
     ends = []
     for _, context, numbers in _batches(log, name):
-        cells = context, numbers[:, 0].astype(int)
-        loss = numbers[:, 1]
-        chance = numbers[:, 2]
-        np.add.at(plays, cells, 1.0)
-        np.add.at(paid, cells, loss)
-        np.add.at(inverse, cells, 1 / chance)
-        np.add.at(variance, cells, (1 - chance) / chance**2)
+        actions, loss, chance = numbers[:, :3].T
+        terms = np.ones_like(loss), loss, 1 / chance, (1 - chance) / chance**2
+        for part, term in zip(sums, terms, strict=True):
+            np.add.at(part, (context, actions.astype(int)), term)
         np.add.at(rounds, context, numbers[:, 3:] > 0 if schema.mixed else 1.0)
-        ends += [[chance.min(), loss.min()], [chance.max(), loss.max()]]
-    low, high = np.min(ends, 0), np.max(ends, 0)
-    propensities = float(low[0]), float(high[0])
-    return Totals(rounds, plays, paid, inverse, variance, propensities, float(high[1] - low[1]))
+        ends += [numbers[:, 1:3].min(0), numbers[:, 1:3].max(0)]
+    (lowest, low), (highest, high) = np.min(ends, 0).tolist(), np.max(ends, 0).tolist()
+    return Totals(rounds, *sums, propensities=(low, high), spread=highest - lowest)
 
 
 def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
@@ -174,12 +170,10 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
             )
     elif is_constant and low > 1 - 1e-9 and len(plays) > 1:
         notes.append("every propensity is 1, so nothing is known about other actions")
+    rare = (totals.plays > 0) & (totals.plays < MIN_PLAYS)
     cases = {
         "never played in their context, so not compared": totals.plays == 0,
-        f"played fewer than {MIN_PLAYS} times in their context, so their intervals are unreliable": (
-            totals.plays > 0
-        )
-        & (totals.plays < MIN_PLAYS),
+        f"played fewer than {MIN_PLAYS} times in their context, so their intervals are unreliable": rare,
     }
     for case, applies in cases.items():
         if schema.contexts and applies.any():
@@ -191,14 +185,13 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
     return notes
 
 
-def sum_contexts(log: Log, name: str) -> ContextSums:
-    """Sum over the rounds of each unit."""
+def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
+    """Sum over the rounds of each unit; `totals` estimate the losses that are not known."""
     agent = log.agents[name]
     schema = agent.schema
     c, d = len(schema.contexts), len(schema.actions)
     episodes = len(agent.episodes)
     count = sum(episode.rounds for episode in agent.episodes.values())
-    totals = total(log, name) if schema.feedback == "bandit" else None
     units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
     if episodes >= MIN_EPISODES:
         units = min(episodes, MAX_UNITS)
@@ -267,19 +260,22 @@ def replay_learners(
         step = (8 * np.log(d)) ** 0.5 / max(float(np.ptp(losses)), 1e-300)
     else:
         step = (2 * np.log(d) / d) ** 0.5 / max(totals.spread, 1e-300)
-    hedge = _policies(Hedge(1.0), place, losses, step)
-    matching = _policies(RegretMatching(), place, losses, 0.0)
-    pooled = _policies(Hedge(1.0), episode, losses, step)
-    return np.stack([hedge, matching, pooled, np.full_like(losses, 1 / d)])
+    above = losses - losses.min(1, keepdims=True)  # Hedge ignores what all actions have in common
+    hedge = []
+    for key in (place, episode):
+        steps = step / np.bincount(key)[key, None] ** 0.5
+        hedge.append(softmax(-steps * _before(key, above), axis=1))
+    uniform = np.full_like(losses, 1 / d)
+    return np.stack([hedge[0], _regret_matching(place, losses), hedge[1], uniform])
 
 
-def audit_contexts(log: Log, name: str) -> Contexts:
+def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
     """Compute regret by context, and the losses of replayed learners."""
     schema = log.agents[name].schema
-    sums = sum_contexts(log, name)
-    episodes = len(log.agents[name].episodes)
+    sums = sum_contexts(log, name, totals)
     units = len(sums.against)
-    in_blocks = episodes < MIN_EPISODES
+    per_episode = units / len(log.agents[name].episodes)
+    in_blocks = len(log.agents[name].episodes) < MIN_EPISODES
     losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
     if in_blocks and units == BLOCKS:
         # a learner's loss falls from block to block: only differences of neighbours are noise
@@ -287,7 +283,6 @@ def audit_contexts(log: Log, name: str) -> Contexts:
         losses = losses.mean(0) + steps - steps.mean(0)
 
     def measured(value: float, low: float, high: float, rounds: float) -> Measure:
-        per_episode = units / episodes
         ends = low * per_episode, high * per_episode
         if in_blocks and units < BLOCKS:
             ends = None, None
@@ -320,7 +315,8 @@ def _batches(log: Log, name: str) -> Iterator[Rounds]:
     size = 0
     for number, (episode, stored) in enumerate(agent.episodes.items(), 1):
         place = np.full(stored.rounds, len(parts))
-        parts.append((place, log.contexts(name, episode), log.read(name, episode)))
+        numbers, contexts = log.read_with_contexts(name, episode)
+        parts.append((place, contexts, numbers))
         size += stored.rounds * width
         if size > BATCH_NUMBERS or number == len(agent.episodes):
             episodes, contexts, numbers = map(np.concatenate, zip(*parts, strict=True))
@@ -340,10 +336,8 @@ def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "
     return result
 
 
-def _policies(
-    learner: Learner, key: Int[Array, "N"], losses: Float[Array, "N d"], step: float
-) -> Float[Array, "N d"]:
-    """Play a copy of a learner on the rounds of each key; losses are scaled by `step / sqrt(T)` unless `step` is 0."""
+def _regret_matching(key: Int[Array, "N"], losses: Float[Array, "N d"]) -> Float[Array, "N d"]:
+    """Play a copy of regret matching on the rounds of each key."""
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     lengths = np.diff(starts, append=len(key))
@@ -354,7 +348,6 @@ def _policies(
         places = starts[chosen, None] + np.arange(size)
         inside = np.arange(size) < lengths[chosen, None]
         rounds = order[np.where(inside, places, 0)]
-        scale = step / lengths[chosen] ** 0.5 if step else np.ones(len(chosen))
-        played = replay(learner, losses[rounds] * (inside * scale[:, None])[..., None])
+        played = replay(RegretMatching(), losses[rounds] * inside[..., None])
         policies[rounds[inside]] = played[inside]
     return policies

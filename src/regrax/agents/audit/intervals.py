@@ -96,6 +96,15 @@ def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None
     return mean - high * error, mean - low * error
 
 
+def mean_measures(
+    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None = None
+) -> list[Measure]:
+    """Return the mean over episodes of every column, with the ends of its interval, by default from `interval`."""
+    means = values.mean(0)
+    columns = [means, means / rounds.mean(), *(ends or interval(values) or ())]
+    return [Measure(*row) for row in np.stack(columns, 1).tolist()]
+
+
 def starting_guesses(
     paid: Float[Array, "E d"], plays: Float[Array, "E d"], first: Float[Array, "E"]
 ) -> Float[Array, "E d"]:

@@ -1,7 +1,7 @@
 r"""Layouts, which describe how to convert records from other harnesses to rows.
 
-A record is a row or a multi-round episode: a list of rounds, chat messages, lists with one entry per round, or a record
-of Inspect, verifiers or TextArena, which is recognised by its fields.
+A row is one agent's round. A record is a row or a multi-round episode: a list of rounds, chat messages, lists with one
+entry per round, or a record of Inspect, verifiers or TextArena, which is recognised by its fields.
 
 A `Resolver` then turns free-text answers into actions and, in a game, players' actions into the losses of every action.
 In a game with payoffs $u$ the losses of player $n$ are $\ell_{n,j} = -u_n(j, a_{-n})$, so no propensity is needed. The
@@ -14,7 +14,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,22 +24,15 @@ import numpy as np
 
 from regrax._files import read_limited
 from regrax.agents.answers import PARSERS, AnswerReader
-from regrax.agents.audit.rows import (
-    LOSS_FIELDS,
-    MAX_ACTIONS,
-    VECTORS,
-    Numbered,
-    Row,
-    convert_checked,
-    round_number,
-    short,
-    type_error,
-)
+from regrax.agents.audit.formats import VECTORS, convert, short, type_error
 from regrax.games import Game
 from regrax.specs import as_game
 
+MAX_ACTIONS = 1000
+MAX_ROUND = 1 << 53  # doubles do not represent every integer above this
 MAX_FILE_BYTES = 1 << 20
 MAX_WAITING_ROUNDS = 1 << 20  # rounds in which some player's action has not been read yet
+LOSS_FIELDS = ("losses", "payoffs", "loss", "payoff")
 FORMATS = ("inspect", "rows", "textarena", "verifiers")
 USUAL_FIELDS = {
     "inspect": {"episode": "id", "agent": "model"},
@@ -56,6 +49,31 @@ SIGNS = (
 )
 """Fields by which the records of a tool are recognised, if they have no action."""
 Fields = dict[str, Any]
+Name = str | int | float
+Vector = list[float] | dict[str, float]
+
+
+class LogRow(msgspec.Struct, gc=False):
+    """The fields that are read from a row; all others are ignored."""
+
+    episode: Name | None = None
+    agent: Name | None = None
+    round: int | float | None = None
+    policy: Vector | None = None
+    action: Name | None = None
+    losses: Vector | None = None
+    payoffs: Vector | None = None
+    loss: float | None = None
+    payoff: float | None = None
+    propensity: float | None = None
+    answered: Any = None
+    parser: str | None = None  # the parser that read the answer
+    player: Name | None = None  # in a game; by default the agent's name
+    others: list[Name] | Name | None = None  # the other players' actions, in the game's order
+    context: Name | None = None
+
+
+Numbered = tuple[int, LogRow | str]  # line number, and the row or why it cannot be read
 
 
 class _Reward(msgspec.Struct):
@@ -109,18 +127,18 @@ class Layout:
     players: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        known = Row.__struct_fields__
+        known = LogRow.__struct_fields__
         for name in self.fields:
             if name not in known:
                 raise ValueError(f"fields must be among {', '.join(known)}, got {short(name)}")
         if self.format not in ("", *FORMATS):
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        if self.format in USUAL_FIELDS:
-            fields = USUAL_FIELDS[self.format] | dict(self.fields)
-            object.__setattr__(self, "fields", fields)
-            object.__setattr__(
-                self, "messages", self.messages or USUAL_MESSAGES.get(self.format, "")
-            )
+
+    @cached_property
+    def paths(self) -> dict[str, str]:
+        """The path of every field of a row."""
+        paths = USUAL_FIELDS.get(self.format, {}) | dict(self.fields)
+        return {name: paths.get(name, name) for name in LogRow.__struct_fields__}
 
     def unfold(self, record: Fields, names: Counter[str] | None = None) -> Iterator[Fields | str]:
         """Yield the rows of a record, or the reason why it has none.
@@ -165,16 +183,16 @@ class Layout:
             if not isinstance(rounds, list):
                 raise ValueError(f"{self.rows} must be a list of rounds, got {short(rounds)}")
             return (self._fields(fields) for fields in rounds if isinstance(fields, dict))
-        if self.messages:
-            messages = lookup(record, self.messages)
+        path = self.messages or USUAL_MESSAGES.get(self.format)
+        if path:
+            messages = lookup(record, path)
             row = {**row, "action": _answers(messages)}
             if not row["action"]:
-                raise ValueError(f"{self.messages} must have an answer, got {short(messages)}")
+                raise ValueError(f"{path} must have an answer, got {short(messages)}")
         return _columns(row) if isinstance(row.get("action"), list) else None
 
     def _fields(self, record: Fields) -> Fields:
-        paths = {name: self.fields.get(name, name) for name in Row.__struct_fields__}
-        values = {name: lookup(record, path) for name, path in paths.items()}
+        values = {name: lookup(record, path) for name, path in self.paths.items()}
         if self.format == "inspect" and isinstance(values["payoff"], str):
             values["payoff"] = GRADES.get(values["payoff"], values["payoff"])
         return {name: value for name, value in values.items() if value is not None}
@@ -219,7 +237,7 @@ def complete_layout(layout: Layout | None, record: Any, game: Game | str | None)
             "a log of Inspect does not say which losses count: name the game, or the path of a score as the field "
             f"payoff, such as payoff=scores.NAME.value (scores: {short(names) if names else 'none'})"
         )
-    if (layout.messages or layout.format == "textarena") and not layout.actions:
+    if (layout.messages or layout.format not in ("", "rows")) and not layout.actions:
         raise ValueError("to read answers in words, name the actions or the game")
     return layout
 
@@ -294,7 +312,7 @@ def _textarena_rounds(record: Fields) -> list[Fields]:
 
 def _rollout(episode: Fields, trace: Any) -> Fields:
     """Return one agent's trace in an episode of verifiers as a record with messages and a reward."""
-    known = convert_checked(trace, _Trace)
+    known = convert(trace, _Trace)
     values = []
     for reward in (known.rewards or {}).values():
         if reward.score is not None and reward.weight is not None:
@@ -327,47 +345,35 @@ def _share(reward: Any, rounds: int) -> Any:
     return reward / rounds if type(reward) in (int, float) and rounds else reward
 
 
-class Resolver:
-    """Replaces answers with action names and, in a game, fills in losses; incomplete rounds are held back."""
+def round_number(value: float) -> int:
+    """Check a round number and return it as an integer."""
+    if not 0 <= value < MAX_ROUND or value != int(value):
+        raise ValueError(f"round must be an integer >= 0, got {short(value)}")
+    return int(value)
 
-    def __init__(self, layout: Layout, game: Game | str | None) -> None:
+
+class Resolver:
+    """Replaces answers in words and positions with action names."""
+
+    def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.reader = AnswerReader(layout.parsers, layout.regex)
-        self.game: Any = None
-        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, Row]]] = {}  # by episode, round
-        self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
-        if game is not None:
-            self.game = as_game(game)
-            self.payoffs = np.asarray(self.game.payoffs, float)
-            self.players = {str(n): n for n in range(len(self.payoffs))}
-            self.players |= {name: n for n, name in enumerate(self.game.players)}
-            self.losses = lru_cache(1 << 14)(self._losses)
-            for player in layout.players.values():
-                if player not in self.players:
-                    known = ", ".join([*self.game.players, *map(str, range(len(self.payoffs)))])
-                    raise ValueError(f"players must be among {known}, got {short(player)}")
 
-    def resolve(self, rows: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Yield the complete rows, and the reason for each row that cannot be completed."""
-        for line, row in rows:
-            try:
-                if isinstance(row, str):
-                    yield line, row
-                elif self.game is None:
-                    yield line, self._name(row, self.layout.actions)
-                else:
-                    yield from self._in_game(line, row)
-            except ValueError as error:
-                yield line, str(error)
+    def resolve(self, line: int, row: LogRow) -> list[Numbered]:
+        """Return the rows that a row completes, or the reason why it cannot be used."""
+        try:
+            return self._complete(line, row)
+        except ValueError as error:
+            return [(line, str(error))]
 
     def incomplete(self) -> Iterator[Numbered]:
         """Yield a reason for every row whose round was never completed."""
-        for waiting in self.waiting.values():
-            for line, _ in waiting.values():
-                count = f"{len(waiting)} of {len(self.payoffs)}"
-                yield line, f"its round must have an action from every player, got {count}"
+        yield from ()
 
-    def _name(self, row: Row, names: tuple[str, ...]) -> Row:
+    def _complete(self, line: int, row: LogRow) -> list[Numbered]:
+        return [(line, self._name(row, self.layout.actions))]
+
+    def _name(self, row: LogRow, names: tuple[str, ...]) -> LogRow:
         """Replace positions in a row's vectors and action with action names; an answer may be a policy."""
         if not names:
             return row
@@ -390,15 +396,41 @@ class Resolver:
                 row.policy = dict(zip(names, policy.tolist(), strict=True))
         return row
 
-    def _in_game(self, line: int, row: Row) -> Iterator[Numbered]:
+
+class GameResolver(Resolver):
+    """Also fills in the losses of a game; a row waits until every player's action in its round is known."""
+
+    def __init__(self, layout: Layout, game: Game | str) -> None:
+        super().__init__(layout)
+        self.game = as_game(game)
+        self.payoffs = np.asarray(self.game.payoffs, float)
+        self.players = {str(n): n for n in range(len(self.payoffs))}
+        self.players |= {name: n for n, name in enumerate(self.game.players)}
+        self.losses = lru_cache(1 << 14)(self._losses)
+        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
+        self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
+        for player in layout.players.values():
+            if player not in self.players:
+                known = ", ".join([*self.game.players, *map(str, range(len(self.payoffs)))])
+                raise ValueError(f"players must be among {known}, got {short(player)}")
+
+    def incomplete(self) -> Iterator[Numbered]:
+        for waiting in self.waiting.values():
+            count = f"{len(waiting)} of {len(self.payoffs)}"
+            for line, _ in waiting.values():
+                yield line, f"its round must have an action from every player, got {count}"
+
+    def _complete(self, line: int, row: LogRow) -> list[Numbered]:
         player = self._player(row)
         row = self._name(row, self.game.actions[player])
         if row.action is None:
             raise ValueError("a row must give the action that was played, got none")
         if row.others is not None:
-            yield line, self._with_losses(row, player, self._others(row, player))
-            return
-        place = row.episode, self._round(row, player)
+            return [(line, self._with_losses(row, player, self._others(row, player)))]
+        own = row.episode, player
+        number = self.last_round.get(own, 0) + 1 if row.round is None else row.round
+        self.last_round[own] = row.round = round_number(number)
+        place = row.episode, row.round
         if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
             most = f"at most {MAX_WAITING_ROUNDS:,} rounds"
             raise ValueError(f"{most} may wait for other players' actions")
@@ -407,15 +439,18 @@ class Resolver:
             name = short(self.game.players[player])
             raise ValueError(f"player {name} has already played this round")
         waiting[player] = line, row
-        if len(waiting) == len(self.payoffs):
-            del self.waiting[place]
-            names = self.game.actions
-            actions = [names[n].index(str(waiting[n][1].action)) for n in range(len(waiting))]
-            for n, (own_line, own_row) in sorted(waiting.items()):
-                others = (*actions[:n], *actions[n + 1 :])
-                yield own_line, self._with_losses(own_row, n, others)
+        if len(waiting) < len(self.payoffs):
+            return []
+        del self.waiting[place]
+        names = self.game.actions
+        actions = [names[n].index(waiting[n][1].action) for n in range(len(waiting))]
+        complete: list[Numbered] = []
+        for n, (own_line, own_row) in sorted(waiting.items()):
+            others = (*actions[:n], *actions[n + 1 :])
+            complete.append((own_line, self._with_losses(own_row, n, others)))
+        return complete
 
-    def _player(self, row: Row) -> int:
+    def _player(self, row: LogRow) -> int:
         name = row.agent if row.player is None else row.player
         if isinstance(name, float) and name.is_integer():
             name = int(name)
@@ -428,31 +463,25 @@ class Resolver:
         reason = f"must be one of {known} or an index from 0, got {short(name)}"
         raise ValueError(f"player (or agent) {reason}")
 
-    def _round(self, row: Row, player: int) -> int:
-        place = row.episode, player
-        number = self.last_round.get(place, 0) + 1 if row.round is None else row.round
-        self.last_round[place] = row.round = round_number(number)
-        return row.round
-
-    def _others(self, row: Row, player: int) -> tuple[int, ...]:
+    def _others(self, row: LogRow, player: int) -> tuple[int, ...]:
         """Return the indices of the other players' actions."""
         actions = row.others if isinstance(row.others, list) else [row.others]
-        players = [n for n in range(len(self.payoffs)) if n != player]
-        if len(actions) != len(players):
-            raise ValueError(f"others must have {len(players)} actions, got {len(actions)}")
+        names = [*self.game.actions[:player], *self.game.actions[player + 1 :]]
+        if len(actions) != len(names):
+            raise ValueError(f"others must have {len(names)} actions, got {len(actions)}")
         places = []
-        for n, action in zip(players, actions, strict=True):
-            other = self._name(Row(action=action), self.game.actions[n])
+        for own, action in zip(names, actions, strict=True):
+            other = self._name(LogRow(action=action), own)
             if other.action is None:
                 raise ValueError("others must be actions, got a distribution")
-            places.append(self.game.actions[n].index(str(other.action)))
+            places.append(own.index(other.action))
         return tuple(places)
 
     def _losses(self, player: int, others: tuple[int, ...]) -> dict[str, float]:
         losses = -self.payoffs[(player, *others[:player], slice(None), *others[player:])]
         return dict(zip(self.game.actions[player], losses.tolist(), strict=True))
 
-    def _with_losses(self, row: Row, player: int, others: tuple[int, ...]) -> Row:
+    def _with_losses(self, row: LogRow, player: int, others: tuple[int, ...]) -> LogRow:
         """Replace a row's loss information with the game's losses for every action."""
         unused = dict.fromkeys(("policy", "payoffs", "loss", "payoff", "propensity"))
         return msgspec.structs.replace(row, losses=self.losses(player, others), **unused)

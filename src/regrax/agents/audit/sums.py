@@ -1,4 +1,4 @@
-r"""Sums over the rounds of each episode, which are all that an audit needs.
+r"""Step 2 of an audit: sums over the rounds of each episode, which are all that the verdict needs.
 
 External, internal and swap regret follow from $M = \sum_t \pi_t \ell_t^\top$ (`regrax.regret`); dynamic regret
 $\sum_t \langle \ell_t, \pi_t \rangle - \sum_t \min_j \ell_{t,j}$ compares play with the best action in every round.
@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_guesses
-from regrax.agents.audit.log import AgentLog, Log
+from regrax.agents.audit.read import Log
 from regrax.agents.audit.verdict import BINS, Bins, Scores, score
 from regrax.agents.exploration import measure_episodes
 from regrax.learners import BlumMansour, Hedge, Learner, Uniform, rollout
@@ -63,7 +63,7 @@ class Reached(NamedTuple):
     curves: Float[Array, "n stops 4"]  # for bandit feedback, summed regret against every action
     baseline_curves: Float[Array, "k R coarse"]
     scores: tuple[Scores, ...]
-    windows: tuple[Bins, ...]
+    windows: tuple[Bins, ...]  # of some of the episodes
 
 
 class AgentSums(NamedTuple):
@@ -96,6 +96,7 @@ class _Play(NamedTuple):
     losses: Float[Array, "n T d"]
     plays: Float[Array, "n d"]
     exploration: Float[Array, "n 3"]
+    estimated: bool = True
     variance: Any = 0.0
     blind: Any = 0.0
 
@@ -111,37 +112,29 @@ def sum_agent(log: Log, name: str) -> AgentSums:
     grain = -(-horizon // BASELINE_ROUNDS)
     coarse_stops = sorted({-(-stop // grain) for stop in stops})
     sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * d**2 > MAX_GAINS
-    guesses = _guess_losses(log, name) if feedback == "bandit" else {}
     names: list[str] = []
     parts: list[Episodes] = []
     reached: list[Reached] = []
     simulated = 0
-    for batch in _batches(agent):
-        numbers = np.stack([log.read(name, episode) for episode in batch])
-        n, rounds, _ = numbers.shape
-        if feedback == "full":
-            play = _full_play(numbers)
-        elif feedback == "bandit":
-            play = _bandit_play(numbers, np.stack([guesses[episode] for episode in batch]))
-        else:
-            play = _received_play(numbers, d)
-        estimated = feedback != "full"
-        span = np.ptp(play.losses, axis=2).sum(1)
-        if estimated:  # estimated losses are more spread out than true losses
-            span = rounds * np.ptp(play.suffered, axis=1)
+    room = MAX_BINNED_EPISODES
+    for batch, play in _plays(log, name):
+        n, rounds, _ = play.losses.shape
         curves, matrix = _regret_curves(play.played, play.losses, stops)
+        gains = gains_of(matrix)
         baselines = np.zeros((0, len(BASELINES), 6))
         baseline_curves = np.zeros((0, len(BASELINES), len(coarse_stops)))
         if feedback == "full" and simulated < BASELINE_ROUNDS:
             baselines, baseline_curves = _play_baselines(play.losses, grain, coarse_stops)
             simulated += n * rounds
-        gains = gains_of(matrix)
+        spans = np.ptp(play.losses, axis=2).sum(1)
+        if play.estimated:  # estimated losses are more spread out than true losses
+            spans = rounds * np.ptp(play.suffered, axis=1)
         names += batch
         parts.append(
             Episodes(
                 rounds=np.full(n, float(rounds)),
                 suffered=play.suffered.sum(1),
-                span=span,
+                span=spans,
                 regrets=curves[:, -1],
                 plays=play.plays,
                 against=play.suffered.sum(1)[:, None] - play.losses.sum(1),
@@ -152,24 +145,18 @@ def sum_agent(log: Log, name: str) -> AgentSums:
                 gains=gains.sum(0, keepdims=True) if sum_gains else gains,
             )
         )
-        if rounds < horizon:
-            continue
-        curves = curves[:, : len(stops)]
-        if feedback == "bandit":
-            against = (play.suffered[..., None] - play.losses).cumsum(1)
-            curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
-        length = -(-horizon // BINS)
-        windows = [_bins(play, length, horizon // length, estimated)]
-        if length > 1:
-            windows.append(_bins(play, 1, BINS, estimated))
-        scores = tuple(score(window) for window in windows)
-        room = MAX_BINNED_EPISODES - sum(len(part.windows[0].suffered) for part in reached)
-        kept = tuple(window.part(slice(max(0, room))) for window in windows)
-        reached.append(Reached(curves, baseline_curves, scores, kept))
+        if rounds >= horizon:
+            curves = curves[:, : len(stops)]
+            if feedback == "bandit":
+                against = (play.suffered[..., None] - play.losses).cumsum(1)
+                curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
+            bins = _bins(play, horizon)
+            windows = tuple(window.part(slice(room)) for window in bins)
+            reached.append(Reached(curves, baseline_curves, tuple(map(score, bins)), windows))
+            room = max(0, room - n)
     return AgentSums(names, horizon, stops, grain, coarse_stops, _join(parts), _join(reached))
 
 
-@cache
 def checkpoints(rounds: int, count: int = 48) -> list[int]:
     """Choose the rounds at which curves are evaluated: all rounds if there are few, otherwise denser at the start.
 
@@ -181,32 +168,43 @@ def checkpoints(rounds: int, count: int = 48) -> list[int]:
     return sorted({round(x) for x in np.geomspace(1, rounds, count)})
 
 
-def _batches(agent: AgentLog) -> Iterator[list[str]]:
-    """Group episodes of equal length, longest first, with as many per group as fit into `BATCH_NUMBERS`."""
+def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
+    """Yield episodes of equal length, longest first, with as many at a time as fit into `BATCH_NUMBERS`."""
+    agent = log.agents[name]
+    feedback = agent.schema.feedback
     d = len(agent.schema.actions)
+    guesses = _guess_losses(log, name) if feedback == "bandit" else {}
     by_length: dict[int, list[str]] = defaultdict(list)
-    for name, episode in agent.episodes.items():
-        by_length[episode.rounds].append(name)
+    for episode, stored in agent.episodes.items():
+        by_length[stored.rounds].append(episode)
     for rounds in sorted(by_length, reverse=True):
-        names = by_length[rounds]
         size = max(1, BATCH_NUMBERS // (d * max(rounds, d)))
-        for start in range(0, len(names), size):
-            yield names[start : start + size]
+        for start in range(0, len(by_length[rounds]), size):
+            batch = by_length[rounds][start : start + size]
+            numbers = np.stack([log.read(name, episode) for episode in batch])
+            if feedback == "full":
+                yield batch, _full_play(numbers)
+            elif feedback == "bandit":
+                yield (
+                    batch,
+                    _bandit_play(numbers, np.stack([guesses[episode] for episode in batch])),
+                )
+            else:
+                yield batch, _received_play(numbers, d)
 
 
 def _guess_losses(log: Log, name: str) -> dict[str, Float[Array, "d"]]:
     """Guess the losses before each episode; NaN for actions that were never played."""
     agent = log.agents[name]
-    paid, plays = np.zeros((2, len(agent.episodes), len(agent.schema.actions)))
-    first = np.zeros(len(agent.episodes))
-    for place, episode in enumerate(agent.episodes):
-        numbers = log.read(name, episode)
-        actions = numbers[:, 0].astype(int)
-        np.add.at(paid[place], actions, numbers[:, 1])
-        np.add.at(plays[place], actions, 1.0)
-        first[place] = numbers[0, 1]
-    guesses = starting_guesses(paid, plays, first)
-    guesses[:, plays.sum(0) == 0] = np.nan
+    d = len(agent.schema.actions)
+    paid, plays, first = [], [], []
+    for episode in agent.episodes:
+        actions, losses = log.read(name, episode)[:, :2].T
+        paid.append(np.bincount(actions.astype(int), losses, d))
+        plays.append(np.bincount(actions.astype(int), minlength=d))
+        first.append(losses[0])
+    guesses = starting_guesses(np.array(paid), np.array(plays, float), np.array(first))
+    guesses[:, np.sum(plays, 0) == 0] = np.nan
     return dict(zip(agent.episodes, guesses, strict=True))
 
 
@@ -219,7 +217,7 @@ def _full_play(numbers: Float[Array, "n T k"]) -> _Play:
         exploration = measure_episodes(played.argmax(2), losses, best, bandit=False)
         exploration[~is_drawn] = np.nan
     suffered = np.einsum("ntd,ntd->nt", played, losses)
-    return _Play(suffered, played, losses, played.sum(1), exploration)
+    return _Play(suffered, played, losses, played.sum(1), exploration, estimated=False)
 
 
 def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -> _Play:
@@ -234,8 +232,15 @@ def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -
     exploration = measure_episodes(actions, drawn * suffered[..., None], best, bandit=True)
     played = policies if policies.shape[2] else drawn
     blind = (policies <= 0).sum(1) if policies.shape[2] else 0.0
-    variance = np.nan_to_num(variance)
-    return _Play(suffered, played, losses, drawn.sum(1), exploration, variance, blind)
+    return _Play(
+        suffered,
+        played,
+        losses,
+        drawn.sum(1),
+        exploration,
+        variance=np.nan_to_num(variance),
+        blind=blind,
+    )
 
 
 def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
@@ -271,10 +276,18 @@ def _regret_curves(
     return np.stack(curves, 1), matrix
 
 
-def _bins(play: _Play, length: int, count: int, estimated: bool) -> Bins:
-    series = (play.suffered, play.played, play.losses)
-    sums = [_sums_over(part[:, : count * length], length) for part in series]
-    return Bins(*sums, length=length, estimated=estimated)
+def _bins(play: _Play, horizon: int) -> list[Bins]:
+    """Sum rounds up to the horizon in bins; if bins are longer than a round, add the first rounds alone."""
+    length = -(-horizon // BINS)
+    sizes = [(length, horizon // length)]
+    if length > 1:
+        sizes.append((1, BINS))
+    windows = []
+    for length, count in sizes:
+        series = (play.suffered, play.played, play.losses)
+        sums = [_sums_over(part[:, : count * length], length) for part in series]
+        windows.append(Bins(*sums, length=length, estimated=play.estimated))
+    return windows
 
 
 def _sums_over(series: Float[Array, "n t ..."], length: int) -> Float[Array, "n u ..."]:

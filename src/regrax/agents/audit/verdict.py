@@ -1,4 +1,4 @@
-r"""The verdict on whether an agent is learning, with false alarms controlled at 5 %.
+r"""Step 3 of an audit: the verdict on whether an agent is learning, with false alarms controlled at 5 %.
 
 Everything is measured within an episode against that episode's own best action, and then averaged, since best actions
 may differ between episodes. With $r_t$ the regret in round $t$, $Y$ the improvement in play, and $r_1, r_2$ the regret
@@ -143,6 +143,10 @@ class Bins(NamedTuple):
         others = np.stack([led, late.mean(2)], 2)
         return (self.suffered[:, half:, None] - others) / self.length
 
+    def rates(self) -> Float[Array, "n m d"]:
+        """Return the regret per round against every action."""
+        return (self.suffered[..., None] - self.losses) / self.length
+
     def curve(self, order: Array | None = None) -> Float[Array, "m"]:
         """Return the mean external regret after every bin, with the bins in the given order."""
         suffered = self.suffered
@@ -180,7 +184,7 @@ def score(bins: Bins) -> Scores:
     regrets = bins.regrets()
     half = bins.losses.shape[1] // 2
     first = slice(0, half or 1)  # a single bin serves as both halves
-    against = (bins.suffered[..., None] - bins.losses) / bins.length
+    against = bins.rates()
     improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
     return Scores(
         falls=_without_rounding(regrets @ weights(regrets.shape[1]), regrets),
@@ -230,18 +234,20 @@ def regression(
     """
     used = curves > 0
     count = used.sum(1)
-    enough = count >= 3
-    points = np.stack([np.broadcast_to(np.log(rounds), curves.shape), np.log(curves.clip(1e-300))])
-    points = np.where(used, points, 0.0)
-    means = points.sum(2) / np.maximum(count, 1)
-    dx, dy = np.where(used, points - means[..., None], 0.0)
-    spread = np.where(enough, (dx**2).sum(1), 1.0)
-    slope = np.where(enough, (dx * dy).sum(1) / spread, 1.0)
+
+    def centred(values: Float[Array, "k m"]) -> Float[Array, "k m"]:
+        means = np.where(used, values, 0.0).sum(1) / np.maximum(count, 1)
+        return np.where(used, values - means[:, None], 0.0)
+
+    dx = centred(np.broadcast_to(np.log(rounds), curves.shape))
+    dy = centred(np.log(curves.clip(1e-300)))
+    spread = np.maximum((dx**2).sum(1), 1e-300)
+    slope = (dx * dy).sum(1) / spread
     freedom = np.maximum(count - 2, 1)
     residual = ((dy - slope[:, None] * dx) ** 2).sum(1) / freedom
-    error = np.sqrt(np.maximum(residual / spread, 1e-30))
-    p = np.where(enough, stdtr(freedom, (slope - 1) / error), 1.0)
-    return slope, p, curves.shape[1] - count
+    p = stdtr(freedom, (slope - 1) / np.sqrt(np.maximum(residual / spread, 1e-30)))
+    enough = count >= 3
+    return np.where(enough, slope, 1.0), np.where(enough, p, 1.0), curves.shape[1] - count
 
 
 def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
@@ -418,15 +424,14 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     falls = weights(regrets.shape[1])[:, None] * regrets[:, None]
     moves = bins.contrasts(-0.5) @ bins.played.swapaxes(1, 2)
     qualities = np.einsum("nmd,nmd->nm", bins.played, bins.average()) / bins.length
-    pairs = ((falls, regrets), (moves, qualities))
-    fall, move = (_permuted(terms, block_length(series), seed) for terms, series in pairs)
-    return fall, move
+    return _permuted(falls, regrets, seed), _permuted(moves, qualities, seed)
 
 
-def _permuted(terms: Float[Array, "n m m"], block: int, seed: int) -> float:
+def _permuted(terms: Float[Array, "n m m"], series: Float[Array, "n m"], seed: int) -> float:
     """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches its value in the true order."""
-    n, m, _ = terms.shape
-    drawn = orders(ORDERS * n, m, block, np.random.default_rng(seed)).reshape(ORDERS, n, m)
+    n, m = series.shape
+    generator = np.random.default_rng(seed)
+    drawn = orders(ORDERS * n, m, block_length(series), generator).reshape(ORDERS, n, m)
     sums = terms[np.arange(n)[:, None], np.arange(m), drawn].sum((1, 2))
     tie = 1e-9 * np.abs(terms).max(initial=0.0)  # equal up to rounding counts as equal
     played = np.trace(terms, axis1=1, axis2=2).sum()
@@ -469,18 +474,18 @@ def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, 
         low = min(_bound(scores.savings, -1).max(), _bound(best, -1).item())
         return float(low), float(_bound(best, 1).item())
     # batches of a few bins take the place of episodes
-    against = (bins.suffered[..., None] - bins.losses) / bins.length
-    m = against.shape[1] - against.shape[1] // 2
-    size = m // 16 * 2 or 1  # eight batches of even size, in which alternating losses cancel
-    batches = _batch_means(against, m, size)
-    saved = _batch_means(bins.savings(), m, size)
+    half = bins.losses.shape[1] // 2
+    batches = _batch_means(bins.rates()[:, half:])
+    saved = _batch_means(bins.savings())
     low = min(_bound(saved.reshape(-1, 2), -1).max(), batches.mean(1).max(1).mean())
     return float(low), float(np.mean([_bound(episode, 1).max() for episode in batches]))
 
 
-def _batch_means(rates: Float[Array, "n t c"], m: int, size: int) -> Float[Array, "n b c"]:
-    n, _, columns = rates.shape
-    return rates[:, -(m // size * size) :].reshape(n, -1, size, columns).mean(2)
+def _batch_means(rates: Float[Array, "n t c"]) -> Float[Array, "n b c"]:
+    """Average over about eight batches of even size, in which alternating losses cancel."""
+    n, m, columns = rates.shape
+    size = m // 16 * 2 or 1
+    return rates[:, m % size :].reshape(n, -1, size, columns).mean(2)
 
 
 def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
@@ -512,8 +517,9 @@ def _published(
     n, m = bins.suffered.shape
     generator = np.random.default_rng(seed)
     block = block_length(bins.regrets())
-    curves = np.stack([bins.curve(orders(n, m, block, generator)) for _ in range(count)])
-    p_values = published_tests(bins.curve()[None], rounds)
-    null = published_tests(curves, rounds)
-    alarms = {name: float(np.mean(p <= LEVEL)) for name, p in null.items()}
-    return {name: Published(float(p[0]), alarms[name]) for name, p in p_values.items()}
+    shuffled = [bins.curve(orders(n, m, block, generator)) for _ in range(count)]
+    p_values = published_tests(np.stack([bins.curve(), *shuffled]), rounds)
+    tests = {}
+    for name, (p, *null) in p_values.items():
+        tests[name] = Published(float(p), float(np.mean(np.array(null) <= LEVEL)))
+    return tests
