@@ -20,15 +20,14 @@ from regrax.show.plots.panels import (
     CORNERS,
     draw_nash,
     draw_triangle,
-    known_nash,
     play_title,
     running_mean,
 )
 from regrax.show.plots.sheets import (
     COLORS,
-    across,
     axes_or_new,
     dress,
+    is_narrow,
     plain,
     short,
     styled,
@@ -81,16 +80,17 @@ def plot_phase(
             f"a phase portrait needs two players with 2 or 3 actions each, got sizes {game.sizes}"
         )
     players = seated_learners(game, learners)
-    share = 1.0 if across() == 1 else 0.6
-    (axes,) = axes_or_new(ax, ["the portrait"], [1], [1.2 if game.sizes[0] == 2 else 1.0], share)
+    share = 1.0 if is_narrow() else 0.6
+    height = 1.2 if game.sizes[0] == 2 else 1.0
+    (axes,) = axes_or_new(ax, ["the portrait"], 1, [height], share)
     _draw_arrows(axes, game, players, arrows)
     chosen = STARTS[game.sizes[0]] if starts is None else starts
     sides = [np.stack(side) for side in zip(*chosen, strict=True)]
     orbits = zip(*_play_from(game, players, sides, rounds), strict=True)
     for index, policies in enumerate(orbits):
         _draw_orbit(axes, policies, index)
-    nash = [profile.marginals for profile in known_nash(game) or nash_equilibria(game)]
-    draw_nash(axes, list(map(_points, nash)), color="#000000", clip_on=False, zorder=5)
+    nash = [_points(profile.marginals) for profile in nash_equilibria(game)]
+    draw_nash(axes, nash, color="#000000", clip_on=False, zorder=5)
     _finish(axes, game)
     axes.set_title(play_title(game, players, share))
     return axes.figure  # pyright: ignore[reportReturnType]
