@@ -128,7 +128,7 @@ def animate(
 def _simplex(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
     draw_triangle(axes, labels)
     points = policies @ CORNERS
-    averages = running_mean(policies) @ CORNERS
+    averages = running_mean(points)
     (path,) = axes.plot([], [], color=COLORS[0], label="policy")
     (mean,) = axes.plot([], [], color=COLORS[1], label="average")
     (head,) = axes.plot([], [], marker="o", color="#000000")

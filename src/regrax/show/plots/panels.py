@@ -43,7 +43,7 @@ def draw_simplex(
     path = LineCollection(list(segments), cmap=PATH, linewidths=0.9)
     path.set_array(np.linspace(1, len(points), len(segments)))
     axes.add_collection(path)
-    average = thinned(running_mean(policies) @ CORNERS)
+    average = thinned(running_mean(points))
     axes.plot(*average.T, color=COLORS[1], label="average")
     axes.plot(*points[0], "s", color="#000000", label="start")
     axes.plot(*points[-1], "o", color="#000000", label="end")
@@ -65,9 +65,9 @@ def draw_nash(axes: Axes, points: Sequence[Float[np.ndarray, "2"]], **look: Any)
         axes.plot(*np.transpose(points), "*", ms=size, mec="white", label="Nash", **look)
 
 
-def running_mean(policies: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
-    """Return the average policy over rounds 1 to t, for every t."""
-    return policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
+def running_mean(rows: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
+    """Return the average of rows 1 to t, for every t."""
+    return rows.cumsum(0) / np.arange(1, len(rows) + 1)[:, None]
 
 
 def play_title(game: Game, learners: Iterable[Any], share: float = 1.0) -> str:

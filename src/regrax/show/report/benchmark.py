@@ -1,12 +1,9 @@
 """Benchmark report: an agent's results in every task, next to those of classical learners."""
 
-from typing import Any
-
 from regrax import _checks as checks
 from regrax._text import counted, interval, listed, number
 from regrax.agents import Benchmark
 from regrax.agents.audit import shown
-from regrax.agents.suite import Row
 from regrax.show.report.charts import Chart, Series
 from regrax.show.report.page import Answer, Section, Table, render
 
@@ -49,18 +46,21 @@ def benchmark_page(result: Benchmark) -> str:
     ]
     names = listed(f"{place} {task}" for place, task in zip(x, tasks, strict=True))
     chart = Chart("share", "Share of the way", "task", "share", series, caption=f"Tasks: {names}.")
+    agents = []
+    learners = []
+    for row in result.rows:
+        limits = interval(row.low, row.high)
+        cells = [row.regret_per_round, limits, f"{row.share:.1%}", row.verdict]
+        if row.is_reference:
+            learners.append([row.task, row.agent, *cells])
+        else:
+            agents.append([row.task, *cells])
     columns = ("regret per round", "95% interval", "share", "verdict")
-    table = Table(("task", *columns), [[row.task, *_cells(row)] for row in own])
-    rows = [[row.task, row.agent, *_cells(row)] for row in others]
-    references = Table(("task", "learner", *columns), rows)
+    own_table = Table(("task", *columns), agents)
+    others_table = Table(("task", "learner", *columns), learners)
     sections = [
-        Section("agent", "The agent", text, [chart], [table]),
-        Section("references", "Classical learners", tables=[references]),
+        Section("agent", "The agent", text, [chart], [own_table]),
+        Section("references", "Classical learners", tables=[others_table]),
     ]
     footer = "Written by regrax bench-agents."
     return render("Benchmark", lead, sections, footer, answers=[Answer(answer)])
-
-
-def _cells(row: Row) -> list[Any]:
-    limits = interval(row.low, row.high)
-    return [row.regret_per_round, limits, f"{row.share:.1%}", row.verdict]
