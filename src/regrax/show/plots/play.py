@@ -1,7 +1,7 @@
 """Curves over rounds on log axes, and a summary of play: gaps, regret with its bound, simplices and joint play."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -37,21 +37,8 @@ ROUNDING = 1e-5  # rounding of a policy in single precision
 Values = Float[np.ndarray, "T"]
 Rounds = Int[np.ndarray, "T"]
 
-
-class Curve(NamedTuple):
-    """Values at some rounds, with a bound.
-
-    Attributes:
-        label: Name of the values.
-        values: Values at the rounds shown.
-        bound: Bound on the values, or None.
-        expected: True if the bound holds for the expectation of the values.
-    """
-
-    label: str
-    values: Values
-    bound: Bound = None
-    expected: bool = False
+Curve = tuple[str, Values, Bound]
+"""A label, values at the rounds shown, and a bound on them or None."""
 
 
 @styled
@@ -76,36 +63,30 @@ def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = 
 
 def draw_gaps(axes: Axes, rounds: Rounds, gaps: Mapping[str, Values]) -> None:
     """Draw one line per gap."""
-    curves = []
+    labels = {"cce_gap": "CCE", "ce_gap": "CE"}
+    curves: list[Curve] = []
     for name, values in gaps.items():
-        kind = name.removesuffix("_gap")
-        label = kind.upper() if kind in ("ce", "cce") else kind.capitalize()
-        curves.append(Curve(label, values))
+        label = labels.get(name, name.removesuffix("_gap").capitalize())
+        curves.append((label, values, None))
     draw_curves(axes, rounds, curves, "gap")
 
 
-def draw_curves(axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str) -> None:
-    """Draw one line per curve, and its bound as a dotted line of the same colour, each labelled at its end.
-
-    Args:
-        axes: Axes to draw in.
-        rounds: Rounds to show.
-        curves: Values at these rounds.
-        what: Label of the vertical axis.
-    """
+def draw_curves(
+    axes: Axes, rounds: Rounds, curves: Sequence[Curve], what: str, bound_label: str = "bound"
+) -> None:
+    """Draw one line per curve, and its bound as a dotted line of the same colour, each labelled at its end."""
     marker = "o" if len(rounds) == 1 else None
-    lines = LINES[: 3 if any(curve.bound is not None for curve in curves) else 4]
-    for index, (label, values, bound, expected) in enumerate(curves):
+    lines = LINES[: 3 if any(bound is not None for _, _, bound in curves) else 4]
+    for index, (label, values, bound) in enumerate(curves):
         color = COLORS[index % len(COLORS)]
         dashes = lines[index % len(lines)]
         positive = np.where(values > 0, values, np.nan)  # NaN leaves a gap on a log axis
         axes.plot(rounds, positive, dashes, color=color, marker=marker, label=plain(label))
         if bound is not None:
-            name = "bound on mean" if expected else "bound"
-            axes.plot(rounds, bound, ":", color=color, label=name)
+            axes.plot(rounds, bound, ":", color=color, label=bound_label)
     axes.set(xscale="log", yscale="log", xlabel="round", ylabel=what)
     dress(axes)
-    if not any((curve.values > 0).any() for curve in curves):
+    if not any((values > 0).any() for _, values, _ in curves):
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
     if any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
         label_ends(axes)
@@ -152,7 +133,8 @@ def plot_play(
     rounds = shown_rounds(trajectory.rounds)
     draw_gaps(gaps, rounds, running_gaps(trajectory, game, rounds))
     curves = [_regret(game, n, learner, trajectory, rounds) for n, learner in enumerate(learners)]
-    draw_curves(regrets, rounds, curves, "regret so far")
+    bound_label = "bound" if trajectory.actions is None else "bound on mean"
+    draw_curves(regrets, rounds, curves, "regret so far", bound_label)
     known = [entry.joint(game.sizes) for entry in game.equilibria if entry.concept == "nash"]
     for n, panel in zip(threes, others, strict=False):
         nash = [CorrelatedProfile(joint, game).marginals[n] for joint in known]
@@ -180,11 +162,16 @@ def _regret(
     losses = trajectory.losses[player]
     running = getattr(regret, f"running_{learner.regret}_regret")
     values = running(trajectory.played[player], losses, rounds)
-    kind = "" if learner.regret == "external" else f", {learner.regret}"
-    width = _width(game, player, learner, losses)
-    bound = None if width is None else learner.bound(game.sizes[player], rounds, width)
-    sampled = trajectory.actions is not None
-    return Curve(f"{game.players[player]}{kind}", values, bound, sampled)
+    label = game.players[player]
+    if learner.regret != "external":
+        label += f", {learner.regret}"
+    width = float(np.ptp(np.asarray(losses), axis=1).max())
+    if isinstance(learner, BanditLearner):
+        costs = -np.asarray(game.own(player))  # bounds in expectation cover all losses of a game
+        width = float(costs.max())
+        if costs.min() < 0:
+            return label, values, None
+    return label, values, learner.bound(game.sizes[player], rounds, width)
 
 
 def _as_played(learner: Learner, trajectory: Trajectory, player: int) -> Learner:
@@ -206,13 +193,3 @@ def _as_played(learner: Learner, trajectory: Trajectory, player: int) -> Learner
         if np.allclose(second, policies[1], atol=ROUNDING):
             return candidate
     return learner.starting_at(first)
-
-
-def _width(
-    game: Game, player: int, learner: Learner, losses: Float[np.ndarray, "T d"]
-) -> float | None:
-    """Return the largest loss range in a round; for bandits the largest loss, or None if any is negative."""
-    if isinstance(learner, BanditLearner):
-        costs = -np.asarray(game.own(player))  # bounds in expectation cover all losses of a game
-        return float(costs.max()) if costs.min() >= 0 else None
-    return float(np.ptp(np.asarray(losses), axis=1).max())
