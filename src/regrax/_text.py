@@ -129,7 +129,8 @@ def _lines(
     sides = [str.rjust if column.numeric else str.ljust for column in columns]
     joined = []
     for pieces in zip_longest(*wrapped, fillvalue=""):
-        aligned = [side(*cell) for side, *cell in zip(sides, pieces, widths, strict=True)]
+        cells = zip(sides, pieces, widths, strict=True)
+        aligned = [align(piece, width) for align, piece, width in cells]
         joined.append((" " * GAP).join(aligned).rstrip())
     return joined
 
