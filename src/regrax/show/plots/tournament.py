@@ -29,7 +29,7 @@ LETTER = 0.58  # width of a letter, in ems
 HEADER = 4.5  # height of the title, in ems
 CELL = 3.2  # preferred and least side of a cell with a number, in ems
 MIN_CELL = 2.2
-TWO_LINES = 2.6  # height of a name in two lines, in ems
+TWO_LINES = 2.4  # height of a name in two lines, in ems
 
 
 @styled

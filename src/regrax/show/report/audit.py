@@ -122,10 +122,7 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
         if kind in agent.curve and kind != "dynamic":  # dynamic regret would flatten the others
             style = "dashed" if kind == "swap" else "line"  # swap and external often coincide
             series.append(regret_series(kind, agent.curve, kind, color, style))
-    caption = "Regret over all rounds so far, averaged over episodes."
-    if series[0].band:
-        caption = f"{caption[:-1]}; bands are 95% bootstrap intervals."
-    return Chart(f"time-{index}", "Regret over time", "round", "regret", series, caption=caption)
+    return regret_chart(f"time-{index}", "regret", series)
 
 
 def regret_series(
@@ -135,6 +132,14 @@ def regret_series(
     ends = zip(curve.get(f"{kind}_low", []), curve.get(f"{kind}_high", []), strict=True)
     band = [(high - low) / 2 for low, high in ends]
     return Series(label, curve["round"], curve[kind], band or None, style, color)
+
+
+def regret_chart(name: str, what: str, series: list[Series]) -> Chart:
+    """Return a chart of regret over time."""
+    caption = "Regret over all rounds so far, averaged over episodes"
+    if any(curve.band is not None for curve in series):
+        caption += "; bands are 95% bootstrap intervals"
+    return Chart(name, "Regret over time", "round", what, series, caption=f"{caption}.")
 
 
 def _against_baselines(agent: AgentAudit, index: int) -> Chart:

@@ -4,8 +4,8 @@ from regrax import _checks as checks
 from regrax._text import counted, interval, number
 from regrax.agents.audit import Comparison, Pair, shown
 from regrax.agents.audit.compare import LEVEL
-from regrax.show.report.audit import measure_cells, regret_series
-from regrax.show.report.charts import Chart, Interval, Intervals
+from regrax.show.report.audit import measure_cells, regret_chart, regret_series
+from regrax.show.report.charts import Interval, Intervals
 from regrax.show.report.page import Answer, Section, Table, Tone, render
 
 MAX_CURVES = 8
@@ -78,9 +78,7 @@ def _agents(comparison: Comparison) -> Section:
             series.append(regret_series(name, agent.audit.curve, kind, len(series)))
     charts = []
     if series:
-        caption = "Regret over all rounds so far, averaged over episodes; bands are 95% intervals."
-        title = "Regret over time"
-        charts.append(Chart("time", title, "round", f"{kind} regret", series, caption=caption))
+        charts.append(regret_chart("time", f"{kind} regret", series))
     rows = []
     for agent in comparison.ranking():
         verdict = shown(agent.audit.learning.words)

@@ -73,7 +73,7 @@ def _with_error(value: float, error: float) -> str:
     """Format a mean with its standard error to two digits.
 
     >>> _with_error(1.6785, 0.1804), _with_error(23.42, 5.4), _with_error(0.5, 0.0)
-    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5 ± 0')
+    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5000 ± 0')
     """
     if not error:
         return f"{number(value)} ± 0"
@@ -134,11 +134,11 @@ def _policy(comparison: "Comparison") -> Section:
 
 def _chart(comparison: "Comparison", name: str, measure: str) -> Chart:
     rounds = range(1, comparison.task.rounds + 1)
+    players = {player.name: player for player in comparison.trained_on.players}
     series = []
-    for player in sorted(
-        comparison.trained_on.players, key=lambda own: list(STYLES).index(own.name)
-    ):
-        series.append(Series(player.name, rounds, getattr(player, name), **STYLES[player.name]))
+    for player, style in STYLES.items():
+        if player in players:
+            series.append(Series(player, rounds, getattr(players[player], name), **style))
     return Chart(name, f"{measure.capitalize()} by round", "round", measure, series)
 
 
