@@ -46,19 +46,17 @@ def fitted_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], title: s
         rows: Lists of cells; see `cell_text`.
         title: Line above the table.
     """
-    width = terminal_width()
-    cells = [[cell_text(cell) for cell in row] for row in rows[:MAX_ROWS]]
-    table_columns = []
-    for index, header in enumerate(columns):
-        table_columns.append(_Column.of(header, [row[index] for row in cells], width))
+    limit = terminal_width()
+    texts = [columns, *(map(cell_text, row) for row in rows[:MAX_ROWS])]
+    table = [_Column.of(column, limit) for column in zip(*texts, strict=True)]
     lines = [paragraph(title)] if title else []
-    for part in _parts(table_columns, width):
-        widths = _widths(part, width)
-        head, *body = zip(*([column.header, *column.cells] for column in part), strict=True)
+    for part in _parts(table, limit):
+        widths = _widths(part, limit)
+        head, *body = zip(*(column.texts for column in part), strict=True)
         lines += _lines(head, part, widths, bottom=True)
         lines.append("─" * (sum(widths) + GAP * (len(widths) - 1)))
-        for texts in body:
-            lines += _lines(texts, part, widths)
+        for row in body:
+            lines += _lines(row, part, widths)
         lines.append("")
     if len(rows) > MAX_ROWS:
         lines += [f"{len(rows) - MAX_ROWS:,} more rows; --json prints all", ""]
@@ -76,23 +74,24 @@ def terminal_width() -> int:
 
 
 class _Column(NamedTuple):
-    """A text column: `full` is its unwrapped width, `least` its width if no word or number is broken."""
+    """A header and cells; `full` is their unwrapped width, `least` their width if no word or number is broken."""
 
-    header: str
-    cells: list[str]
+    texts: tuple[str, ...]
     numeric: bool
     least: int
     full: int
 
     @classmethod
-    def of(cls, header: str, cells: list[str], limit: int) -> "_Column":
-        numeric = all(_is_number(cell) for cell in cells)
+    def of(cls, texts: tuple[str, ...], limit: int) -> "_Column":
+        header, *cells = texts
+        numeric = all(map(_is_number, cells))
         longest = max((len(line) for cell in cells for line in cell.split("\n")), default=0)
-        words = [len(word) for text in (header, *cells) for word in text.split()]
-        least = min(max([min(longest, TEXT_WIDTH), *words]), (limit - GAP) // 2)
         if numeric:
             least = max([longest, *map(len, header.split())])
-        return cls(header, cells, numeric, least, max(longest, len(header)))
+        else:
+            words = [len(word) for text in texts for word in text.split()]
+            least = min(max([min(longest, TEXT_WIDTH), *words]), (limit - GAP) // 2)
+        return cls(texts, numeric, least, max(longest, len(header)))
 
 
 def _parts(columns: list[_Column], limit: int) -> list[list[_Column]]:
@@ -127,11 +126,11 @@ def _lines(
     if bottom:  # headers end next to their cells
         height = max(map(len, wrapped))
         wrapped = [[""] * (height - len(lines)) + lines for lines in wrapped]
+    sides = [str.rjust if column.numeric else str.ljust for column in columns]
     joined = []
     for pieces in zip_longest(*wrapped, fillvalue=""):
-        aligned = []
-        for piece, column, width in zip(pieces, columns, widths, strict=True):
-            aligned.append(piece.rjust(width) if column.numeric else piece.ljust(width))
+        cells = zip(sides, pieces, widths, strict=True)
+        aligned = [align(piece, width) for align, piece, width in cells]
         joined.append((" " * GAP).join(aligned).rstrip())
     return joined
 

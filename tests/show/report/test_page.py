@@ -63,24 +63,29 @@ def test_axis_labels_are_text():
     assert {"round, $", "gap", "1", "10", "100", "0.1"} <= words
 
 
-@pytest.mark.parametrize(
-    ("x", "y", "logs"),
-    [
-        ([1, 2], [0.5, 0.5], (False, False)),
-        ([1], [0.5], (True, True)),
-        ([1, 2], [-1.0, 0.0], (True, True)),
-        ([1, 2], [np.nan, np.inf], (False, False)),
-        ([1, 2], [1.2, 1.3], (False, True)),
-    ],
-    ids=["constant", "one point", "nothing positive", "nothing finite", "within a decade"],
-)
-def test_hard_data_is_drawn_without_a_warning(x, y, logs):
-    assert "<svg" in draw(Chart("c", "t", "x", "y", [Series("s", x, y)], *logs))
+MANY = np.arange(1, 10_001)
+HARD = {
+    "constant": Chart("c", "t", "x", "y", [Series("s", [1, 2], [0.5, 0.5])]),
+    "one point": Chart("c", "t", "x", "y", [Series("s", [1], [0.5])], True, True),
+    "nothing positive": Chart("c", "t", "x", "y", [Series("s", [1, 2], [-1.0, 0.0])], True, True),
+    "nothing finite": Chart("c", "t", "x", "y", [Series("s", [1, 2], [np.nan, np.inf])]),
+    "within a decade": Chart("c", "t", "x", "y", [Series("s", [1, 2], [1.2, 1.3])], False, True),
+    "long": Chart("c", "t", "x", "y", [Series("s", MANY, np.sqrt(MANY))]),
+}
 
 
-def test_a_long_curve_stays_small():
-    many = np.arange(1, 10_001)
-    assert len(draw(Chart("c", "t", "x", "y", [Series("s", many, np.sqrt(many))]))) < 40_000
+@pytest.mark.parametrize("name", HARD)
+def test_hard_data_is_drawn_small_and_without_a_warning(name):
+    assert len(draw(HARD[name])) < 40_000
+
+
+def test_tables_have_the_numbers_of_the_terminal():
+    rows = [("gap", 0.0912345, None), ("rounds", 1200, -2.5)]
+    page = render(
+        "Report", [], [Section("a", "A", tables=[Table(("what", "ours", "error"), rows)])]
+    )
+    assert "<td>gap</td><td class=number>0.09123</td><td></td>" in page
+    assert "<td class=number>1,200</td><td class=number>-2.500</td>" in page
 
 
 class Balance(HTMLParser):

@@ -1,5 +1,10 @@
 """The explorer: an interactive web page about learning in games."""
 
-from .notebook import Explorer as Explorer, explore as explore
-from .pages import fits as fits, page as page, zoo_games as zoo_games
+from .pages import (
+    Explorer as Explorer,
+    explore as explore,
+    fits as fits,
+    page as page,
+    zoo_games as zoo_games,
+)
 from .server import Server as Server

@@ -1,8 +1,9 @@
-"""The HTML of the explorer: the committed build with the games filled in."""
+"""The HTML of the explorer, which is the committed build with the games filled in, and its frame for notebooks."""
 
 import json
 from contextlib import suppress
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,41 @@ def page(game: Game | str | None = None) -> str:
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     escaped = text.replace("<", "\\u003c")  # so that a label cannot close the script element
     return BUILT.read_text("utf-8").replace(DATA, DATA + escaped)
+
+
+class Explorer:
+    """The explorer page for a game, displayed by notebooks; `text` is its HTML."""
+
+    def __init__(self, game: Game | None, height: int = 900) -> None:
+        self.text = page(game)
+        self.height = height
+        self.game = game
+
+    def _repr_html_(self) -> str:
+        """Return a sandboxed iframe, whose script cannot reach the notebook."""
+        return (
+            f'<iframe title="regrax explorer" srcdoc="{escape(self.text)}" '
+            'sandbox="allow-scripts allow-downloads" allow="clipboard-write; fullscreen" width="100%" '
+            f'height="{self.height}" frameborder="0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"explorer({'' if self.game is None else self.game.name})"
+
+
+def explore(game: Game | str | None = None, *, height: int = 900) -> Explorer:
+    """Show the explorer in a notebook.
+
+    Args:
+        game: Game to open with, or its spec; by default the page opens with its first scene.
+        height: Height of the frame in pixels.
+
+    >>> explore("chicken")
+    explorer(chicken)
+    >>> "<iframe" in explore()._repr_html_()
+    True
+    """
+    return Explorer(None if game is None else as_game(game), height)
 
 
 def fits(game: Game) -> bool:

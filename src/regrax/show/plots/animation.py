@@ -16,7 +16,6 @@ from regrax.show.plots.panels import CORNERS, draw_triangle, running_mean
 from regrax.show.plots.sheets import (
     COLORS,
     axes_or_new,
-    check_suffix,
     plain,
     short,
     styled,
@@ -55,7 +54,8 @@ class Animation(NamedTuple):
     def save(self, file: str | Path) -> None:
         """Write the animation in the format of the file's suffix; MP4 requires ffmpeg."""
         file = Path(file)
-        check_suffix(file, tuple(WRITERS), "an animation")
+        if file.suffix.lower() not in WRITERS:
+            raise ValueError(f"an animation file must end in {', '.join(WRITERS)}, got {file}")
         writer = WRITERS[file.suffix.lower()]
         if writer is None:
             file.write_text(self._repr_html_(), "utf-8")
@@ -84,7 +84,7 @@ def animate(
 
     Args:
         trajectory: Result of `play`.
-        game: Game or its spec, which names the players and actions; by default they are numbered.
+        game: Game or its spec, which names the players and actions; by default the game that was played.
         frames: Number of frames, spread evenly over the rounds.
         seconds: Length of the animation.
         axes: List or array of matplotlib axes, one per player (at most four); by default a new figure.
@@ -97,22 +97,21 @@ def animate(
     checks.instance("trajectory", trajectory, Trajectory, "the result of play")
     checks.at_least("frames", frames, 1)
     checks.positive("seconds", seconds)
-    game = None if game is None else as_game(game)
+    if game is None:
+        game = trajectory.game
+    if game is None:
+        game = Game(np.zeros((trajectory.joint.ndim, *trajectory.joint.shape)))
+    game = as_game(game)
     rounds = np.unique(np.linspace(1, trajectory.rounds, frames).round().astype(int))
-    players = [np.asarray(policies) for policies in trajectory.policies[:MAX_PANELS]]
-    names = [f"player {n + 1}" for n in range(len(players))]
-    if game is not None:
-        names = game.players[:MAX_PANELS]
-    height = 1.05 / len(players)
-    panels = axes_or_new(axes, names, [len(players)], [min(height, 0.6)])
+    names = game.players[:MAX_PANELS]
+    panels = axes_or_new(axes, names, len(names), [min(1.05 / len(names), 0.6)])
     updates = []
-    for n, policies in enumerate(players):
-        labels = [str(action + 1) for action in range(policies.shape[1])]
-        if game is not None:
-            labels = game.actions[n]
-        panels[n].set_title(plain(short(names[n], 30)))
-        draw_panel = _simplex if policies.shape[1] == 3 else _bars
-        updates.append(draw_panel(panels[n], policies, [short(label) for label in labels]))
+    for panel, name, actions, own in zip(
+        panels, names, game.actions, trajectory.policies, strict=False
+    ):
+        panel.set_title(plain(short(name, 30)))
+        draw_panel = _simplex if len(actions) == 3 else _bars
+        updates.append(draw_panel(panel, np.asarray(own), list(map(short, actions))))
     figure: Any = panels[0].figure
 
     def draw(frame: int) -> None:
@@ -129,7 +128,7 @@ def animate(
 def _simplex(axes: Axes, policies: np.ndarray, labels: list[str]) -> Update:
     draw_triangle(axes, labels)
     points = policies @ CORNERS
-    averages = running_mean(policies) @ CORNERS
+    averages = running_mean(points)
     (path,) = axes.plot([], [], color=COLORS[0], label="policy")
     (mean,) = axes.plot([], [], color=COLORS[1], label="average")
     (head,) = axes.plot([], [], marker="o", color="#000000")

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import Normalize
 
-from regrax.games import CorrelatedProfile, Game
-from regrax.show.plots.sheets import COLORS, SHADES, ems, plain, short, thinned, title_of, wrapped
+from regrax.games import Game
+from regrax.show.plots.sheets import COLORS, ems, plain, short, thinned, title_of, wrapped
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(3) / 2]])
 """Corners of the simplex over three actions in the plane."""
@@ -43,7 +43,7 @@ def draw_simplex(
     path = LineCollection(list(segments), cmap=PATH, linewidths=0.9)
     path.set_array(np.linspace(1, len(points), len(segments)))
     axes.add_collection(path)
-    average = thinned(running_mean(policies) @ CORNERS)
+    average = thinned(running_mean(points))
     axes.plot(*average.T, color=COLORS[1], label="average")
     axes.plot(*points[0], "s", color="#000000", label="start")
     axes.plot(*points[-1], "o", color="#000000", label="end")
@@ -65,15 +65,9 @@ def draw_nash(axes: Axes, points: Sequence[Float[np.ndarray, "2"]], **look: Any)
         axes.plot(*np.transpose(points), "*", ms=size, mec="white", label="Nash", **look)
 
 
-def known_nash(game: Game) -> list[CorrelatedProfile]:
-    """Return the Nash equilibria of a game that are known from theory."""
-    known = [entry for entry in game.equilibria if entry.concept == "nash"]
-    return [CorrelatedProfile(entry.joint(game.sizes), game) for entry in known]
-
-
-def running_mean(policies: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
-    """Return the average policy over rounds 1 to t, for every t."""
-    return policies.cumsum(0) / np.arange(1, len(policies) + 1)[:, None]
+def running_mean(rows: Float[np.ndarray, "T d"]) -> Float[np.ndarray, "T d"]:
+    """Return the average of rows 1 to t, for every t."""
+    return rows.cumsum(0) / np.arange(1, len(rows) + 1)[:, None]
 
 
 def play_title(game: Game, learners: Iterable[Any], share: float = 1.0) -> str:
@@ -90,41 +84,39 @@ def draw_table(
     rows: Sequence[str],
     columns: Sequence[str],
     *,
-    what: str,
+    label: str,
     norm: Normalize,
-    numbered: bool,
-    shades: str = SHADES,
+    digits: int | None,
+    cmap: str = "cividis",
     tilt: int = 35,
-    digits: int = 3,
 ) -> None:
     """Draw a heat map with numbers or a colour bar; missing numbers are dashes.
 
     Args:
         axes: Axes to draw in.
         values: Numbers of the table, NaN where they are missing.
-        rows: Names of the rows; an empty list hides them.
+        rows: Names of the rows.
         columns: Names of the columns.
-        what: Label of the colour bar.
-        norm: Maps numbers to shades.
-        numbered: True to write the numbers in the cells, False for a colour bar.
-        shades: Colour map.
+        label: Label of the colour bar.
+        norm: Maps numbers to colours.
+        digits: Number of decimals in the cells, or None for a colour bar.
+        cmap: Colour map.
         tilt: Angle of the column names in degrees.
-        digits: Number of decimals.
     """
     height, width = values.shape
     aspect = "equal" if height == width else "auto"
-    image = axes.imshow(np.ma.masked_invalid(values), cmap=shades, norm=norm, aspect=aspect)
+    image = axes.imshow(np.ma.masked_invalid(values), cmap=cmap, norm=norm, aspect=aspect)
     for axis, names in ((axes.yaxis, rows), (axes.xaxis, columns)):
         shown = names if len(names) <= MAX_NAMED_CELLS else []
         axis.set_ticks(range(len(shown)), map(plain, shown))
         axis.set_tick_params(length=0)
     if max(map(len, columns), default=0) > 4:
-        for label in axes.get_xticklabels():
+        for name in axes.get_xticklabels():
             align = "center" if tilt == 90 else "top"
-            label.set(rotation=tilt, ha="right", va=align, rotation_mode="anchor")
+            name.set(rotation=tilt, ha="right", va=align, rotation_mode="anchor")
     axes.spines[:].set_visible(False)
-    if not numbered:
-        bar = axes.figure.colorbar(image, ax=axes, label=what, shrink=0.85)
+    if digits is None:
+        bar = axes.figure.colorbar(image, ax=axes, label=label, shrink=0.85)
         bar.outline.set_visible(False)  # pyright: ignore[reportCallIssue]
         return
     for (i, j), value in np.ndenumerate(values):

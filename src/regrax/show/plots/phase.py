@@ -20,15 +20,14 @@ from regrax.show.plots.panels import (
     CORNERS,
     draw_nash,
     draw_triangle,
-    known_nash,
     play_title,
     running_mean,
 )
 from regrax.show.plots.sheets import (
     COLORS,
-    across,
     axes_or_new,
     dress,
+    is_narrow,
     plain,
     short,
     styled,
@@ -81,22 +80,49 @@ def plot_phase(
             f"a phase portrait needs two players with 2 or 3 actions each, got sizes {game.sizes}"
         )
     players = seated_learners(game, learners)
-    share = 1.0 if across() == 1 else 0.6
-    (axes,) = axes_or_new(ax, ["the portrait"], [1], [1.2 if game.sizes[0] == 2 else 1.0], share)
-    _draw_arrows(axes, game, players, arrows)
+    is_square = game.sizes == (2, 2)
+    share = 1.0 if is_narrow() else 0.6
+    (axes,) = axes_or_new(ax, ["the portrait"], 1, [1.2 if is_square else 1.0], share)
+    if is_square:
+        ticks = np.linspace(MARGIN, 1 - MARGIN, arrows)
+        grid = [np.stack([x.ravel(), 1 - x.ravel()], 1) for x in np.meshgrid(ticks, ticks)]
+    else:
+        counts = [(i, j, arrows - 1 - i - j) for i in range(arrows) for j in range(arrows - i)]
+        grid = 2 * [MARGIN / 3 + (1 - MARGIN) * np.array(counts) / (arrows - 1)]
+    tails, heads = _paths(game, players, grid, 2).swapaxes(0, 1)
+    moves = heads - tails
+    lengths = np.linalg.norm(moves, axis=1, keepdims=True)
+    unit = ARROW / (arrows - 1) * moves / np.where(lengths > 0, lengths, 1)
+    axes.quiver(
+        *tails.T, *unit.T, lengths[:, 0], cmap="Greys", norm="linear", angles="xy",
+        scale_units="xy", scale=1, width=0.004, clim=(-lengths.max() / 2, lengths.max() or 1),
+    )  # fmt: skip
     chosen = STARTS[game.sizes[0]] if starts is None else starts
     sides = [np.stack(side) for side in zip(*chosen, strict=True)]
-    orbits = zip(*_play_from(game, players, sides, rounds), strict=True)
-    for index, policies in enumerate(orbits):
-        _draw_orbit(axes, policies, index)
-    nash = [profile.marginals for profile in known_nash(game) or nash_equilibria(game)]
-    draw_nash(axes, list(map(_points, nash)), color="#000000", clip_on=False, zorder=5)
-    _finish(axes, game)
+    for index, path in enumerate(_paths(game, players, sides, rounds)):
+        color = COLORS[index % len(COLORS)]
+        hidden = "_" * index  # keeps all orbits except the first out of the legend
+        average = running_mean(path)
+        axes.plot(*thinned(path).T, color=color, label=f"{hidden}last iterate")
+        axes.plot(*thinned(average).T, color=color, ls="--", label=f"{hidden}time average")
+        axes.plot(*path[0], "s", color=color, label=f"{hidden}start")
+    nash = [_points(profile.marginals) for profile in nash_equilibria(game)]
+    draw_nash(axes, nash, color="#000000", clip_on=False, zorder=5)
+    pad = 3.4 if is_square else 0.2  # in ems, below the axis label
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=pad, ncols=2)
     axes.set_title(play_title(game, players, share))
+    if not is_square:
+        draw_triangle(axes, game.actions[0])
+        return axes.figure  # pyright: ignore[reportReturnType]
+    dress(axes)
+    pairs = zip(game.players, game.actions, strict=True)
+    x, y = (plain(f"{name} plays {short(labels[0])}") for name, labels in pairs)
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x, ylabel=y)
+    axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     return axes.figure  # pyright: ignore[reportReturnType]
 
 
-def _points(policies: Sequence[Float[np.ndarray, "... d"]]) -> Float[np.ndarray, "... 2"]:
+def _points(policies: Sequence[Float[Any, "... d"]]) -> Float[np.ndarray, "... 2"]:
     """Map the policies of both players to the plane."""
     first, second = map(np.asarray, policies)
     if first.shape[-1] == 2:
@@ -104,59 +130,17 @@ def _points(policies: Sequence[Float[np.ndarray, "... d"]]) -> Float[np.ndarray,
     return first @ CORNERS
 
 
-def _play_from(
+def _paths(
     game: Game,
     players: Sequence[Learner],
     starts: Sequence[Float[np.ndarray, "S d"]],
     rounds: int,
-) -> list[Float[np.ndarray, "S T d"]]:
-    """Return both players' policies from many starts, which are used as priors if every learner has one."""
-    has_priors = all(player.has_prior for player in players)
+) -> Float[np.ndarray, "S T 2"]:
+    """Return the path of play from every start, which is used as a prior if every learner has one."""
+    begin = "prior" if all(player.has_prior for player in players) else "start"
 
     def policies(*start: Any) -> Any:
-        if has_priors:
-            return play(game, players, rounds, prior=start).policies
-        return play(game, players, rounds, start=start).policies
+        settings: dict[str, Any] = {begin: start}
+        return play(game, players, rounds, **settings).policies
 
-    return [np.asarray(side) for side in jax.jit(jax.vmap(policies))(*map(np.asarray, starts))]
-
-
-def _draw_arrows(axes: Axes, game: Game, players: Sequence[Learner], arrows: int) -> None:
-    if game.sizes[0] == 2:
-        ticks = np.linspace(MARGIN, 1 - MARGIN, arrows)
-        grid = [np.stack([x.ravel(), 1 - x.ravel()], 1) for x in np.meshgrid(ticks, ticks)]
-    else:
-        counts = [(i, j, arrows - 1 - i - j) for i in range(arrows) for j in range(arrows - i)]
-        grid = 2 * [MARGIN / 3 + (1 - MARGIN) * np.array(counts) / (arrows - 1)]
-    second = [side[:, 1] for side in _play_from(game, players, grid, 2)]
-    tails = _points(grid)
-    moves = _points(second) - tails
-    lengths = np.linalg.norm(moves, axis=1, keepdims=True)
-    unit = ARROW / (arrows - 1) * moves / np.where(lengths > 0, lengths, 1)
-    axes.quiver(
-        *tails.T, *unit.T, lengths[:, 0], cmap="Greys", norm="linear", angles="xy",
-        scale_units="xy", scale=1, width=0.004, clim=(-lengths.max() / 2, lengths.max() or 1),
-    )  # fmt: skip
-
-
-def _draw_orbit(axes: Axes, policies: Sequence[np.ndarray], index: int) -> None:
-    color = COLORS[index % len(COLORS)]
-    points = _points(policies)
-    averages = _points([running_mean(side) for side in policies])
-    hidden = "_" * index  # keeps all orbits except the first out of the legend
-    axes.plot(*thinned(points).T, color=color, label=f"{hidden}last iterate")
-    axes.plot(*thinned(averages).T, color=color, ls="--", label=f"{hidden}time average")
-    axes.plot(*points[0], "s", color=color, label=f"{hidden}start")
-
-
-def _finish(axes: Axes, game: Game) -> None:
-    pad = 3.4 if game.sizes == (2, 2) else 0.2  # in ems, below the axis label
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=pad, ncols=2)
-    if game.sizes == (3, 3):
-        draw_triangle(axes, game.actions[0])
-        return
-    dress(axes)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
-    sides = zip(game.players, game.actions, strict=True)
-    x, y = (plain(f"{name} plays {short(labels[0])}") for name, labels in sides)
-    axes.set(xlabel=x, ylabel=y)
+    return _points(jax.jit(jax.vmap(policies))(*starts))

@@ -7,7 +7,6 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import matplotlib
@@ -22,11 +21,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from regrax import _checks as checks
 from regrax.learners import Learner
 
-SUFFIXES = (".pdf", ".png", ".svg")
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The Okabe-Ito palette; line styles distinguish the colours in greyscale."""
 LINES = ("-", "--", "-.", ":")
-SHADES = "cividis"
 MAX_CURVE_POINTS = 1500  # more points would not be visible
 PANEL = 22  # width of a readable panel, in multiples of the type size
 SIZES = {"paper": (8.0, 3.25), "slides": (18.0, 11.0), "screen": (10.0, 8.0)}
@@ -129,45 +126,30 @@ def ems() -> float:
     return matplotlib.rcParams["figure.figsize"][0] * 72 / matplotlib.rcParams["font.size"]
 
 
-def across() -> int:
-    """Return the number of panels that fit in a row of a new figure."""
-    return max(1, int(ems() / PANEL))
-
-
-def balanced(count: int, most: int) -> list[int]:
-    """Divide panels into the fewest rows of at most `most`, as even as possible.
-
-    >>> balanced(5, 3), balanced(4, 3), balanced(0, 3)
-    ([3, 2], [2, 2], [])
-    """
-    rows = -(-count // most)
-    return [count // rows + (row < count % rows) for row in range(rows)]
+def is_narrow() -> bool:
+    """Return True if a new figure has room for only one readable panel in a row."""
+    return ems() < 2 * PANEL
 
 
 def axes_or_new(
-    axes: Any, names: Sequence[str], rows: Sequence[int], heights: Sequence[float], share: float = 1
+    axes: Any, names: Sequence[str], columns: int, heights: Sequence[float], share: float = 1
 ) -> list[Axes]:
     """Return the axes that were passed, or the axes of a new figure whose rows fill its width.
 
     Args:
         axes: Matplotlib axes, an array or list of them, or None.
         names: Names of the panels, for the error message.
-        rows: Number of panels in each row.
+        columns: Panels in a row; a row with fewer has wider panels.
         heights: Height of each row as a multiple of the figure's width.
         share: Width of the figure as a fraction of the usual one.
     """
     if axes is None:
-        width, _ = matplotlib.rcParams["figure.figsize"]
-        size = (share * width, share * width * sum(heights))
-        figure = Figure(figsize=size, layout="constrained")
-        columns = math.lcm(*rows)
-        grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)
-        cells = [
-            grid[row, column * columns // count : (column + 1) * columns // count]
-            for row, count in enumerate(rows)
-            for column in range(count)
-        ]
-        return [figure.add_subplot(cell) for cell in cells]
+        width = share * matplotlib.rcParams["figure.figsize"][0]
+        figure = Figure(figsize=(width, width * sum(heights)), layout="constrained")
+        panels = range(len(names))
+        rows = [panels[first : first + columns] for first in panels[::columns]]
+        mosaic: Any = [np.repeat(row, math.lcm(*map(len, rows)) // len(row)) for row in rows]
+        return list(figure.subplot_mosaic(mosaic, height_ratios=heights).values())
     given = list(np.ravel(np.asarray(axes, object)))
     if len(given) != len(names) or not all(isinstance(ax, Axes) for ax in given):
         which = "matplotlib axes"
@@ -175,12 +157,6 @@ def axes_or_new(
             which = f"{len(names)} matplotlib axes, for {', '.join(names)}"
         raise ValueError(f"axes must be {which}, got {axes!r}")
     return given
-
-
-def check_suffix(file: Path, known: tuple[str, ...] = SUFFIXES, what: str = "a plot") -> None:
-    """Raise ValueError if a file's suffix is not a known format."""
-    if file.suffix.lower() not in known:
-        raise ValueError(f"{what} file must end in {', '.join(known)}, got {file}")
 
 
 def shown_rounds(rounds: int) -> Int[np.ndarray, "P"]:

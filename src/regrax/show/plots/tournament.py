@@ -4,7 +4,6 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import AsinhNorm, Normalize
 from matplotlib.figure import Figure as AnyFigure
 
@@ -12,10 +11,8 @@ from regrax import _checks as checks
 from regrax.experiments.tournament import Tournament
 from regrax.show.plots.panels import draw_table
 from regrax.show.plots.sheets import (
-    SHADES,
     Figure,
     axes_or_new,
-    balanced,
     ems,
     plain,
     short,
@@ -32,8 +29,7 @@ LETTER = 0.58  # width of a letter, in ems
 HEADER = 4.5  # height of the title, in ems
 CELL = 3.2  # preferred and least side of a cell with a number, in ems
 MIN_CELL = 2.2
-TWO_LINES = 2.6  # height of a name in two lines, in ems
-DIVERGING = "RdBu_r"  # blue below zero, white at zero, red above
+TWO_LINES = 2.4  # height of a name in two lines, in ems
 
 
 @styled
@@ -59,57 +55,38 @@ def plot_tournament(tournament: Tournament, rank: str = "regret", *, axes: Any =
     titles = [short(_title(tournament.learners[i]), letters) for i in order]
     names = [wrapped(title, longest) for title in titles]
     margin = LETTER * max(len(line) for name in names for line in name.split("\n")) + 1
-    cells = CELL * max(len(names), 3)  # room for the title
-    rows = balanced(len(measures), max(1, int((ems() - margin) / (cells + 1))))
-    side = min(cells, (ems() - margin) / max(rows) - 1)
-    bottom = [row == len(rows) - 1 or max(rows) > 1 for row in range(len(rows))]
+    side = CELL * max(len(names), 3)  # room for the title
+    columns = 1
+    for count in range(2, len(measures) + 1):
+        if len(measures) % count == 0 and margin + count * (side + 1) <= ems():
+            columns = count
+    side = min(side, (ems() - margin) / columns - 1)
     panels = axes
     if axes is None:
-        panels = _maps(rows, side, margin, bottom)
-    panels = axes_or_new(panels, list(measures.values()), [], [])
-    digits = 3 if side >= CELL * len(names) else 2
-    place = [(row, column) for row, count in enumerate(rows) for column in range(count)]
-    for (measure, title), panel, (row, column) in zip(measures.items(), panels, place, strict=True):
+        rows = len(measures) // columns
+        inches = matplotlib.rcParams["font.size"] / 72
+        size = (ems() * inches, (HEADER + rows * (side + 2) + margin) * inches)
+        figure = Figure(figsize=size, layout="compressed")
+        figure.suptitle(plain(_about(tournament)))
+        panels = figure.subplots(rows, columns, sharex=True, sharey=True)
+    panels = axes_or_new(panels, list(measures.values()), columns, [])
+    digits = None
+    if side >= MIN_CELL * len(names):
+        digits = 3 if side >= CELL * len(names) else 2
+    for (measure, title), panel in zip(measures.items(), panels, strict=True):
         means = np.array([[entry.mean for entry in row] for row in tournament.pairings(measure)])
-        look: Any = {"norm": Normalize(), "shades": SHADES}
+        look: dict[str, Any] = {"norm": Normalize()}
         if measure != "payoff":
             largest = np.nanmax(np.abs(means), initial=1e-9)
             # most regrets are small compared with the largest, so spread them
             norm = AsinhNorm(largest / 20, vmin=-largest, vmax=largest)
-            look = {"norm": norm, "shades": DIVERGING}
-        left = names if column == 0 or axes is not None else []
-        below = names if bottom[row] or axes is not None else []
-        look |= {"numbered": side >= MIN_CELL * len(names), "digits": digits, "tilt": 90}
-        draw_table(panel, means[np.ix_(order, order)], left, below, what=title, **look)
+            look = {"norm": norm, "cmap": "RdBu_r"}  # blue below zero, white at zero, red above
+        means = means[np.ix_(order, order)]
+        draw_table(panel, means, names, names, label=title, digits=digits, tilt=90, **look)
         panel.set_title(title)
-    figure = panels[0].figure
-    if axes is None:
-        figure.suptitle(plain(_about(tournament)), y=0.995)  # pyright: ignore[reportAttributeAccessIssue]
-    return figure  # pyright: ignore[reportReturnType]
-
-
-def _maps(rows: list[int], side: float, margin: float, bottom: list[bool]) -> list[Axes]:
-    """Return the axes of a new figure; the layout engines of matplotlib cannot place square maps with long names.
-
-    Args:
-        rows: Number of maps in each row.
-        side: Side of a map, in ems.
-        margin: Room for names on the left of each row, and below some, in ems.
-        bottom: True for each row with names below.
-    """
-    heights = [2 + side + margin * named for named in bottom]
-    width, height = ems(), HEADER + sum(heights)
-    inches = matplotlib.rcParams["font.size"] / 72
-    figure = Figure(figsize=(width * inches, height * inches))
-    maps = []
-    top = HEADER
-    for count, row in zip(rows, heights, strict=True):
-        left = margin + (width - margin - count * (side + 1)) / 2
-        for column in range(count):
-            corner = (left + column * (side + 1)) / width, 1 - (top + 2 + side) / height
-            maps.append(figure.add_axes((*corner, side / width, side / height)))
-        top += row
-    return maps
+        if axes is None:
+            panel.label_outer()
+    return panels[0].figure  # pyright: ignore[reportReturnType]
 
 
 def _title(spec: str) -> str:

@@ -1,22 +1,23 @@
 """Audit report: verdicts, then each agent's regret over time, baselines and tests."""
 
 from dataclasses import astuple
+from typing import Any
 
 import numpy as np
 
 from regrax import _checks as checks
-from regrax._text import counted
+from regrax._text import counted, interval, listed, number
 from regrax.agents.audit import (
     AgentAudit,
     Audit,
     Contexts,
     Gaps,
+    Learning,
     Measure,
     explored,
     shown,
     verdicts,
 )
-from regrax.show.plots.sheets import number
 from regrax.show.report.charts import Chart, Series, Style
 from regrax.show.report.page import Answer, Section, Table, Tone, render
 
@@ -28,13 +29,12 @@ TITLES = {
     "mann_kendall": "Mann-Kendall",
 }
 BASELINES = {"hedge": "Hedge", "blum_mansour": "Blum-Mansour", "uniform": "uniform play"}
-FINDINGS = {
-    "learning": "{} is learning",
-    "not learning": "{} is not learning",
-    "no regret": "{} does as well as the best single action",
-    "cannot tell": "It is not clear whether {} is learning",
+FINDINGS: dict[str, tuple[str, Tone]] = {
+    "learning": ("{} is learning", "good"),
+    "not learning": ("{} is not learning", "bad"),
+    "no regret": ("{} does as well as the best single action", "good"),
+    "cannot tell": ("It is not clear whether {} is learning", "neutral"),
 }
-TONES: dict[str, Tone] = {"learning": "good", "no regret": "good", "not learning": "bad"}
 
 
 def audit_page(audit: Audit, name: str) -> str:
@@ -58,9 +58,8 @@ def audit_page(audit: Audit, name: str) -> str:
     if audit.gaps is not None:
         sections.append(_game(audit.gaps))
     if audit.bad:
-        rows = [[entry["lines"], entry["reason"]] for entry in audit.bad]
         text = f"{audit.bad_rows:,} rows are invalid and are not part of the numbers above."
-        table = Table(("line", "reason"), rows)
+        table = Table(("line", "reason"), [[bad["lines"], bad["reason"]] for bad in audit.bad])
         sections.append(Section("bad", "Skipped rows", [text], tables=[table]))
     answers = [_answer(agent) for agent in agents]
     return render("Regret audit", lead, sections, "Written by regrax audit.", answers=answers)
@@ -68,22 +67,21 @@ def audit_page(audit: Audit, name: str) -> str:
 
 def _answer(agent: AgentAudit) -> Answer:
     learning = agent.learning
-    finding = FINDINGS[learning.verdict].format(shown(agent.agent))
-    if learning.early is None or learning.late is None:
-        reason = learning.words.partition(": ")[2]
-    else:
+    finding, tone = FINDINGS[learning.verdict]
+    reason = learning.words.partition(": ")[2]
+    if learning.early is not None and learning.late is not None:
         reason = (
-            f"its regret was {learning.early:.3g} per round in the first half of an episode and "
-            f"{learning.late:.3g} in the second"
+            f"its regret was {number(learning.early)} per round in the first half of an episode and "
+            f"{number(learning.late)} in the second"
         )
-    tone = TONES.get(learning.verdict, "neutral")
-    return Answer(f"{finding}: {shown(reason)}.", learning.verdict, tone)
+    sentence = f"{finding.format(shown(agent.agent))}: {shown(reason)}."
+    return Answer(sentence, learning.verdict, tone)
 
 
 def _agent(agent: AgentAudit, index: int) -> Section:
     actions = counted(len(agent.actions), "action")
     if len(agent.actions) <= MAX_NAMED_ACTIONS:
-        actions += f" ({', '.join(map(shown, agent.actions))})"
+        actions += f" ({listed(map(shown, agent.actions))})"
     text = [
         f"{counted(agent.rounds, 'round')} in {counted(agent.episodes, 'episode')}, {actions}, "
         f"{agent.feedback} feedback. Verdict: {shown(agent.learning.words)}."
@@ -95,24 +93,26 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     text += [f"Note: {shown(note)}." for note in agent.notes]
     if agent.fractions:
         shares = list(agent.fractions.items())[:50]
-        played = ", ".join(f"{shown(action)} {share:.1%}" for action, share in shares)
-        text.append(f"Played: {played}.")
+        text.append(
+            f"Played: {listed(f'{shown(action)} {share:.1%}' for action, share in shares)}."
+        )
     if agent.answers:
-        parsers = sorted(agent.answers.items())
-        counts = ", ".join(f"{shown(parser)} {count:,}" for parser, count in parsers)
-        text.append(f"Answers by parser: {counts}.")
+        counts = sorted(agent.answers.items())
+        parsers = listed(f"{shown(parser)} {count:,}" for parser, count in counts)
+        text.append(f"Answers by parser: {parsers}.")
     charts = []
     if agent.regret:
         charts.append(_over_time(agent, index))
     if agent.baseline_curves:
         charts.append(_against_baselines(agent, index))
-    tables = [_regrets(agent)]
+    rows = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
+    tables = [Table(("measure", "per episode", "95% interval"), rows)]
     if agent.contexts is not None:
         tables += _contexts(agent.contexts)
     if agent.baselines:
         tables.append(_baselines(agent))
     if agent.learning.tests:
-        tables.append(_tests(agent))
+        tables.append(_tests(agent.learning))
     return Section(f"agent-{index}", shown(agent.agent)[:60], text, charts, tables)
 
 
@@ -122,10 +122,7 @@ def _over_time(agent: AgentAudit, index: int) -> Chart:
         if kind in agent.curve and kind != "dynamic":  # dynamic regret would flatten the others
             style = "dashed" if kind == "swap" else "line"  # swap and external often coincide
             series.append(regret_series(kind, agent.curve, kind, color, style))
-    caption = "Regret over all rounds so far, averaged over episodes."
-    if series[0].band:
-        caption = f"{caption[:-1]}; bands are 95% bootstrap intervals."
-    return Chart(f"time-{index}", "Regret over time", "round", "regret", series, caption=caption)
+    return regret_chart(f"time-{index}", "regret", series)
 
 
 def regret_series(
@@ -135,6 +132,14 @@ def regret_series(
     ends = zip(curve.get(f"{kind}_low", []), curve.get(f"{kind}_high", []), strict=True)
     band = [(high - low) / 2 for low, high in ends]
     return Series(label, curve["round"], curve[kind], band or None, style, color)
+
+
+def regret_chart(name: str, what: str, series: list[Series]) -> Chart:
+    """Return a chart of regret over time."""
+    caption = "Regret over all rounds so far, averaged over episodes"
+    if any(curve.band is not None for curve in series):
+        caption += "; bands are 95% bootstrap intervals"
+    return Chart(name, "Regret over time", "round", what, series, caption=f"{caption}.")
 
 
 def _against_baselines(agent: AgentAudit, index: int) -> Chart:
@@ -147,43 +152,26 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
     own = np.divide(agent.curve["external"], agent.curve["round"])
     series.append(Series("this agent", agent.curve["round"], own))  # last, so that it is on top
     caption = "External regret divided by rounds, for the agent and for baseline learners on the same losses."
-    name = f"rate-{index}"
-    return Chart(
-        name, "Regret per round", "round", "regret per round", series, True, caption=caption
-    )
-
-
-def _regrets(agent: AgentAudit) -> Table:
-    rows = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
-    return Table(("measure", "per episode", "95% interval"), rows)
+    title = "Regret per round"
+    return Chart(f"rate-{index}", title, "round", title.lower(), series, True, caption=caption)
 
 
 def _contexts(found: Contexts) -> list[Table]:
-    columns = ("per episode", "95% interval")
     rows = [["best policy", "", "", *measure_cells(found.regret)]]
     for context in sorted(found.contexts, key=lambda context: -context.regret.total)[:MAX_AGENTS]:
-        facts = [shown(context.context), shown(context.best), f"{context.rounds:,}"]
+        facts = [shown(context.context), shown(context.best), context.rounds]
         rows.append([*facts, *measure_cells(context.regret)])
     replayed = []
     for name, saved in found.saved.items():
-        replayed.append([name, number(found.replayed[name].total, 3), *measure_cells(saved)])
+        replayed.append([name, found.replayed[name].total, *measure_cells(saved)])
+    columns = ("regret by context", "best action", "rounds", "per episode", "95% interval")
     headers = ("replayed on this log", "loss per episode", "saved per episode", "95% interval")
-    return [
-        Table(("regret by context", "best action", "rounds", *columns), rows),
-        Table(headers, replayed),
-    ]
+    return [Table(columns, rows), Table(headers, replayed)]
 
 
-def measure_cells(measure: Measure) -> list[str]:
-    """Format a value per episode and its interval."""
-    return [number(measure.total, 3), interval(measure.low, measure.high)]
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Format an interval, or return an empty string if there is none."""
-    if low is None or high is None:
-        return ""
-    return f"{number(low, 3)} to {number(high, 3)}"
+def measure_cells(measure: Measure) -> list[Any]:
+    """Return the cells of a value per episode and its interval."""
+    return [measure.total, interval(measure.low, measure.high)]
 
 
 def _baselines(agent: AgentAudit) -> Table:
@@ -191,27 +179,26 @@ def _baselines(agent: AgentAudit) -> Table:
     length = agent.rounds / agent.episodes
     rows = []
     for name, measures in agent.beside().items():
-        values = [length * measures["loss_per_round"], *(measures[kind] for kind in kinds)]
-        rows.append([BASELINES.get(name, name), *(number(value, 3) for value in values)])
+        regrets = [measures[kind] for kind in kinds]
+        rows.append([BASELINES.get(name, name), length * measures["loss_per_round"], *regrets])
     columns = [f"{kind} regret" for kind in kinds]
     return Table(("per episode, on the same losses", "loss", *columns), rows)
 
 
-def _tests(agent: AgentAudit) -> Table:
-    learning = agent.learning
+def _tests(learning: Learning) -> Table:
     rows = []
     for name, test in learning.tests.items():
-        rows.append([TITLES[name], f"{test.p_value:.3g}", f"{test.false_alarms:.0%}"])
-    rows.append(["calibrated: regret falls", f"{learning.regret_falls:.2g}", "at most 5%"])
+        rows.append([TITLES[name], test.p_value, f"{test.false_alarms:.0%}"])
+    rows.append(["calibrated: regret falls", learning.regret_falls, "at most 5%"])
     play = "calibrated: play moves to better actions"
-    rows.append([play, f"{learning.play_moves:.2g}", "at most 5%"])
+    rows.append([play, learning.play_moves, "at most 5%"])
     return Table(("test of sublinear regret", "p-value", "false alarms at 5%"), rows)
 
 
 def _game(gaps: Gaps) -> Section:
     names = ("coarse correlated (CCE)", "correlated, pairwise (CE)", "swap")
-    rows = [[name, number(gap, 3)] for name, gap in zip(names, astuple(gaps), strict=True)]
     text = (
         "If these agents are the players in one game, their joint play has these equilibrium gaps."
     )
-    return Section("game", "Joint play", [text], tables=[Table(("gap", "per round"), rows)])
+    table = Table(("gap", "per round"), list(zip(names, astuple(gaps), strict=True)))
+    return Section("game", "Joint play", [text], tables=[table])

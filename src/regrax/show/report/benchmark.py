@@ -1,12 +1,9 @@
 """Benchmark report: an agent's results in every task, next to those of classical learners."""
 
 from regrax import _checks as checks
-from regrax._text import counted
+from regrax._text import counted, interval, listed, number
 from regrax.agents import Benchmark
 from regrax.agents.audit import shown
-from regrax.agents.suite import Row
-from regrax.show.plots.sheets import number
-from regrax.show.report.audit import interval
 from regrax.show.report.charts import Chart, Series
 from regrax.show.report.page import Answer, Section, Table, render
 
@@ -14,8 +11,9 @@ from regrax.show.report.page import Answer, Section, Table, render
 def benchmark_page(result: Benchmark) -> str:
     """Render the result of `regrax.agents.benchmark` as a self-contained HTML page."""
     checks.instance("result", result, Benchmark, "the result of benchmark")
-    tasks = list(dict.fromkeys(row.task for row in result.rows))
-    own = [result.of_task(task)[0] for task in tasks]
+    own = [row for row in result.rows if not row.is_reference]
+    others = [row for row in result.rows if row.is_reference]
+    tasks = [row.task for row in own]
     share = sum(row.share for row in own) / len(own)
     finding = f"has come {share:.0%} of the way from uniform play to the best possible policy"
     if share < 0:
@@ -36,35 +34,33 @@ def benchmark_page(result: Benchmark) -> str:
         "episodes, luck can bring an agent above 1."
     ]
     x = range(1, len(tasks) + 1)
-    references = [[row.share for row in result.of_task(task)[1]] for task in tasks]
+    shares = [[row.share for row in others if row.task == task] for task in tasks]
     points = {
-        "best classical learner": [max(shares) for shares in references],
-        "worst classical learner": [min(shares) for shares in references],
+        "best classical learner": list(map(max, shares)),
+        "worst classical learner": list(map(min, shares)),
         "this agent": [row.share for row in own],
     }
     series = [
-        Series(label, x, shares, style="points", color=2 - place)
-        for place, (label, shares) in enumerate(points.items())
+        Series(label, x, ys, style="points", color=2 - place)
+        for place, (label, ys) in enumerate(points.items())
     ]
-    listed = ", ".join(f"{place} {task}" for place, task in zip(x, tasks, strict=True))
-    chart = Chart("share", "Share of the way", "task", "share", series, caption=f"Tasks: {listed}.")
-    columns = ("task", "regret per round", "95% interval", "share", "verdict")
-    agents = [[row.task, *_cells(row)] for row in own]
-    others = [
-        [row.task, row.agent, *_cells(row)] for task in tasks for row in result.of_task(task)[1]
-    ]
+    names = listed(f"{place} {task}" for place, task in zip(x, tasks, strict=True))
+    chart = Chart("share", "Share of the way", "task", "share", series, caption=f"Tasks: {names}.")
+    agents = []
+    learners = []
+    for row in result.rows:
+        limits = interval(row.low, row.high)
+        cells = [row.regret_per_round, limits, f"{row.share:.1%}", row.verdict]
+        if row.is_reference:
+            learners.append([row.task, row.agent, *cells])
+        else:
+            agents.append([row.task, *cells])
+    columns = ("regret per round", "95% interval", "share", "verdict")
+    own_table = Table(("task", *columns), agents)
+    others_table = Table(("task", "learner", *columns), learners)
     sections = [
-        Section("agent", "The agent", text, [chart], [Table(columns, agents)]),
-        Section(
-            "references",
-            "Classical learners",
-            tables=[Table((columns[0], "learner", *columns[1:]), others)],
-        ),
+        Section("agent", "The agent", text, [chart], [own_table]),
+        Section("references", "Classical learners", tables=[others_table]),
     ]
     footer = "Written by regrax bench-agents."
     return render("Benchmark", lead, sections, footer, answers=[Answer(answer)])
-
-
-def _cells(row: Row) -> list[str]:
-    regret = number(row.regret_per_round)
-    return [regret, interval(row.low, row.high), f"{row.share:.1%}", row.verdict]

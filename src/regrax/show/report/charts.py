@@ -21,6 +21,7 @@ INK = "#1c2024"
 SOFT = "#5b6470"
 RULE = "#e3e5e8"
 PALETTE = (*COLORS[:6], "#444444")
+DASHES: Any = (0, (3.2, 2.2))
 VARIABLES = {INK: "--ink", SOFT: "--soft", RULE: "--rule", "#888888": "--soft"} | {
     color.lower(): f"--c{index}" for index, color in enumerate(PALETTE)
 }
@@ -95,6 +96,23 @@ class Chart:
     y_log: bool = False
     caption: str = ""
 
+    def legend(self) -> list[tuple[str, int, Style]]:
+        return [(series.label, series.color, series.style) for series in self.series]
+
+    def draw_in(self, axes: Axes) -> None:
+        axes.grid(lw=1)
+        axes.set_axisbelow(True)
+        for series in self.series:
+            _draw_series(axes, series, self.y_log)
+        axes.set(xlabel=plain(self.x_label), ylabel=plain(self.y_label))
+        values = [np.ravel(line.get_ydata()) for line in axes.lines]  # pyright: ignore
+        if self.y_log and np.isfinite(np.concatenate(values)).any():
+            axes.set_yscale("log", nonpositive="clip")
+        if self.x_log:
+            axes.set_xscale("log")
+        label_axis(axes.xaxis)
+        label_axis(axes.yaxis)
+
 
 @dataclass(frozen=True)
 class Ternary:
@@ -118,6 +136,16 @@ class Ternary:
     paths: Mapping[str, Sequence[Numbers] | np.ndarray]
     target: Numbers | None = None
     caption: str = ""
+
+    def legend(self) -> list[tuple[str, int, Style]]:
+        return [(label, index, "line") for index, label in enumerate(self.paths)]
+
+    def draw_in(self, axes: Axes) -> None:
+        draw_triangle(axes, self.corners)
+        for index, path in enumerate(self.paths.values()):
+            axes.plot(*(np.asarray(path) @ CORNERS).T, color=_color(index), lw=2.2)
+        if self.target is not None:
+            axes.plot(*np.asarray(self.target) @ CORNERS, "+", color=INK, ms=12, mew=2)
 
 
 class Interval(NamedTuple):
@@ -153,6 +181,23 @@ class Intervals:
     zero: bool = True
     caption: str = ""
 
+    def legend(self) -> list[tuple[str, int, Style]]:
+        return []  # labels are next to the marks
+
+    def draw_in(self, axes: Axes) -> None:
+        if self.zero:
+            axes.axvline(0, color=SOFT, lw=1.2, ls=DASHES)
+        for place, row in enumerate(self.rows):
+            if row.low is not None and row.high is not None:
+                axes.hlines(place, row.low, row.high, color=_color(row.color), lw=3, alpha=0.7)
+            axes.plot(row.mean, place, "o", color=_color(row.color), ms=9)
+            where: Any = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
+            axes.text(0, place - 0.22, plain(row.label), **where)
+        axes.set(ylim=(len(self.rows) - 0.5, -0.8), yticks=[], xlabel=plain(self.x_label))
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x", lw=1)
+        label_axis(axes.xaxis)
+
 
 Figure = Chart | Intervals | Ternary
 
@@ -168,14 +213,7 @@ def draw(figure: Figure) -> str:
     with matplotlib.rc_context(LOOK):
         size = (WIDTH / 72, height / 72)
         picture = matplotlib_figure.Figure(figsize=size, layout="constrained")
-        axes = picture.add_subplot()
-        match figure:
-            case Ternary():
-                _draw_ternary(axes, figure)
-            case Intervals():
-                _draw_intervals(axes, figure)
-            case Chart():
-                _draw_chart(axes, figure)
+        figure.draw_in(picture.add_subplot())
         picture.savefig(file, format="svg", transparent=True)
     text = file.getvalue()
     body = text[text.index('<g id="figure') : text.rindex("</svg>")]
@@ -198,33 +236,15 @@ def _for_page(svg: str) -> str:
 
 def legend(figure: Figure) -> str:
     """Return the legend as HTML, which wraps on small screens."""
-    match figure:
-        case Chart():
-            items = [(series.label, series.color, series.style) for series in figure.series]
-        case Ternary():
-            items = [(label, index, "line") for index, label in enumerate(figure.paths)]
-        case Intervals():
-            return ""
-    keys = [
-        f'<span class="key c{color % len(PALETTE)} {style}">{escape(label)}</span>'
-        for label, color, style in items
-    ]
-    return f'<div class="legend">{"".join(keys)}</div>'
+    keys = ""
+    for label, color, style in figure.legend():
+        kind = f"key c{color % len(PALETTE)} {style}"
+        keys += f'<span class="{kind}">{escape(label)}</span>'
+    return f'<div class="legend">{keys}</div>' if keys else ""
 
 
-def _draw_chart(axes: Axes, chart: Chart) -> None:
-    axes.grid(lw=1)
-    axes.set_axisbelow(True)
-    for series in chart.series:
-        _draw_series(axes, series, chart.y_log)
-    axes.set(xlabel=plain(chart.x_label), ylabel=plain(chart.y_label))
-    values = [np.ravel(line.get_ydata()) for line in axes.lines]  # pyright: ignore
-    if chart.y_log and np.isfinite(np.concatenate(values)).any():
-        axes.set_yscale("log", nonpositive="clip")
-    if chart.x_log:
-        axes.set_xscale("log")
-    label_axis(axes.xaxis)
-    label_axis(axes.yaxis)
+def _color(index: int) -> str:
+    return PALETTE[index % len(PALETTE)]
 
 
 def _draw_series(axes: Axes, series: Series, log: bool) -> None:
@@ -232,7 +252,7 @@ def _draw_series(axes: Axes, series: Series, log: bool) -> None:
     y = np.asarray(series.y, float)
     if log:
         y = np.where(y > 0, y, np.nan)
-    color = PALETTE[series.color % len(PALETTE)]
+    color = _color(series.color)
     if series.band is not None:
         band = np.asarray(series.band, float)
         low = y - band
@@ -242,30 +262,6 @@ def _draw_series(axes: Axes, series: Series, log: bool) -> None:
             axes.vlines(x, low, y + band, color=color, lw=1.6, alpha=0.7)
         else:
             axes.fill_between(x, low, y + band, color=color, alpha=0.18, lw=0)
-    line = {"line": "-", "marked": "-", "dashed": (0, (3.2, 2.2)), "points": "none"}[series.style]
+    line = {"dashed": DASHES, "points": "none"}.get(series.style, "-")
     marker = "o" if series.style in ("points", "marked") else None
     axes.plot(x, y, color=color, lw=2.2, ls=line, marker=marker, ms=7)
-
-
-def _draw_intervals(axes: Axes, figure: Intervals) -> None:
-    if figure.zero:
-        axes.axvline(0, color=SOFT, lw=1.2, ls=(0, (3.2, 2.2)))
-    for place, row in enumerate(figure.rows):
-        color = PALETTE[row.color % len(PALETTE)]
-        if row.low is not None and row.high is not None:
-            axes.hlines(place, row.low, row.high, color=color, lw=3, alpha=0.7)
-        axes.plot(row.mean, place, "o", color=color, ms=9)
-        where: Any = {"transform": axes.get_yaxis_transform(), "va": "bottom"}
-        axes.text(0, place - 0.22, plain(row.label), **where)
-    axes.set(ylim=(len(figure.rows) - 0.5, -0.8), yticks=[], xlabel=plain(figure.x_label))
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", lw=1)
-    label_axis(axes.xaxis)
-
-
-def _draw_ternary(axes: Axes, figure: Ternary) -> None:
-    draw_triangle(axes, figure.corners)
-    for index, path in enumerate(figure.paths.values()):
-        axes.plot(*(np.asarray(path) @ CORNERS).T, color=PALETTE[index % len(PALETTE)], lw=2.2)
-    if figure.target is not None:
-        axes.plot(*np.asarray(figure.target) @ CORNERS, "+", color=INK, ms=12, mew=2)

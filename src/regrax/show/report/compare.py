@@ -1,17 +1,16 @@
 """Comparison report: the difference of two agents, or the ranking of several, with intervals and verdicts."""
 
 from regrax import _checks as checks
-from regrax._text import counted
+from regrax._text import counted, interval, number
 from regrax.agents.audit import Comparison, Pair, shown
 from regrax.agents.audit.compare import LEVEL
-from regrax.show.plots.sheets import number
-from regrax.show.report.audit import interval, measure_cells, regret_series
-from regrax.show.report.charts import Chart, Interval, Intervals
-from regrax.show.report.page import Answer, Section, Table, render
+from regrax.show.report.audit import measure_cells, regret_chart, regret_series
+from regrax.show.report.charts import Interval, Intervals
+from regrax.show.report.page import Answer, Section, Table, Tone, render
 
 MAX_CURVES = 8
+MAX_BARS = 30
 MAX_ANSWERS = 10
-BETTER, WORSE, UNCLEAR = 2, 1, 6  # colours
 
 
 def compare_page(comparison: Comparison) -> str:
@@ -29,52 +28,46 @@ def compare_page(comparison: Comparison) -> str:
     return render("Agents compared", lead, sections, "Written by regrax compare.", answers=answers)
 
 
+def _amount(amount: str, measure: str) -> str:
+    """Return a verb, an amount and the measure."""
+    verbs = {"external": f"regrets {amount}", "loss": f"loses {amount}"}
+    return verbs.get(measure, f"has {amount} {measure} regret")
+
+
 def _ranks(comparison: Comparison) -> list[Answer]:
     """Return a sentence per agent, best first; tied agents share a range of ranks."""
-    verbs = {"external": "regrets {}", "loss": "loses {}"}
-    verb = verbs.get(comparison.measure, f"has {{}} {comparison.measure} regret")
     answers = []
     for agent in comparison.ranking()[:MAX_ANSWERS]:
-        sentence = f"{shown(agent.name)} {verb.format(number(agent.value.total, 3))} per episode"
-        limits = interval(agent.value.low, agent.value.high)
-        if limits:
-            sentence += f" ({limits})"
+        amount = _amount(number(agent.value.total), comparison.measure)
+        sentence = f"{shown(agent.name)} {amount} per episode"
+        if agent.value.low is not None:
+            sentence += f" ({interval(agent.value.low, agent.value.high)})"
         answers.append(Answer(f"{sentence}.", f"rank {agent.ranks()}"))
     return answers
 
 
-def _difference(pair: Pair) -> int:
-    """Return the colour that says whether the second agent is better or worse, or that it is not clear."""
+def _finding(pair: Pair) -> tuple[str, Tone, int]:
+    """Return the badge, tone and colour of a difference."""
     if pair.adjusted is None or pair.adjusted > LEVEL:
-        return UNCLEAR
-    return WORSE if pair.difference > 0 else BETTER
+        return "no clear difference", "neutral", 6
+    if pair.difference > 0:
+        return "worse", "bad", 1
+    return "better", "good", 2
 
 
 def _answer(pair: Pair, measure: str) -> Answer:
-    first = shown(pair.first)
-    second = shown(pair.second)
-    amount = f"{number(abs(pair.difference), 3)} {'more' if pair.difference > 0 else 'less'}"
-    verbs = {"external": f"regrets {amount}", "loss": f"loses {amount}"}
-    verb = verbs.get(measure, f"has {amount} {measure} regret")
-    sentence = f"{second} {verb} per episode than {first}"
-    limits = interval(pair.low, pair.high)
-    match _difference(pair):
-        case 1:
-            return Answer(f"{sentence}.", "worse", "bad")
-        case 2:
-            return Answer(f"{sentence}.", "better", "good")
-    if limits:
-        return Answer(f"{sentence}, which may be chance.", "no clear difference")
-    return Answer(f"{sentence}; with so few episodes this may be chance.", "no clear difference")
+    badge, tone, _ = _finding(pair)
+    more = "more" if pair.difference > 0 else "less"
+    amount = _amount(f"{number(abs(pair.difference))} {more}", measure)
+    sentence = f"{shown(pair.second)} {amount} per episode than {shown(pair.first)}"
+    if pair.low is None:
+        sentence += "; with so few episodes this may be chance"
+    elif tone == "neutral":
+        sentence += ", which may be chance"
+    return Answer(f"{sentence}.", badge, tone)
 
 
 def _agents(comparison: Comparison) -> Section:
-    rows = []
-    for agent in comparison.ranking():
-        cells = measure_cells(agent.value)
-        verdict = shown(agent.audit.learning.words)
-        rows.append([agent.ranks(), shown(agent.name), f"{agent.episodes:,}", *cells, verdict])
-    columns = ("rank", "agent", "episodes", "per episode", "95% interval", "verdict")
     kind = comparison.measure
     if kind in ("loss", "policy"):
         kind = "external"
@@ -85,13 +78,20 @@ def _agents(comparison: Comparison) -> Section:
             series.append(regret_series(name, agent.audit.curve, kind, len(series)))
     charts = []
     if series:
-        caption = "Regret over all rounds so far, averaged over episodes; bands are 95% intervals."
-        title = "Regret over time"
-        charts.append(Chart("time", title, "round", f"{kind} regret", series, caption=caption))
-    what = "Loss" if comparison.measure == "loss" else f"{comparison.measure.capitalize()} regret"
-    title = f"{what} of {counted(len(comparison.contestants), 'agent')}"
+        charts.append(regret_chart("time", f"{kind} regret", series))
+    rows = []
+    for agent in comparison.ranking():
+        verdict = shown(agent.audit.learning.words)
+        cells = measure_cells(agent.value)
+        rows.append([agent.ranks(), shown(agent.name), agent.episodes, *cells, verdict])
+    columns = ("rank", "agent", "episodes", "per episode", "95% interval", "verdict")
+    title = f"{_what(comparison).capitalize()} of {counted(len(rows), 'agent')}"
     text = "Best first. Agents whose ranks overlap are tied: no significant difference."
     return Section("agents", title, [text], charts, [Table(columns, rows)])
+
+
+def _what(comparison: Comparison) -> str:
+    return "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
 
 
 def _differences(comparison: Comparison) -> Section:
@@ -105,15 +105,13 @@ def _differences(comparison: Comparison) -> Section:
     bars = []
     for pair in comparison.pairs:
         name = f"{shown(pair.second)} minus {shown(pair.first)}"
-        tests = (pair.p_value, pair.adjusted, pair.effect_size)
         how = "paired" if pair.paired else "independent"
-        rows.append([name, *("" if value is None else f"{value:.2g}" for value in tests), how])
-        label = f"{name}: {number(pair.difference, 3)}"
+        rows.append([name, pair.p_value, pair.adjusted, pair.effect_size, how])
+        label = f"{name}: {number(pair.difference)}"
         if pair.low is not None:
             label += f" ({interval(pair.low, pair.high)})"
-        bars.append(Interval(label, pair.difference, pair.low, pair.high, _difference(pair)))
-    measure = "loss" if comparison.measure == "loss" else f"{comparison.measure} regret"
+        bars.append(Interval(label, pair.difference, pair.low, pair.high, _finding(pair)[2]))
     caption = "Means and 95% intervals. Right of zero, the agent named first is worse. Grey: no clear difference."
-    x_label = f"difference in {measure} per episode"
-    chart = Intervals("pairs", "Differences", x_label, bars[:30], caption=caption)
+    x_label = f"difference in {_what(comparison)} per episode"
+    chart = Intervals("pairs", "Differences", x_label, bars[:MAX_BARS], caption=caption)
     return Section("pairs", "Differences", text, [chart], [Table(columns, rows)])

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from regrax._text import cell_text
 from regrax.show.report.charts import Figure, draw, legend
 
 HERE = Path(__file__).parent
@@ -17,14 +18,14 @@ MAX_INLINE_CHARACTERS = 30  # longer cells get a minimum width on small screens
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under column names.
+    """Rows of cells under column names; numbers get four significant digits, and None is a blank.
 
-    >>> Table(("what", "ours"), [("gap", "0.09")]).columns
+    >>> Table(("what", "ours"), [("gap", 0.09)]).columns
     ('what', 'ours')
     """
 
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)
@@ -93,14 +94,13 @@ def render(
     links = [
         f'<a href="#{escape(section.name)}">{escape(section.title)}</a>' for section in sections
     ]
-    if len(links) == 1:
-        links = []
+    nav = "".join(links) if len(links) > 1 else ""
     style = (HERE / "page.css").read_text("utf-8")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>{style}</style></head><body>'
-        f"<header><h1>{escape(title)}</h1>{_answers(answers)}{_paragraphs(lead)}<nav>{''.join(links)}</nav></header>"
+        f"<header><h1>{escape(title)}</h1>{_answers(answers)}{_paragraphs(lead)}<nav>{nav}</nav></header>"
         f"<main>{''.join(map(_section, sections))}</main><footer>{escape(footer)}</footer></body></html>\n"
     )
 
@@ -121,9 +121,9 @@ def _paragraphs(texts: Sequence[str]) -> str:
 
 
 def _section(section: Section) -> str:
-    figures = ""
-    if section.figures:
-        figures = f'<div class="figures">{"".join(map(_figure, section.figures))}</div>'
+    figures = "".join(map(_figure, section.figures))
+    if figures:
+        figures = f'<div class="figures">{figures}</div>'
     return (
         f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>{_paragraphs(section.text)}'
         f"{''.join(section.drawings)}{figures}{''.join(map(_table, section.tables))}</section>"
@@ -143,7 +143,8 @@ def _table(table: Table) -> str:
     return f'<div class="wide" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _cell(text: str) -> str:
+def _cell(value: Any) -> str:
+    text = cell_text(value)
     kind = ""
     if text.startswith(tuple("0123456789-+±<")):
         kind = " class=number"

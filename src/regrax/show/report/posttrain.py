@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-from regrax.show.plots.sheets import number
+from regrax._text import number
 from regrax.show.report.charts import Chart, Interval, Intervals, Series
 from regrax.show.report.page import Answer, Section, Table, render
 
@@ -38,10 +38,10 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
         "loss sequences that were not used in training.",
         f"It has come {_with_error(100 * own.share, 100 * own.share_error)}% of the way from uniform play to Hedge.",
     ]
-    parts = [_own, _policy, _elsewhere, _language, _exploration]
-    if not comparison.elsewhere:
-        parts.remove(_elsewhere)
-    sections = [part(comparison) for part in parts]
+    sections = [_own(comparison), _policy(comparison)]
+    if comparison.elsewhere:
+        sections.append(_elsewhere(comparison))
+    sections += [_language(comparison), _exploration(comparison)]
     answers = [_answer(comparison)]
     footer = "Written by regrax posttrain."
     return render("Post-training report", lead, sections, footer, answers=answers)
@@ -51,15 +51,14 @@ def _answer(comparison: "Comparison") -> Answer:
     """Compare squared regret before and after; overlapping 95% intervals cannot be told apart."""
     before = comparison.player("before")
     after = comparison.player("after")
-    numbers = f"squared regret is {_squared(after)}"
-    if abs(after.squared - before.squared) <= NORMAL * (before.squared_error + after.squared_error):
-        sentence = (
-            f"After training, {numbers}, not distinguishable from before ({_squared(before)})."
-        )
-        return Answer(sentence, "no clear difference")
-    if after.squared < before.squared:
-        return Answer(f"After training, {numbers}, down from {_squared(before)}.", "better", "good")
-    return Answer(f"After training, {numbers}, up from {_squared(before)}.", "worse", "bad")
+    text = f"After training, squared regret is {_squared(after)}"
+    change = after.squared - before.squared
+    if abs(change) <= NORMAL * (before.squared_error + after.squared_error):
+        text += f", not distinguishable from before ({_squared(before)})."
+        return Answer(text, "no clear difference")
+    if change < 0:
+        return Answer(f"{text}, down from {_squared(before)}.", "better", "good")
+    return Answer(f"{text}, up from {_squared(before)}.", "worse", "bad")
 
 
 def _regret(player: "Player") -> str:
@@ -74,7 +73,7 @@ def _with_error(value: float, error: float) -> str:
     """Format a mean with its standard error to two digits.
 
     >>> _with_error(1.6785, 0.1804), _with_error(23.42, 5.4), _with_error(0.5, 0.0)
-    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5 ± 0')
+    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5000 ± 0')
     """
     if not error:
         return f"{number(value)} ± 0"
@@ -100,9 +99,8 @@ def _own(comparison: "Comparison") -> Section:
         bars.append(Interval(player.name, player.squared, *ends, STYLES[player.name]["color"]))
     caption = "Means and 95% intervals."
     title = "Squared regret"
-    intervals = Intervals("squared", title, "squared regret", bars, zero=False, caption=caption)
     charts = [
-        intervals,
+        Intervals("squared", title, title.lower(), bars, zero=False, caption=caption),
         _chart(comparison, "curve", "regret"),
         _chart(comparison, "squared_curve", "squared regret"),
     ]
@@ -117,10 +115,7 @@ def _policy(comparison: "Comparison") -> Section:
         f"The Hedge nearest to the trained model has step {number(after.step)}; the mean total variation between the "
         f"two is {number(after.distance)}."
     ]
-    rows = [
-        [player.name, number(player.step), number(player.distance)]
-        for player in comparison.trained_on.players
-    ]
+    rows = [[own.name, own.step, own.distance] for own in comparison.trained_on.players]
     series = []
     for name, pairs in zip(("before", "after"), comparison.odds, strict=True):
         if pairs:
@@ -139,12 +134,11 @@ def _policy(comparison: "Comparison") -> Section:
 
 def _chart(comparison: "Comparison", name: str, measure: str) -> Chart:
     rounds = range(1, comparison.task.rounds + 1)
-    curves = {player.name: getattr(player, name) for player in comparison.trained_on.players}
-    series = [
-        Series(player, rounds, curves[player], **style)
-        for player, style in STYLES.items()
-        if player in curves
-    ]
+    players = {player.name: player for player in comparison.trained_on.players}
+    series = []
+    for player, style in STYLES.items():
+        if player in players:
+            series.append(Series(player, rounds, getattr(players[player], name), **style))
     return Chart(name, f"{measure.capitalize()} by round", "round", measure, series)
 
 
@@ -177,7 +171,7 @@ def _language(comparison: "Comparison") -> Section:
     language = comparison.language
     rows = [
         ["sampled answers that name an action", *(f"{share:.1%}" for share in comparison.valid)],
-        ["perplexity", number(language.before), number(language.after)],
+        ["perplexity", language.before, language.after],
     ]
     text = (
         f"On {language.text} ({language.tokens:,} tokens), training changed the token distribution by a KL "
@@ -197,7 +191,7 @@ def _exploration(comparison: "Comparison") -> Section:
     }
     rows = []
     for name, title in titles.items():
-        rows.append([title, *(number(getattr(own, name)) for own in comparison.exploration)])
+        rows.append([title, *(getattr(own, name) for own in comparison.exploration)])
     text = (
         "Exploration measures of sampled actions (Krishnamurthy et al. 2024): how often the best action is never "
         "played in the second half, how close play is to uniform (1), and how often the best action so far is played."
