@@ -41,7 +41,7 @@ from regrax.checkpoints import (
     unpack_model,
 )
 from regrax.experiments.pool import OnProgress, Progress, ignore
-from regrax.experiments.store import RunFolder
+from regrax.experiments.store import Store
 from regrax.sharding import Devices, from_first, is_first
 from regrax.specs import parse_distribution, parse_feedback
 from regrax.training import (
@@ -66,6 +66,12 @@ __all__ = [
     "train",
 ]
 
+BUILT_IN: dict[str, type[TrainableLearner]] = {
+    "linear": attention.LinearAttention,
+    "full": attention.FullLinearAttention,
+    "swap": attention.SwapAttention,
+    "transformer": attention.Transformer,
+}
 LIMITS = {
     "actions": (2, 10_000),
     "horizon": (1, 1_000_000),
@@ -79,6 +85,7 @@ LIMITS = {
     "sequences": (2, 10**9),
 }
 """Smallest and largest value of each size, because settings files may be untrusted."""
+SINGLE_LAYERS = ("linear", "full")
 DEEP = ("layers", "heads", "width")
 """Settings that apply only to the transformer."""
 MEASURING_SEED = 2**31  # all models are measured on the same sequences
@@ -169,7 +176,7 @@ class TrainConfig:
 
     def _check_combination(self) -> None:
         name = self.objective_name
-        if self.operator != "softmax" and self.model not in ("linear", "full"):
+        if self.operator != "softmax" and self.model not in SINGLE_LAYERS:
             raise ValueError(
                 f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
@@ -196,18 +203,13 @@ class TrainConfig:
 def model_names() -> tuple[str, ...]:
     """Return the values of the setting `model`, including the names of your own models."""
     own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
-    return ("linear", "full", "swap", "transformer", *own)
+    return (*BUILT_IN, *own)
 
 
-def taken_settings(config: TrainConfig) -> tuple[str, ...]:
+def taken_settings(config: TrainConfig) -> list[str]:
     """Return the settings of the transformer that the model takes, too."""
-    if config.model == "transformer":
-        return DEEP
-    if config.model not in MODELS:
-        return ()
-    return tuple(
-        name for name in DEEP if name in inspect.signature(MODELS[config.model]).parameters
-    )
+    kind = BUILT_IN.get(config.model) or MODELS[config.model]
+    return [name for name in DEEP if name in inspect.signature(kind).parameters]
 
 
 @dataclass(frozen=True)
@@ -277,17 +279,11 @@ def build_objective(config: TrainConfig) -> Objective:
 
 
 def _build_model(config: TrainConfig, key: Key[Array, ""]) -> TrainableLearner:
-    if config.model == "transformer":
-        return attention.Transformer(
-            config.actions, key=key, layers=config.layers, heads=config.heads, width=config.width
-        )
-    if config.model == "swap":
-        return attention.SwapAttention(config.actions, key=key)
-    if config.model in MODELS:
-        settings = {name: getattr(config, name) for name in taken_settings(config)}
-        return MODELS[config.model](config.actions, key=key, **settings)  # pyright: ignore
-    layer = attention.LinearAttention if config.model == "linear" else attention.FullLinearAttention
-    return layer(config.actions, key=key, operator=config.operator)
+    kind = BUILT_IN.get(config.model) or MODELS[config.model]
+    settings = {name: getattr(config, name) for name in taken_settings(config)}
+    if config.model in SINGLE_LAYERS:
+        settings["operator"] = config.operator
+    return kind(config.actions, key=key, **settings)  # pyright: ignore[reportCallIssue]
 
 
 def build_models(config: TrainConfig, seeds: Seeds) -> TrainableLearner:
@@ -409,8 +405,9 @@ def train(
     ['seed-0.safetensors', 'seed-1.safetensors']
     """
     checks.instance("config", config, TrainConfig, "a TrainConfig")
-    first = json.loads(from_first(lambda: json.dumps(asdict(config)).encode()))
-    for name, value in asdict(config).items():
+    settings = asdict(config)
+    first = json.loads(from_first(lambda: json.dumps(settings).encode()))
+    for name, value in settings.items():
         if first[name] != value:
             raise ValueError(
                 f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
@@ -425,7 +422,7 @@ def train(
                 load_trained(run.folder / name, own, files[name])
                 for name, own in run.models.items()
             ]
-        state = run.start() if not files else run.resume(files[STATE])
+        state = run.resume(files[STATE]) if files else run.initial_state()
         return run.finish(run.fit(state, devices), devices)
 
 
@@ -442,7 +439,7 @@ class _Run:
         self.folder = folder
         self.on_progress = on_progress
         self.save_every = save_every
-        self.files = RunFolder(folder)
+        self.store = Store(folder)
         self.least = self.objective.optimal_loss(shapes)
         self.steps = config.steps or usual.steps
         self.optimizer = adam(config.rate or usual.rate, self.steps)
@@ -458,7 +455,7 @@ class _Run:
 
     def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
         """Lock the folder and read all models, or the saved state if the run is not finished."""
-        stack.enter_context(self.files.locked(asdict(self.config), resume))
+        stack.enter_context(self.store.locked(asdict(self.config), resume))
         state = self.folder / STATE
         files = [self.folder / name for name in self.models]
         if all(file.exists() for file in files):
@@ -472,7 +469,7 @@ class _Run:
         """Key that draws the loss sequences, one per seed if there are several."""
         return self._unstacked(draw_keys(self.seeds))
 
-    def start(self) -> TrainingState:
+    def initial_state(self) -> TrainingState:
         """Build the initial state."""
         models = self._unstacked(build_models(self.config, self.seeds))
         return start(models, self.optimizer, self.key)
@@ -493,12 +490,12 @@ class _Run:
             )
         self.first_step = position.step
         self.seconds_before = position.seconds
-        return fill(eqx.filter_eval_shape(self.start), arrays, file)
+        return fill(eqx.filter_eval_shape(self.initial_state), arrays, file)
 
     def fit(self, state: TrainingState, devices: Devices | None) -> TrainableLearner:
         """Train from a state to the end."""
         if is_first():
-            self.files.cut("step", self.first_step)
+            self.store.cut("step", self.first_step)
         self._show(self.first_step)
         try:
             return fit(
@@ -536,7 +533,7 @@ class _Run:
             return
         losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
         line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
-        self.files.log(line)
+        self.store.log(line)
         if report.step == report.steps or time.monotonic() - self.saved >= self.save_every:
             self.save(report.state)
         loss = float(losses.mean())

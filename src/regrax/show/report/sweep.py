@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from regrax.experiments.sweep import COLUMNS, Group, Row, groups, percent_above, summary
+from regrax.experiments.sweep import COLUMNS, CellResult, Group, groups, percent_above, summary
 from regrax.show.plots.sheets import number
 from regrax.show.report.charts import PALETTE, Chart, Interval, Intervals, Series, Style
 from regrax.show.report.page import Answer, Section, Table, render
@@ -13,7 +13,7 @@ from regrax.show.report.page import Answer, Section, Table, render
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
 
-def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
+def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) -> str:
     """Render a sweep as a self-contained HTML page.
 
     Args:
@@ -202,7 +202,7 @@ def _compute(known: list[Group]) -> list[Section]:
     return [Section("compute", "Compute", text, [chart])]
 
 
-def _numbers(rows: Sequence[Row]) -> Section:
+def _numbers(rows: Sequence[CellResult]) -> Section:
     lines = []
     for row in summary(rows):
         label, *numbers = row.values()
