@@ -4,7 +4,7 @@ from regrax import _checks as checks
 from regrax._text import counted
 from regrax.agents import Benchmark
 from regrax.agents.audit import shown
-from regrax.agents.suite import Row
+from regrax.agents.suite import TaskResult
 from regrax.show.plots.sheets import number
 from regrax.show.report.audit import interval
 from regrax.show.report.charts import Chart, Series
@@ -65,6 +65,6 @@ def benchmark_page(result: Benchmark) -> str:
     return render("Benchmark", lead, sections, footer, answers=[Answer(answer)])
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: TaskResult) -> list[str]:
     regret = number(row.regret_per_round)
     return [regret, interval(row.low, row.high), f"{row.share:.1%}", row.verdict]
