@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import inf, isfinite, prod
 from pathlib import Path
@@ -57,6 +57,10 @@ class Finished:
     done_before: int
 
 
+Attempt = tuple[Batch, int]
+"""A batch and the number of previous attempts at its cells."""
+
+
 def run_sweep(
     cells: Sequence[TrainConfig],
     folder: str | Path,
@@ -92,48 +96,20 @@ def run_sweep(
     import_own(module)
     folder = Path(folder)
     cells = list(cells)
-    with Store(folder).locked():
-        (folder / "cells").mkdir(exist_ok=True)
-        done = {row.config for row in write_results(folder, cells, {})}
-        missing = [cell for cell in cells if cell not in done]
-        shares = {cell: float(cell in done) for cell in cells}
-        run = _Run(folder, retries, module, on_progress, shares)
-        try:
-            if missing:
-                pool = Threads() if dask is None else Dask(dask)
-                tasks = [(batch, 0) for batch in batches(missing)]
-                run_all(pool, tasks, run.begin, run.end, run.report)
-        finally:
-            rows = write_results(folder, cells, run.failed)
-    return Finished(rows, run.failed, len(done))
+    failed: dict[str, str] = {}
+    shares: dict[TrainConfig, float] = {}
 
-
-Try = tuple[Batch, int]
-"""A batch and the number of previous attempts at its cells."""
-
-
-@dataclass
-class _Run:
-    """A sweep in progress, with the completed fraction of each cell."""
-
-    folder: Path
-    retries: int
-    module: str | None
-    on_progress: OnProgress
-    shares: dict[TrainConfig, float]
-    failed: dict[str, str] = field(default_factory=dict)
-
-    def begin(self, pool: Pool, task: Try) -> Future:
-        batch, _ = task
+    def begin(pool: Pool, attempt: Attempt) -> Future:
+        batch, _ = attempt
 
         def tell(share: float) -> None:
-            self.shares.update(dict.fromkeys(batch, 0.99 * share))
+            shares.update(dict.fromkeys(batch, 0.99 * share))
 
-        return pool.submit(partial(work, module=self.module), batch, tell)
+        return pool.submit(partial(work, module=module), batch, tell)
 
-    def end(self, task: Try, future: Future) -> Iterable[Try]:
+    def end(attempt: Attempt, future: Future) -> Iterable[Attempt]:
         """Save the cells of a batch, or return the cells to retry."""
-        batch, tries = task
+        batch, tries = attempt
         try:
             trained = future.result()
         except CancelledError:
@@ -141,26 +117,39 @@ class _Run:
                 "lost the Dask scheduler; finished cells are saved, run the same command again to finish the rest"
             ) from None
         except Exception as error:
-            if len(batch) > 1 or tries < self.retries:
+            if len(batch) > 1 or tries < retries:
                 return [((cell,), tries + 1) for cell in batch]
             reason = " ".join(str(error).split()) or "no reason given"
             for cell in batch:
-                self.failed[name_of(cell)] = f"{type(error).__name__}: {reason}"[:500]
+                failed[name_of(cell)] = f"{type(error).__name__}: {reason}"[:500]
             return []
         for cell, model in zip(batch, trained, strict=True):
-            save_trained(cell_path(self.folder, cell), cell, model)
-            self.shares[cell] = 1.0
+            save_trained(cell_path(folder, cell), cell, model)
+            shares[cell] = 1.0
         return []
 
-    def report(self, status: str) -> None:
-        finished = sum(share == 1 for share in self.shares.values())
-        parts = [f"{finished} of {len(self.shares)} cells"]
-        if self.failed:
-            parts.append(f"{len(self.failed)} failed")
+    def show(status: str) -> None:
+        finished = sum(share == 1 for share in shares.values())
+        parts = [f"{finished} of {len(shares)} cells"]
+        if failed:
+            parts.append(f"{len(failed)} failed")
         if status:
             parts.append(status)
-        share = sum(self.shares.values()) / len(self.shares)
-        self.on_progress(Progress("sweep", share, 1.0, ", ".join(parts)))
+        share = sum(shares.values()) / len(shares)
+        on_progress(Progress("sweep", share, 1.0, ", ".join(parts)))
+
+    with Store(folder).locked():
+        (folder / "cells").mkdir(exist_ok=True)
+        done = {row.config for row in write_results(folder, cells, {})}
+        shares |= {cell: float(cell in done) for cell in cells}
+        missing = [cell for cell in cells if cell not in done]
+        try:
+            if missing:
+                pool = Threads() if dask is None else Dask(dask)
+                run_all(pool, [(batch, 0) for batch in batches(missing)], begin, end, show)
+        finally:
+            rows = write_results(folder, cells, failed)
+    return Finished(rows, failed, len(done))
 
 
 def work(cells: Batch, tell: Tell = lambda _: None, module: str | None = None) -> list[Trained]:
