@@ -63,12 +63,6 @@ def test_a_checkpoint_plays_and_prints_its_spec(tmp_path):
     np.testing.assert_array_equal(played.joint, expected.joint)
 
 
-def test_a_ball_model_cannot_play_in_a_game(tmp_path, as_users_run_it):
-    save_model(tmp_path / "m", LinearAttention(3, key=KEY, operator="ball"))
-    with pytest.raises(ValueError, match=r"simplex, but checkpoint.* plays on the ball"):
-        play(weighted_rps(), Checkpoint(str(tmp_path / "m")), rounds=5)
-
-
 def test_save_model_rejects_wrong_arguments(as_users_run_it, tmp_path):
     model = LinearAttention.hedge(2, 0.5)
     with pytest.raises(ValueError, match="path must be a path, got LinearAttention"):

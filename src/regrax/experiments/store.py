@@ -182,7 +182,8 @@ class Store:
     held = locked  # earlier name
 
 
-RunFolder = Store  # earlier name for the folder of a run
+RunFolder = Store
+"""Earlier name of a store for one long run."""
 
 
 def digest(config: Any) -> str:
