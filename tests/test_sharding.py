@@ -1,8 +1,8 @@
 """Several devices and processes compute the same numbers as one, and stop with one line when a process is lost."""
 
+import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -61,6 +61,17 @@ def failure(process, seconds=200):
     return process.returncode, errors
 
 
+@contextlib.contextmanager
+def ended(processes):
+    """Kill the processes at the end, whatever happens."""
+    try:
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+
+
 def free_address():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -114,25 +125,24 @@ def test_devices_and_processes_give_the_numbers_of_one():
             assert difference <= BOUNDS.get(work, 1e-12), (work, where)
 
 
+def wait_for(condition, seconds=300):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
 def kill_in_the_middle(out, count, victim):
     """Kill one of `count` processes once a state is saved; the others must leave by themselves."""
-    processes = start_all(out, count)
-    try:
-        limit = time.monotonic() + 300
-        while not (out / "state.safetensors").exists():
-            assert all(process.poll() is None for process in processes), "ended before the kill"
-            assert time.monotonic() < limit
-            time.sleep(0.01)
-        os.kill(processes[victim].pid, signal.SIGKILL)
+    with ended(start_all(out, count)) as processes:
+        wait_for((out / "state.safetensors").exists)
+        assert all(process.poll() is None for process in processes), "ended before the kill"
+        processes[victim].kill()
         for process in processes:
             code, errors = failure(process, LEAVE_SECONDS)
             if process is not processes[victim]:
                 assert code == LOST, errors
                 assert "regrax: error: lost another process of this run" in errors
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
     assert not (out / "seed-0.safetensors").exists()
 
 
@@ -147,23 +157,15 @@ def assert_as_uninterrupted(out, reference):
 
 
 @pytest.mark.slow
-def test_one_process_resumes_after_a_kill_of_two(tmp_path):
+@pytest.mark.parametrize(("count", "victim", "resumed_by"), [(2, 1, 1), (4, 0, 2), (4, 3, 2)])
+def test_fewer_processes_resume_after_a_kill(tmp_path, count, victim, resumed_by):
     out = tmp_path / "run"
-    kill_in_the_middle(out, 2, victim=1)
-    output(start("-m", "regrax", *TRAIN, "--out", out, "--resume"))
-    assert_as_uninterrupted(out, tmp_path / "whole")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", [0, 3])
-def test_two_processes_resume_after_a_kill_of_four(tmp_path, victim):
-    out = tmp_path / "run"
-    kill_in_the_middle(out, 4, victim)
-    first, second = [output(process) for process in start_all(out, 2, "--resume")]
+    kill_in_the_middle(out, count, victim)
+    first, *others = [output(process) for process in start_all(out, resumed_by, "--resume")]
     assert json.loads(first)["seeds"][0]["loss"] > 0
-    assert not second
+    assert not any(others)
     assert_as_uninterrupted(out, tmp_path / "whole")
-    again, _ = [output(process) for process in start_all(out, 2, "--resume")]
+    again, *_ = [output(process) for process in start_all(out, resumed_by, "--resume")]
     assert json.loads(again) == json.loads(first)  # read, not trained again
 
 
@@ -227,18 +229,11 @@ def test_a_slurm_job_needs_no_coordinator(tmp_path):
 def test_a_process_id_that_is_taken_is_reported(tmp_path):
     shared = ["--out", tmp_path / "run", "--coordinator", free_address(), "--processes", 3]
     processes = [start("-m", "regrax", *TRAIN, *shared, "--process-id", i) for i in (0, 1, 1)]
-    try:
-        limit = time.monotonic() + 100
-        while all(process.poll() is None for process in processes):
-            assert time.monotonic() < limit
-            time.sleep(0.05)
-        ended = next(process for process in processes if process.poll() is not None)
-        assert ended.returncode == LOST
-        assert "is its --process-id already in use?" in ended.stderr.read()
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+    with ended(processes):
+        wait_for(lambda: any(process.poll() is not None for process in processes), 100)
+        first = next(process for process in processes if process.poll() is not None)
+        assert first.returncode == LOST
+        assert "is its --process-id already in use?" in first.stderr.read()
 
 
 @pytest.mark.parametrize(

@@ -25,14 +25,6 @@ def read_limited(path: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     return data
 
 
-def checkpoint_file(path: str | Path) -> Path:
-    """Return the path of a checkpoint file, adding the suffix if it is missing."""
-    path = Path(path)
-    if not path.name:
-        raise ValueError(f"a checkpoint path must name a file, got {str(path)!r}")
-    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
-
-
 def write_output(path: Path, data: bytes) -> None:
     """Write an output to a file, following symlinks, or to standard output if the path is `-`.
 

@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load, save
 
 from regrax import _checks as checks
-from regrax._files import checkpoint_file as file_of, write_whole
+from regrax._files import write_whole
 from regrax.attention import MODELS, SwapAttention, TrainableLearner
 from regrax.domains import Domain
 from regrax.learners import BanditLearner, Key, Learner
@@ -164,6 +164,14 @@ class Checkpoint(Learner):
         return f"checkpoint({json.dumps(self.path)}{options})"
 
 
+def file_of(path: str | Path) -> Path:
+    """Return the path of a checkpoint file, adding the suffix if it is missing."""
+    path = Path(path)
+    if not path.name:
+        raise ValueError(f"a checkpoint path must name a file, got {str(path)!r}")
+    return path if path.suffix == ".safetensors" else path.with_name(f"{path.name}.safetensors")
+
+
 def pack(tree: PyTree, about: dict[str, Any]) -> bytes:
     """Serialise a tree's arrays as a safetensors file whose header contains `about` and a checksum."""
     arrays = {name: np.asarray(leaf) for name, leaf in _named_leaves(tree).items()}
@@ -181,7 +189,7 @@ def read_contents(data: bytes, file: Path) -> Contents:
     """Parse a file's bytes; raise ValueError unless they are a complete regrax checkpoint."""
     with _errors_of(file):
         arrays = load(data)
-        header = json.loads(data[8 : _start(data)])
+        header = json.loads(data[8 : _arrays_start(data)])
         about = json.loads(header["__metadata__"]["regrax"])
         form = about["format"]
         checksum = about["sha256"]
@@ -250,12 +258,12 @@ def _errors_of(file: Path) -> Iterator[None]:
         raise ValueError(f"{file} is damaged or is not a regrax checkpoint") from error
 
 
-def _start(data: bytes) -> int:
+def _arrays_start(data: bytes) -> int:
     return 8 + int.from_bytes(data[:8], "little")
 
 
 def _checksum(data: bytes) -> str:
-    return hashlib.sha256(memoryview(data)[_start(data) :]).hexdigest()
+    return hashlib.sha256(memoryview(data)[_arrays_start(data) :]).hexdigest()
 
 
 def _named_leaves(tree: PyTree) -> dict[str, Any]:

@@ -41,25 +41,6 @@ def mesh_of(devices: Devices | None, pieces: int | None = None) -> Mesh | None:
     return Mesh(grid, ("pieces", "sequences"), axis_types=(AxisType.Auto,) * 2)
 
 
-def devices_per_process(count: int) -> Devices:
-    """Return the first devices of every process.
-
-    Args:
-        count: number of devices per process.
-
-    >>> len(devices_per_process(1))
-    1
-    """
-    available = len(jax.local_devices())
-    if not 1 <= count <= available:
-        raise ValueError(
-            f"devices must be from 1 to {available}, the number of devices here, got {count}; "
-            f"XLA_FLAGS=--xla_force_host_platform_device_count={count} splits a CPU"
-        )
-    processes = range(jax.process_count())
-    return [device for p in processes for device in jax.local_devices(process_index=p)[:count]]
-
-
 def choose_devices(devices: str | None) -> Devices | None:
     """Return the devices that a text names: a number per process, or "all"; None is jax's default in a single process.
 
@@ -72,7 +53,15 @@ def choose_devices(devices: str | None) -> Devices | None:
         return jax.devices()
     if not devices.isdecimal():
         raise ValueError(f"--devices must be all or a positive integer, got {devices}")
-    return devices_per_process(int(devices))
+    count = int(devices)
+    available = len(jax.local_devices())
+    if not 1 <= count <= available:
+        raise ValueError(
+            f"devices must be from 1 to {available}, the number of devices here, got {count}; "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={count} splits a CPU"
+        )
+    processes = range(jax.process_count())
+    return [device for p in processes for device in jax.local_devices(process_index=p)[:count]]
 
 
 def total(

@@ -53,36 +53,29 @@ def test_an_honest_agent_sees_the_history_and_is_believed():
     assert tried["seconds"] >= 0
 
 
-def drip(handler, _):
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    for _ in range(100):
-        handler.wfile.write(b" ")
-        handler.wfile.flush()
-        time.sleep(0.02)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
-def drip_headers(handler, _):
-    for letter in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 100:
-        handler.wfile.write(bytes([letter]))
-        handler.wfile.flush()
-        time.sleep(0.02)
+def drip(*beginning):
+    """Respond with a byte at a time after a beginning, in the headers or in the body."""
+
+    def respond(handler, _):
+        for data in [*beginning, *[b" "] * 100]:
+            handler.wfile.write(data)
+            handler.wfile.flush()
+            time.sleep(0.02)
+
+    return respond
 
 
 def endless(handler, _):
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.end_headers()
+    handler.wfile.write(HEAD + b"\r\n")
     while True:
         handler.wfile.write(b" " * 65536)
 
 
 def cut_short(handler, _):
-    handler.wfile.write(
-        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{"
-    )
+    handler.wfile.write(HEAD + b"Content-Length: 99\r\n\r\n{")
     handler.close_connection = True
 
 
@@ -110,7 +103,14 @@ def test_a_hostile_server_stops_play_with_the_reason(respond, problem):
         ask_once(respond)
 
 
-@pytest.mark.parametrize("respond", [drip, drip_headers, lambda h, q: time.sleep(1.0)])
+@pytest.mark.parametrize(
+    "respond",
+    [
+        drip(HEAD + b"Content-Length: 1000\r\n\r\n"),
+        drip(*[bytes([letter]) for letter in HEAD], b"X-Long: "),
+        lambda h, q: time.sleep(1.0),
+    ],
+)
 def test_a_slow_answer_ends_at_the_time_limit(respond):
     with pytest.raises(ValueError, match=r"no answer within 0.3 s"):
         ask_once(respond, timeout=0.3)

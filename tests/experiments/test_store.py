@@ -8,7 +8,7 @@ import pytest
 
 from regrax import experiments
 from regrax.cli import main
-from regrax.experiments import RunFolder, Store
+from regrax.experiments import Store
 from regrax.experiments.runs import TrainConfig, train
 from regrax.experiments.sweep import completed, run_sweep
 from regrax.paper import ReproduceConfig, reproduce
@@ -26,7 +26,6 @@ class Result:
 
 
 def test_a_result_is_computed_once_for_its_settings(tmp_path):
-    store = Store(tmp_path)
     calls = []
     for config in (Config(), Config(), Config(rounds=4), Config()):
 
@@ -34,7 +33,7 @@ def test_a_result_is_computed_once_for_its_settings(tmp_path):
             calls.append(config)
             return Result([1.0 / config.rounds])
 
-        stored = store.result("gaps", config, Result, compute)
+        stored = Store(tmp_path).result("gaps", config, Result, compute)
         assert (stored.config, stored.result) == (config, Result([1.0 / config.rounds]))
     assert calls == [Config(), Config(rounds=4)]
 
@@ -91,8 +90,8 @@ def store_result(folder):
         store.result("gaps", Config(), Result, lambda: Result([1.0]))
 
 
-def start_run(folder):
-    with RunFolder(folder).locked({"steps": 3}):
+def begin_run(folder):
+    with Store(folder).locked({"steps": 3}):
         pass
 
 
@@ -100,9 +99,11 @@ RUNS = {
     "train": lambda folder: train(TOY, folder),
     "sweep": lambda folder: run_sweep([completed(TOY)], folder),
     "reproduce": lambda folder: reproduce(PAPER, folder),
-    "store": store_result,
-    "run folder": start_run,
+    "result": store_result,
+    "run": begin_run,
 }
+NAMES = [name for name in RUNS if name != "reproduce"]
+NAMES.append(pytest.param("reproduce", marks=pytest.mark.slow))
 UNFINISHED = ".state.safetensors.17.regrax.tmp"
 FOREIGN = ("notes.txt", ".hidden", ".draft.tmp", ".state.safetensors.17.tmp", "a/b.tmp")
 FOREIGN_BELOW = ("a/.draft.tmp", f"a/b/{UNFINISHED}", ".git/.index.tmp", "cells/.x.1.tmp")
@@ -115,13 +116,9 @@ def plant(folder, names):
         file.write_text(f"mine: {name}")
 
 
-NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name == "reproduce" else name for name in RUNS
-]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_removes_only_its_own_files(name, tmp_path):
+    """Folders of earlier versions, which have another lock, are recognised."""
     folder = tmp_path / "run"
     RUNS[name](folder)
     names = [*FOREIGN, *FOREIGN_BELOW]
@@ -130,6 +127,7 @@ def test_a_run_removes_only_its_own_files(name, tmp_path):
     (folder / ".linked.5.regrax.tmp").symlink_to(tmp_path / "outside.txt")
     (folder / "linked").symlink_to(tmp_path / "elsewhere")
     (folder / UNFINISHED).write_text("left by a killed process")
+    (folder / ".regrax.lock").rename(folder / ".lock")
     RUNS[name](folder)
     assert [(folder / own).read_text() for own in names] == [f"mine: {own}" for own in names]
     assert (folder / ".linked.5.regrax.tmp").read_text() == "mine: outside.txt"
@@ -137,13 +135,13 @@ def test_a_run_removes_only_its_own_files(name, tmp_path):
     assert not (folder / UNFINISHED).exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("file", [*FOREIGN, "sweep.json", "results.csv", "cells/.draft.tmp"])
-def test_a_folder_with_foreign_files_is_not_touched(name, file, tmp_path):
+def test_a_folder_with_foreign_files_is_not_touched(file, tmp_path):
     plant(tmp_path / "mine", [file])
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match="has files that regrax did not write, such as"):
-        RUNS[name](tmp_path / "mine")
+    for run in RUNS.values():
+        with pytest.raises(ValueError, match="has files that regrax did not write, such as"):
+            run(tmp_path / "mine")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -151,16 +149,6 @@ def test_a_folder_with_foreign_files_is_not_touched(name, file, tmp_path):
 def test_a_second_process_in_the_folder_raises_an_error(name, tmp_path):
     with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process is using"):
         RUNS[name](tmp_path)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_folders_of_earlier_versions_are_recognised(name, tmp_path):
-    folder = tmp_path / "run"
-    RUNS[name](folder)
-    (folder / ".regrax.lock").rename(folder / ".lock")
-    plant(folder, ["notes.txt"])
-    RUNS[name](folder)
-    assert (folder / "notes.txt").exists()
 
 
 def test_a_run_killed_before_its_first_file_can_start(tmp_path):

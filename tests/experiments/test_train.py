@@ -1,9 +1,7 @@
 """Training in a folder: the files, the errors, and that an interruption changes no bit."""
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -48,7 +46,7 @@ def whole(tmp_path_factory):
     return folder
 
 
-def test_a_run_writes_models_settings_and_metrics(whole):
+def test_a_run_writes_models_settings_and_metrics_once(whole):
     names = {".regrax.lock", "training.json", "metrics.jsonl"}
     models = {"seed-0.safetensors", "seed-1.safetensors"}
     assert {path.name for path in whole.iterdir()} == names | models
@@ -56,7 +54,13 @@ def test_a_run_writes_models_settings_and_metrics(whole):
     assert len(metrics(whole)[0]["loss"]) == 2
     about = load_model(whole / "seed-1").about
     assert about["config"]["horizon"] == 5
+    before = (whole / "seed-0.safetensors").stat().st_mtime_ns
+    reports = []
+    models = train(QUICK, whole, on_progress=reports.append)
+    assert [model.seconds for model in models] == [about["seconds"]] * 2
     assert about["seconds"] > 0
+    assert not reports
+    assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("step", [1, 17, 40])
@@ -89,15 +93,6 @@ def test_a_model_is_measured_on_as_many_losses_as_it_saw(steps, batch, sequences
     config = TrainConfig("linear", 2, 5, steps=steps, batch=batch)
     model = LinearAttention(2, key=jax.random.key(0))
     assert measure(model, config) == measure(model, replace(config, sequences=sequences))
-
-
-def test_a_finished_run_is_read_not_repeated(whole):
-    before = (whole / "seed-0.safetensors").stat().st_mtime_ns
-    reports = []
-    models = train(QUICK, whole, on_progress=reports.append)
-    assert not reports
-    assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
-    assert len(models) == 2
 
 
 def test_a_model_of_another_run_raises_an_error(whole, tmp_path):
@@ -190,31 +185,19 @@ def test_a_divergence_saves_the_last_good_state(tmp_path, capsys, as_users_run_i
     assert (tmp_path / "run" / "state.safetensors").exists()
 
 
-def start_command(out):
-    """Start the command in a process that saves its state at every report."""
-    more = ["--steps", "1000", "--batch", "1024", "--save-every", "0", "--json", "--out", str(out)]
-    resume = ["--resume"] if out.exists() else []
-    return subprocess.Popen(
-        [sys.executable, "-m", "regrax", *COMMAND, *more, *resume],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-
-
 @pytest.mark.slow
 def test_kill_9_then_resume_gives_the_same_bits(tmp_path):
+    command = [sys.executable, "-m", "regrax", *COMMAND, "--steps", "1000", "--batch", "1024"]
+    command += ["--save-every", "0", "--resume", "--out"]
     out = tmp_path / "killed"
-    process = start_command(out)
-    while not (out / "state.safetensors").exists():
-        assert process.poll() is None, "the process ended before it could be killed"
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    with subprocess.Popen([*command, str(out)]) as process:
+        while not (out / "state.safetensors").exists():
+            assert process.poll() is None, "the process ended before it could be killed"
+            time.sleep(0.01)
+        process.kill()
     with safe_open(out / "state.safetensors", "np") as file:
         step = json.loads(file.metadata()["regrax"])["step"]
     assert 0 < step < 1000
     for folder in (out, tmp_path / "whole"):
-        finished = start_command(folder)
-        _, errors = finished.communicate(timeout=300)
-        assert finished.returncode == 0, errors.decode()
+        subprocess.run([*command, str(folder)], timeout=300, check=True)
     assert parameters(out, 1) == parameters(tmp_path / "whole", 1)

@@ -24,7 +24,6 @@ from regrax.attention import LinearAttention
 from regrax.checkpoints import FORMAT, load_model, save_model
 from regrax.experiments import Store
 from regrax.experiments.runs import Measured, TrainConfig, Trained, load_trained, save_trained
-from regrax.experiments.store import RunFolder
 from regrax.experiments.sweep import grid, read_sweep
 from regrax.experiments.sweep.results import listing_of, write_results
 from regrax.games import FORMATS
@@ -438,7 +437,7 @@ def _settings(folder):
         (folder / "run").mkdir(exist_ok=True)
         (folder / "run" / ".regrax.lock").touch()
         (folder / "run" / "training.json").write_bytes(file.read_bytes())
-        with RunFolder(folder / "run").held(asdict(CONFIG)):
+        with Store(folder / "run").locked(asdict(CONFIG)):
             pass
 
     data = json.dumps(asdict(CONFIG)).encode()
@@ -450,8 +449,8 @@ def _metrics(folder):
     """A damaged line of metrics is dropped with what follows the state, and written again: none is refused."""
 
     def read(file):
-        run = RunFolder(folder / "lines")
-        run.path.mkdir(exist_ok=True)
+        run = Store(folder / "lines")
+        run.folder.mkdir(exist_ok=True)
         run.metrics.write_bytes(file.read_bytes())
         run.cut("step", 2)
         return run.metrics.read_text()

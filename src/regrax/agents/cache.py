@@ -132,18 +132,17 @@ class AnswerCache:
         if reported < count:
             raise ValueError("the server does not report tokens, so no budget can be enforced")
         requests = self._in_flight + 1
-        total_in += requests * most_in
-        total_out += requests * most_out
-        spent = self.spent()
-        if self.budget_tokens is not None and total_in + total_out > self.budget_tokens:
-            what = (
-                f"{self.budget_tokens:,} tokens allows no further question after {spent.tokens:,}"
+        next_in = total_in + requests * most_in
+        next_out = total_out + requests * most_out
+        if self.budget_tokens is not None and next_in + next_out > self.budget_tokens:
+            raise BudgetReached(
+                f"the budget of {self.budget_tokens:,} tokens allows no further question after {total_in + total_out:,}"
             )
-        elif self.budget_cost is not None and self.cost(total_in, total_out) > self.budget_cost:
-            what = f"{self.budget_cost:g} allows no further question after {spent.cost:.6g}"
-        else:
-            return
-        raise BudgetReached(f"the budget of {what}")
+        if self.budget_cost is not None and self.cost(next_in, next_out) > self.budget_cost:
+            spent = self.cost(total_in, total_out)
+            raise BudgetReached(
+                f"the budget of {self.budget_cost:g} allows no further question after {spent:.6g}"
+            )
 
     def _query(self, statement: str, *values: Any) -> Any:
         with self._lock, self._errors():

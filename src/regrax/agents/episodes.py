@@ -127,18 +127,26 @@ def run_episodes(
                 if isinstance(learner, ChatAgent):
                     learner = learner.for_episode(cache, *place, number, episode)
                 players.append(learner)
-            logger = _RoundLogger(write, names, players, episode)
+            done = 0
+
+            def log_round(played: Any) -> None:
+                nonlocal done
+                done += 1
+                for row in _log_rows(episode, done, names, players, played):
+                    write(row)
+
             try:
-                played = play_one(episode, players, logger if hosted else None)
+                played: Any = play_one(episode, players, log_round if hosted else None)
             except ValueError as error:
-                if lines and logger.done:
+                if lines and done:
                     where = f" of episode {episode}" if episode else ""
                     hint = "; resume to continue" if cache else ""
-                    done = f"{log} has the first {logger.done} rounds{where}{hint}"
-                    error = ValueError(f"{error} ({done})")
+                    error = ValueError(f"{error} ({log} has the first {done} rounds{where}{hint})")
                 raise error from None
             if lines and not hosted:
-                logger.add_all(played)
+                stacked = (played.policies, played.losses, played.actions)
+                for t in range(len(played.policies[0])):
+                    log_round(jax.tree.map(lambda values, t=t: values[t], stacked))
             return players, played
 
         def write(row: dict[str, Any]) -> None:
@@ -190,43 +198,19 @@ def _in_order(
         pool.shutdown(cancel_futures=True)  # answers in flight are still added to the cache
 
 
-class _RoundLogger:
-    """Makes the log rows of each round, including the exchanges of chat agents."""
-
-    def __init__(
-        self, write: Write, names: Sequence[str], players: Sequence[Learner], episode: int
-    ) -> None:
-        self.write = write
-        self.names = names
-        self.players = players
-        self.episode = episode
-        self.done = 0
-
-    def __call__(self, played: Any) -> None:
-        self._add(*_as_lists(played))
-
-    def add_all(self, played: Any) -> None:
-        """Write the rows of an episode whose rounds are stacked."""
-        parts = _as_lists((played.policies, played.losses, played.actions))
-        for t in range(len(parts[0][0])):
-            self._add(*[part and [values[t] for values in part] for part in parts])
-
-    def _add(self, policies: Any, losses: Any, actions: Any) -> None:
-        self.done += 1
-        for n, player in enumerate(self.players):
-            row = {"episode": self.episode, "agent": self.names[n], "round": self.done}
-            row["policy"] = policies[n]
-            if actions is not None:
-                row["action"] = actions[n]
-            row["losses"] = losses[n]
-            if isinstance(player, ChatAgent) and player.exchanges:
-                exchange = player.exchanges[-1]
-                row["answered"] = exchange["answered"]
-                row["parser"] = exchange["tries"][-1].get("parser")
-                row["exchange"] = {name: exchange[name] for name in ("question", "tries")}
-            self.write(row)
-
-
-def _as_lists(parts: Any) -> list[Any]:
-    """Convert each player's policies, losses and actions (or None) to lists."""
-    return [part and [values.tolist() for values in part] for part in parts]
+def _log_rows(
+    episode: int, number: int, names: Sequence[str], players: Sequence[Learner], played: Any
+) -> Iterator[dict[str, Any]]:
+    """Yield a round's row for every player, including the exchanges of chat agents."""
+    policies, losses, actions = jax.tree.map(lambda values: values.tolist(), tuple(played))
+    for n, player in enumerate(players):
+        row = {"episode": episode, "agent": names[n], "round": number, "policy": policies[n]}
+        if actions is not None:
+            row["action"] = actions[n]
+        row["losses"] = losses[n]
+        if isinstance(player, ChatAgent) and player.exchanges:
+            exchange = player.exchanges[-1]
+            row["answered"] = exchange["answered"]
+            row["parser"] = exchange["tries"][-1].get("parser")
+            row["exchange"] = {name: exchange[name] for name in ("question", "tries")}
+        yield row

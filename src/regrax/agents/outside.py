@@ -133,7 +133,7 @@ class OwnProcess:
         self._lock = threading.Lock()
         with self._lock:
             try:
-                if not self._start():
+                if not self._launch():
                     raise ValueError(f"must name a function, but {module} has no function {name}")
             except ValueError as error:
                 raise ValueError(f"{target} {error}") from None
@@ -142,10 +142,10 @@ class OwnProcess:
         """Call the function with a JSON value; raise ValueError if it fails or takes too long."""
         with self._lock:
             if self._child is None:
-                self._start()
+                self._launch()
             return self._send(value, self.timeout, "failed")
 
-    def _start(self) -> Any:
+    def _launch(self) -> Any:
         """Start the process and import the function."""
         # -P keeps the folder of the program, which has modules with common names, off the path
         command = [sys.executable, "-P", str(PROGRAM), self.__name__, str(self.timeout)]

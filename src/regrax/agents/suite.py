@@ -61,7 +61,7 @@ Losses = Float[np.ndarray, "n T d"]
 
 
 @dataclass(frozen=True)
-class Row:
+class TaskResult:
     """An agent's result in a task.
 
     Attributes:
@@ -100,10 +100,10 @@ class Benchmark:
 
     agent: str
     episodes: int
-    rows: tuple[Row, ...]
+    rows: tuple[TaskResult, ...]
     spent: Spent
 
-    def of_task(self, task: str) -> tuple[Row, list[Row]]:
+    def of_task(self, task: str) -> tuple[TaskResult, list[TaskResult]]:
         """Return the agent's row in a task, and those of the references."""
         own, *references = [row for row in self.rows if row.task == task]
         return own, references
@@ -128,7 +128,7 @@ class Benchmark:
 
     def columns(self) -> dict[str, list[Any]]:
         """Tabulate the rows."""
-        names = [field.name for field in dataclasses.fields(Row)]
+        names = [field.name for field in dataclasses.fields(TaskResult)]
         return {name: [getattr(row, name) for row in self.rows] for name in names}
 
     to_pandas, to_csv, to_latex, _repr_html_ = to_pandas, to_csv, to_latex, to_html
@@ -183,7 +183,7 @@ def _optimal(losses: Losses) -> Losses:
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchmarkTask:
     """A task of the benchmark.
 
     Attributes:
@@ -242,14 +242,14 @@ class Task:
 
 
 TASKS = (
-    Task("random", _random, _optimal),
-    Task("biased", _biased),
-    Task("biased-bandit", _biased, feedback="bandit"),
-    Task("switching", _switching, _filtered),
-    Task("switching-bandit", _switching, _filtered, "bandit"),
-    Task("adversarial", _adversarial, partial(_leader, signs=SIGNS[:, None])),
-    Task("weighted-rps"),
-    Task("chicken"),
+    BenchmarkTask("random", _random, _optimal),
+    BenchmarkTask("biased", _biased),
+    BenchmarkTask("biased-bandit", _biased, feedback="bandit"),
+    BenchmarkTask("switching", _switching, _filtered),
+    BenchmarkTask("switching-bandit", _switching, _filtered, "bandit"),
+    BenchmarkTask("adversarial", _adversarial, partial(_leader, signs=SIGNS[:, None])),
+    BenchmarkTask("weighted-rps"),
+    BenchmarkTask("chicken"),
 )
 
 
@@ -334,41 +334,35 @@ def benchmark(
         task.players(agent)  # raises if it cannot play the task
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    settings: dict[str, Any] = {"concurrency": concurrency, "resume": resume}
-    settings["cache"] = cache or AnswerCache(folder / "answers")
-    rows = []
+    cache = cache or AnswerCache(folder / "answers")
+    results = []
     with tempfile.TemporaryDirectory() as aside:
         for done, task in enumerate(TASKS):
             on_progress(Progress("benchmark", done, len(TASKS), task.name))
-            run = partial(_run, task, seed, range(episodes), settings)
-            rows.append(run(agent, folder / f"{task.name}.jsonl", False))
+            entrants = [(agent, folder / f"{task.name}.jsonl")]
             for spec in REFERENCES[task.feedback]:
-                log = Path(aside) / f"{task.name} {spec}.jsonl"
-                rows.append(run(as_learner(spec), log, True))
+                entrants.append((as_learner(spec), Path(aside) / f"{task.name} {spec}.jsonl"))
+            for learner, log in entrants:
+                played = run_episodes(
+                    partial(task.play, seed),
+                    task.players(learner),
+                    range(episodes),
+                    names=("agent", "opponent"),
+                    place=("benchmark", task.name, seed),
+                    log=log,
+                    concurrency=concurrency,
+                    cache=cache,
+                    resume=resume,
+                )
+                first = [(episode.policies[0], episode.losses[0]) for episode in played]
+                share = task.share(*map(np.stack, zip(*first, strict=True)))
+                audited = audit_log(log).agents[0]
+                regret, low, high = audited.regret_per_round("external")
+                assert regret is not None
+                about = (str(learner), task.name, learner is not agent)
+                verdict = audited.learning.verdict
+                results.append(
+                    TaskResult(*about, regret, low, high, share, verdict, audited.unanswered)
+                )
     on_progress(Progress("benchmark", len(TASKS), len(TASKS)))
-    return Benchmark(str(agent), episodes, tuple(rows), settings["cache"].spent())
-
-
-def _run(
-    task: Task,
-    seed: int,
-    episodes: range,
-    settings: dict[str, Any],
-    agent: Learner,
-    log: Path,
-    is_reference: bool,
-) -> Row:
-    settings = settings | {"names": ("agent", "opponent"), "log": log}
-    place = ("benchmark", task.name, seed)
-    players = task.players(agent)
-    played = list(
-        run_episodes(partial(task.play, seed), players, episodes, place=place, **settings)
-    )
-    audit = audit_log(log).agents[0]
-    regret, low, high = audit.regret_per_round("external")
-    assert regret is not None
-    policies = np.stack([episode.policies[0] for episode in played])
-    losses = np.stack([episode.losses[0] for episode in played])
-    share = task.share(policies, losses)
-    about = (str(agent), task.name, is_reference, regret, low, high, share)
-    return Row(*about, audit.learning.verdict, audit.unanswered)
+    return Benchmark(str(agent), episodes, tuple(results), cache.spent())

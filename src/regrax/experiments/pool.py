@@ -12,7 +12,7 @@ from regrax import __version__
 MAX_WORKERS = min(2, os.cpu_count() or 1)  # one computes while XLA compiles on the other core
 WAIT_SECONDS = 0.1  # seconds between progress reports
 
-Task = TypeVar("Task", bound=Hashable)
+Work = TypeVar("Work", bound=Hashable)
 Tell = Callable[[float], None]
 """Callback that receives the completed fraction of a task."""
 
@@ -122,9 +122,9 @@ def run_checked(function: Callable[..., Any], argument: Any, version: str) -> An
 
 def run_all(
     pool: Pool,
-    tasks: Iterable[Task],
-    begin: Callable[[Pool, Task], Future],
-    end: Callable[[Task, Future], Iterable[Task]],
+    tasks: Iterable[Work],
+    begin: Callable[[Pool, Work], Future],
+    end: Callable[[Work, Future], Iterable[Work]],
     look: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Run tasks until none are left, then close the pool.

@@ -15,6 +15,7 @@ import contextlib
 import inspect
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,7 +42,7 @@ from regrax.checkpoints import (
     unpack_model,
 )
 from regrax.experiments.pool import OnProgress, Progress, ignore
-from regrax.experiments.store import RunFolder
+from regrax.experiments.store import Store
 from regrax.sharding import Devices, from_first, is_first
 from regrax.specs import parse_distribution, parse_feedback
 from regrax.training import (
@@ -66,6 +67,12 @@ __all__ = [
     "train",
 ]
 
+BUILT_IN: dict[str, type[TrainableLearner]] = {
+    "linear": attention.LinearAttention,
+    "full": attention.FullLinearAttention,
+    "swap": attention.SwapAttention,
+    "transformer": attention.Transformer,
+}
 LIMITS = {
     "actions": (2, 10_000),
     "horizon": (1, 1_000_000),
@@ -79,6 +86,7 @@ LIMITS = {
     "sequences": (2, 10**9),
 }
 """Smallest and largest value of each size, because settings files may be untrusted."""
+SINGLE_LAYERS = ("linear", "full")
 DEEP = ("layers", "heads", "width")
 """Settings that apply only to the transformer."""
 MEASURING_SEED = 2**31  # all models are measured on the same sequences
@@ -169,7 +177,7 @@ class TrainConfig:
 
     def _check_combination(self) -> None:
         name = self.objective_name
-        if self.operator != "softmax" and self.model not in ("linear", "full"):
+        if self.operator != "softmax" and self.model not in SINGLE_LAYERS:
             raise ValueError(
                 f"operator must be softmax for the {self.model} model, got {self.operator}"
             )
@@ -196,18 +204,13 @@ class TrainConfig:
 def model_names() -> tuple[str, ...]:
     """Return the values of the setting `model`, including the names of your own models."""
     own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
-    return ("linear", "full", "swap", "transformer", *own)
+    return (*BUILT_IN, *own)
 
 
-def taken_settings(config: TrainConfig) -> tuple[str, ...]:
+def taken_settings(config: TrainConfig) -> list[str]:
     """Return the settings of the transformer that the model takes, too."""
-    if config.model == "transformer":
-        return DEEP
-    if config.model not in MODELS:
-        return ()
-    return tuple(
-        name for name in DEEP if name in inspect.signature(MODELS[config.model]).parameters
-    )
+    kind = BUILT_IN.get(config.model) or MODELS[config.model]
+    return [name for name in DEEP if name in inspect.signature(kind).parameters]
 
 
 @dataclass(frozen=True)
@@ -277,17 +280,11 @@ def build_objective(config: TrainConfig) -> Objective:
 
 
 def _build_model(config: TrainConfig, key: Key[Array, ""]) -> TrainableLearner:
-    if config.model == "transformer":
-        return attention.Transformer(
-            config.actions, key=key, layers=config.layers, heads=config.heads, width=config.width
-        )
-    if config.model == "swap":
-        return attention.SwapAttention(config.actions, key=key)
-    if config.model in MODELS:
-        settings = {name: getattr(config, name) for name in taken_settings(config)}
-        return MODELS[config.model](config.actions, key=key, **settings)  # pyright: ignore
-    layer = attention.LinearAttention if config.model == "linear" else attention.FullLinearAttention
-    return layer(config.actions, key=key, operator=config.operator)
+    kind = BUILT_IN.get(config.model) or MODELS[config.model]
+    settings = {name: getattr(config, name) for name in taken_settings(config)}
+    if config.model in SINGLE_LAYERS:
+        settings["operator"] = config.operator
+    return kind(config.actions, key=key, **settings)  # pyright: ignore[reportCallIssue]
 
 
 def build_models(config: TrainConfig, seeds: Seeds) -> TrainableLearner:
@@ -409,153 +406,121 @@ def train(
     ['seed-0.safetensors', 'seed-1.safetensors']
     """
     checks.instance("config", config, TrainConfig, "a TrainConfig")
-    first = json.loads(from_first(lambda: json.dumps(asdict(config)).encode()))
-    for name, value in asdict(config).items():
+    settings = asdict(config)
+    _check_same_settings(settings)
+    shapes = model_shapes(config)
+    objective = build_objective(config)
+    usual = objective.recipe(shapes)
+    lower_bound = objective.optimal_loss(shapes)
+    steps = config.steps or usual.steps
+    optimizer = adam(config.rate or usual.rate, steps)
+    seeds = range(config.first_seed, config.first_seed + config.seeds)
+    store = Store(folder)
+    state_file = store.folder / STATE
+    configs = {
+        store.folder / f"seed-{seed}.safetensors": replace(config, seeds=1, first_seed=seed)
+        for seed in seeds
+    }
+    position = _Position(0, 0.0, LAYOUT)
+    began = time.monotonic()
+    saved = began
+
+    def lock_and_read(stack: contextlib.ExitStack) -> bytes:
+        """Lock the folder and read all models, or the saved state if the run is not finished."""
+        stack.enter_context(store.locked(settings, resume))
+        files = list(configs)
+        if all(file.exists() for file in files):
+            state_file.unlink(missing_ok=True)  # left by a process killed at the very end
+        else:
+            files = [state_file] if state_file.exists() else []
+        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
+
+    def for_seeds(build: Callable[[Seeds], Any]) -> Any:
+        """Build for all seeds, without the seed axis if there is only one: a batch of one trains half as fast."""
+        built = build(np.array(seeds, np.uint32))
+        return jax.tree.map(lambda leaf: leaf[0], built) if config.seeds == 1 else built
+
+    def initial_state(key: Array) -> TrainingState:
+        return start(for_seeds(partial(build_models, config)), optimizer, key)
+
+    def elapsed() -> float:
+        return position.seconds + time.monotonic() - began
+
+    def show(step: int, note: str = "") -> None:
+        on_progress(Progress(f"train {config.model}", step, steps, note))
+
+    def save(state: TrainingState) -> None:
+        nonlocal saved
+        step = int(np.asarray(state.step).max())
+        about = msgspec.to_builtins(_Position(step, elapsed(), LAYOUT))
+        write_whole(state_file, pack(state, about))
+        saved = time.monotonic()
+
+    def on_report(report: Report) -> None:
+        """Write a line of metrics, save the state from time to time, and show progress."""
+        if not is_first():
+            return
+        losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
+        seconds = round(elapsed(), 3)
+        store.log({"step": report.step, "loss": losses.tolist(), "seconds": seconds})
+        if report.step == report.steps or time.monotonic() - saved >= save_every:
+            save(report.state)
+        loss = float(losses.mean())
+        speed = (report.step - position.step) / (time.monotonic() - began)
+        above = "" if lower_bound is None else f" ({loss / lower_bound - 1:+.1%} from the optimum)"
+        show(report.step, f"loss {loss:.3f}{above}, {speed:.0f} steps/s")
+
+    with contextlib.ExitStack() as stack:
+        packed = from_first(lambda: lock_and_read(stack))
+        files = msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        if files and STATE not in files:
+            return [load_trained(file, own, files[file.name]) for file, own in configs.items()]
+        key = for_seeds(draw_keys)
+        if files:
+            template = eqx.filter_eval_shape(initial_state, key)
+            position, state = _read_state(state_file, files[STATE], template)
+        else:
+            state = initial_state(key)
+        if is_first():
+            store.cut("step", position.step)
+        show(position.step)
+        try:
+            fitted: Any = fit(
+                state.model,
+                objective,
+                key=key,
+                steps=steps,
+                batch=config.batch,
+                optimizer=optimizer,
+                every=max(1, steps // 100),
+                callback=on_report,
+                state=state,
+                devices=devices,
+            ).model
+        except TrainingDiverged as error:
+            if is_first():
+                save(error.state)
+            raise
+        alone = [fitted] if config.seeds == 1 else unstack(fitted)
+        measured = [measure(model, config, devices=devices) for model in alone]
+        seconds = elapsed() / len(alone)
+        trained = [Trained(*pair, seconds) for pair in zip(alone, measured, strict=True)]
+        if is_first():
+            for (file, own), model in zip(configs.items(), trained, strict=True):
+                save_trained(file, own, model)
+            state_file.unlink(missing_ok=True)
+        return trained
+
+
+def _check_same_settings(settings: dict[str, Any]) -> None:
+    """Raise ValueError unless the first process has the same settings."""
+    first = json.loads(from_first(lambda: json.dumps(settings).encode()))
+    for name, value in settings.items():
         if first[name] != value:
             raise ValueError(
                 f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
                 "in the first"
             )
-    run = _Run(config, Path(folder), on_progress, save_every)
-    with contextlib.ExitStack() as stack:
-        packed = from_first(lambda: run.open(stack, resume))
-        files = msgspec.msgpack.decode(packed, type=dict[str, bytes])
-        if files and STATE not in files:
-            return [
-                load_trained(run.folder / name, own, files[name])
-                for name, own in run.models.items()
-            ]
-        state = run.start() if not files else run.resume(files[STATE])
-        return run.finish(run.fit(state, devices), devices)
-
-
-class _Run:
-    """A training run in progress: its files, its clock and its reports."""
-
-    def __init__(
-        self, config: TrainConfig, folder: Path, on_progress: OnProgress, save_every: float
-    ) -> None:
-        shapes = model_shapes(config)
-        self.objective = build_objective(config)
-        usual = self.objective.recipe(shapes)
-        self.config = config
-        self.folder = folder
-        self.on_progress = on_progress
-        self.save_every = save_every
-        self.files = RunFolder(folder)
-        self.least = self.objective.optimal_loss(shapes)
-        self.steps = config.steps or usual.steps
-        self.optimizer = adam(config.rate or usual.rate, self.steps)
-        seeds = range(config.first_seed, config.first_seed + config.seeds)
-        self.seeds = np.array(seeds, np.uint32)
-        self.models = {
-            f"seed-{seed}.safetensors": replace(config, seeds=1, first_seed=seed) for seed in seeds
-        }
-        self.first_step = 0
-        self.seconds_before = 0.0  # time spent by earlier processes
-        self.began = time.monotonic()
-        self.saved = self.began
-
-    def open(self, stack: contextlib.ExitStack, resume: bool) -> bytes:
-        """Lock the folder and read all models, or the saved state if the run is not finished."""
-        stack.enter_context(self.files.locked(asdict(self.config), resume))
-        state = self.folder / STATE
-        files = [self.folder / name for name in self.models]
-        if all(file.exists() for file in files):
-            state.unlink(missing_ok=True)  # left by a process killed at the very end
-        else:
-            files = [state] if state.exists() else []
-        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
-
-    @property
-    def key(self) -> Array:
-        """Key that draws the loss sequences, one per seed if there are several."""
-        return self._unstacked(draw_keys(self.seeds))
-
-    def start(self) -> TrainingState:
-        """Build the initial state."""
-        models = self._unstacked(build_models(self.config, self.seeds))
-        return start(models, self.optimizer, self.key)
-
-    def _unstacked(self, tree: Any) -> Any:
-        """Drop the seed axis if there is only one seed, because a batch of one trains half as fast."""
-        return jax.tree.map(lambda leaf: leaf[0], tree) if self.config.seeds == 1 else tree
-
-    def resume(self, data: bytes) -> TrainingState:
-        """Read the state to resume from."""
-        file = self.folder / STATE
-        about, arrays = read_contents(data, file)
-        position = parse_about(file, about, _Position)
-        if position.layout != LAYOUT:
-            raise ValueError(
-                f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
-                "remove it to train from scratch, or finish the run with regrax 0.1.0"
-            )
-        self.first_step = position.step
-        self.seconds_before = position.seconds
-        return fill(eqx.filter_eval_shape(self.start), arrays, file)
-
-    def fit(self, state: TrainingState, devices: Devices | None) -> TrainableLearner:
-        """Train from a state to the end."""
-        if is_first():
-            self.files.cut("step", self.first_step)
-        self._show(self.first_step)
-        try:
-            return fit(
-                state.model,
-                self.objective,
-                key=self.key,
-                steps=self.steps,
-                batch=self.config.batch,
-                optimizer=self.optimizer,
-                every=max(1, self.steps // 100),
-                callback=self.report,
-                state=state,
-                devices=devices,
-            ).model  # pyright: ignore[reportReturnType]
-        except TrainingDiverged as error:
-            if is_first():
-                self.save(error.state)
-            raise
-
-    def finish(self, fitted: TrainableLearner, devices: Devices | None) -> list[Trained]:
-        """Measure and save the models, and remove the state."""
-        models = [fitted] if self.config.seeds == 1 else unstack(fitted)
-        measured = [measure(model, self.config, devices=devices) for model in models]
-        seconds = self._seconds() / len(models)
-        trained = [Trained(*pair, seconds) for pair in zip(models, measured, strict=True)]
-        if is_first():
-            for (name, config), model in zip(self.models.items(), trained, strict=True):
-                save_trained(self.folder / name, config, model)
-            (self.folder / STATE).unlink(missing_ok=True)
-        return trained
-
-    def report(self, report: Report) -> None:
-        """Write a line of metrics, save the state from time to time, and show progress."""
-        if not is_first():
-            return
-        losses = np.atleast_1d(np.asarray(report.losses, float).mean(0))
-        line = {"step": report.step, "loss": losses.tolist(), "seconds": round(self._seconds(), 3)}
-        self.files.log(line)
-        if report.step == report.steps or time.monotonic() - self.saved >= self.save_every:
-            self.save(report.state)
-        loss = float(losses.mean())
-        speed = (report.step - self.first_step) / (time.monotonic() - self.began)
-        above = "" if self.least is None else f" ({loss / self.least - 1:+.1%} from the optimum)"
-        self._show(report.step, f"loss {loss:.3f}{above}, {speed:.0f} steps/s")
-
-    def save(self, state: TrainingState) -> None:
-        """Save the state, replacing the previous one."""
-        step = int(np.asarray(state.step).max())
-        position = _Position(step, self._seconds(), LAYOUT)
-        write_whole(self.folder / STATE, pack(state, msgspec.to_builtins(position)))
-        self.saved = time.monotonic()
-
-    def _show(self, step: int, note: str = "") -> None:
-        self.on_progress(Progress(f"train {self.config.model}", step, self.steps, note))
-
-    def _seconds(self) -> float:
-        return self.seconds_before + time.monotonic() - self.began
 
 
 def unstack(models: TrainableLearner) -> list[TrainableLearner]:
@@ -571,3 +536,17 @@ class _Position(msgspec.Struct):
     step: int
     seconds: float
     layout: int = 1
+
+
+def _read_state(
+    file: Path, data: bytes, template: TrainingState
+) -> tuple[_Position, TrainingState]:
+    """Read the state to resume from."""
+    about, arrays = read_contents(data, file)
+    position = parse_about(file, about, _Position)
+    if position.layout != LAYOUT:
+        raise ValueError(
+            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
+            "remove it to train from scratch, or finish the run with regrax 0.1.0"
+        )
+    return position, fill(template, arrays, file)

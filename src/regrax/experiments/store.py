@@ -43,7 +43,10 @@ class _Record(msgspec.Struct):
 
 
 class Store:
-    """A folder of results. Settings and results are dataclasses of plain values.
+    """A folder of results with their settings, or of one long run with its settings and metrics.
+
+    Settings and results are dataclasses of plain values. A run has its settings in `training.json` and one line per
+    report in `metrics.jsonl`.
 
     >>> import tempfile
     >>> store = Store(tempfile.mkdtemp())
@@ -51,16 +54,36 @@ class Store:
     9
     >>> store.result("square", {"x": 3}, int, lambda: 1 / 0).result
     9
+    >>> run = Store(tempfile.mkdtemp())
+    >>> with run.locked({"steps": 3}):
+    ...     run.log({"step": 1})
+    ...     run.log({"step": 2})
+    ...     run.cut("step", 1)
+    >>> run.metrics.read_text()
+    '{"step": 1}\\n'
+    >>> with run.locked({"steps": 4}):
+    ...     pass
+    Traceback (most recent call last):
+    ValueError: ... contains a run with steps = 3, got 4: choose another folder, or use the same settings
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
+        self.settings = self.folder / "training.json"
+        self.metrics = self.folder / "metrics.jsonl"
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(
+        self, settings: Mapping[str, Any] | None = None, resume: bool = True
+    ) -> Iterator[None]:
         """Lock the folder for this process, and remove temporary files left by a killed process.
 
-        Raises ValueError if another process holds the lock, or if the folder has files that regrax did not write.
+        Raises ValueError if another process holds the lock, if the folder has files that regrax did not write, or if it
+        belongs to another run.
+
+        Args:
+            settings: Settings of a run.
+            resume: Whether the folder may already contain the run.
         """
         self.check_folder()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -70,6 +93,8 @@ class Store:
                     f"another process is using {self.folder}: wait for it to finish, or choose another folder"
                 )
             remove_unfinished(self.folder)
+            if settings is not None:
+                self._claim(json.loads(json.dumps(settings)), resume)
             yield
 
     def check_folder(self) -> None:
@@ -108,61 +133,23 @@ class Store:
             if bytes(record.config) == settings:
                 result = msgspec.json.decode(record.result, type=kind)
                 return StoredResult(config, result, record.seconds)
-        start = time.perf_counter()
+        began = time.perf_counter()
         encoded = msgspec.json.encode(compute())
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - began
         result = msgspec.json.decode(encoded, type=kind)  # raises for NaN, which JSON lacks
         record = _Record(msgspec.Raw(settings), msgspec.Raw(encoded), seconds)
         file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, msgspec.json.encode(record))
         return StoredResult(config, result, seconds)
 
-    held = locked  # earlier name
-
-
-class RunFolder:
-    """A folder for one long run, with settings in `training.json` and one line per report in `metrics.jsonl`.
-
-    >>> import tempfile
-    >>> folder = RunFolder(tempfile.mkdtemp())
-    >>> with folder.locked({"steps": 3}):
-    ...     folder.log({"step": 1})
-    ...     folder.log({"step": 2})
-    ...     folder.cut("step", 1)
-    >>> folder.metrics.read_text()
-    '{"step": 1}\\n'
-    >>> with folder.locked({"steps": 4}):
-    ...     pass
-    Traceback (most recent call last):
-    ValueError: ... contains a run with steps = 3, got 4: choose another folder, or use the same settings
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.settings = self.path / "training.json"
-        self.metrics = self.path / "metrics.jsonl"
-
-    @contextlib.contextmanager
-    def locked(self, settings: Mapping[str, Any], resume: bool = True) -> Iterator[None]:
-        """Lock the folder for a run with these settings; raise ValueError if it belongs to another run."""
-        with Store(self.path).locked():
-            if not resume:
-                self.check_unused()
-            self._claim(json.loads(json.dumps(settings)))
-            yield
-
-    def check_unused(self) -> None:
-        """Raise ValueError if the folder already contains a run, or files that regrax did not write."""
-        Store(self.path).check_folder()
-        if self.settings.exists():
-            raise ValueError(
-                f"{self.path} already contains a run: add --resume to continue it, or choose another --out"
-            )
-
-    def _claim(self, settings: dict[str, Any]) -> None:
+    def _claim(self, settings: dict[str, Any], resume: bool) -> None:
         if not self.settings.exists():
             write_whole(self.settings, json.dumps(settings, indent=1).encode())
             return
+        if not resume:
+            raise ValueError(
+                f"{self.folder} already contains a run: add --resume to continue it, or choose another --out"
+            )
         try:
             stored = msgspec.json.decode(self.settings.read_bytes(), type=dict[str, Any])
         except (msgspec.MsgspecError, RecursionError):
@@ -170,10 +157,11 @@ class RunFolder:
                 f"{self.settings} is damaged: it must contain the settings of a run"
             ) from None
         for name in [*settings, *stored]:
-            if stored.get(name) != settings.get(name):
-                before = reprlib.repr(stored.get(name))
+            before = stored.get(name)
+            now = settings.get(name)
+            if before != now:
                 raise ValueError(
-                    f"{self.path} contains a run with {name} = {before}, got {reprlib.repr(settings.get(name))}: "
+                    f"{self.folder} contains a run with {name} = {reprlib.repr(before)}, got {reprlib.repr(now)}: "
                     "choose another folder, or use the same settings"
                 )
 
@@ -192,6 +180,10 @@ class RunFolder:
             write_whole(self.metrics, "".join(earlier).encode())
 
     held = locked  # earlier name
+
+
+RunFolder = Store
+"""Earlier name of a store for one long run."""
 
 
 def digest(config: Any) -> str:

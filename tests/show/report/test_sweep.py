@@ -8,7 +8,7 @@ import pytest
 
 from regrax import theory
 from regrax.experiments.runs import Measured, TrainConfig
-from regrax.experiments.sweep import Row, groups, summary
+from regrax.experiments.sweep import CellResult, groups, summary
 from regrax.show.report import sweep_page
 
 KINDS = {
@@ -43,7 +43,7 @@ def made(actions=(2, 3), horizons=(10, 20, 40), known=True, **more):
         config = TrainConfig(model, d, T, **settings)
         measured = Measured(loss, 0.0, least if known else None, near, 0.0, 0.0)
         count = 10**6 * T * d * layers * width if known else None
-        rows.append(Row(config, measured, 1.0, count, ""))
+        rows.append(CellResult(config, measured, 1.0, count, ""))
     return rows
 
 

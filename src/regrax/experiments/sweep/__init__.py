@@ -6,13 +6,15 @@ from .grid import (
     name_of as name_of,
     read_sweep as read_sweep,
 )
-from .operations import operations as operations
-from .results import Row as Row, listing_of as listing_of, rows_of as rows_of, table as table
-from .run import Finished as Finished, run_sweep as run_sweep
-from .summary import (
+from .results import (
     COLUMNS as COLUMNS,
+    CellResult as CellResult,
     Group as Group,
     groups as groups,
+    listing_of as listing_of,
     percent_above as percent_above,
+    rows_of as rows_of,
     summary as summary,
+    table as table,
 )
+from .run import Finished as Finished, operations as operations, run_sweep as run_sweep

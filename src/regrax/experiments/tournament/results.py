@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
-from regrax._tables import to_csv, to_html, to_latex, to_pandas
+from regrax._tables import html_table, latex, to_csv, to_pandas
 from regrax._text import counted, fitted_table, listed, paragraph
 
 MEASURES = {
@@ -130,7 +130,7 @@ class Tournament:
 
     def to_latex(self, rank: str = "regret", digits: int = 4) -> str:
         """Return the ranking as a LaTeX tabular of each learner's measures over all games and opponents."""
-        return Ranking(self, rank).to_latex(digits)
+        return latex(self._ranking_columns(rank), digits)
 
     def to_text(self, rank: str = "regret") -> str:
         """Return the settings, the ranking and the pairings as tables that fit the terminal.
@@ -141,23 +141,19 @@ class Tournament:
         sizes = {"learner": len(self.learners), "game": len(self.games)}
         sizes |= {"round": self.rounds, "seed": self.seeds}
         title = listed(counted(count, noun) for noun, count in sizes.items())
-        title += (
-            f", {self.start} starts, {'sampled actions' if self.sampled else 'expected losses'}"
-        )
+        losses = "sampled actions" if self.sampled else "expected losses"
+        title += f", {self.start} starts, {losses}; ranked by {MEASURES[rank]}"
         order = self.ranking(rank)
         overall = [self.overall(measure) for measure in MEASURES]
-        rows = []
-        for place, index in enumerate(order, 1):
-            means = [intervals[index] for intervals in overall]
-            rows.append([f"{place} {self.learners[index]}", *means])
-        columns = ("learner", *MEASURES.values())
-        tables = [fitted_table(columns, rows, f"{title}; ranked by {MEASURES[rank]}")]
         pairings = self.pairings(rank)
-        rows = []
-        for place, index in enumerate(order, 1):
-            rows.append([place, *(pairings[index][other].mean for other in order)])
+        ranked = []
+        against = []
+        for place, k in enumerate(order, 1):
+            ranked.append([f"{place} {self.learners[k]}", *(means[k] for means in overall)])
+            against.append([place, *(pairings[k][other].mean for other in order)])
+        tables = [fitted_table(("learner", *MEASURES.values()), ranked, title)]
         title = f"{MEASURES[rank]} of row against column"
-        tables.append(fitted_table(["", *(str(row[0]) for row in rows)], rows, title))
+        tables.append(fitted_table(["", *(str(row[0]) for row in against)], against, title))
         for game, learners, reason in self.failures:
             tables.append(paragraph(f"failed: {' against '.join(learners)} in {game}: {reason}"))
         return "\n".join(tables)
@@ -165,7 +161,17 @@ class Tournament:
     __str__ = to_text
 
     def _repr_html_(self) -> str:
-        return to_html(Ranking(self))
+        table = self._ranking_columns("regret")
+        return html_table(table, zip(*table.values(), strict=True))
+
+    def _ranking_columns(self, rank: str) -> dict[str, list[Any]]:
+        """Return each learner's measures over all games and opponents, best learner first."""
+        order = self.ranking(rank)
+        table: dict[str, list[Any]] = {"learner": [self.learners[k] for k in order]}
+        for measure in MEASURES:
+            overall = self.overall(measure)
+            table[measure.replace("_", " ")] = [overall[k].mean for k in order]
+        return table
 
     def _select(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
         if measure not in MEASURES:
@@ -175,24 +181,6 @@ class Tournament:
         if game not in self.games:
             raise ValueError(f"game must be one of {', '.join(self.games)}, got {game!r}")
         return self.values[measure][self.games.index(game)][None]
-
-
-class Ranking(NamedTuple):
-    """Table of a tournament's learners, best first."""
-
-    tournament: Tournament
-    rank: str = "regret"
-
-    def columns(self) -> dict[str, list[Any]]:
-        """Return each learner's measures over all games and opponents."""
-        order = self.tournament.ranking(self.rank)
-        table: dict[str, list[Any]] = {"learner": [self.tournament.learners[i] for i in order]}
-        for measure in MEASURES:
-            overall = self.tournament.overall(measure)
-            table[measure.replace("_", " ")] = [overall[i].mean for i in order]
-        return table
-
-    to_latex = to_latex
 
 
 def interval(samples: Float[np.ndarray, "R"]) -> Interval:

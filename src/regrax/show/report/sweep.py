@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from regrax._text import counted, listed, number
-from regrax.experiments.sweep import COLUMNS, Group, Row, groups, percent_above, summary
+from regrax.experiments.sweep import COLUMNS, CellResult, Group, groups, percent_above, summary
 from regrax.show.report.charts import PALETTE, Chart, Interval, Intervals, Series, Style
 from regrax.show.report.page import Answer, Section, Table, render
 
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
 
 
-def sweep_page(rows: Sequence[Row], failed: dict[str, str], name: str) -> str:
+def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) -> str:
     """Render a sweep as a self-contained HTML page.
 
     Args:
