@@ -43,3 +43,5 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
     print_text(f"{text}\n\n{table.to_text()}")
     if about["reference"]:
         print_text(paragraph(f"Reference: {about['reference']}"))
+    if save is not None:
+        print_text(f"wrote {save}")

@@ -69,7 +69,11 @@ def solve(
     else:
         method = f"exact, objective {objective}"
         profiles = nash_equilibria(table) if all else [solve_game(table, concept, objective)]
-    result = {"game": table.name, "concept": concept, "objective": None if by else objective}
+    result = {
+        "game": table.name,
+        "concept": concept,
+        "objective": objective if by is None else None,
+    }
     result |= {"by": by, "rounds": rounds, "seed": seed, **profiles[0].to_dict(concept)}
     if all:
         result["all"] = [profile.to_dict(concept) for profile in profiles]

@@ -46,7 +46,8 @@ def step_size(
         raise ValueError(f"horizon must be an integer or inf, got {horizon[:40]!r}")
     rounds = math.inf if horizon == "inf" else int(horizon)
     exact = step_summary(actions, rounds, operator=operator, radius=radius)
-    title = f"{actions} actions, {horizon} rounds, {operator}"
+    count = "infinitely many" if horizon == "inf" else horizon
+    title = f"{actions} actions, {count} rounds, {operator}"
     if operator == "ball":
         title += f" of radius {radius:g}"
     unit = "per round" if horizon == "inf" else "total"
