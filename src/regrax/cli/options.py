@@ -167,8 +167,10 @@ class Requests:
         if self.no_cache:
             cache = None
         if self.resume and (cache is None or not cache.exists()):
-            stored = cache or "without a cache"
-            raise ValueError(f"--resume needs the answers of the run that was stopped, {stored}")
+            missing = "cache" if cache is None else f"file {cache}"
+            raise ValueError(
+                f"--resume needs the answers of the run that was stopped, but there is no {missing}"
+            )
         opened = AnswerCache(
             ":memory:" if cache is None else output_file(cache),
             self.prices,
