@@ -13,7 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from regrax.sharding import Devices
 
 CHILD = "REGRAX_CHILD"  # environment variable that marks a child of `run_in_child`
 FAILED = 2  # exit code after an error
@@ -21,6 +24,37 @@ LOST = 3  # exit code after another process was lost
 HEARTBEAT_SECONDS = 20  # a process that is silent for this long counts as lost
 COLLECTIVE_SECONDS = 120  # limit for a collective operation, with delays from compiling and saving
 STATUS = re.compile("(UNKNOWN|INTERNAL|UNAVAILABLE|ABORTED|CANCELLED|DEADLINE_EXCEEDED): ")
+
+
+@contextlib.contextmanager
+def joined(
+    devices: str | None,
+    coordinator: str | None,
+    processes: int | None,
+    process_id: int | None,
+    command: Sequence[str],
+) -> "Iterator[Devices | None]":
+    """Join the other processes of a run, if it has any, and yield the devices to use in this one.
+
+    Args:
+        devices: number of devices to use per process, as in `choose_devices`.
+        coordinator, processes, process_id: see `join`; None runs alone, or with the processes of a launcher.
+        command: the command of this program, which runs again in a child.
+    """
+    coordinator = coordinator or launcher()
+    if coordinator is None and (processes is not None or process_id is not None):
+        raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
+    if coordinator is not None and not is_child() and os.name == "posix":
+        sys.exit(run_in_child(command))
+    from regrax.sharding import choose_devices, from_first
+
+    if coordinator is None:
+        yield choose_devices(devices)
+        return
+    join(coordinator, processes, process_id)
+    with guard():
+        yield choose_devices(devices)
+        from_first(lambda: b"done")  # wait until the first process has written and printed
 
 
 def join(

@@ -91,18 +91,14 @@ def _json_bad():
 
 
 def _nfg_bad():
-    """A few mistakes: `tests/games/test_formats.py` lists them all."""
-    head = 'NFG 1 R "t" { "a" "b" } '
-    ends = (
-        "",
-        "{ 2 x }",
-        "{ 2000 2000 }",
-        "{ 1 1 } 1 1/0",
-        "{ 1 1 } 1 2 3",
-        '{ 1 1 } { { "o" 1 2 } } 2',
-        '{ { "x" "x" } { "y" "z" } } 1 1 1 1',
+    """Mistakes that `tests/games/test_formats.py` does not list."""
+    head = b'NFG 1 R "t" { "a" "b" } '
+    return (
+        b"",
+        b"NFG 1 R \xff",
+        head + b"{ 2000 2000 }",
+        head + b'{ { "x" "x" } { "y" "z" } } 1 1 1 1',
     )
-    return (b"", b"NFG 1 R \xff", *((head + end).encode() for end in ends))
 
 
 def archive(*members, **kind):
@@ -202,18 +198,13 @@ def _read_strictly(file, layout=None):
 
 
 def _log_bad():
-    full, one = {"action": 0, "losses": [0, 1]}, {"action": 0, "loss": 1.0, "propensity": 0.5}
+    """Mistakes that `tests/agents/audit/test_log.py` does not list."""
+    full, bandit = {"action": 0, "losses": [0, 1]}, {"action": 0, "loss": 1.0, "propensity": 0.5}
     rows = (
-        [{}], [{"losses": [0, 1]}], [{**full, "loss": 1}], [{**full, "losses": [0, "1"]}], [{**full, "losses": []}],
-        [{**full, "losses": [0] * 1001}], [full, {"action": 0, "losses": [0, 1, 2]}], [full, {"action": 0, "losses": {"a": 1, "b": 2}}],
-        [{"action": "a", "losses": {"a": 0, "b": 1}}, {"action": "a", "losses": {"a": 0, "c": 1}}], [{**full, "action": 2}],
-        [{**full, "action": -1}], [{**full, "action": 0.5}], [{**full, "action": "x"}], [{**full, "losses": [0, 1e60]}],
-        [{"policy": [0.5, 0.7], "losses": [0, 1]}], [{**full, "round": -1}], [{**full, "round": 1.5}], [{**full, "round": 2**60}],
-        [{**full, "round": 2}, {**full, "round": 2}], [full, one], [one, full], [{"loss": 1}], [one, {"action": 0, "loss": 1.0}],
-        [{"action": 0, "loss": 1.0}, one], [{**one, "policy": [0.5, 0.5]}, one], [one, {**one, "policy": [0.5, 0.5]}],
-        [{**one, "propensity": 0}], [{**one, "propensity": 2}], [{**one, "policy": [0.5, 0.5], "propensity": 0.4}],
-        [{**one, "action": 0.5}], [{**one, "action": n} for n in range(1001)], [{**full, "agent": ""}], [{**full, "agent": "a" * 300}],
-        [{**full, "agent": 1.5}], [{**full, "episode": ""}],
+        [{}], [{**full, "action": -1}], [{**full, "action": 0.5}], [{**bandit, "action": 0.5}],
+        [{"action": "a", "losses": {"a": 0, "b": 1}}, {"action": "a", "losses": {"a": 0, "c": 1}}],
+        [{**bandit, "policy": [0.5, 0.5]}, bandit], [{**bandit, "action": n} for n in range(1001)],
+        [{**full, "agent": "a" * 300}], [{**full, "agent": 1.5}], [{**full, "episode": ""}],
     )  # fmt: skip
     lines = (
         "{",

@@ -38,7 +38,7 @@ def ended(command, folder, after=None):
     ("module", "arguments"),
     [
         ("cyclopts", ["games"]),
-        ("equinox", ["games"]),
+        ("equinox", ["learners"]),
         ("numpy", PLAY),
         ("numpy._core.multiarray", PLAY),
         ("jaxlib", PLAY),

@@ -140,11 +140,12 @@ def cache_folder() -> Path:
 
     Programs compiled for one processor may crash on another, and clusters share home directories.
     """
-    features = {platform.processor()}
     about = Path("/proc/cpuinfo")
     if about.exists():
         lines = about.read_text().splitlines()
         features = {line for line in lines if line.startswith(("flags", "Features", "model name"))}
+    else:
+        features = {platform.processor()}  # starts a process
     digest = hashlib.sha256("\n".join([platform.machine(), *sorted(features)]).encode())
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "regrax" / f"compiled-{digest.hexdigest()[:12]}"

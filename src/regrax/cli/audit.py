@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from regrax.cli.inputs import Json, LogOptions, Output
-from regrax.cli.output import Bar, print_lines, print_result
+from regrax.cli.options import Json, LogOptions, Output
+from regrax.cli.output import Bar, print_result, write_text
 
 
 def audit(
@@ -31,10 +31,10 @@ def audit(
     with Bar(hidden=json) as bar:
         result = audit_log(log, bar.move, **form.read())
     if html is not None:
-        from regrax._files import write_output
         from regrax.show.report import audit_page
 
-        write_output(html, audit_page(result, log.name).encode("utf-8", "replace"))
-    if not json and result.format not in ("rows", form.format):
-        print_lines(f"format: {result.format} (guessed; --format sets it)")
-    print_result(result, json, {"log": str(log), **result.to_dict()})
+        write_text(html, audit_page(result, log.name))
+    text = str(result)
+    if result.format not in ("rows", form.format):
+        text = f"format: {result.format} (guessed; --format sets it)\n{text}"
+    print_result(text, json, {"log": str(log), **result.to_dict()})

@@ -1,7 +1,7 @@
 """`regrax bench-agents`: run an agent through a fixed benchmark."""
 
-from regrax.cli.inputs import Folder, Json, Requests, read_learner
-from regrax.cli.output import Bar, print_result
+from regrax.cli.options import Folder, Json, Requests, read_learner
+from regrax.cli.output import Bar, print_result, write_text
 
 
 def bench_agents(
@@ -32,7 +32,6 @@ def bench_agents(
     """
     from json import dumps
 
-    from regrax._files import write_whole
     from regrax.agents import benchmark
     from regrax.show.report import benchmark_page
 
@@ -42,6 +41,6 @@ def bench_agents(
     with Bar(hidden=json) as bar:
         result = benchmark(learner, out, episodes, seed=seed, on_progress=bar.show, **settings)
     summary = {**result.to_dict(), "out": str(out)}
-    write_whole(out / "results.json", dumps(summary, allow_nan=False).encode())
-    write_whole(out / "report.html", benchmark_page(result).encode())
+    write_text(out / "results.json", dumps(summary, allow_nan=False))
+    write_text(out / "report.html", benchmark_page(result))
     print_result(f"{result}\nreport: {out}/report.html", json, summary)

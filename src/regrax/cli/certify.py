@@ -3,12 +3,9 @@
 from importlib.util import find_spec
 from typing import Literal
 
-from regrax._text import labelled_table
-from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import Json, read_learner
+from regrax._text import fitted_table, labelled_table
+from regrax.cli.options import Hosts, Json, read_learner
 from regrax.cli.output import print_result
-
-CLAIMS = {"claim": "claim", "measured": "measured", "verdict": "verdict"}
 
 
 def certify(
@@ -75,7 +72,8 @@ def certify(
         if is_first():
             result = {"actions": actions, "horizon": horizon, "architecture": architecture}
             result |= {"claims": checked, "holds": all(row["holds"] for row in checked)}
-            rows = []
-            for row in checked:
-                rows.append({**row, "verdict": "holds" if row["holds"] else "does not hold"})
-            print_result(labelled_table(rows, CLAIMS, f"{architecture}, {title}"), json, result)
+            verdicts = {True: "holds", False: "does not hold"}
+            rows = [[row["claim"], row["measured"], verdicts[row["holds"]]] for row in checked]
+            columns = ("claim", "measured", "verdict")
+            text = fitted_table(columns, rows, f"{architecture}, {title}")
+            print_result(text, json, result)

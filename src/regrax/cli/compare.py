@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from regrax._text import printable
-from regrax.cli.inputs import Json, LogOptions, Output
-from regrax.cli.output import Bar, print_result
+from regrax.cli.options import Json, LogOptions, Output
+from regrax.cli.output import Bar, print_result, write_text
 
 
 def compare(
@@ -48,10 +48,9 @@ def compare(
         for name in result.worse():
             failed.append(f"{name} is worse than {result.contestants[0].name}")
     if html is not None:
-        from regrax._files import write_output
         from regrax.show.report import compare_page
 
-        write_output(html, compare_page(result).encode("utf-8", "replace"))
+        write_text(html, compare_page(result))
     print_result(result, json, {**result.to_dict(), "failed": failed})
     if failed:
         sys.stdout.flush()

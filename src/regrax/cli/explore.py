@@ -1,7 +1,7 @@
 """`regrax explore`: the interactive explorer."""
 
-from regrax.cli.inputs import Output
-from regrax.cli.output import print_text
+from regrax.cli.options import Output
+from regrax.cli.output import print_text, write_text
 
 
 def explore(
@@ -21,13 +21,12 @@ def explore(
     """
     import webbrowser
 
-    from regrax._files import write_output
     from regrax.games import read_game
     from regrax.show.explorer import Server, page
 
     text = page(None if game is None else read_game(game))
     if out is not None:
-        write_output(out, text.encode())
+        write_text(out, text)
         print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB")
         return
     with Server(text, port) as server:

@@ -1,8 +1,8 @@
 """`regrax learners`: list the learners."""
 
-from regrax._text import fitted_table
-from regrax.cli.inputs import Json
-from regrax.cli.output import print_json, print_lines, print_text
+from regrax._text import fitted_table, paragraph
+from regrax.cli.options import Json
+from regrax.cli.output import print_result
 
 OUTSIDE = {
     'checkpoint("runs/linear/seed-0")': "a trained model from its file",
@@ -10,6 +10,7 @@ OUTSIDE = {
     'agent("python:module:function")': "a Python function from past losses to an action",
     'llm("folder")': "a local language model saved by transformers",
 }
+USE = "Run regrax play GAME --learners SPEC ... to play them; quote each spec in the shell."
 
 
 def learners(*, json: Json = False) -> None:
@@ -22,21 +23,17 @@ def learners(*, json: Json = False) -> None:
     from regrax.learners import BanditLearner
     from regrax.specs import registered
 
-    entries = [entry for entry in registered("learner").values() if not entry.is_alias]
-    if json:
-        facts = {}
-        for entry in entries:
-            is_bandit = issubclass(entry.make, BanditLearner)
+    rows = []
+    facts = {}
+    for entry in registered("learner").values():
+        if not entry.is_alias:
+            rows.append(["\n".join(entry.examples), entry.summary])
             facts[entry.name] = {
                 "about": entry.summary,
                 "examples": entry.examples,
-                "feedback": "bandit" if is_bandit else "full",
+                "feedback": "bandit" if issubclass(entry.make, BanditLearner) else "full",
                 "regret": entry.make.regret,
             }
-        return print_json(facts)
-    rows = [["\n".join(entry.examples), entry.summary] for entry in entries]
-    print_text(fitted_table(("learner", "how it plays"), rows))
-    print_text(fitted_table(("external", "what it is"), list(OUTSIDE.items())))
-    return print_lines(
-        "Run regrax play GAME --learners SPEC ... to play them; quote each spec in the shell."
-    )
+    known = fitted_table(("learner", "how it plays"), rows)
+    outside = fitted_table(("external", "what it is"), list(OUTSIDE.items()))
+    print_result(f"{known}\n{outside}\n{paragraph(USE)}", json, facts)

@@ -1,35 +1,34 @@
 """Printing: text with coloured verdicts, one JSON object, figures, and a progress bar."""
 
+import io
 import json
 import os
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from regrax._text import listed, paragraph, printable
+from regrax._files import write_output
+from regrax._text import listed, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from regrax.experiments import Progress
 
-COLORS = {
-    **dict.fromkeys(("learning", "holds", "proved", "same", "better"), 32),  # green
-    **dict.fromkeys(("not learning", "does not hold", "not proved", "refuted", "differs"), 31),
-}
-VERDICT = re.compile(rf"(^|  )({'|'.join(COLORS)})(?=  |:|$)", re.MULTILINE)
+GREEN = ("learning", "holds", "proved", "same", "better")
+RED = ("not learning", "does not hold", "not proved", "refuted", "differs")
+VERDICT = re.compile(rf"(^|  )({'|'.join(GREEN + RED)})(?=  |:|$)", re.MULTILINE)
 """A verdict that fills the cell of a table, or that stands before a colon."""
 
 
-def print_json(result: Any) -> None:
+def print_json(summary: Any) -> None:
     """Print one JSON object; raise ValueError for NaN and infinity, which JSON does not support."""
-    print(json.dumps(result, allow_nan=False))
+    print(json.dumps(summary, allow_nan=False))
 
 
-def print_result(result: Any, as_json: bool, summary: Mapping[str, Any]) -> None:
+def print_result(result: Any, as_json: bool, summary: Any) -> None:
     """Print a result as text, or its summary as one JSON object."""
     if as_json:
         print_json(summary)
@@ -39,30 +38,28 @@ def print_result(result: Any, as_json: bool, summary: Mapping[str, Any]) -> None
 
 def print_text(text: str) -> None:
     """Print text without control characters, with coloured verdicts on a terminal unless NO_COLOR is set."""
-    text = "\n".join(printable(line) for line in text.split("\n"))
+    text = "\n".join(map(printable, text.split("\n")))
     wanted = sys.stdout.isatty() or os.environ.get("FORCE_COLOR")
     if wanted and not os.environ.get("NO_COLOR"):
-        text = VERDICT.sub(
-            lambda found: f"{found[1]}\x1b[{COLORS[found[2]]}m{found[2]}\x1b[0m", text
-        )
+        text = VERDICT.sub(_coloured, text)
     print(text)
 
 
-def print_lines(*lines: str) -> None:
-    """Print paragraphs wrapped at the width of the terminal."""
-    for line in lines:
-        print_text(paragraph(line))
+def _coloured(found: re.Match[str]) -> str:
+    color = 32 if found[2] in GREEN else 31
+    return f"{found[1]}\x1b[{color}m{found[2]}\x1b[0m"
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of the file's suffix."""
-    import io
-
-    from regrax._files import write_output
-
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:], dpi=160)
     write_output(path, drawn.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text to a file, or to standard output if the path is `-`; lone surrogates become question marks."""
+    write_output(path, text.encode("utf-8", "replace"))
 
 
 class Bar:
@@ -88,7 +85,7 @@ class Bar:
                 console=console.Console(stderr=True),
                 transient=True,
             )
-            self.bar.add_task("", note="")
+            self.task = self.bar.add_task("", note="")
 
     def __enter__(self) -> "Bar":
         return self
@@ -108,11 +105,8 @@ class Bar:
         with self.lock:
             self.shares[task] = done / total
             running = [name for name, share in self.shares.items() if share < 1]
+            shown = {"description": listed(running) or task, "note": note}
             self.bar.start()
             self.bar.update(
-                self.bar.task_ids[0],
-                completed=sum(self.shares.values()),
-                total=len(self.shares),
-                description=listed(running) or task,
-                note=note,
+                self.task, completed=sum(self.shares.values()), total=len(self.shares), **shown
             )

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from regrax._text import counted, quantities
-from regrax.cli.inputs import (
+from regrax.cli.options import (
     Figure,
     Json,
     Output,
@@ -81,13 +81,9 @@ def play(
 
                     save_figure(plot_play(table, players, trajectory), plot)
                 plays.append(trajectory.summary())
-        result = {"game": table.name, "learners": [str(learner) for learner in players]}
-        result |= {"rounds": rounds, "episodes": episodes, "seed": seed}
-        result |= {"start": list(start), "prior": list(prior), **measure_play(table, plays)}
-    for row, learner in zip(result["players"], players, strict=True):
+        measured = measure_play(table, plays)
+    for row, learner in zip(measured["players"], players, strict=True):
         row |= {"learner": str(learner), "answers": getattr(learner, "counts", None)}
-    if asks:
-        result["spent"] = settings["cache"].spent()._asdict()
     title = f"{table.name}, {counted(rounds, 'round')}"
     if episodes > 1:
         title += f", means over {episodes} episodes"
@@ -95,7 +91,11 @@ def play(
     for name, values in (("start", start), ("prior", prior)):
         if values:
             title += f", {name} {' '.join(values)}"
-    text = measured_text(result, title)
+    text = measured_text(measured, title)
+    result = {"game": table.name, "learners": [str(learner) for learner in players]}
+    result |= {"rounds": rounds, "episodes": episodes, "seed": seed}
+    result |= {"start": start, "prior": prior, **measured}
     if asks:
+        result["spent"] = settings["cache"].spent()._asdict()
         text += "\n" + quantities(result["spent"], SPENT)
     print_result(text, json, result)

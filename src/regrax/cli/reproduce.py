@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from regrax._text import fitted_table
-from regrax.cli.inputs import Folder, Json
-from regrax.cli.output import Bar, print_result
+from regrax.cli.options import Folder, Json
+from regrax.cli.output import Bar, print_result, write_text
 from regrax.paper import ReproduceConfig
 
 CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
@@ -35,7 +35,6 @@ def reproduce(
     """
     import msgspec
 
-    from regrax._files import write_whole
     from regrax.paper import compare, paper_page, reproduce as reproduce_paper, summary_text
 
     with Bar(hidden=json) as bar:
@@ -43,8 +42,8 @@ def reproduce(
     lines = compare(result)
     numbers = out / "results.json"
     page = out / "report.html"
-    write_whole(numbers, msgspec.json.format(msgspec.json.encode(result), indent=1))
-    write_whole(page, paper_page(result).encode())
+    write_text(numbers, msgspec.json.format(msgspec.json.encode(result), indent=1).decode())
+    write_text(page, paper_page(result))
     text = summary_text(result, str(page))
     if table:
         columns = ("quantity", "paper", "here", "exact", "verdict")

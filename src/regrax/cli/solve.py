@@ -1,10 +1,10 @@
 """`regrax solve`: compute equilibria of a game."""
 
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Literal
 
 from regrax._text import paragraph
-from regrax.cli.inputs import Json, read_key, read_learner
+from regrax.cli.options import Json, read_key, read_learner
 from regrax.cli.output import print_result
 
 NAMES = {
@@ -60,33 +60,33 @@ def solve(
     if all and (concept != "nash" or by is not None):
         raise ValueError("--all needs --concept nash and cannot be used with --by")
     table = read_game(game)
-    result: dict[str, Any] = {"game": table.name, "concept": concept, "objective": objective}
-    result |= {"by": by, "rounds": rounds, "seed": seed}
-    method = f"exact, objective {objective}"
     if by is not None and rounds is not None:
-        result["objective"] = None
         method = f"by {by}, {rounds} rounds"
         with jax.enable_x64(True):
             played = play(table, read_learner(by), rounds, key=read_key(seed), keep="summary")
-        profiles = [CorrelatedProfile(played.joint, table)]
-        if concept == "nash":
-            profiles = [profiles[0].product]
-    elif all:
-        profiles = nash_equilibria(table)
-        result["all"] = [profile.to_dict(concept) for profile in profiles]
+        profile = CorrelatedProfile(played.joint, table)
+        profiles = [profile.product if concept == "nash" else profile]
     else:
-        profiles = [solve_game(table, concept, objective)]
-    result |= profiles[0].to_dict(concept)
-    if concept == "nash" and by is None:
-        with suppress(ValueError):  # more than two players, or too many actions to enumerate
-            result["nash_equilibria"] = len(nash_equilibria(table))
+        method = f"exact, objective {objective}"
+        profiles = nash_equilibria(table) if all else [solve_game(table, concept, objective)]
+    result = {
+        "game": table.name,
+        "concept": concept,
+        "objective": objective if by is None else None,
+    }
+    result |= {"by": by, "rounds": rounds, "seed": seed, **profiles[0].to_dict(concept)}
+    if all:
+        result["all"] = [profile.to_dict(concept) for profile in profiles]
     texts = []
     for number, profile in enumerate(profiles, 1):
         place = f" {number} of {len(profiles)}" if all else ""
         title = f"{table.name}: {NAMES[concept]}{place}, {method}"
         texts.append(profile.to_text(concept, title))
-    count = result.get("nash_equilibria", 1)
-    if count > 1 and not all:
-        line = f"{table.name} has {count} extreme Nash equilibria; --all lists them"
-        texts.append(paragraph(line))
+    if concept == "nash" and by is None:
+        with suppress(ValueError):  # more than two players, or too many actions to enumerate
+            count = len(nash_equilibria(table))
+            result["nash_equilibria"] = count
+            if count > 1 and not all:
+                line = f"{table.name} has {count} extreme Nash equilibria; --all lists them"
+                texts.append(paragraph(line))
     print_result("\n".join(texts), json, result)

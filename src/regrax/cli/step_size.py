@@ -3,9 +3,9 @@
 import math
 from typing import Literal
 
-from regrax._text import fitted_table
-from regrax.cli.inputs import Json
-from regrax.cli.output import print_json, print_text
+from regrax._text import quantities
+from regrax.cli.options import Json
+from regrax.cli.output import print_result
 
 LABELS = {
     "step_size": "stationary step size",
@@ -46,18 +46,16 @@ def step_size(
         raise ValueError(f"horizon must be an integer or inf, got {horizon[:40]!r}")
     rounds = math.inf if horizon == "inf" else int(horizon)
     exact = step_summary(actions, rounds, operator=operator, radius=radius)
-    if json:
-        settings = {"actions": actions, "horizon": horizon if horizon == "inf" else rounds}
-        settings |= {"operator": operator, "radius": radius if operator == "ball" else None}
-        return print_json(settings | exact)
-    title = f"{actions} actions, {horizon} rounds, {operator}"
+    count = "infinitely many" if horizon == "inf" else horizon
+    title = f"{actions} actions, {count} rounds, {operator}"
     if operator == "ball":
         title += f" of radius {radius:g}"
     unit = "per round" if horizon == "inf" else "total"
-    rows = []
-    for name, label in LABELS.items():
-        value = exact[name]
-        if value is not None and (horizon != "inf" or name != "step_size"):
-            digits = 2 if name == "error" else 12
-            rows.append([label.format(unit=unit), f"{value:.{digits}g}"])
-    return print_text(fitted_table(("quantity", "value"), rows, title))
+    shown = {name: f"{value:.12g}" for name, value in exact.items() if value is not None}
+    shown["error"] = f"{exact['error']:.2g}"
+    if horizon == "inf":
+        del shown["step_size"]
+    labels = {name: label.format(unit=unit) for name, label in LABELS.items()}
+    settings = {"actions": actions, "horizon": horizon if horizon == "inf" else rounds}
+    settings |= {"operator": operator, "radius": radius if operator == "ball" else None}
+    print_result(quantities(shown, labels, title), json, settings | exact)

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regrax._text import labelled_table, paragraph
-from regrax.cli.inputs import OUTPUT, Json
-from regrax.cli.output import Bar, print_result
+from regrax.cli.options import OUTPUT, Json
+from regrax.cli.output import Bar, print_result, write_text
 
 
 def sweep(
@@ -39,7 +39,6 @@ def sweep(
         module: Python module that defines models of your own, which the file can name.
         report: Write report.html: learned step sizes against exact ones, and losses above the lower bound.
     """
-    from regrax._files import write_whole
     from regrax.experiments.sweep import COLUMNS, read_sweep, run_sweep, summary
     from regrax.specs import import_own
 
@@ -52,8 +51,7 @@ def sweep(
     if report:
         from regrax.show.report import sweep_page
 
-        page = sweep_page(finished.rows, finished.failed, file.stem)
-        write_whole(out / "report.html", page.encode())
+        write_text(out / "report.html", sweep_page(finished.rows, finished.failed, file.stem))
     means = summary(finished.rows)
     text = f"finished {len(finished.rows)} of {len(cells)} cells"
     text += f" ({finished.done_before} in earlier runs): {out}/results.csv"

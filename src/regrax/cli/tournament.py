@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import Figure, Json, read_key, read_learner
+from regrax.cli.options import Figure, Hosts, Json, read_key, read_learner
 from regrax.cli.output import Bar, print_result, save_figure
 
 LEARNERS = (

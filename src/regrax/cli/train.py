@@ -6,8 +6,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from regrax._text import labelled_table
-from regrax.cli.hosts import Hosts
-from regrax.cli.inputs import OUTPUT, Folder, Json
+from regrax.cli.options import OUTPUT, Folder, Hosts, Json
 from regrax.cli.output import Bar, print_result
 from regrax.experiments.runs import TrainConfig
 

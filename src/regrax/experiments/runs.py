@@ -119,7 +119,7 @@ class TrainConfig:
         width: Width of the transformer's residual stream.
         distribution: Loss distribution: gaussian, biased-gaussian, rademacher, student-t(5.0), mixture(...), ...
         feedback: Feedback on the losses: delayed(2) or bandit; by default full and immediate.
-        surrogate: Function h in the objective E[h(R)]: square, positive, positive-square, softplus or identity.
+        surrogate: Function h in the objective E[h(R)].
         steps: Number of Adam steps; by default enough to reach the optimum.
         batch: Loss sequences per step.
         rate: Peak learning rate.

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from regrax import _checks as checks
 from regrax._checks import pytree
 from regrax._tables import html_table, latex, text_table, to_csv, to_html, to_pandas
+from regrax._text import cell_text, fitted_table
 from regrax.specs import register
 
 Arguments = ParamSpec("Arguments")
@@ -27,6 +28,9 @@ MAX_PLAYERS = 26
 """Largest number of players: with two actions each, more have over a hundred million payoffs."""
 MAX_SHOWN_ACTIONS = 12
 """Largest number of rows or columns of a bimatrix that is shown."""
+MAX_CELLS = 200
+"""Largest bimatrix in `to_text`; larger games have a row per joint action."""
+CONCEPTS = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
 MAX_PAYOFFS = 50_000_000
 """Largest number of payoffs in a spec or a file, which take 400 megabytes."""
 
@@ -233,6 +237,43 @@ class Game:
             return f"{self.name}: {sizes} actions"
         table = self._table()
         return f"{self._heading()}\n{text_table(table, zip(*table.values(), strict=True))}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the labels, the payoffs and the known equilibria as plain numbers and texts.
+
+        >>> zero_sum([[1, -1]]).to_dict()["payoffs"]
+        [[[1.0, -1.0]], [[-1.0, 1.0]]]
+        """
+        labels = {name: getattr(self, name) for name in ("name", "players", "actions", "comment")}
+        known = []
+        for equilibrium in self.equilibria:
+            profile = equilibrium.joint(self.sizes).tolist()
+            about = {"concept": equilibrium.concept, "about": equilibrium.about}
+            known.append({**about, "profile": profile})
+        return {**labels, "payoffs": self.payoffs.tolist(), "equilibria": known}
+
+    def to_text(self) -> str:
+        """Return the payoffs and the known equilibria as tables that fit the terminal."""
+        from regrax.games.profile import CorrelatedProfile
+
+        columns = self.columns()
+        title = ""
+        if len(self.sizes) == 2 and prod(self.sizes) <= MAX_CELLS:
+            columns = self.bimatrix()
+            title = f"payoffs of {self.players[0]} (rows), {self.players[1]} (columns)"
+        text = fitted_table(list(columns), list(zip(*columns.values(), strict=True)), title)
+        rows = []
+        for equilibrium in self.equilibria:
+            profile = CorrelatedProfile(equilibrium.joint(self.sizes), self)
+            if equilibrium.concept == "nash":
+                play = " | ".join(map(cell_text, profile.strategies))
+            else:
+                joint = profile.likeliest()
+                play = cell_text({f"({', '.join(actions)})": share for *actions, share in joint})
+            rows.append([CONCEPTS[equilibrium.concept], equilibrium.about, play])
+        if rows:
+            text += "\n" + fitted_table(("equilibrium", "about", "play"), rows)
+        return text
 
     def save(self, path: str | Path) -> None:
         """Write the game to a `.nfg`, `.json` or `.npz` file, which `regrax.games.load` reads."""

@@ -11,7 +11,7 @@ player, from which payoff, regrets and gaps follow:
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +22,9 @@ from jaxtyping import Array, Float, Int, Key
 
 from regrax.games.game import unfolded
 from regrax.games.trajectory import game_losses
-from regrax.learners import Learner, State, Sum, play_round
-from regrax.sharding import over_rows
+
+if TYPE_CHECKING:  # see `play`
+    from regrax.learners import Learner, State
 
 Seating = tuple[int, ...]
 """Index of each player's learner."""
@@ -32,7 +33,7 @@ Seating = tuple[int, ...]
 @partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
 def swap_matrices(
     payoffs: Float[Array, "J N ..."],
-    learners: tuple[Learner, ...],
+    learners: "tuple[Learner, ...]",
     seatings: tuple[Seating, ...],
     rounds: int,
     keys: Key[Array, "J"] | None = None,
@@ -59,7 +60,9 @@ def swap_matrices(
     ((1, 2, 2, 2), [[0.0, 0.0], [0.0, 0.0]])
     """
 
-    def games(learners: tuple[Learner, ...], rows: tuple) -> list[Array]:
+    from regrax.sharding import over_rows
+
+    def games(learners: "tuple[Learner, ...]", rows: tuple) -> list[Array]:
         return jax.vmap(partial(_matches, learners, seatings, rounds))(*rows)
 
     return over_rows(games, learners, (payoffs, keys, starts), mesh)
@@ -68,20 +71,20 @@ def swap_matrices(
 class Copies(NamedTuple):
     """Copies of a learner with the same number of actions, batched as one player of the engine."""
 
-    learner: Learner
+    learner: "Learner"
     starts: Float[Array, "n d"] | None
 
-    def started(self, start: Any) -> Learner:
+    def started(self, start: Any) -> "Learner":
         return self.learner if start is None else self.learner.starting_at(start)
 
-    def init(self, actions: int, rounds: int, count: int, keys: Any) -> State:
-        def init(start: Any, key: Any) -> State:
+    def init(self, actions: int, rounds: int, count: int, keys: Any) -> "State":
+        def init(start: Any, key: Any) -> "State":
             return self.started(start).init(actions, rounds, key=key)
 
         return jax.vmap(init, axis_size=count)(self.starts, keys)
 
-    def policy(self, states: State) -> Float[Array, "n d"]:
-        def policy(start: Any, state: State) -> Float[Array, "d"]:
+    def policy(self, states: "State") -> Float[Array, "n d"]:
+        def policy(start: Any, state: "State") -> Float[Array, "d"]:
             return self.started(start).policy(state)
 
         return jax.vmap(policy)(self.starts, states)
@@ -89,8 +92,8 @@ class Copies(NamedTuple):
     def observe(self, losses: Any, actions: Any) -> tuple[Any, Any]:
         return losses, actions
 
-    def update(self, states: State, feedback: tuple[Any, Any]) -> State:
-        def update(start: Any, state: State, loss: Any, action: Any) -> State:
+    def update(self, states: "State", feedback: tuple[Any, Any]) -> "State":
+        def update(start: Any, state: "State", loss: Any, action: Any) -> "State":
             learner = self.started(start)
             return learner.update(state, learner.observe(loss, action))
 
@@ -132,7 +135,7 @@ class Seats:
 
 
 def _matches(
-    learners: tuple[Learner, ...],
+    learners: "tuple[Learner, ...]",
     seatings: tuple[Seating, ...],
     rounds: int,
     payoffs: Float[Array, "N ..."],
@@ -140,6 +143,8 @@ def _matches(
     starts: tuple[Float[Array, "_"], ...] | None,
 ) -> list[Float[Array, "M d d"]]:
     """Play all seatings of one game."""
+    from regrax.learners import Sum, play_round
+
     sizes = payoffs.shape[1:]
     count = len(seatings)
     seats = Seats(sizes, np.array(seatings))

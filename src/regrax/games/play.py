@@ -1,14 +1,13 @@
 r"""Repeated play: each player has a learner, and the game determines the losses from what the players do."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import jax
 import numpy as np
 from jax.tree_util import Partial
 
 from regrax import _checks as checks
-from regrax.domains import Simplex
 from regrax.games.game import Game
 from regrax.games.trajectory import (
     Summary,
@@ -17,16 +16,10 @@ from regrax.games.trajectory import (
     joint_sum,
     summary_of,
 )
-from regrax.learners import (
-    HostLearner,
-    Key,
-    Learner,
-    Round,
-    as_start,
-    check_policies,
-    play_rounds,
-)
 from regrax.specs import as_game, as_learner
+
+if TYPE_CHECKING:  # learners take a third of a second to import, and listing the games needs none
+    from regrax.learners import Key, Learner, Round
 
 Keep = Literal["all", "summary"]
 MAX_ROUNDS = 2**31 - 1
@@ -36,26 +29,26 @@ MAX_EPISODES = 10**6
 
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: "Key" = ..., start: Any = ..., prior: Any = ...,
     keep: Literal["all"] = ...,
-    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
+    on_round: "Callable[[Round], None] | None" = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Trajectory: ...  # fmt: skip
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: "Key" = ..., start: Any = ..., prior: Any = ...,
     keep: Literal["summary"],
-    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
+    on_round: "Callable[[Round], None] | None" = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Summary: ...  # fmt: skip
 def play(
     game: Game | str,
-    learners: Learner | str | Sequence[Learner | str],
+    learners: "Learner | str | Sequence[Learner | str]",
     rounds: int,
     *,
-    key: Key = None,
+    key: "Key" = None,
     start: Any = None,
     prior: Any = None,
     keep: Keep = "all",
-    on_round: Callable[[Round], None] | None = None,
+    on_round: "Callable[[Round], None] | None" = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Trajectory | Summary:
     r"""Play `game` for `rounds` rounds.
@@ -89,6 +82,8 @@ def play(
     >>> play("matching-pennies", "hedge(0.1)", rounds=10, start=[[0.8, 0.2], "own"]).policies[0].shape
     (10, 2)
     """
+    from regrax.learners import Learner, check_policies, play_rounds
+
     game = as_game(game)
     check_rounds(game, rounds, keep)
     seated = players = seated_learners(game, learners)
@@ -139,9 +134,12 @@ def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None
 
 
 def seated_learners(
-    game: Game, learners: Learner | str | Sequence[Learner | str]
-) -> tuple[Learner, ...]:
+    game: Game, learners: "Learner | str | Sequence[Learner | str]"
+) -> "tuple[Learner, ...]":
     """Return one learner per player of the game; a single learner plays for every player."""
+    from regrax.domains import Simplex
+    from regrax.learners import HostLearner, Learner
+
     if isinstance(learners, Learner | str):
         learners = [learners]
     players = [as_learner(learner) for learner in learners]
@@ -174,6 +172,8 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
     >>> [policy.tolist() for policy in start_policies(chicken(), ["swerve", 1])]
     [[1.0, 0.0], [0.0, 1.0]]
     """
+    from regrax.learners import as_start
+
     labels = game.actions
     starts = start
     if start is None or isinstance(start, str):
@@ -190,10 +190,10 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
 
 
 def _each(
-    change: Callable[[Learner, Any], Learner],
-    learners: tuple[Learner, ...],
+    change: "Callable[[Learner, Any], Learner]",
+    learners: "tuple[Learner, ...]",
     policies: Sequence[Any],
-) -> tuple[Learner, ...]:
+) -> "tuple[Learner, ...]":
     """Apply `change` to every learner and its policy; a policy of None leaves the learner unchanged."""
     return tuple(
         learner if policy is None else change(learner, policy)

@@ -15,6 +15,7 @@ from scipy.special import softmax
 from transformers import GenerationConfig
 
 from regrax import _checks as checks
+from regrax._text import fitted_table
 from regrax.agents.exploration import Exploration, exploration
 from regrax.agents.llm.learner import LanguageLearner
 from regrax.agents.llm.losses import (
@@ -165,6 +166,36 @@ class Comparison:
             "exploration": [measures._asdict() for measures in self.exploration],
             "odds": self.odds,
         }
+
+    def __str__(self) -> str:
+        """Return the regret on the task, the regret elsewhere and the language as tables that fit the terminal."""
+        task = self.task
+        own = self.trained_on
+        title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {self.sequences} sequences"
+        columns = ("regret, total", "standard error", "squared regret, total", "nearest Hedge step")
+        rows: list[list[Any]] = []
+        for player in own.players:
+            measures = (player.regret, player.regret_error, player.squared, player.step)
+            rows.append([player.name, *measures])
+        text = fitted_table(("player", *columns), rows, title)
+        text += f"\nway from uniform play to Hedge: {own.share:.1%} ± {own.share_error:.1%}\n"
+        names = [player.name for player in own.players]
+        rows = []
+        for setting in self.elsewhere:
+            if not setting.problem:
+                regrets = {player.name: player.regret for player in setting.players}
+                shown = [
+                    regrets.get(name) for name in names
+                ]  # not every baseline is known elsewhere
+                rows.append([setting.name, *shown, setting.gain, setting.gain_error])
+        text += fitted_table(("regret elsewhere", *names, "gain", "standard error"), rows)
+        language = self.language
+        rows = [
+            ["answers that name an action, %", *(100 * share for share in self.valid)],
+            [f"perplexity on {language.text}", language.before, language.after],
+            ["KL from the original model, per token", None, language.kl],
+        ]
+        return f"{text}\n{fitted_table(('language', 'before', 'after'), rows)}"
 
 
 def compare_models(

@@ -1,21 +1,26 @@
-"""Types of command-line options, and parsing of learners and log layouts."""
+"""Options shared by commands: output files, logs, chat agents, devices and hosts."""
 
+import sys
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
+import regrax
 from regrax._files import new_file, output_file
 
 if TYPE_CHECKING:
     from regrax.learners import Learner
+    from regrax.sharding import Devices
 
 FIGURES = (".pdf", ".png", ".svg")
 OUTPUT = Group("Output", sort_key=80)
 LOG_FORMAT = Group("Log format", sort_key=70)
 REQUESTS = Group("Chat agents", sort_key=60)
+HOSTS = Group("Several hosts", sort_key=90)
 
 
 def _check_output(_: Any, path: Path | None) -> None:
@@ -42,24 +47,19 @@ Folder = Annotated[Path, Parameter(group=OUTPUT)]
 Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object.")]
 
 
+# only the command line accepts these names in a spec, because they run code or read files
 OUTSIDE = {
-    "agent": "regrax.agents:outside_agent",
-    "checkpoint": "regrax.checkpoints:Checkpoint",
-    "llm": "regrax.agents.llm:llm",
+    "agent": attrgetter("outside_agent"),
+    "checkpoint": attrgetter("Checkpoint"),
+    "llm": attrgetter("llm.llm"),
 }
-"""Learners that run code or read files; only the command line accepts their names in a spec."""
 
 
 def read_learner(spec: str) -> "Learner":
     """Build a learner, a checkpoint, an external agent or a language model from its spec."""
     from regrax.specs import parse_learner
 
-    outside = {}
-    for name, path in OUTSIDE.items():
-        if name in spec:
-            module, _, function = path.partition(":")
-            outside[name] = getattr(import_module(module), function)
-    return parse_learner(spec, outside)
+    return parse_learner(spec, {name: get(regrax) for name, get in OUTSIDE.items() if name in spec})
 
 
 def read_key(seed: int | None) -> Any:
@@ -111,31 +111,27 @@ class LogOptions:
     def read(self) -> dict[str, Any]:
         """Return the layout and the game as keyword arguments for `audit_log` and `compare_logs`."""
         from regrax.agents.audit import layout_of, read_layout
+        from regrax.games import read_game
 
         settings: dict[str, Any] = {}
-        for option in ("fields", "players"):
-            settings[option] = {}
-            for text in getattr(self, option):
-                name, _, value = (
-                    text.rpartition("=") if option == "players" else text.partition("=")
-                )
-                if not name or not value:
-                    raise ValueError(f"--{option} must be name=value, got {text}")
-                settings[option][name] = value
         for name in ("actions", "parsers", "format", "rows", "messages", "regex"):
             settings[name] = getattr(self, name)
+        settings["fields"] = dict(_pair("fields", text.partition("=")) for text in self.fields)
+        settings["players"] = dict(_pair("players", text.rpartition("=")) for text in self.players)
         settings = {name: value for name, value in settings.items() if value}
         layout = None
         if self.layout is not None:
             layout = read_layout(self.layout, settings)
         elif settings:
             layout = layout_of(settings, "the options")
-        game = None
-        if self.game is not None:
-            from regrax.games import read_game
+        return {"layout": layout, "game": None if self.game is None else read_game(self.game)}
 
-            game = read_game(self.game)
-        return {"layout": layout, "game": game}
+
+def _pair(option: str, parts: tuple[str, str, str]) -> tuple[str, str]:
+    name, _, value = parts
+    if not name or not value:
+        raise ValueError(f"--{option} must be name=value, got {''.join(parts)}")
+    return name, value
 
 
 @Parameter(name="*", group=REQUESTS)
@@ -168,14 +164,42 @@ class Requests:
         cache = self.cache
         if cache is None and log is not None and str(log) != "-":
             cache = log.with_name(f"{log.name}{suffix}")
-        if self.no_cache or cache is None:
-            if self.resume:
-                raise ValueError("--resume needs the cache of the run that was stopped")
-            answers = ":memory:"
-        elif self.resume and not cache.exists():
-            raise ValueError(f"--resume needs the answers of the run that was stopped, {cache}")
-        else:
-            answers = output_file(cache)
-        budgets = {"budget_tokens": self.budget_tokens, "budget_cost": self.budget_cost}
-        opened = AnswerCache(answers, self.prices, **budgets)
+        if self.no_cache:
+            cache = None
+        if self.resume and (cache is None or not cache.exists()):
+            missing = "cache" if cache is None else f"file {cache}"
+            raise ValueError(
+                f"--resume needs the answers of the run that was stopped, but there is no {missing}"
+            )
+        opened = AnswerCache(
+            ":memory:" if cache is None else output_file(cache),
+            self.prices,
+            budget_tokens=self.budget_tokens,
+            budget_cost=self.budget_cost,
+        )
         return {"concurrency": self.concurrency, "cache": opened, "resume": self.resume}
+
+
+@Parameter(name="*", group=HOSTS)
+@dataclass(frozen=True)
+class Hosts:
+    """Devices and processes that share the work.
+
+    Args:
+        devices: Number of devices to use per process: all, 1, 2, ...
+        coordinator: HOST:PORT of process 0, or auto under SLURM, Open MPI, Kubernetes or a TPU pod.
+        processes: Number of processes; run this command once for each.
+        process_id: Index of this process, starting at 0; process 0 writes the files and prints.
+    """
+
+    devices: str | None = None
+    coordinator: str | None = None
+    processes: int | None = None
+    process_id: int | None = None
+
+    def joined(self) -> "AbstractContextManager[Devices | None]":
+        """Join the other processes; the context is the devices to use, or None for jax's default device."""
+        from regrax.distributed import joined
+
+        command = [sys.executable, "-m", "regrax", *sys.argv[1:]]
+        return joined(self.devices, self.coordinator, self.processes, self.process_id, command)
