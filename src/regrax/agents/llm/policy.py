@@ -74,9 +74,9 @@ def answers(
         )
     if task.answers:
         _check_actions(actions, losses)
-    found, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
-    check_fits(_unwrapped(model), [transcript.tokens for transcript in found], pieces)
-    decided = decide(_read(model, found, pieces, padding), pieces.names)
+    batch, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
+    check_fits(_unwrapped(model), batch, pieces)
+    decided = decide(_read(model, batch, pieces, padding), pieces.names)
     read = torch.as_tensor(mask)
     is_read = read[:, : decided.naming.shape[1]]
     played = decided.policies.new_full(losses.shape, 1 / task.d)
@@ -134,9 +134,9 @@ def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
     return Tree(tokens, parents, positions, places)
 
 
-def _read(model: Any, found: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
+def _read(model: Any, batch: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
     """Compute the logits of all decisions `(n, T, branchings, vocabulary)`; those of missing rounds are arbitrary."""
-    trees = [build_tree(transcript, pieces) for transcript in found]
+    trees = [build_tree(transcript, pieces) for transcript in batch]
 
     def pad(rows: list[Any], side: str = padding) -> Tensor:
         tensors = [torch.tensor(row) for row in rows]
@@ -244,7 +244,7 @@ class Reader:
             self._cache = None
         unread = tokens[len(self._read) :]
         if unread:
-            check_fits(self.model, [tokens], pieces)
+            check_fits(self.model, [transcript], pieces)
             self._logits, self._cache = self._forward(unread, self._cache)
             self._read = tokens
         logits = []

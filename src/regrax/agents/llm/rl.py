@@ -207,10 +207,8 @@ def rollout_function(
         if whole_episodes:
             played = play_groups(model, tokenizer, task, groups, **options)
             rows = list(rows_of(tokenizer, task, played))
-            regrets = played.regrets("action")
-            advantages = turn_advantages(played)
         else:
-            rows, regrets, advantages = _single_rounds(model, tokenizer, task, groups, **options)
+            rows, played = _single_rounds(model, tokenizer, task, groups, **options)
         model.train()
         starts = [row["completion_mask"].index(1) for row in rows]  # the model's first token
         pairs = list(zip(rows, starts, strict=True))
@@ -219,8 +217,8 @@ def rollout_function(
             "completion_ids": [row["input_ids"][start:] for row, start in pairs],
             "env_mask": [row["completion_mask"][start:] for row, start in pairs],
             "logprobs": None,
-            "regret": [float(regret) for regret in regrets],
-            "turn_advantages": np.asarray(advantages).reshape(count, -1).tolist(),
+            "regret": played.regrets("action").tolist(),
+            "turn_advantages": turn_advantages(played).tolist(),
         }
 
     return roll
@@ -236,27 +234,22 @@ def _single_rounds(
     step: int,
     total: int,
     rank: int,
-) -> tuple[list[Row], list[float], list[float]]:
-    """Answer one random round per group; return rows, the regrets of these rounds, and advantages."""
+) -> tuple[list[Row], Rollouts]:
+    """Answer one random round per group; return rows, and these rounds as rollouts of a single round."""
     losses = draw_losses(task, total, seed=seed, step=step)
     rounds = np.random.default_rng((seed, step)).integers(task.rounds, size=total)
-    own = np.unique(groups)
-    played = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
-    found, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
+    own, places = np.unique(groups, return_inverse=True)
+    policies = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
+    policies = policies[places, rounds[groups]]
+    batch, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
     rng = np.random.default_rng((seed, step, rank))
+    actions = np.array([rng.choice(task.d, p=policy) for policy in policies])
     rows = []
-    regrets = []
-    advantages = []
-    for group in groups:
-        place = int(np.searchsorted(own, group))
-        policy = played[place, rounds[group]]
-        row = losses[group, rounds[group]]
-        action = rng.choice(task.d, p=policy)
-        question = [*found[place].tokens, *pieces.suffix]
+    for place, action in zip(places, actions, strict=True):
+        question = [*batch[place].tokens, *pieces.suffix]
         rows.append(answer_row(question, pieces.names.tokens[action]))
-        regrets.append(row[action] - row.min())
-        advantages.append(policy @ row - row[action])
-    return rows, regrets, advantages
+    faced = losses[groups, rounds[groups]]
+    return rows, Rollouts(faced[:, None], policies[:, None], actions[:, None])
 
 
 def _turn_trainer() -> type:

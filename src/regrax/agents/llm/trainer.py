@@ -294,7 +294,7 @@ def train(
     """
     tasks = [task] if isinstance(task, Task) else list(task)
     _check_differentiable(tasks)
-    if config.objective == "hindsight" and any(gaussian_spread(one) != 0 for one in tasks):
+    if config.objective == "hindsight" and any(gaussian_spread(part) != 0 for part in tasks):
         warnings.warn(
             "the hindsight loss equals squared regret on average only for standard Gaussian losses; "
             "on other losses it trains the model to forecast the best action",

@@ -199,7 +199,7 @@ def transcripts(
     for rows, played, length in zip(losses, answers, lengths, strict=True):
         reports += [task.tell_text(t, rows[t], played[t]) for t in range(length - 1)]
     report_tokens = iter(encode(tokenizer, reports))
-    found = []
+    batch = []
     for played, length in zip(answers, lengths, strict=True):
         tokens = pieces.opening + pieces.asks[0]
         ends = [len(tokens)]
@@ -208,8 +208,8 @@ def transcripts(
                 tokens += pieces.names.tokens[played[t - 1]]
             tokens += next(report_tokens) + pieces.asks[t]
             ends.append(len(tokens))
-        found.append(Transcript(tokens, ends))
-    return found, pieces
+        batch.append(Transcript(tokens, ends))
+    return batch, pieces
 
 
 def context_length(model: Any) -> int:
@@ -221,12 +221,13 @@ def context_length(model: Any) -> int:
 def check_readable(model: Any, tokenizer: Any, task: Task, losses: np.ndarray) -> None:
     """Raise ValueError unless the model can read the transcripts of these losses `(n, T, d)`."""
     actions = np.zeros(losses.shape[:2], int)
-    found, pieces = transcripts(tokenizer, task, losses, actions)
-    check_fits(model, [transcript.tokens for transcript in found], pieces)
+    batch, pieces = transcripts(tokenizer, task, losses, actions)
+    check_fits(model, batch, pieces)
 
 
-def check_fits(model: Any, token_lists: list[list[int]], pieces: Pieces) -> None:
+def check_fits(model: Any, batch: list[Transcript], pieces: Pieces) -> None:
     """Raise ValueError unless the model knows every token and its context is long enough."""
+    token_lists = [transcript.tokens for transcript in batch]
     longest = max(map(len, token_lists)) + pieces.depth
     room = context_length(model)
     if longest > room:
