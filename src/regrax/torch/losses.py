@@ -1,7 +1,6 @@
 """Regrets of PyTorch tensors, and losses based on them. The arguments are described in `regrax.torch`."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,7 +27,7 @@ def external_regret(
     >>> external_regret(torch.tensor([0, 1]), torch.tensor([[1.0, 0.0], [1.0, 0.0]])).item()
     1.0
     """
-    policies, losses = _played(policies, losses, logits, mask)
+    policies, losses, _ = _played(policies, losses, logits, mask)
     return (policies * losses).sum((-2, -1)) - losses.sum(-2).amin(-1)
 
 
@@ -46,7 +45,7 @@ def swap_matrix(
     >>> swap_matrix(torch.tensor([[1.0, 0.0]]), torch.tensor([[3.0, 2.0]])).tolist()
     [[3.0, 2.0], [0.0, 0.0]]
     """
-    policies, losses = _played(policies, losses, logits, mask)
+    policies, losses, _ = _played(policies, losses, logits, mask)
     return policies.transpose(-2, -1) @ losses
 
 
@@ -147,15 +146,11 @@ def hindsight_loss(
     >>> hindsight_loss(torch.full((1, 2), 0.5), torch.tensor([[1.0, 0.0]])).item()
     -0.5
     """
-    policies, losses = _played(policies, losses, logits, mask)
+    policies, losses, mask = _played(policies, losses, logits, mask)
     least, best = losses.sum(-2).min(-1)
     target = torch.nn.functional.one_hot(best, losses.shape[-1]).to(policies.dtype)
-    errors = (policies - target.unsqueeze(-2)).square().sum(-1)
-    rounds: Any = losses.shape[-2]
-    if mask is not None:
-        rounds = mask.sum(-1)
-        errors = torch.where(mask, errors, 0)
-    return (errors.sum(-1) - rounds + least.square()).mean()
+    errors = torch.where(mask, (policies - target.unsqueeze(-2)).square().sum(-1), 0)
+    return (errors.sum(-1) - mask.sum(-1) + least.square()).mean()
 
 
 def bandit_estimates(actions: Tensor, received: Tensor, chances: Tensor) -> Tensor:
@@ -188,45 +183,42 @@ def _gains(matrix: Tensor) -> Tensor:
     return torch.diagonal(matrix, dim1=-2, dim2=-1).unsqueeze(-1) - matrix
 
 
-def _played(policies: Given, losses: Given, logits: Given, mask: Given) -> tuple[Tensor, Tensor]:
-    """Check the arguments and return policies and losses, with zero losses in masked rounds."""
+def _played(
+    policies: Given, losses: Given, logits: Given, mask: Given
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Check the arguments and return policies, losses and the mask, with zero losses in masked rounds."""
     if losses is None or (policies is None) == (logits is None):
         raise ValueError("losses and either policies or logits must be given")
-    shape = tuple(losses.shape)
+    shape = losses.shape
     if losses.ndim < 2:
-        raise ValueError(f"losses must have shape (..., T, d), got {shape}")
-    if mask is not None:
-        if mask.dtype != torch.bool or tuple(mask.shape) != shape[:-1]:
-            raise ValueError(
-                f"mask must be bool of shape {shape[:-1]}, that is (..., T), got {_describe(mask)}"
-            )
-        losses = torch.where(mask.unsqueeze(-1), losses, 0)
+        raise ValueError(f"losses must have shape (..., T, d), got {tuple(shape)}")
+    if mask is None:
+        mask = torch.ones(shape[:-1], dtype=torch.bool, device=losses.device)
+    elif mask.dtype != torch.bool or mask.shape != shape[:-1]:
+        raise ValueError(
+            f"mask must be bool of shape {tuple(shape[:-1])}, that is (..., T), got {_describe(mask)}"
+        )
+    rows = mask.unsqueeze(-1)
+    losses = torch.where(rows, losses, 0)
     _check_finite("losses", losses)
     if logits is not None:
-        played = _softmax(logits, shape, mask)
-    elif policies is not None and policies.is_floating_point():
-        _check_shape("policies", policies, "action indices (..., T) or distributions", shape, shape)
-        if mask is not None:
-            policies = torch.where(mask.unsqueeze(-1), policies, 1 / shape[-1])
-        _check_distributions("policies", policies)
-        played = policies
+        _check_shape("logits", logits, "numbers", shape, shape)
+        logits = torch.where(rows, logits, 0)
+        if _any(logits.isnan()):
+            raise ValueError("logits must be numbers, got nan")
+        played = torch.softmax(logits, -1)
     else:
         assert policies is not None
+        is_mixed = policies.is_floating_point()
         wanted = "action indices (..., T) or distributions"
-        _check_shape("policies", policies, wanted, shape, shape[:-1])
-        actions = policies if mask is None else torch.where(mask, policies, 0)
-        played = _one_hot(actions, losses)
+        _check_shape("policies", policies, wanted, shape, shape if is_mixed else shape[:-1])
+        if is_mixed:
+            played = torch.where(rows, policies, 1 / shape[-1])
+            _check_distributions("policies", played)
+        else:
+            played = _one_hot(torch.where(mask, policies, 0), losses)
     dtype = torch.promote_types(played.dtype, losses.dtype)
-    return played.to(dtype), losses.to(dtype)
-
-
-def _softmax(logits: Tensor, shape: tuple[int, ...], mask: Given) -> Tensor:
-    _check_shape("logits", logits, "numbers", shape, shape)
-    if mask is not None:
-        logits = torch.where(mask.unsqueeze(-1), logits, 0)
-    if _any(logits.isnan()):
-        raise ValueError("logits must be numbers, got nan")
-    return torch.softmax(logits, -1)
+    return played.to(dtype), losses.to(dtype), mask
 
 
 def _one_hot(actions: Tensor, like: Tensor) -> Tensor:
@@ -250,11 +242,11 @@ def _describe(values: Tensor) -> str:
 
 
 def _check_shape(
-    name: str, values: Tensor, wanted: str, losses: tuple[int, ...], shape: tuple[int, ...]
+    name: str, values: Tensor, wanted: str, losses: torch.Size, shape: torch.Size
 ) -> None:
-    if tuple(values.shape) != shape:
+    if values.shape != shape:
         raise ValueError(
-            f"{name} must be {wanted} (..., T, d) for losses of shape {losses}, got {_describe(values)}"
+            f"{name} must be {wanted} (..., T, d) for losses of shape {tuple(losses)}, got {_describe(values)}"
         )
 
 
@@ -267,15 +259,13 @@ def _check_finite(name: str, values: Tensor) -> None:
 
 def _check_distributions(name: str, values: Tensor) -> None:
     _check_finite(name, values)
-    if torch.compiler.is_compiling():
-        return
-    values = values.detach()
     rounding = TOLERANCE + values.shape[-1] * torch.finfo(values.dtype).eps
-    if values.min() < -rounding:
+    if _any(values < -rounding):
         raise ValueError(f"{name} must have no negative entries, got {values.min().item():.6g}")
-    sums = values.sum(-1, dtype=torch.promote_types(values.dtype, torch.float32))
-    worst = sums.flatten()[(sums - 1).abs().argmax()].item()
-    if abs(worst - 1) > rounding:
+    sums = values.detach().sum(-1, dtype=torch.promote_types(values.dtype, torch.float32))
+    errors = (sums - 1).abs()
+    if _any(errors > rounding):
+        worst = sums.flatten()[errors.argmax()].item()
         raise ValueError(
             f"{name} must sum to 1 along their last axis, got {worst:.6g}; pass logits as logits="
         )

@@ -3,9 +3,9 @@
 from functools import cache
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-transformers = pytest.importorskip("transformers", reason="the extra `llm` is not installed")
+import torch
+import transformers
+from examples.llm_scratch import scratch_model, scratch_tokenizer
 from tokenizers import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
@@ -28,20 +28,13 @@ TINY_SIZES = {
     "head_dim": 8,
     "max_position_embeddings": 2048,
 }
+GEMMA2 = {"final_logit_softcapping": 0.5, "query_pre_attn_scalar": 8}
 CONFIGS = {
     "llama": ("LlamaConfig", TINY_SIZES),
     "qwen3": ("Qwen3Config", {**TINY_SIZES, "tie_word_embeddings": True}),
     "gpt2": ("GPT2Config", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 2048}),
     "gemma": ("GemmaConfig", TINY_SIZES),
-    "gemma2": (
-        "Gemma2Config",
-        {
-            **TINY_SIZES,
-            "sliding_window": 16,
-            "final_logit_softcapping": 0.5,
-            "query_pre_attn_scalar": 8,
-        },
-    ),
+    "gemma2": ("Gemma2Config", {**TINY_SIZES, "sliding_window": 16, **GEMMA2}),
     "mistral": ("MistralConfig", {**TINY_SIZES, "sliding_window": 24}),
 }
 CHAT = (
@@ -74,16 +67,13 @@ def sentence_pieces(kind):
     texts = [scenario(name, 3).text([[0.5, -1.2, 3.4]] * 3) for name in ("plain", "ads", "routes")]
     texts += ["0.1 -0.2 4.5 6.7 8.9", "system user assistant"] * 3
     special = ["<pad>", "<unk>", "<s>"]
+    options = {"special_tokens": special, "show_progress": False}
     if kind == "bpe":
         inner = SentencePieceBPETokenizer()
-        inner.train_from_iterator(
-            texts, vocab_size=400, special_tokens=special, show_progress=False
-        )
+        inner.train_from_iterator(texts, vocab_size=400, **options)
     else:
         inner = SentencePieceUnigramTokenizer()
-        inner.train_from_iterator(
-            texts, vocab_size=150, special_tokens=special, unk_token="<unk>", show_progress=False
-        )
+        inner.train_from_iterator(texts, vocab_size=150, unk_token="<unk>", **options)
     return PreTrainedTokenizerFast(
         tokenizer_object=inner, pad_token="<pad>", unk_token="<unk>", bos_token="<s>"
     )
@@ -113,3 +103,9 @@ def tiny(kind, tokenizer, dtype=torch.float64, seed=0, **more):
 
 
 LONG_NAMES = Task(("take the bridge", "take the tunnel", "stay at home"), 4, decimals=2)
+
+
+def scratch(task, seed=0, **sizes):
+    """A tiny model with random parameters that knows only the words of its task, and its tokenizer."""
+    tokenizer = scratch_tokenizer(task, largest=20.0)
+    return scratch_model(tokenizer, **{"width": 16, "heads": 2, "seed": seed, **sizes}), tokenizer

@@ -4,13 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("accelerate", reason="accelerate is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
-from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
-from tests.agents.llm.models import byte_pairs, tiny
+import torch
+from examples.llm_scratch import scratch_task
+from tests.agents.llm.models import byte_pairs, scratch, tiny
 
 from regrax._text import number
 from regrax.agents.llm import (
@@ -27,16 +23,10 @@ from regrax.show.report import posttrain_page
 TASK = scratch_task(2, 3, decimals=0)
 
 
-def made(seed=0):
-    tokenizer = scratch_tokenizer(TASK, largest=20.0)
-    return scratch_model(tokenizer, width=16, heads=2, seed=seed), tokenizer
-
-
 def compared():
-    before, tokenizer = made()
-    return compare_models(
-        before, made(seed=1)[0], tokenizer, TASK, sequences=50, elsewhere=("laplace",)
-    )
+    before, tokenizer = scratch(TASK)
+    after, _ = scratch(TASK, seed=1)
+    return compare_models(before, after, tokenizer, TASK, sequences=50, elsewhere=("laplace",))
 
 
 def test_models_are_compared_with_baselines():
@@ -61,7 +51,7 @@ def test_the_page_fits_the_window(browse):
 
 
 def test_rollouts_are_exported_with_messages():
-    model, tokenizer = made()
+    model, tokenizer = scratch(TASK)
     task = TASK.replace(system="Be brief.")
     played = evaluate_rollouts(model, tokenizer, task, 3)
     rows = [json.loads(line) for line in transcript_lines(task, played)]
@@ -82,7 +72,7 @@ def test_models_with_a_full_context_are_compared():
 
 
 def test_the_command_trains_exports_and_resumes(tmp_path, capsys, monkeypatch):
-    save_model(tmp_path / "base", *made(), TASK)
+    save_model(tmp_path / "base", *scratch(TASK), TASK)
     command = ["posttrain", str(tmp_path / "base"), "--out", str(tmp_path / "run"), "--steps", "3"]
     command += ["--batch", "4", "--lora", "0", "--sequences", "20", "--json"]
     main([*command, "--export", str(tmp_path / "rows.jsonl")])
@@ -118,17 +108,14 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys, monkeypatch):
         ("--rounds 500", "but the model's context is 512"),
         ("--losses gausian", "did you mean gaussian"),
         ("--task nothing", "scenario must be one of ads, clinic,"),
-        (
-            "--pretrained smollm2",
-            "pass either a model (a folder or a name on the hub) or --pretrained",
-        ),
+        ("--pretrained smollm2", "pass either a model (a folder or a name on the hub) or --pret"),
     ],
 )
 def test_bad_options_stop_before_training(options, message, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("words.txt").write_text("no such words")
     Path("empty.txt").touch()
-    save_model(tmp_path / "base", *made(), TASK)
+    save_model(tmp_path / "base", *scratch(TASK), TASK)
     with pytest.raises(SystemExit, match="2"):
         main(["posttrain", "base", "--out", "run", *options.split()])
     assert message in capsys.readouterr().err

@@ -8,11 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("peft", reason="peft is not installed: the extra `llm-train`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
+import torch
 from tests.agents.llm.models import byte_pairs, tiny
 
 ROOT = Path(__file__).parents[3]
@@ -62,7 +58,6 @@ SMALLER = {
 @pytest.mark.filterwarnings("default")  # warnings of TRL and datasets are not ours
 @pytest.mark.parametrize("method", SMALLER)
 def test_the_other_example_trains_on_biased_losses(method, tmp_path, monkeypatch, capsys):
-    pytest.importorskip("trl", reason="trl is not installed: the extra `llm-train`")
     monkeypatch.syspath_prepend(ROOT / "examples")
     example = loaded(ROOT / "examples" / "llm_biased.py")
     train, config, *words = example.METHODS[method]

@@ -11,14 +11,8 @@ import pytest
 
 import regrax as rx
 from regrax import exploration
-from regrax.agents.llm import (
-    Task,
-    environment,
-    parallel_environment,
-    regret_reward,
-)
+from regrax.agents.llm import Task, environment, parallel_environment, regret_reward
 
-pytestmark = pytest.mark.usefixtures("as_users_run_it")
 LOSSES = [[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]
 
 
@@ -99,23 +93,19 @@ def test_parallel_play_pays_the_game_and_reports_regret():
     env.reset(seed=0)
     joint = [(0, 1), (1, 1), (0, 0)]
     for actions in joint:
-        seen, rewards, ended, truncated, infos = env.step(
-            dict(zip(env.agents, actions, strict=True))
-        )
+        chosen = dict(zip(env.agents, actions, strict=True))
+        seen, rewards, ended, truncated, infos = env.step(chosen)
         for player, agent in enumerate(seen):
             assert rewards[agent] == game.payoffs[(player, *actions)]
             assert seen[agent][actions[player]] == rewards[agent]
     assert all(truncated.values())
     assert not any(ended.values())
     assert env.agents == []
-    for player in range(2):
-        rows = []
-        for actions in joint:
-            others = list(actions)
-            others[player] = slice(None)
-            rows.append(-np.asarray(game.payoffs[(player, *others)]))
-        played = sum(row[actions[player]] for row, actions in zip(rows, joint, strict=True))
-        assert infos[f"player_{player}"]["regret"] == pytest.approx(played - np.sum(rows, 0).min())
+    first, second = np.asarray(game.payoffs)
+    losses = ([-first[:, b] for _, b in joint], [-second[a] for a, _ in joint])
+    for player, rows in enumerate(losses):
+        own = sum(row[actions[player]] for row, actions in zip(rows, joint, strict=True))
+        assert infos[f"player_{player}"]["regret"] == pytest.approx(own - np.sum(rows, 0).min())
 
 
 @pytest.mark.extras

@@ -5,22 +5,12 @@ import json
 import jax
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
+import torch
 from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 from tests.agents.llm.models import byte_pairs, tiny
 
 import regrax as rx
-from regrax.agents.llm import (
-    LanguageLearner,
-    Task,
-    llm,
-    save_model,
-    scenario,
-)
+from regrax.agents.llm import LanguageLearner, Task, llm, save_model, scenario
 from regrax.cli import main
 from regrax.specs import parse_learner
 from regrax.training import RegretObjective
@@ -40,39 +30,26 @@ def out_of(capsys, *arguments):
 
 
 def error_of(capsys, *arguments):
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit, match="2"):
         main(list(arguments))
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err.strip()
-    assert len(said.splitlines()) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
     return said
 
 
 def test_spec_plays_and_its_log_is_audited(folder, capsys, tmp_path):
-    log = tmp_path / "log.jsonl"
+    log = str(tmp_path / "log.jsonl")
     seats = ("--learners", f'llm("{folder}")', "hedge(0.4)")
-    played = json.loads(
-        out_of(
-            capsys,
-            "play",
-            "rock-paper-scissors",
-            *seats,
-            "--rounds",
-            "4",
-            "--log",
-            str(log),
-            "--json",
-        )
-    )
+    game = ("play", "rock-paper-scissors", *seats, "--rounds", "4")
+    played = json.loads(out_of(capsys, *game, "--log", log, "--json"))
     assert played["learners"][0] == f'llm("{folder}")'
-    assert "hedge" in out_of(capsys, "audit", str(log))
+    assert "hedge" in out_of(capsys, "audit", log)
 
 
 def test_tournaments_with_any_number_of_actions(folder, capsys):
     games = ("--games", "matching-pennies", "random(4, 4, seed=1)")
     players = ("--learners", f'llm("{folder}")', "uniform()")
-    text = out_of(capsys, "tournament", *games, *players, "--rounds", "3", "--json")
-    assert "llm" in text
+    assert "llm" in out_of(capsys, "tournament", *games, *players, "--rounds", "3", "--json")
 
 
 def test_bandit_feedback_needs_a_seed(folder, capsys):
@@ -84,9 +61,8 @@ def test_bandit_feedback_needs_a_seed(folder, capsys):
 
 def test_name_is_the_spec(folder):
     assert str(llm(str(folder))) == f'llm("{folder}")'
-    assert str(llm(str(folder), chat=True, dtype="bfloat16")) == (
-        f'llm("{folder}", chat=true, dtype="bfloat16")'
-    )
+    named = llm(str(folder), chat=True, dtype="bfloat16")
+    assert str(named) == f'llm("{folder}", chat=true, dtype="bfloat16")'
 
 
 def test_too_many_rounds_raise_before_the_first(folder, capsys):

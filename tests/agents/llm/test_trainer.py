@@ -9,13 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("accelerate", reason="accelerate is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
-from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
+import torch
+from examples.llm_scratch import scratch_task
 from safetensors.torch import load_file
+from tests.agents.llm.models import scratch
 from transformers import TrainingArguments
 
 from regrax.agents.llm import (
@@ -33,6 +30,7 @@ from regrax.experiments import Store
 
 ROOT = Path(__file__).parents[3]
 TASK = scratch_task(2, 3, decimals=0)
+BIASED = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
 SHORT = TrainConfig(steps=2, batch=2, warmup=0)
 PROGRAM = """
 import sys
@@ -52,21 +50,16 @@ train(model, tokenizer, task, config, sys.argv[2], on_progress=show, save_every=
 
 
 def made(task=TASK, seed=0):
-    tokenizer = scratch_tokenizer(task)
-    return scratch_model(tokenizer, width=8, heads=2, layers=1, seed=seed), tokenizer, task
+    return *scratch(task, seed, width=8, layers=1), task
 
 
 def start(folder, lora=0, dropout=0.1, objective="regret", launcher=()):
     program = folder.parent / "program.py"
     program.write_text(PROGRAM)
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    arguments = [program, lora, folder, dropout, objective]
-    return subprocess.Popen(
-        [sys.executable, *launcher, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
+    command = [sys.executable, *launcher, program, str(lora), folder, str(dropout), objective]
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def trained_weights(folder):
@@ -101,10 +94,7 @@ def test_killed_training_ends_with_the_same_bits(lora, tmp_path):
 
 def test_two_processes_train_like_one(tmp_path):
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29631"]
-    settings = {
-        "dropout": 0.0,
-        "objective": "hindsight",
-    }  # the baseline of `regret` sees one process's sequences
+    settings = {"dropout": 0.0, "objective": "hindsight"}  # the baseline of `regret` is per process
     start(tmp_path / "two", **settings, launcher=launcher).communicate()
     start(tmp_path / "one", **settings).communicate()
     two = trained_weights(tmp_path / "two")
@@ -116,8 +106,7 @@ def test_two_processes_train_like_one(tmp_path):
     ("objective", "gain"), [("forecast", 0.05), ("hindsight", 0.05), ("regret", -1), ("swap", -1)]
 )
 def test_every_objective_trains(objective, gain, tmp_path):
-    tokenizer = scratch_tokenizer(TASK, largest=20.0)
-    model = scratch_model(tokenizer, width=32, heads=2)
+    model, tokenizer = scratch(TASK, width=32)
     before = evaluate_rollouts(model, tokenizer, TASK, 2000).regrets("squared").mean()
     config = TrainConfig(objective, steps=25, batch=32, accumulate=2, rate=3e-3)
     trained = train(model, tokenizer, TASK, config, tmp_path)
@@ -126,27 +115,24 @@ def test_every_objective_trains(objective, gain, tmp_path):
 
 
 def test_linear_regret_learns_biased_losses_in_mixed_precision(tmp_path):
-    task = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
-    tokenizer = scratch_tokenizer(task, largest=20.0)
-    model = scratch_model(tokenizer, width=32, heads=2)
-    before = evaluate_rollouts(model, tokenizer, task, 500).regrets().mean()
+    model, tokenizer = scratch(BIASED, width=32)
+    before = evaluate_rollouts(model, tokenizer, BIASED, 500).regrets().mean()
     config = TrainConfig("linear", steps=40, batch=32, rate=5e-3, warmup=2)
-    trained = train(model, tokenizer, task, config, tmp_path, bf16=True)
+    trained = train(model, tokenizer, BIASED, config, tmp_path, bf16=True)
     assert next(trained.parameters()).dtype == torch.float32
-    assert evaluate_rollouts(trained, tokenizer, task, 500).regrets().mean() < 0.85 * before
+    assert evaluate_rollouts(trained, tokenizer, BIASED, 500).regrets().mean() < 0.85 * before
 
 
 def test_trainer_takes_arguments_of_the_user(tmp_path):
     model, tokenizer, task = made()
-    arguments = TrainingArguments(
-        tmp_path, max_steps=2, gradient_accumulation_steps=2, report_to="none", use_cpu=True
-    )
+    options = {"report_to": "none", "use_cpu": True}
+    arguments = TrainingArguments(tmp_path, max_steps=2, gradient_accumulation_steps=2, **options)
     trainer = RegretTrainer(model, arguments, tasks=task, tokenizer=tokenizer, kl=0.1)
     trainer.train()
     assert trainer.state.global_step == 2
     with pytest.raises(ValueError, match="max_steps must be an integer >= 1, got -1"):
         RegretTrainer(
-            model, TrainingArguments(tmp_path, use_cpu=True), tasks=task, tokenizer=tokenizer
+            model, TrainingArguments(tmp_path, **options), tasks=task, tokenizer=tokenizer
         )
 
 
@@ -161,13 +147,10 @@ def test_tasks_with_other_actions_and_rounds_are_mixed(tmp_path):
     assert len(json.loads((tmp_path / "training.json").read_text())["tasks"]) == 2
 
 
-def test_folder_is_locked_by_one_run(tmp_path):
-    with Store(tmp_path).held(), pytest.raises(ValueError, match="another process"):
-        train(*made(), SHORT, tmp_path)
-
-
 def test_folder_belongs_to_one_run_of_one_model(tmp_path):
     model, tokenizer, task = made()
+    with Store(tmp_path).locked(), pytest.raises(ValueError, match="another process"):
+        train(model, tokenizer, task, SHORT, tmp_path)
     first = train(model, tokenizer, task, SHORT, tmp_path)
     assert equal(first.state_dict(), train(*made(), SHORT, tmp_path).state_dict())
     for other in (model, made(seed=1)[0]):  # the trained model, and another one
@@ -198,10 +181,7 @@ def test_bad_tasks_leave_no_folder(changes, message, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        (
-            {"objective": "regrets"},
-            "objective must be one of regret, linear, swap, hindsight, forecast",
-        ),
+        ({"objective": "regrets"}, "objective must be one of regret, linear, swap, hindsight"),
         ({"steps": 0}, "steps must be an integer >= 1"),
         ({"kl": -1.0}, "kl must be at least 0"),
         ({"strength": 1.5}, "strength must be at most 1"),
@@ -231,12 +211,11 @@ def test_forecasts_are_posterior_probabilities():
 
 def test_sharpness_is_the_power_of_the_forecast_played(tmp_path):
     task = TASK.replace(losses="biased-gaussian(1.0)")
-    tokenizer = scratch_tokenizer(task, largest=20.0)
     losses = draw_losses(task, 500, seed=7)
     forecast = hindsight_forecast(task, losses)
     played = {}
     for power in (1.0, 2.0):
-        model = scratch_model(tokenizer, width=32, heads=2)
+        model, tokenizer = scratch(task, width=32)
         config = TrainConfig("forecast", steps=60, batch=32, rate=5e-3, sharpness=power)
         trained = train(model, tokenizer, task, config, tmp_path / str(power))
         with torch.no_grad():
@@ -246,29 +225,21 @@ def test_sharpness_is_the_power_of_the_forecast_played(tmp_path):
     assert np.abs(played[2.0] - squared).mean() < np.abs(played[2.0] - forecast).mean()
 
 
-def test_only_the_last_layers_get_lora(tmp_path):
-    tokenizer = scratch_tokenizer(TASK, largest=20.0)
-    model = scratch_model(tokenizer, width=16, heads=2, layers=3)
+def lora_changes(folder, **fields):
+    model, tokenizer = scratch(TASK, layers=3)
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    config = TrainConfig("forecast", steps=2, batch=4, rate=1e-2, lora=2, layers=1)
-    trained = train(model, tokenizer, TASK, config, tmp_path, bf16=True).state_dict()
-    changed = [name for name in before if not torch.equal(before[name], trained[name])]
-    assert changed
-    assert all(".layers.2." in name for name in changed)
+    config = TrainConfig("forecast", steps=2, batch=4, rate=1e-2, lora=2, **fields)
+    trained = train(model, tokenizer, TASK, config, folder, bf16=True).state_dict()
+    return {name: trained[name] - weight for name, weight in before.items()}
 
 
-def test_strength_scales_the_merged_change(tmp_path):
-    tokenizer = scratch_tokenizer(TASK, largest=20.0)
-    before = scratch_model(tokenizer, width=16, heads=2).state_dict()
-    changes = []
-    for strength in (1.0, 0.5):
-        model = scratch_model(tokenizer, width=16, heads=2)
-        config = TrainConfig("forecast", steps=2, batch=4, rate=1e-2, lora=2, strength=strength)
-        trained = train(model, tokenizer, TASK, config, tmp_path / str(strength)).state_dict()
-        changes.append({name: trained[name] - before[name] for name in before})
-    assert max(change.abs().max() for change in changes[0].values()) > 1e-4
-    for name, whole in changes[0].items():
-        torch.testing.assert_close(changes[1][name], whole / 2, atol=1e-6, rtol=0)
+def test_lora_trains_the_last_layers_and_is_merged_in_part(tmp_path):
+    whole = lora_changes(tmp_path / "whole", layers=1)
+    assert max(change.abs().max() for change in whole.values()) > 1e-4
+    assert all(".layers.2." in name for name, change in whole.items() if change.any())
+    half = lora_changes(tmp_path / "half", layers=1, strength=0.5)
+    for name, change in whole.items():
+        torch.testing.assert_close(half[name], change / 2, atol=1e-6, rtol=0)
 
 
 def test_naming_teaches_to_answer_with_a_name(tmp_path):
@@ -289,7 +260,7 @@ def test_hindsight_loss_warns_unless_gaussian(tmp_path):
 
 
 def test_half_written_checkpoints_are_skipped(tmp_path):
-    with Store(tmp_path).held():
+    with Store(tmp_path).locked():
         (tmp_path / "checkpoints" / "checkpoint-1").mkdir(parents=True)
     (tmp_path / "checkpoints" / "checkpoint-1" / "trainer_state.json").write_text('{"glob')
     train(*made(), SHORT, tmp_path)

@@ -1,11 +1,7 @@
 """The tokens of a transcript add up to the text, for byte-level and sentencepiece tokenizers."""
 
 import pytest
-
-torch = pytest.importorskip("torch", reason="torch is not installed: the extra `llm`")
-pytest.importorskip("transformers", reason="transformers is not installed: the extra `llm`")
-pytestmark = [pytest.mark.extras, pytest.mark.usefixtures("as_users_run_it")]
-
+import torch
 from examples.llm_scratch import scratch_task, scratch_tokenizer
 from tests.agents.llm.models import CHAT, byte_pairs, sentence_pieces, smollm2, tiny
 

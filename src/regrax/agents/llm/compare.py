@@ -228,21 +228,18 @@ def compare_models(
     models = (before, after)
     others = _other_tasks(task, elsewhere)
     steps = len(others) + 2
+
+    def play(other: Task, count: int) -> list[Rollouts]:
+        return [evaluate_rollouts(model, tokenizer, other, count, seed=seed) for model in models]
+
     on_progress(Progress("compare", 0, steps, task.name))
-    played = [evaluate_rollouts(model, tokenizer, task, sequences, seed=seed) for model in models]
-    explored = [
-        exploration(rollouts.actions, rollouts.losses, bandit=task.feedback == "bandit")
-        for rollouts in played
-    ]
+    played = play(task, sequences)
+    bandit = task.feedback == "bandit"
     settings = []
     for number, (name, other) in enumerate(others, 1):
         on_progress(Progress("compare", number, steps, name))
         try:
-            count = max(2, sequences // 4)
-            both = [
-                evaluate_rollouts(model, tokenizer, other, count, seed=seed) for model in models
-            ]
-            settings.append(_setting(name, both, other))
+            settings.append(_setting(name, play(other, max(2, sequences // 4)), other))
         except ValueError as error:
             settings.append(Setting(name, (), problem=str(error)))
     on_progress(Progress("compare", steps - 1, steps, "language"))
@@ -254,8 +251,8 @@ def compare_models(
         elsewhere=tuple(settings),
         language=_language(before, after, tokenizer, task, text, seed),
         valid=tuple(_valid_share(model, tokenizer, task, seed) for model in models),
-        exploration=tuple(explored),
-        odds=tuple(_log_odds(rollouts.policies, rollouts.losses) for rollouts in played),
+        exploration=tuple(exploration(r.actions, r.losses, bandit=bandit) for r in played),
+        odds=tuple(_log_odds(r.policies, r.losses) for r in played),
     )
     on_progress(Progress("compare", steps, steps))
     return comparison
@@ -273,8 +270,8 @@ def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]
         if name not in SCENARIOS and name != task.losses:
             tasks.append((name, task.replace(losses=name)))
         elif name in SCENARIOS and name != task.name and isinstance(task.losses, str):
-            kept = {"losses": task.losses, "feedback": task.feedback, "answers": task.answers}
-            tasks.append((name, scenario(name, task.rounds, chat=task.chat, **kept)))
+            same = {"losses": task.losses, "feedback": task.feedback, "answers": task.answers}
+            tasks.append((name, scenario(name, task.rounds, chat=task.chat, **same)))
     return tasks
 
 
@@ -285,19 +282,24 @@ def _setting(name: str, played: list[Rollouts], task: Task) -> Setting:
     for player, policies in {"after": after.policies, **others}.items():
         players.append(_player(player, policies, after.losses))
     gain, gain_error = _mean(before.regrets() - after.regrets())
-    share, share_error = _share({"model": after.policies, **others}, after.losses, task)
+    share, share_error = _share(after.policies, others, after.losses, task)
     return Setting(name, tuple(players), gain, gain_error, share, share_error)
 
 
-def _share(played: dict[str, np.ndarray], losses: np.ndarray, task: Task) -> tuple[float, float]:
+def _share(
+    played: np.ndarray, others: dict[str, np.ndarray], losses: np.ndarray, task: Task
+) -> tuple[float, float]:
     """Compute the share of the way from uniform play to Hedge, with the standard error of a ratio of means."""
-    regrets = {name: np.asarray(external_regret(pi, losses)) for name, pi in played.items()}
-    hedge = "Hedge(1.0)"
+    hedge = "Hedge at k*" if favours_no_action(task) else "Hedge(1.0)"
+    regrets = [
+        np.asarray(external_regret(policies, losses))
+        for policies in (played, others["uniform"], others[hedge])
+    ]
     if favours_no_action(task):
-        regrets = {name: regret**2 for name, regret in regrets.items()}
-        hedge = "Hedge at k*"
-    gained = regrets["uniform"] - regrets["model"]
-    possible = regrets["uniform"] - regrets[hedge]
+        regrets = [regret**2 for regret in regrets]
+    model, uniform, best = regrets
+    gained = uniform - model
+    possible = uniform - best
     share = gained.mean() / possible.mean()
     return float(share), _mean(gained - share * possible)[1] / abs(float(possible.mean()))
 
@@ -305,17 +307,17 @@ def _share(played: dict[str, np.ndarray], losses: np.ndarray, task: Task) -> tup
 def baselines(losses: np.ndarray, task: Task) -> dict[str, np.ndarray]:
     """Policies of uniform play, of Hedge with step 1 and step k* and, for Gaussian losses, the best possible policy."""
     before = losses.cumsum(1) - losses
-    found = {
+    policies = {
         "uniform": np.full(losses.shape, 1 / task.d),
         "Hedge(1.0)": softmax(-before, -1),
         "Hedge at k*": hedge_policies(losses),
     }
     spread = gaussian_spread(task)
     if spread == 0:
-        found["best possible"] = hindsight_forecast(task, losses)
+        policies["best possible"] = hindsight_forecast(task, losses)
     elif spread:
-        found["best possible"] = np.asarray(optimal_policy(before, 0), float)
-    return found
+        policies["best possible"] = np.asarray(optimal_policy(before, 0), float)
+    return policies
 
 
 def nearest_step(played: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
@@ -335,8 +337,8 @@ def nearest_step(played: np.ndarray, losses: np.ndarray) -> tuple[float, float]:
     grid = np.linspace(0, 5, 101)
     start = grid[np.argmin([error(step) for step in grid])]
     bounds = (max(0.0, start - 0.05), start + 0.05)
-    found = minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": 1e-8})
-    step = round(float(found.x), 6)
+    nearest = minimize_scalar(error, bounds=bounds, method="bounded", options={"xatol": 1e-8})
+    step = round(float(nearest.x), 6)
     return step, float(np.abs(played - softmax(-step * before, -1)).sum(-1).mean() / 2)
 
 
@@ -395,10 +397,12 @@ def squared_regret_share(
     """
     losses = draw_losses(task, sequences, seed=seed)
     learner = LanguageLearner(model, tokenizer, task)
-    played = {"model": learner.answer_batch(losses), **baselines(losses, task)}
-    squares = {name: np.square(external_regret(pi, losses)) for name, pi in played.items()}
-    means = {name: _mean(values) for name, values in squares.items()}
-    return {**means, "share": _share(played, losses, task)}
+    model_policies = learner.answer_batch(losses)
+    others = baselines(losses, task)
+    measured = {}
+    for name, policies in {"model": model_policies, **others}.items():
+        measured[name] = _mean(np.square(external_regret(policies, losses)))
+    return {**measured, "share": _share(model_policies, others, losses, task)}
 
 
 def text_tokens(tokenizer: Any, text: str) -> list[int]:
@@ -412,8 +416,18 @@ def text_tokens(tokenizer: Any, text: str) -> list[int]:
 def _language(
     before: Any, after: Any, tokenizer: Any, task: Task, text: str | None, seed: int
 ) -> Language:
+    description = "English sentences" if text is None else "the given text"
     size = min(WINDOW, context_length(before))
-    windows, description = _windows(tokenizer, task, text, seed, size)
+    try:
+        tokens = text_tokens(tokenizer, HELD_OUT if text is None else text)
+        windows = [tokens[start : start + size] for start in range(0, len(tokens) - 1, size)]
+    except ValueError:
+        if text is not None:
+            raise
+        description = "transcripts, the only words it knows"
+        losses = draw_losses(task, 8, seed=seed)
+        batch, _ = transcripts(tokenizer, task, losses, np.zeros((8, task.rounds), int))
+        windows = [transcript.tokens[:size] for transcript in batch]
     entropies = np.zeros(2)
     divergence = 0.0
     count = 0
@@ -426,26 +440,6 @@ def _language(
         count += len(tokens) - 1
     first_perplexity, second_perplexity = np.exp(entropies / count).tolist()
     return Language(description, count, first_perplexity, second_perplexity, divergence / count)
-
-
-def _windows(
-    tokenizer: Any, task: Task, text: str | None, seed: int, size: int
-) -> tuple[list[list[int]], str]:
-    """Return the token windows of a held-out text, and its description."""
-    if text is not None:
-        description = "the given text"
-        tokens = text_tokens(tokenizer, text)
-    else:
-        description = "English sentences"
-        try:
-            tokens = text_tokens(tokenizer, HELD_OUT)
-        except ValueError:
-            losses = draw_losses(task, 8, seed=seed)
-            found, _ = transcripts(tokenizer, task, losses, np.zeros((8, task.rounds), int))
-            windows = [transcript.tokens[:size] for transcript in found]
-            return windows, "transcripts, the only words it knows"
-    windows = [tokens[start : start + size] for start in range(0, len(tokens), size)]
-    return [window for window in windows if len(window) > 1], description
 
 
 @torch.no_grad()
@@ -461,12 +455,12 @@ def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
     rng = np.random.default_rng(seed)
     actions = rng.integers(task.d, size=losses.shape[:2])
     rounds = rng.integers(1, task.rounds + 1, size=len(losses))
-    found, pieces = transcripts(tokenizer, task, losses, actions, rounds)
+    batch, pieces = transcripts(tokenizer, task, losses, actions, rounds)
     longest = max(map(len, pieces.names.tokens)) + 2
     valid = 0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        for transcript in found:
+        for transcript in batch:
             question = torch.tensor([[*transcript.tokens, *pieces.suffix]], device=model.device)
             room = min(longest, context_length(model) - question.shape[1])
             if room > 0:
@@ -483,4 +477,4 @@ def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
                 )
                 text = tokenizer.decode(answer[0, question.shape[1] :], skip_special_tokens=True)
                 valid += task.parse(text) is not None
-    return valid / len(found)
+    return valid / len(batch)

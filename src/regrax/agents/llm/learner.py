@@ -20,11 +20,11 @@ TOKENS_PER_PASS = 1 << 15
 
 
 class History(NamedTuple):
-    """The losses and action of every round so far, and a reader that may already have read them."""
+    """The losses and, if the model reads them, the actions of the rounds so far, with a reader of their transcript."""
 
-    task: Task
-    rounds: tuple[tuple[Float[np.ndarray, "d"], int | None], ...]
-    reader: Any
+    losses: tuple[Float[np.ndarray, "d"], ...]
+    actions: tuple[int, ...]
+    reader: Reader
 
 
 class LanguageLearner(HostLearner):
@@ -49,7 +49,7 @@ class LanguageLearner(HostLearner):
         task = self._resized(actions, rounds)
         if rounds is not None:
             check_readable(self.model, self.tokenizer, task, np.zeros((1, rounds, actions)))
-        return History(task, (), None)
+        return History((), (), Reader(self.model, self.tokenizer, task))
 
     def _resized(self, actions: int, rounds: int | None) -> Task:
         rounds = rounds or self.task.rounds
@@ -59,17 +59,8 @@ class LanguageLearner(HostLearner):
         return self.task.replace(actions=names, rounds=rounds, losses="gaussian")
 
     def policy(self, state: History) -> Float[Array, "d"]:
-        policy = self._reader(state).policy()
+        policy = state.reader.policy(state.losses, state.actions)
         return jnp.asarray(policy / policy.sum(), float)
-
-    def _reader(self, state: History) -> Reader:
-        """Return the state's reader, or a new reader if that one has moved on to a later state."""
-        if state.reader and state.reader.round == len(state.rounds):
-            return state.reader
-        reader = Reader(self.model, self.tokenizer, state.task)
-        for losses, action in state.rounds:
-            reader.tell(losses, action)
-        return reader
 
     def observe(self, loss: Any, action: Any) -> Any:
         if not self.task.answers:
@@ -79,18 +70,18 @@ class LanguageLearner(HostLearner):
         return int(action), loss
 
     def update(self, state: History, feedback: Any) -> History:
-        action, loss = feedback if isinstance(feedback, tuple) else (None, feedback)
+        actions = state.actions
+        loss = feedback
+        if isinstance(feedback, tuple):
+            action, loss = feedback
+            actions = (*actions, action)
         runs_in_python([self], loss)
-        losses = np.asarray(loss, float)
-        reader = self._reader(state)
-        reader.tell(losses, action)
-        return History(state.task, (*state.rounds, (losses, action)), reader)
+        return History((*state.losses, np.asarray(loss, float)), actions, state.reader)
 
     def answer_batch(self, losses: Float[np.ndarray, "n T d"]) -> Float[np.ndarray, "n T d"]:
         """Compute the policies of many loss sequences, several per forward pass."""
         if self.task.answers:
             raise ValueError(f"{self} reads its own actions, so it must be played round by round")
-        losses = np.asarray(losses, float)
         task = self._resized(losses.shape[2], losses.shape[1])
         length = len(self.tokenizer(task.text(losses[0]))["input_ids"])
         size = max(1, TOKENS_PER_PASS // length)
@@ -120,10 +111,9 @@ def llm(
     model, tokenizer, task = load_model(path, device=device, dtype=dtype)
     task = task or Task(3, 20)
     task = task.replace(chat=chat or task.chat, feedback="bandit" if bandit else task.feedback)
-    label = json.dumps(path, ensure_ascii=False)
-    defaults = {"chat": False, "device": "cpu", "dtype": "float32", "bandit": False}
+    arguments = [json.dumps(path, ensure_ascii=False)]
     options = {"chat": chat, "device": device, "dtype": dtype, "bandit": bandit}
     for name, value in options.items():
-        if value != defaults[name]:
-            label += f", {name}={json.dumps(value)}"
-    return LanguageLearner(model, tokenizer, task, f"llm({label})")
+        if value not in (False, "cpu", "float32"):  # the defaults
+            arguments.append(f"{name}={json.dumps(value)}")
+    return LanguageLearner(model, tokenizer, task, f"llm({', '.join(arguments)})")

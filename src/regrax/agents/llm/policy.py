@@ -8,12 +8,13 @@ batch x length x vocabulary exists.
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regrax import _checks as checks
 from regrax.agents.llm.task import Task, one_of
@@ -22,8 +23,6 @@ from regrax.agents.llm.transcript import (
     Pieces,
     Transcript,
     check_fits,
-    encode,
-    tokenize_pieces,
     transcripts,
 )
 
@@ -75,15 +74,15 @@ def answers(
         )
     if task.answers:
         _check_actions(actions, losses)
-    found, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
-    check_fits(_unwrapped(model), [one.tokens for one in found], pieces)
-    logits = _read(model, found, pieces, padding)
-    decided = decide(logits, pieces.names)
+    batch, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
+    check_fits(_unwrapped(model), batch, pieces)
+    decided = decide(_read(model, batch, pieces, padding), pieces.names)
+    read = torch.as_tensor(mask)
+    is_read = read[:, : decided.naming.shape[1]]
     played = decided.policies.new_full(losses.shape, 1 / task.d)
     naming = decided.naming.new_zeros(mask.shape)
-    read = torch.as_tensor(mask)
-    played[read] = decided.policies[read[:, : logits.shape[1]]]
-    naming[read] = decided.naming[read[:, : logits.shape[1]]]
+    played[read] = decided.policies[is_read]
+    naming[read] = decided.naming[is_read]
     return Answers(played, naming)
 
 
@@ -135,36 +134,31 @@ def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
     return Tree(tokens, parents, positions, places)
 
 
-def _read(model: Any, found: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
+def _read(model: Any, batch: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
     """Compute the logits of all decisions `(n, T, branchings, vocabulary)`; those of missing rounds are arbitrary."""
-    trees = [build_tree(transcript, pieces) for transcript in found]
-    width = max(len(tree.tokens) for tree in trees)
-    rounds = max(len(tree.places) for tree in trees)
-    tokens, positions, mask = np.zeros((3, len(trees), width), int)
-    places = np.zeros((len(trees), rounds, len(pieces.names.branchings)), int)
-    starts = np.zeros(len(trees), int)
-    for i, tree in enumerate(trees):
-        if padding == "left":
-            starts[i] = width - len(tree.tokens)
-        filled = slice(starts[i], starts[i] + len(tree.tokens))
-        tokens[i, filled] = tree.tokens
-        positions[i, filled] = tree.positions
-        mask[i, filled] = 1
-        places[i, : len(tree.places)] = np.array(tree.places) + starts[i]
+    trees = [build_tree(transcript, pieces) for transcript in batch]
+
+    def pad(rows: list[Any], side: str = padding) -> Tensor:
+        tensors = [torch.tensor(row) for row in rows]
+        return pad_sequence(tensors, batch_first=True, padding_side=side)
+
     bare = _unwrapped(model)
-    attention = torch.as_tensor(mask, device=bare.device)
+    positions = pad([tree.positions for tree in trees])
+    mask = pad([[1] * len(tree.tokens) for tree in trees])
+    starts = mask.argmax(1)
+    attention: Any = mask.to(bare.device)
     if pieces.depth:
         attention = _tree_masks(bare, trees, starts, positions)
-    rows = np.arange(len(trees))[:, None, None]
+    places = pad([tree.places for tree in trees], "right") + starts[:, None, None]
+    rows = torch.arange(len(trees))[:, None, None]
 
     def keep_decisions(_: Any, inputs: tuple[Tensor]) -> Tensor:
         return inputs[0][rows, places]
 
-    hook = bare.get_output_embeddings().register_forward_pre_hook(keep_decisions)
-    with hook:
+    with bare.get_output_embeddings().register_forward_pre_hook(keep_decisions):
         return model(
-            input_ids=torch.as_tensor(tokens, device=bare.device),
-            position_ids=torch.as_tensor(positions, device=bare.device),
+            input_ids=pad([tree.tokens for tree in trees]).to(bare.device),
+            position_ids=positions.to(bare.device),
             attention_mask=attention,
         ).logits
 
@@ -185,86 +179,82 @@ def decide(logits: Tensor, names: NameTree) -> Answers:
     return Answers(played.exp(), named.logsumexp(-1))
 
 
-def _tree_masks(model: Any, trees: list[Tree], starts: np.ndarray, positions: np.ndarray) -> Any:
+def _tree_masks(model: Any, trees: list[Tree], starts: Tensor, positions: Tensor) -> Any:
     """Build additive attention masks, one for each kind of attention layer."""
-    width = positions.shape[1]
-    visible = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1))  # padding sees itself
-    for row, tree, start in zip(visible, trees, starts, strict=True):
-        for token, parent in enumerate(tree.parents[1:], 1):
-            row[start + token] |= row[start + parent]
     config = model.config.get_text_config()
     if "flash" in str(getattr(config, "_attn_implementation", "")):
         raise ValueError(
             "multi-token action names and chat templates need an attention mask, which flash attention does not "
             'support: load the model with attn_implementation="sdpa"'
         )
-    window = getattr(config, "sliding_window", None)
-    nearby = visible
-    if window is not None:
-        nearby = visible & (positions[:, :, None] - positions[:, None, :] < window)
     kinds = set(getattr(config, "layer_types", None) or ())
-    masks = {"full_attention": visible, "sliding_attention": nearby}
-    for kind in sorted(kinds - set(masks)):
+    for kind in sorted(kinds - {"full_attention", "sliding_attention"}):
         raise ValueError(
             f"multi-token action names and chat templates need full or sliding attention, got {kind}"
         )
-    if "sliding_attention" in kinds:
-        return {kind: _additive(model, mask) for kind, mask in masks.items()}
-    return _additive(model, visible if kinds else nearby)
+    width = positions.shape[1]
+    visible = np.tile(np.eye(width, dtype=bool), (len(trees), 1, 1))  # padding sees itself
+    for row, tree, start in zip(visible, trees, starts.tolist(), strict=True):
+        for token, parent in enumerate(tree.parents[1:], 1):
+            row[start + token] |= row[start + parent]
+    full = _additive(model, torch.as_tensor(visible))
+    window = getattr(config, "sliding_window", None)
+    if window is None or (kinds and "sliding_attention" not in kinds):
+        return full
+    distances = positions[:, :, None] - positions[:, None, :]
+    sliding = _additive(model, torch.as_tensor(visible) & (distances < window))
+    if not kinds:
+        return sliding
+    return {"full_attention": full, "sliding_attention": sliding}
 
 
-def _additive(model: Any, visible: np.ndarray) -> Tensor:
-    allowed = torch.as_tensor(visible, device=model.device)[:, None]
+def _additive(model: Any, visible: Tensor) -> Tensor:
+    hidden = ~visible[:, None].to(model.device)
     lowest = torch.finfo(model.dtype).min
-    return torch.zeros_like(allowed, dtype=model.dtype).masked_fill(~allowed, lowest)
+    return torch.zeros_like(hidden, dtype=model.dtype).masked_fill(hidden, lowest)
 
 
 class Reader:
-    """Read a transcript as it grows, using the model's key-value cache.
-
-    `policy` returns the distribution over the actions of the current round, and `tell` moves on to the next round.
-    """
+    """Read a transcript as it grows, using the model's key-value cache for the tokens that were read before."""
 
     def __init__(self, model: Any, tokenizer: Any, task: Task) -> None:
         self.model = model
         self.tokenizer = tokenizer
         self.task = task
-        self.pieces = tokenize_pieces(tokenizer, task, task.rounds)
-        self.round = 0
-        self._tokens = self.pieces.opening + self.pieces.asks[0]
-        self._unread = list(self._tokens)
+        self._read: list[int] = []
         self._logits: Any = None
         self._cache: Any = None
 
     @torch.no_grad()
-    def policy(self) -> np.ndarray:
-        """Distribution over the actions of this round."""
-        if self._unread:
-            check_fits(self.model, [self._tokens], self.pieces)
-            self._logits, self._cache = self._forward(self._unread, self._cache)
-            self._unread = []
-        logits = []
-        for point in self.pieces.names.branchings:
-            branch = [*self.pieces.suffix, *point.path]
-            if branch:
-                logits.append(self._forward(branch, copy.deepcopy(self._cache))[0])
-            else:
-                logits.append(self._logits)
-        return decide(torch.stack(logits), self.pieces.names).policies.cpu().double().numpy()
+    def policy(self, losses: Sequence[Any] = (), actions: Sequence[int] = ()) -> np.ndarray:
+        """Distribution over the actions of the round that follows these losses `(t, d)`.
 
-    def tell(self, losses: Any, action: int | None = None) -> None:
-        """End the round; `action` is required if the transcript includes answers."""
-        new: list[int] = []
-        if self.task.answers:
-            if action is None:
-                raise ValueError("the transcript includes answers, so an action must be given")
-            new += self.pieces.names.tokens[action]
-        report = self.task.tell_text(self.round, losses, action)
-        self.round += 1
-        for piece in encode(self.tokenizer, [report, self.task.ask_text(self.round)]):
-            new += piece
-        self._tokens += new
-        self._unread += new
+        Args:
+            losses: the losses of the rounds so far.
+            actions: the actions played in them, required if transcripts include answers.
+        """
+        if self.task.answers and len(actions) != len(losses):
+            raise ValueError("the transcript includes answers, so actions must be given")
+        rows = np.array([*losses, np.zeros(self.task.d)])  # the last round is only asked for
+        played = [[*actions, 0]] if self.task.answers else None
+        (transcript,), pieces = transcripts(self.tokenizer, self.task, rows[None], played)
+        tokens = transcript.tokens
+        if tokens[: len(self._read)] != self._read:
+            self._read = []
+            self._cache = None
+        unread = tokens[len(self._read) :]
+        if unread:
+            check_fits(self.model, [transcript], pieces)
+            self._logits, self._cache = self._forward(unread, self._cache)
+            self._read = tokens
+        logits = []
+        for point in pieces.names.branchings:
+            ahead = self._logits
+            branch = [*pieces.suffix, *point.path]
+            if branch:
+                ahead, _ = self._forward(branch, copy.deepcopy(self._cache))
+            logits.append(ahead)
+        return decide(torch.stack(logits), pieces.names).policies.cpu().double().numpy()
 
     def _forward(self, tokens: list[int], cache: Any) -> tuple[Tensor, Any]:
         inputs = torch.tensor([tokens], device=self.model.device)

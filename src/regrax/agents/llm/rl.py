@@ -8,11 +8,13 @@ thing to learn from leaning rollouts is to repeat earlier answers; in that case 
 
 import contextlib
 import copy
+import math
 import os
 import shutil
 import tempfile
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+from transformers import PrinterCallback
 
 from regrax import _checks as checks
 from regrax.agents.llm.losses import draw_losses, is_reactive, warn_no_signal
@@ -40,7 +43,7 @@ from regrax.agents.llm.trainer import (
     is_main_process,
     load_like,
     merge_lora,
-    process_count,
+    process_share,
     require,
     run_in_folder,
     run_trainer,
@@ -129,46 +132,41 @@ def grpo(
     if config.reward == "regret":
         warn_no_signal(task)
     batch = config.groups * config.group_size
-    if batch % process_count():
-        raise ValueError(
-            f"groups x group_size must be a multiple of {process_count()}, the number of processes"
-        )
-    place = Path(folder)
+    settings = {
+        "per_device_train_batch_size": process_share("groups x group_size", batch),
+        "num_generations": config.group_size,
+        "max_steps": config.iterations * config.steps,
+        "save_strategy": "steps",
+        "save_steps": config.steps,
+        "learning_rate": config.rate,
+        "lr_scheduler_type": "linear",
+        "beta": config.beta,
+        "scale_rewards": "batch",  # preserves how much a group's round mattered
+        "max_completion_length": None,
+        "seed": config.seed,
+        **trainer_arguments(model, folder),
+        **arguments,
+    }
 
-    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float]:
+    def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float | None]:
         return [-value if config.reward == "regret" else -(value**2) for value in regret]
 
-    def work(run: RunFolder) -> Any:
-        settings = {
-            "per_device_train_batch_size": batch // process_count(),
-            "num_generations": config.group_size,
-            "max_steps": config.iterations * config.steps,
-            "save_strategy": "steps",
-            "save_steps": config.steps,
-            "learning_rate": config.rate,
-            "lr_scheduler_type": "linear",
-            "beta": config.beta,
-            "scale_rewards": "batch",  # preserves how much a group's round mattered
-            "max_completion_length": None,
-            "seed": config.seed,
-            **trainer_arguments(model, place / "checkpoints"),
-            **arguments,
-        }
+    def learn(run: RunFolder) -> Any:
+        learning = with_lora(model, config.lora, config.seed)
         prompts = [{"prompt": task.opening_text()}] * (batch * config.steps)
         roll = rollout_function(tokenizer, task, seed=config.seed, group_size=config.group_size)
-        learning = with_lora(model, config.lora, config.seed)
         with _quiet_trl():
             import trl
 
             trainer_class = _turn_trainer() if config.credit == "turn" else trl.GRPOTrainer
+            data = _training_data(tokenizer, prompts)
             args = trl.GRPOConfig(**settings)
-            options = {"reward_funcs": reward, "rollout_func": roll}
-            trainer = _build(trainer_class, learning, tokenizer, prompts, args, **options)
-            run_trainer(trainer, run, "grpo", on_progress, float("inf"))
+            trainer = trainer_class(learning, reward, args, rollout_func=roll, **data)
+            run_trainer(trainer, run, "grpo", on_progress, math.inf)
         return merge_lora(learning)
 
-    given = ("grpo", model, tokenizer, [task], config)
-    return run_in_folder(*given, place, resume, work, ["checkpoints"])
+    start = ("grpo", model, tokenizer, [task], config)
+    return run_in_folder(folder, *start, learn, resume=resume)
 
 
 def rollout_function(
@@ -190,29 +188,27 @@ def rollout_function(
         group_size: completions per group.
     """
     whole_episodes = task.answers or is_reactive(task)
-    calls = {"step": -1, "count": 0}
+    calls = Counter()
 
     def roll(prompts: list[Any], trainer: Any) -> dict[str, Any]:
+        accelerator = trainer.accelerator
         step = trainer.state.global_step
-        calls["count"] = calls["count"] + 1 if calls["step"] == step else 0
-        calls["step"] = step
-        rank = trainer.accelerator.process_index
-        everywhere = len(prompts) * trainer.accelerator.num_processes
-        groups = (rank * len(prompts) + np.arange(len(prompts))) // group_size
+        rank = accelerator.process_index
+        count = len(prompts)
+        groups = (rank * count + np.arange(count)) // group_size
         options = {
-            "seed": seed + 15_485_863 * calls["count"],
+            "seed": seed + 15_485_863 * calls[step],
             "step": step,
-            "total": -(-everywhere // group_size),
+            "total": -(-count * accelerator.num_processes // group_size),
             "rank": rank,
         }
-        model = trainer.accelerator.unwrap_model(trainer.model)
+        calls[step] += 1
+        model = accelerator.unwrap_model(trainer.model)
         if whole_episodes:
             played = play_groups(model, tokenizer, task, groups, **options)
             rows = list(rows_of(tokenizer, task, played))
-            regrets = played.regrets("action")
-            advantages = turn_advantages(played)
         else:
-            rows, regrets, advantages = _single_rounds(model, tokenizer, task, groups, **options)
+            rows, played = _single_rounds(model, tokenizer, task, groups, **options)
         model.train()
         starts = [row["completion_mask"].index(1) for row in rows]  # the model's first token
         pairs = list(zip(rows, starts, strict=True))
@@ -221,8 +217,8 @@ def rollout_function(
             "completion_ids": [row["input_ids"][start:] for row, start in pairs],
             "env_mask": [row["completion_mask"][start:] for row, start in pairs],
             "logprobs": None,
-            "regret": [float(regret) for regret in regrets],
-            "turn_advantages": np.asarray(advantages).reshape(len(rows), -1).tolist(),
+            "regret": played.regrets("action").tolist(),
+            "turn_advantages": turn_advantages(played).tolist(),
         }
 
     return roll
@@ -238,27 +234,22 @@ def _single_rounds(
     step: int,
     total: int,
     rank: int,
-) -> tuple[list[Row], list[float], list[float]]:
-    """Answer one random round per group; return rows, the regrets of these rounds, and advantages."""
+) -> tuple[list[Row], Rollouts]:
+    """Answer one random round per group; return rows, and these rounds as rollouts of a single round."""
     losses = draw_losses(task, total, seed=seed, step=step)
     rounds = np.random.default_rng((seed, step)).integers(task.rounds, size=total)
-    own = np.unique(groups)
-    played = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
-    found, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
+    own, places = np.unique(groups, return_inverse=True)
+    policies = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
+    policies = policies[places, rounds[groups]]
+    batch, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
     rng = np.random.default_rng((seed, step, rank))
+    actions = np.array([rng.choice(task.d, p=policy) for policy in policies])
     rows = []
-    regrets = []
-    advantages = []
-    for group in groups:
-        place = int(np.searchsorted(own, group))
-        policy = played[place, rounds[group]]
-        row = losses[group, rounds[group]]
-        action = rng.choice(task.d, p=policy)
-        question = [*found[place].tokens, *pieces.suffix]
+    for place, action in zip(places, actions, strict=True):
+        question = [*batch[place].tokens, *pieces.suffix]
         rows.append(answer_row(question, pieces.names.tokens[action]))
-        regrets.append(row[action] - row.min())
-        advantages.append(policy @ row - row[action])
-    return rows, regrets, advantages
+    faced = losses[groups, rounds[groups]]
+    return rows, Rollouts(faced[:, None], policies[:, None], actions[:, None])
 
 
 def _turn_trainer() -> type:
@@ -266,23 +257,13 @@ def _turn_trainer() -> type:
     import trl
 
     class TurnGRPOTrainer(trl.GRPOTrainer):
-        rolled: dict[str, Any]
-
-        def __init__(self, *args: Any, rollout_func: Any, **options: Any) -> None:
-            def remember(prompts: list[Any], trainer: Any) -> dict[str, Any]:
-                self.rolled = rollout_func(prompts, trainer)
-                return dict(self.rolled)
-
-            super().__init__(*args, rollout_func=remember, **options)
-
         def _generate_and_score_completions(self, inputs: Any) -> Any:
-            output = super()._generate_and_score_completions(inputs)
-            advantages = torch.zeros(output["completion_ids"].shape, device=self.accelerator.device)
-            for i, mask in enumerate(self.rolled["env_mask"]):
-                spoken = np.asarray(mask)
-                turn = np.cumsum(np.diff(spoken, prepend=0) == 1) - 1
-                values = np.asarray(self.rolled["turn_advantages"][i])[turn] * spoken
-                advantages[i, : len(mask)] = torch.as_tensor(values)
+            output = super()._generate_and_score_completions(inputs)  # adds columns to the inputs
+            spoken = output["tool_mask"] * output["completion_mask"]
+            begins = spoken.diff(prepend=torch.zeros_like(spoken[:, :1])) == 1
+            turn = begins.cumsum(1) - 1  # at least 0, because completions begin with the model
+            by_turn = torch.tensor([row["turn_advantages"] for row in inputs], device=turn.device)
+            advantages = by_turn.gather(1, turn) * spoken
             spread: Any = advantages[advantages != 0].std().nan_to_num(1.0)
             spread = self.accelerator.reduce(spread, "mean")  # over processes
             output["advantages"] = advantages / (spread + 1e-4)
@@ -362,59 +343,62 @@ def rmft(
     require("trl", "rmft")
     if config.by != "squared":
         warn_no_signal(task)
-    if config.batch % process_count():
-        raise ValueError(f"batch must be a multiple of {process_count()}, the number of processes")
-    place = Path(folder)
+    settings = {
+        "per_device_train_batch_size": process_share("batch", config.batch),
+        "num_train_epochs": config.epochs,
+        "learning_rate": config.rate,
+        "lr_scheduler_type": "constant",
+        "completion_only_loss": True,
+        "max_length": None,
+        "save_strategy": "no",
+    }
     names = [f"iteration-{number}" for number in range(1, config.iterations + 1)]
     groups = np.arange(config.scenarios * config.rollouts) // config.rollouts
 
-    def improve(current: Any, number: int) -> tuple[Any, dict[str, float]]:
-        played = play_groups(
-            current, tokenizer, task, groups, seed=config.seed, step=number, leaning=config.leaning
-        )
-        best = select_best(played, config)
+    def fine_tune(current: Any, rows: list[Row], number: int) -> Any:
         learning = with_lora(current, config.lora, config.seed)
         with tempfile.TemporaryDirectory() as temporary, _quiet_trl():
             import trl
 
-            settings = {
-                "per_device_train_batch_size": config.batch // process_count(),
-                "num_train_epochs": config.epochs,
-                "learning_rate": config.rate,
-                "lr_scheduler_type": "constant",
-                "completion_only_loss": True,
-                "max_length": None,
-                "save_strategy": "no",
+            args = {
+                **settings,
                 "seed": config.seed * 1_000_003 + number,
                 **trainer_arguments(current, temporary),
                 **arguments,
             }
-            rows = list(rows_of(tokenizer, task, best))
-            _build(trl.SFTTrainer, learning, tokenizer, rows, trl.SFTConfig(**settings)).train()
-        measured = {"regret": played.regrets().mean(), "selected": best.regrets().mean()}
-        return merge_lora(learning), measured
+            data = _training_data(tokenizer, rows)
+            trainer = trl.SFTTrainer(learning, trl.SFTConfig(**args), **data)
+            trainer.remove_callback(PrinterCallback)
+            trainer.train()
+        return merge_lora(learning)
 
-    def work(run: RunFolder) -> Any:
-        complete = [n for n, name in enumerate(names, 1) if is_complete(place / name)]
+    def learn(run: RunFolder) -> Any:
+        complete = [n for n, name in enumerate(names, 1) if is_complete(run.path / name)]
         done = max(complete, default=0)
-        current = load_like(place / names[done - 1], model) if done else model
+        current = load_like(run.path / names[done - 1], model) if done else model
         if is_main_process():
             run.cut("iteration", done)
             on_progress(Progress("rmft", done, config.iterations))
+        options = {"seed": config.seed, "leaning": config.leaning}
         for number in range(done, config.iterations):
             began = time.monotonic()
-            current, measured = improve(current, number)
+            played = play_groups(current, tokenizer, task, groups, step=number, **options)
+            best = select_best(played, config)
+            current = fine_tune(current, list(rows_of(tokenizer, task, best)), number)
             if is_main_process():
+                regret = played.regrets().mean()
                 seconds = round(time.monotonic() - began, 3)
+                measured = {"regret": regret, "selected": best.regrets().mean()}
                 run.log({"iteration": number + 1, **measured, "seconds": seconds})
-                save_model(place / names[number], current, tokenizer, task)
+                save_model(run.path / names[number], current, tokenizer, task)
                 if number:
-                    shutil.rmtree(place / names[number - 1], ignore_errors=True)
-                note = f"regret {measured['regret']:.3f}"
+                    shutil.rmtree(run.path / names[number - 1], ignore_errors=True)
+                note = f"regret {regret:.3f}"
                 on_progress(Progress("rmft", number + 1, config.iterations, note))
         return current
 
-    return run_in_folder("rmft", model, tokenizer, [task], config, place, resume, work, names)
+    start = ("rmft", model, tokenizer, [task], config)
+    return run_in_folder(folder, *start, learn, resume=resume, temporary=names)
 
 
 def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
@@ -425,20 +409,13 @@ def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
     return Rollouts(*(part[index] for part in played))
 
 
-def _build(
-    trainer_class: Any, model: Any, tokenizer: Any, rows: list[Any], args: Any, **options: Any
-) -> Any:
-    """Build one of TRL's trainers, with its printed output turned off."""
+def _training_data(tokenizer: Any, rows: list[Any]) -> dict[str, Any]:
+    """Return the rows and a copy of the tokenizer as arguments of TRL's trainers, which need an end token."""
     from datasets import Dataset
-    from transformers import PrinterCallback
 
-    padded = copy.deepcopy(tokenizer)  # trainers require both tokens; padding is masked
-    padded.eos_token = padded.eos_token or padded.convert_ids_to_tokens(0)
-    padded.pad_token = padded.pad_token or padded.eos_token
-    options |= {"train_dataset": Dataset.from_list(rows), "processing_class": padded}
-    trainer = trainer_class(model, args=args, **options)
-    trainer.remove_callback(PrinterCallback)
-    return trainer
+    processing_class = copy.deepcopy(tokenizer)
+    processing_class.eos_token = tokenizer.eos_token or tokenizer.convert_ids_to_tokens(0)
+    return {"train_dataset": Dataset.from_list(rows), "processing_class": processing_class}
 
 
 @contextlib.contextmanager

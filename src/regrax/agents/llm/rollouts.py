@@ -182,8 +182,8 @@ def rows_of(tokenizer: Any, task: Task, rollouts: Rollouts) -> Iterator[Row]:
 
     A plain transcript that includes answers is one row. Otherwise every round is a row, as the model sees it.
     """
-    found, pieces = transcripts(tokenizer, task, rollouts.losses, rollouts.actions)
-    for transcript, actions in zip(found, rollouts.actions, strict=True):
+    batch, pieces = transcripts(tokenizer, task, rollouts.losses, rollouts.actions)
+    for transcript, actions in zip(batch, rollouts.actions, strict=True):
         names = [pieces.names.tokens[action] for action in actions]
         if task.answers and not task.chat:
             row = answer_row(transcript.tokens, names[-1])

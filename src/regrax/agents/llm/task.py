@@ -229,7 +229,7 @@ class Task:
             fields = None
         if not isinstance(fields, dict) or fields.pop("format", None) != FORMAT:
             raise ValueError(f'a task must be a JSON object with "format": "{FORMAT}"')
-        known = sorted(one.name for one in dataclasses.fields(cls))
+        known = sorted(field.name for field in dataclasses.fields(cls))
         for name in fields:
             if name not in known:
                 raise ValueError(f"a task has no field {name!r}; its fields are {', '.join(known)}")

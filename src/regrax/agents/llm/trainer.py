@@ -44,7 +44,7 @@ from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
 from regrax.agents.llm.transcript import check_readable
 from regrax.experiments import OnProgress, Progress, RunFolder, ignore
 
-Objective = Literal["regret", "linear", "swap", "hindsight", "forecast"]
+ObjectiveName = Literal["regret", "linear", "swap", "hindsight", "forecast"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TrainConfig:
     32
     """
 
-    objective: Objective = "regret"
+    objective: ObjectiveName = "regret"
     steps: int = 300
     batch: int = 32
     accumulate: int = 1
@@ -91,12 +91,10 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("objective", self.objective, get_args(Objective))
+        one_of("objective", self.objective, get_args(ObjectiveName))
         at_least(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, layers=0, seed=0)
-        checks.positive("rate", self.rate)
-        checks.positive("clip", self.clip)
-        checks.positive("sharpness", self.sharpness)
-        checks.positive("strength", self.strength)
+        for name in ("rate", "clip", "sharpness", "strength"):
+            checks.positive(name, getattr(self, name))
         if self.strength > 1:
             raise ValueError(f"strength must be at most 1, got {self.strength}")
         nonnegative("kl", self.kl)
@@ -109,8 +107,8 @@ class TrainConfig:
 
 def loss_sequences(
     tasks: Sequence[Task], steps: int, batch: int, seed: int
-) -> list[dict[str, Any]]:
-    """Draw the sequences of all training steps; the tasks alternate within a batch.
+) -> list[tuple[int, np.ndarray]]:
+    """Draw the sequences of all training steps, with the number of their task; the tasks alternate within a batch.
 
     Args:
         tasks: the tasks.
@@ -123,8 +121,8 @@ def loss_sequences(
     for step in range(steps):
         drawn = [draw_losses(task, count, seed=seed, step=step) for task in tasks]
         for row in range(batch):
-            number = row % len(tasks)
-            rows.append({"task": number, "losses": drawn[number][row // len(tasks)]})
+            place, number = divmod(row, len(tasks))
+            rows.append((number, drawn[number][place]))
     return rows
 
 
@@ -150,7 +148,7 @@ class RegretTrainer(Trainer):
         *,
         tasks: Task | Sequence[Task],
         tokenizer: Any,
-        objective: Objective = "regret",
+        objective: ObjectiveName = "regret",
         kl: float = 0.0,
         naming: float = 0.0,
         sharpness: float = 1.0,
@@ -160,7 +158,7 @@ class RegretTrainer(Trainer):
         _check_differentiable(self.tasks)
         checks.at_least("max_steps", args.max_steps, 1)
         self.tokenizer = tokenizer
-        self.objective: Objective = objective
+        self.objective: ObjectiveName = objective
         self.kl = kl
         self.naming = naming
         self.sharpness = sharpness
@@ -174,7 +172,7 @@ class RegretTrainer(Trainer):
             drawn = loss_sequences(self.tasks, args.max_steps, batch, args.seed)
             options["train_dataset"] = drawn
         args.train_sampling_strategy = "sequential"
-        super().__init__(model, args, data_collator=_collate, **options)
+        super().__init__(model, args, data_collator=_unchanged, **options)
         self.model_accepts_loss_kwargs = False  # our loss is a mean, divided by accumulation
 
     def compute_loss(
@@ -183,10 +181,9 @@ class RegretTrainer(Trainer):
         """Mean objective over the sequences of a batch, plus the KL term."""
         total: Any = 0.0
         for number, task in enumerate(self.tasks):
-            pairs = zip(inputs["task"], inputs["losses"], strict=True)
-            losses = [row for index, row in pairs if index == number]
+            losses = [rows for index, rows in inputs if index == number]
             if losses:
-                share = len(losses) / len(inputs["losses"])
+                share = len(losses) / len(inputs)
                 total = total + share * self._task_loss(model, task, np.stack(losses))
         if not math.isfinite(total.item()):
             step = self.state.global_step + 1
@@ -222,12 +219,12 @@ def _check_differentiable(tasks: Sequence[Task]) -> None:
         )
 
 
-def _collate(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"task": [row["task"] for row in rows], "losses": [row["losses"] for row in rows]}
+def _unchanged(rows: Any) -> Any:
+    return rows
 
 
 def objective_loss(
-    objective: Objective, task: Task, played: Tensor, losses: Any, sharpness: float = 1.0
+    objective: ObjectiveName, task: Task, played: Tensor, losses: Any, sharpness: float = 1.0
 ) -> Tensor:
     """Compute an objective from policies and losses `(batch, T, d)`."""
     losses = torch.as_tensor(losses, dtype=played.dtype, device=played.device)
@@ -297,19 +294,16 @@ def train(
     """
     tasks = [task] if isinstance(task, Task) else list(task)
     _check_differentiable(tasks)
-    if config.objective == "hindsight" and any(gaussian_spread(one) != 0 for one in tasks):
+    if config.objective == "hindsight" and any(gaussian_spread(part) != 0 for part in tasks):
         warnings.warn(
             "the hindsight loss equals squared regret on average only for standard Gaussian losses; "
             "on other losses it trains the model to forecast the best action",
             stacklevel=2,
         )
-    parts = config.accumulate * process_count()
-    if config.batch % parts:
-        raise ValueError(f"batch must be a multiple of {parts} (accumulate x processes)")
-    place = Path(folder)
+    part = config.batch // config.accumulate
     settings = {
         "max_steps": config.steps,
-        "per_device_train_batch_size": config.batch // parts,
+        "per_device_train_batch_size": process_share("batch / accumulate", part),
         "gradient_accumulation_steps": config.accumulate,
         "learning_rate": config.rate,
         "lr_scheduler_type": "cosine",
@@ -318,31 +312,36 @@ def train(
         "max_grad_norm": config.clip,
         "save_strategy": "no",  # the callback saves at timed intervals
         "seed": config.seed,
-        **trainer_arguments(model, place / "checkpoints"),
+        **trainer_arguments(model, folder),
         **arguments,
     }
 
-    def work(run: RunFolder) -> Any:
+    def learn(run: RunFolder) -> Any:
         learning = with_lora(model, config.lora, config.seed, config.layers)
-        options = {
-            name: getattr(config, name) for name in ("objective", "kl", "naming", "sharpness")
-        }
-        options |= {"tasks": tasks, "tokenizer": tokenizer}
         with quiet():
-            trainer = RegretTrainer(learning, TrainingArguments(**settings), **options)
+            trainer = RegretTrainer(
+                learning,
+                TrainingArguments(**settings),
+                tasks=tasks,
+                tokenizer=tokenizer,
+                objective=config.objective,
+                kl=config.kl,
+                naming=config.naming,
+                sharpness=config.sharpness,
+            )
             run_trainer(trainer, run, "train", on_progress, save_every)
         if config.lora and is_main_process():
-            learning.save_pretrained(str(place / "adapter"))
+            learning.save_pretrained(str(run.path / "adapter"))
         return merge_lora(learning, config.strength)
 
-    given = (config.objective, model, tokenizer, tasks, config)
-    return run_in_folder(*given, place, resume, work, ["checkpoints"])
+    start = (config.objective, model, tokenizer, tasks, config)
+    return run_in_folder(folder, *start, learn, resume=resume)
 
 
 def trainer_arguments(model: Any, folder: str | Path) -> dict[str, Any]:
     """Return the arguments shared by all trainers: one line of metrics per step, and no other output."""
     return {
-        "output_dir": str(folder),
+        "output_dir": str(Path(folder) / "checkpoints"),
         "use_cpu": model.device.type == "cpu",
         "dataloader_pin_memory": False,
         "logging_steps": 1,
@@ -359,31 +358,25 @@ def run_trainer(
     trainer: Any, run: RunFolder, name: str, on_progress: OnProgress, save_every: float
 ) -> None:
     """Run a trainer from its newest complete checkpoint, with metrics and progress."""
-    newest = None
-    newest_step = -1
+    checkpoints = {}
     for state in Path(trainer.args.output_dir).glob("checkpoint-*/trainer_state.json"):
-        with contextlib.suppress(
-            ValueError, KeyError
-        ):  # written last, so it is damaged if the run was killed
+        with contextlib.suppress(ValueError, KeyError):  # written last: damaged if killed
             step = json.loads(state.read_text())["global_step"]
-            if step > newest_step:
-                newest = str(state.parent)
-                newest_step = step
+            checkpoints[step] = str(state.parent)
+    newest = checkpoints[max(checkpoints)] if checkpoints else None
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(_Report(run, name, on_progress, save_every))
     trainer.train(resume_from_checkpoint=newest)
 
 
+@dataclass(eq=False)
 class _Report(TrainerCallback):
     """Write metrics, report progress, and save a checkpoint when it is due."""
 
-    def __init__(
-        self, run: RunFolder, name: str, on_progress: OnProgress, save_every: float
-    ) -> None:
-        self.run = run
-        self.name = name
-        self.on_progress = on_progress
-        self.save_every = save_every
+    run: RunFolder
+    name: str
+    on_progress: OnProgress
+    save_every: float
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.saved = time.monotonic()
@@ -408,34 +401,38 @@ class _Report(TrainerCallback):
 
 
 def run_in_folder(
+    folder: str | Path,
     method: str,
     model: Any,
     tokenizer: Any,
     tasks: list[Task],
     config: Any,
-    folder: Path,
+    learn: Callable[[RunFolder], Any],
+    *,
     resume: bool,
-    work: Callable[[RunFolder], Any],
-    temporary: Sequence[str],
+    temporary: Sequence[str] = ("checkpoints",),
 ) -> Any:
-    """Load the trained model from a folder, or train it with `work` and save it there.
+    """Load the trained model from a folder, or train it with `learn` and save it there.
 
     Only the main process locks and writes the folder. `temporary` lists the names to remove from it at the end.
     """
     for task in tasks:
         check_readable(model, tokenizer, task, draw_losses(task, 1, seed=0))
     run = RunFolder(folder)
-    final = folder / "model"
-    with contextlib.ExitStack() as stack:
-        if is_main_process():
-            stack.enter_context(run.locked(_settings(method, model, tasks, config), resume))
-        trained = load_like(final, model) if is_complete(final) else work(run)
-        if is_main_process():
-            if not is_complete(final):
+    final = run.path / "model"
+    lock: Any = contextlib.nullcontext()
+    if is_main_process():
+        lock = run.locked(_settings(method, model, tasks, config), resume)
+    with lock:
+        if is_complete(final):
+            trained = load_like(final, model)
+        else:
+            trained = learn(run)
+            if is_main_process():
                 save_model(final, trained, tokenizer, tasks[0])
+        if is_main_process():
             for name in temporary:
-                if not (folder / name).is_symlink():
-                    shutil.rmtree(folder / name, ignore_errors=True)
+                shutil.rmtree(run.path / name, ignore_errors=True)
     return trained
 
 
@@ -449,10 +446,9 @@ def _settings(method: str, model: Any, tasks: list[Task], config: Any) -> dict[s
         digest.update(name.encode() + sample.view(torch.uint8).numpy().tobytes())
         count += len(numbers)
     base = f"{model.config.model_type} {count} {digest.hexdigest()[:12]}"
-    settings = {"method": method, **asdict(config), "base_model": base}
-    if len(tasks) == 1:
-        return {**settings, **json.loads(tasks[0].to_json())}
-    return {**settings, "tasks": [json.loads(task.to_json()) for task in tasks]}
+    texts = [json.loads(task.to_json()) for task in tasks]
+    described = texts[0] if len(texts) == 1 else {"tasks": texts}
+    return {"method": method, **asdict(config), "base_model": base, **described}
 
 
 def is_complete(folder: Path) -> bool:
@@ -471,9 +467,12 @@ def is_main_process() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def process_count() -> int:
-    """Number of processes started by `torchrun` or `accelerate launch`."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+def process_share(name: str, count: int) -> int:
+    """Return the part of a batch for each process started by `torchrun` or `accelerate launch`."""
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if count % processes:
+        raise ValueError(f"{name} must be a multiple of {processes}, the number of processes")
+    return count // processes
 
 
 def require(module: str, what: str) -> None:

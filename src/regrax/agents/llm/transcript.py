@@ -16,7 +16,7 @@ import json
 import textwrap
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,28 +150,27 @@ def _name_tree(tokenizer: Any, task: Task) -> NameTree:
     if task.chat:
         texts = [text.lstrip() for text in texts]
     names = []
-    for action, text in zip(task.actions, texts, strict=True):
+    for name, text in zip(task.actions, texts, strict=True):
         try:
-            names.append(tuple(encode(tokenizer, [text])[0]))
+            tokens = tuple(encode(tokenizer, [text])[0])
         except ValueError:
-            names.append(())
-        if not names[-1]:
-            raise ValueError(f"the tokenizer has no tokens for the action name {action!r}")
-    for first, second in permutations(range(task.d), 2):
+            tokens = ()
+        if not tokens:
+            raise ValueError(f"the tokenizer has no tokens for the action name {name!r}")
+        names.append(tokens)
+    for first, second in pairwise(sorted(range(task.d), key=names.__getitem__)):
         if names[second][: len(names[first])] == names[first]:
             raise ValueError(
                 f"the tokenizer cannot tell the action names {task.actions[first]!r} and {task.actions[second]!r} "
                 "apart: the tokens of the first are a prefix of the second's"
             )
-    paths = set()
-    for name in names:
-        paths.update(name[:length] for length in range(len(name)))
+    paths = {name[:length] for name in names for length in range(len(name))}
     branchings = []
     for path in sorted(paths, key=lambda path: (len(path), path)):
-        ahead = [name[len(path)] if name[: len(path)] == path else None for name in names]
-        following = tuple(sorted({token for token in ahead if token is not None}))
+        ahead = [name[len(path)] if name[: len(path)] == path else -1 for name in names]
+        following = tuple(sorted(set(ahead) - {-1}))
         if len(following) > 1:
-            choice = tuple(-1 if token is None else following.index(token) for token in ahead)
+            choice = tuple(-1 if token == -1 else following.index(token) for token in ahead)
             branchings.append(Branching(path, following, choice))
     return NameTree(tuple(names), tuple(branchings))
 
@@ -194,26 +193,23 @@ def transcripts(
     """
     n, rounds, _ = losses.shape
     lengths = np.full(n, rounds) if lengths is None else np.asarray(lengths)
-    played = [[None] * rounds] * n if actions is None else np.asarray(actions).tolist()
     pieces = tokenize_pieces(tokenizer, task, rounds)
+    answers = [[None] * rounds] * n if actions is None else np.asarray(actions).tolist()
     reports = []
-    for i in range(n):
-        for t in range(lengths[i] - 1):
-            reports.append(task.tell_text(t, losses[i, t], played[i][t]))
+    for rows, played, length in zip(losses, answers, lengths, strict=True):
+        reports += [task.tell_text(t, rows[t], played[t]) for t in range(length - 1)]
     report_tokens = iter(encode(tokenizer, reports))
-    found = []
-    for i in range(n):
-        tokens = list(pieces.opening)
-        ends = []
-        for t in range(lengths[i]):
-            tokens += pieces.asks[t]
+    batch = []
+    for played, length in zip(answers, lengths, strict=True):
+        tokens = pieces.opening + pieces.asks[0]
+        ends = [len(tokens)]
+        for t in range(1, length):
+            if task.answers:
+                tokens += pieces.names.tokens[played[t - 1]]
+            tokens += next(report_tokens) + pieces.asks[t]
             ends.append(len(tokens))
-            if t + 1 < lengths[i]:
-                if task.answers:
-                    tokens += pieces.names.tokens[played[i][t]]
-                tokens += next(report_tokens)
-        found.append(Transcript(tokens, ends))
-    return found, pieces
+        batch.append(Transcript(tokens, ends))
+    return batch, pieces
 
 
 def context_length(model: Any) -> int:
@@ -225,12 +221,13 @@ def context_length(model: Any) -> int:
 def check_readable(model: Any, tokenizer: Any, task: Task, losses: np.ndarray) -> None:
     """Raise ValueError unless the model can read the transcripts of these losses `(n, T, d)`."""
     actions = np.zeros(losses.shape[:2], int)
-    found, pieces = transcripts(tokenizer, task, losses, actions)
-    check_fits(model, [one.tokens for one in found], pieces)
+    batch, pieces = transcripts(tokenizer, task, losses, actions)
+    check_fits(model, batch, pieces)
 
 
-def check_fits(model: Any, token_lists: list[list[int]], pieces: Pieces) -> None:
+def check_fits(model: Any, batch: list[Transcript], pieces: Pieces) -> None:
     """Raise ValueError unless the model knows every token and its context is long enough."""
+    token_lists = [transcript.tokens for transcript in batch]
     longest = max(map(len, token_lists)) + pieces.depth
     room = context_length(model)
     if longest > room:
@@ -238,9 +235,7 @@ def check_fits(model: Any, token_lists: list[list[int]], pieces: Pieces) -> None
             f"the transcript has {longest} tokens, but the model's context is {room}: use fewer rounds or shorter texts"
         )
     known = model.get_input_embeddings().weight.shape[0]
-    largest = max(
-        max(tokens) for tokens in [*token_lists, [0, *pieces.suffix], *pieces.names.tokens]
-    )
+    largest = max(map(max, [*token_lists, [0, *pieces.suffix], *pieces.names.tokens]))
     if largest >= known:
         raise ValueError(
             f"the tokenizer has token {largest}, but the model has {known} tokens: they do not match"
