@@ -9,6 +9,8 @@ player, from which payoff, regrets and gaps follow:
     internal   max_ij (M_ii - M_ij)            swap       sum_i (M_ii - min_j M_ij)
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +35,7 @@ Seating = tuple[int, ...]
 @partial(jax.jit, static_argnames=("seatings", "rounds", "mesh"))
 def swap_matrices(
     payoffs: Float[Array, "J N ..."],
-    learners: "tuple[Learner, ...]",
+    learners: tuple[Learner, ...],
     seatings: tuple[Seating, ...],
     rounds: int,
     keys: Key[Array, "J"] | None = None,
@@ -62,7 +64,7 @@ def swap_matrices(
 
     from regrax.sharding import over_rows
 
-    def games(learners: "tuple[Learner, ...]", rows: tuple) -> list[Array]:
+    def games(learners: tuple[Learner, ...], rows: tuple) -> list[Array]:
         return jax.vmap(partial(_matches, learners, seatings, rounds))(*rows)
 
     return over_rows(games, learners, (payoffs, keys, starts), mesh)
@@ -71,20 +73,20 @@ def swap_matrices(
 class Copies(NamedTuple):
     """Copies of a learner with the same number of actions, batched as one player of the engine."""
 
-    learner: "Learner"
+    learner: Learner
     starts: Float[Array, "n d"] | None
 
-    def started(self, start: Any) -> "Learner":
+    def started(self, start: Any) -> Learner:
         return self.learner if start is None else self.learner.starting_at(start)
 
-    def init(self, actions: int, rounds: int, count: int, keys: Any) -> "State":
-        def init(start: Any, key: Any) -> "State":
+    def init(self, actions: int, rounds: int, count: int, keys: Any) -> State:
+        def init(start: Any, key: Any) -> State:
             return self.started(start).init(actions, rounds, key=key)
 
         return jax.vmap(init, axis_size=count)(self.starts, keys)
 
-    def policy(self, states: "State") -> Float[Array, "n d"]:
-        def policy(start: Any, state: "State") -> Float[Array, "d"]:
+    def policy(self, states: State) -> Float[Array, "n d"]:
+        def policy(start: Any, state: State) -> Float[Array, "d"]:
             return self.started(start).policy(state)
 
         return jax.vmap(policy)(self.starts, states)
@@ -92,8 +94,8 @@ class Copies(NamedTuple):
     def observe(self, losses: Any, actions: Any) -> tuple[Any, Any]:
         return losses, actions
 
-    def update(self, states: "State", feedback: tuple[Any, Any]) -> "State":
-        def update(start: Any, state: "State", loss: Any, action: Any) -> "State":
+    def update(self, states: State, feedback: tuple[Any, Any]) -> State:
+        def update(start: Any, state: State, loss: Any, action: Any) -> State:
             learner = self.started(start)
             return learner.update(state, learner.observe(loss, action))
 
@@ -135,7 +137,7 @@ class Seats:
 
 
 def _matches(
-    learners: "tuple[Learner, ...]",
+    learners: tuple[Learner, ...],
     seatings: tuple[Seating, ...],
     rounds: int,
     payoffs: Float[Array, "N ..."],

@@ -1,5 +1,7 @@
 r"""Repeated play: each player has a learner, and the game determines the losses from what the players do."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -29,26 +31,26 @@ MAX_EPISODES = 10**6
 
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: "Key" = ..., start: Any = ..., prior: Any = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
     keep: Literal["all"] = ...,
-    on_round: "Callable[[Round], None] | None" = ..., on_progress: Callable[[int, int], None] | None = ...,
+    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Trajectory: ...  # fmt: skip
 @overload
 def play(
-    game: Game | str, learners: Any, rounds: int, *, key: "Key" = ..., start: Any = ..., prior: Any = ...,
+    game: Game | str, learners: Any, rounds: int, *, key: Key = ..., start: Any = ..., prior: Any = ...,
     keep: Literal["summary"],
-    on_round: "Callable[[Round], None] | None" = ..., on_progress: Callable[[int, int], None] | None = ...,
+    on_round: Callable[[Round], None] | None = ..., on_progress: Callable[[int, int], None] | None = ...,
 ) -> Summary: ...  # fmt: skip
 def play(
     game: Game | str,
-    learners: "Learner | str | Sequence[Learner | str]",
+    learners: Learner | str | Sequence[Learner | str],
     rounds: int,
     *,
-    key: "Key" = None,
+    key: Key = None,
     start: Any = None,
     prior: Any = None,
     keep: Keep = "all",
-    on_round: "Callable[[Round], None] | None" = None,
+    on_round: Callable[[Round], None] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Trajectory | Summary:
     r"""Play `game` for `rounds` rounds.
@@ -134,8 +136,8 @@ def check_rounds(game: Game, rounds: int, keep: Keep, episodes: int = 1) -> None
 
 
 def seated_learners(
-    game: Game, learners: "Learner | str | Sequence[Learner | str]"
-) -> "tuple[Learner, ...]":
+    game: Game, learners: Learner | str | Sequence[Learner | str]
+) -> tuple[Learner, ...]:
     """Return one learner per player of the game; a single learner plays for every player."""
     from regrax.domains import Simplex
     from regrax.learners import HostLearner, Learner
@@ -190,10 +192,10 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
 
 
 def _each(
-    change: "Callable[[Learner, Any], Learner]",
-    learners: "tuple[Learner, ...]",
+    change: Callable[[Learner, Any], Learner],
+    learners: tuple[Learner, ...],
     policies: Sequence[Any],
-) -> "tuple[Learner, ...]":
+) -> tuple[Learner, ...]:
     """Apply `change` to every learner and its policy; a policy of None leaves the learner unchanged."""
     return tuple(
         learner if policy is None else change(learner, policy)

@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
     (folder / "small.toml").write_text(TEXT)
     with count_compilations() as programs:
         run_sweep(read_sweep(folder / "small.toml"), folder / "whole")
-    assert programs["jit(_advance)"] == 1, "cells of one shape share one compilation"
+    assert programs["jit(_train)"] == 1, "cells of one shape share one compilation"
     return folder / "whole"
 
 
