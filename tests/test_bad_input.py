@@ -83,7 +83,7 @@ SHAPE = r"losses must have shape \(T, d\) with T, d >= 1"
             lambda: cce_gap(jnp.array([[1.5, -0.5], [0.0, 0.0]]), PENNIES),
             "joint must have no negative entries",
         ),
-        (lambda: cce_gap(HALVES / 2, PENNIES, "median"), 'reduce must be "max", "sum" or "none"'),
+        (lambda: cce_gap(HALVES / 2, PENNIES, "median"), "reduce must be one of max, sum, none"),
         (lambda: external_regret(HALVES, HALVES * jnp.inf), "losses must be finite numbers"),
         (lambda: swap_regret(HALVES * jnp.nan, HALVES), "policies must be finite numbers"),
         (lambda: best_action(HALVES * jnp.nan), "must be finite numbers"),

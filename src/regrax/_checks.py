@@ -6,7 +6,7 @@ skipped; shapes are always known and always checked.
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar
 
@@ -105,6 +105,18 @@ def instance(name: str, value: Any, kind: Any, expected: str) -> None:
     """
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be {expected}, got {_short(value)}")
+
+
+def one_of(name: str, value: Any, options: Iterable[str]) -> None:
+    """Raise unless `value` is one of the options.
+
+    >>> one_of("objective", "regrets", ("regret", "swap"))
+    Traceback (most recent call last):
+    ValueError: objective must be one of regret, swap, got 'regrets'
+    """
+    options = list(options)
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(f"{name} must be one of {', '.join(options)}, got {_short(value)}")
 
 
 def random_key(key: Any) -> None:

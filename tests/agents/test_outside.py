@@ -27,7 +27,7 @@ def as_learner(spec):
         (f'agent("{LOCAL}", timeout=1e300)', "timeout must be at most 86400 s"),
         (f'agent("{LOCAL}", retries=-1)', "retries must be an integer"),
         (f'agent("{LOCAL}", api_key_env="NO_SUCH_VARIABLE")', "variable that is set"),
-        (f'agent("{LOCAL}", history="none")', 'must be "full" or "bandit"'),
+        (f'agent("{LOCAL}", history="none")', "must be one of full, bandit"),
         (f'agent("{LOCAL}", prompt="$nonsense")', "prompt may contain only"),
         (f'agent("{LOCAL}", prompt="5 $ each")', "prompt may contain only"),
         (f'agent("{LOCAL}", max_tokens=0)', "max_tokens must be an integer"),

@@ -150,7 +150,7 @@ def test_a_projection_replaces_the_one_onto_the_ball():
     ("make", "message"),
     [
         (lambda: rx.LinearAttention(0, key=KEY), "actions must be an integer >= 1, got 0"),
-        (lambda: rx.LinearAttention(3, key=KEY, operator="relu"), 'must be "softmax" or "ball"'),
+        (lambda: rx.LinearAttention(3, key=KEY, operator="relu"), "must be one of softmax, ball"),
         (
             lambda: rx.LinearAttention(3, key=KEY, projection=rx.project_simplex),
             "projection requires",

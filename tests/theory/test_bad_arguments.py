@@ -23,7 +23,7 @@ MODEL = LinearAttention(2, key=jax.random.key(0))
         (lambda: step_size(3, math.nan), "horizon must be an integer"),
         (lambda: step_size(2.5, 20), "actions must be an integer"),
         (lambda: step_size(10**7, 20), "actions must be at most 1,000,000"),
-        (lambda: step_size(3, 20, operator="cube"), "operator must be 'softmax' or 'ball'"),
+        (lambda: step_size(3, 20, operator="cube"), "operator must be one of softmax, ball"),
         (lambda: step_size(3, 20, operator="ball", radius=0), "radius must be above 0"),
         (lambda: step_size(3, 20, radius=2.0), "radius is only for operator='ball'"),
         (lambda: theory.loss(0, 3, 20), "step must be above 0, got 0"),
@@ -35,7 +35,7 @@ MODEL = LinearAttention(2, key=jax.random.key(0))
         (lambda: theory.step_schedule(3, math.inf), "horizon must be an integer"),
         (lambda: curvature(1, 20), "actions must be"),
         (lambda: curvature(3, 20, -1.0), "step must be above 0"),
-        (lambda: curvature(3, 20, architecture="triple"), 'must be "single" or "swap"'),
+        (lambda: curvature(3, 20, architecture="triple"), "must be one of single, swap"),
         (lambda: curvature(3, 20, operator="ball", architecture="swap"), 'operator "softmax"'),
         (
             lambda: theory.newton_direction(curvature(2, 3, operator="ball"), Direction(0, 0, 0)),

@@ -136,7 +136,7 @@ REJECTED = {
     "rounds": ({"rounds": 0}, "rounds must be an integer >= 1"),
     "actions": ({"actions": 1}, "actions must be an integer >= 2"),
     "levels": ({"levels": 0}, "levels must be an integer >= 1"),
-    "losses": ({"losses": "real"}, 'losses must be "binary" or "vertices"'),
+    "losses": ({"losses": "real"}, "losses must be one of binary, vertices"),
     "size": ({"actions": 12, "rounds": 500}, "GB of memory"),
 }
 

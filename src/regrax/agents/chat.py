@@ -131,8 +131,7 @@ class ChatAgent(HostLearner):
         checks.at_least("shown", self.shown, 1)
         checks.at_least("max_tokens", 1 if self.max_tokens is None else self.max_tokens, 1)
         checks.finite("temperature", self.temperature or 0.0)
-        if self.history not in FEEDBACK:
-            raise ValueError(f'history must be "full" or "bandit", got {self.history!r}')
+        checks.one_of("history", self.history, FEEDBACK)
         try:
             self.question(Past(None, np.zeros((0, 1)), ()), ("",))
         except (KeyError, ValueError) as error:

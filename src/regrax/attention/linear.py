@@ -79,8 +79,7 @@ class SingleLayer(TrainableLearner):
     ) -> None:
         checks.at_least("actions", actions, 1)
         checks.positive("radius", radius)
-        if operator not in ("softmax", "ball"):
-            raise ValueError(f'operator must be "softmax" or "ball", got {operator!r}')
+        checks.one_of("operator", operator, ("softmax", "ball"))
         if operator == "softmax" and projection is not None:
             raise ValueError('projection requires operator="ball", got operator="softmax"')
         self.operator = operator

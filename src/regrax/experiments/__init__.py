@@ -12,7 +12,7 @@ from .pool import (
     ignore as ignore,
     run_all as run_all,
 )
-from .store import RunFolder as RunFolder, Store as Store, StoredResult as StoredResult
+from .store import Store as Store, StoredResult as StoredResult
 
 
 def __getattr__(name: str) -> Any:

@@ -166,8 +166,8 @@ class TrainConfig:
         }
         for name, names in choices.items():
             value = getattr(self, name)
-            if value not in names and (name, value) != ("objective", None):
-                raise ValueError(f"{name} must be one of {', '.join(names)}, got {value!r:.60}")
+            if (name, value) != ("objective", None):
+                checks.one_of(name, value, names)
         for name, (least, most) in LIMITS.items():
             if getattr(self, name) is not None:
                 checks.at_least(name, getattr(self, name), least, most)

@@ -179,12 +179,6 @@ class Store:
             earlier = [line + "\n" for line in lines if _number(line, name) <= last]
             write_whole(self.metrics, "".join(earlier).encode())
 
-    held = locked  # earlier name
-
-
-RunFolder = Store
-"""Earlier name of a store for one long run."""
-
 
 def digest(config: Any) -> str:
     """Return a short hash of settings."""

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games.game import Game
+from regrax.games.game import CONCEPTS, Game
 from regrax.games.linear_programs import incentives, largest_minimum, minimise
 from regrax.games.max_entropy import most_entropic
 from regrax.games.nash import is_zero_sum, nash_equilibria, pure_equilibria, zero_sum_equilibrium
-from regrax.games.profile import Concept, CorrelatedProfile, check_concept
+from regrax.games.profile import Concept, CorrelatedProfile
 from regrax.specs import as_game
 
 OBJECTIVES = ("any", "welfare", "minimum", "entropy")
@@ -46,7 +46,7 @@ def solve(game: Game | str, concept: Concept = "ce", objective: Any = "any") -> 
     0.2
     """
     game = as_game(game)
-    check_concept(concept)
+    checks.one_of("concept", concept, CONCEPTS)
     players = len(game.sizes)
     payoffs = np.asarray(game.payoffs, float).reshape(players, -1)
     payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
@@ -112,8 +112,7 @@ def nearest_equilibrium(
     >>> nearest_equilibrium([[0.5, 0], [0, 0.5]], prisoners_dilemma(), "ce").distance
     0.5
     """
-    if concept not in ("ce", "cce"):
-        raise ValueError(f'concept must be "ce" or "cce", got {concept!r}')
+    checks.one_of("concept", concept, ("ce", "cce"))
     from scipy import sparse
 
     game = as_game(game)

@@ -235,8 +235,7 @@ def running_gaps(trajectory: Trajectory, game: Game | str, rounds: Any = None) -
 
 
 def _gap(name: str, joint: Any, game: Game | str, reduce: Reduce) -> Gaps:
-    if reduce not in ("max", "sum", "none"):
-        raise ValueError(f'reduce must be "max", "sum" or "none", got {reduce!r}')
+    checks.one_of("reduce", reduce, ("max", "sum", "none"))
     gaps = _gaps_per_player(joint, game, [name])[0]
     if reduce == "none":
         return gaps

@@ -18,10 +18,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from regrax import _checks as checks
 from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
 from regrax._text import MIN_SHARE, fitted_table, paragraph
-from regrax.games.game import Game, unfolded
+from regrax.games.game import CONCEPTS, Game, unfolded
 from regrax.games.gaps import check_joint, deviation_gains
 from regrax.specs import as_game
 
@@ -110,7 +111,7 @@ class CorrelatedProfile:
         >>> CorrelatedProfile([[1, 0], [0, 0]], chicken()).worst_deviation("ce")
         Deviation(player=0, recommended=0, instead=1, gain=1.0)
         """
-        check_concept(concept)
+        checks.one_of("concept", concept, CONCEPTS)
         profile = self.product if concept == "nash" else self
         deviations = []
         for player in range(self.joint.ndim):
@@ -232,9 +233,3 @@ class CorrelatedProfile:
         if len(shown) > MAX_SHOWN_ACTIONS:
             shown[-1] = "..."
         return f"{self.game.name}: {', '.join(shown)}"
-
-
-def check_concept(concept: str) -> None:
-    """Raise an error unless `concept` names an equilibrium concept."""
-    if concept not in ("nash", "ce", "cce"):
-        raise ValueError(f'concept must be "nash", "ce" or "cce", got {concept!r}')

@@ -175,8 +175,7 @@ class Summary(Described, _Sums):
             "internal": regret.internal_of,
             "swap": regret.swap_of,
         }
-        if kind not in of:
-            raise ValueError(f"kind must be one of {', '.join(of)}, got {kind!r}")
+        checks.one_of("kind", kind, of)
         return np.array([of[kind](regret.gains_of(matrix)) for matrix in self.matrices])
 
     def summary(self) -> "Summary":

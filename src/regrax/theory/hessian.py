@@ -159,8 +159,7 @@ def curvature(
     (True, 4, 56.93)
     """
     check_sizes(actions, horizon, operator, radius)
-    if architecture not in ("single", "swap"):
-        raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
+    checks.one_of("architecture", architecture, ("single", "swap"))
     if architecture == "swap" and operator == "ball":
         raise ValueError('architecture "swap" requires operator "softmax", got "ball"')
     if step is None:

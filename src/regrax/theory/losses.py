@@ -211,8 +211,7 @@ def check_sizes(
     if not (isinstance(horizon, float) and horizon == math.inf):
         checks.at_least("horizon", horizon, 2)
     checks.positive("radius", radius)
-    if operator not in ("softmax", "ball"):
-        raise ValueError(f"operator must be 'softmax' or 'ball', got {operator!r}")
+    checks.one_of("operator", operator, ("softmax", "ball"))
     if operator == "softmax" and radius != 1:
         raise ValueError(f"radius is only for operator='ball', got {radius} with 'softmax'")
 

@@ -66,8 +66,7 @@ def worst_case(
     """
     learner = _checked(learner, actions, rounds)
     checks.at_least("levels", levels, 1)
-    if losses not in ("binary", "vertices"):
-        raise ValueError(f'losses must be "binary" or "vertices", got {losses!r}')
+    checks.one_of("losses", losses, ("binary", "vertices"))
     possible = grid_losses(actions, levels)
     if losses == "vertices":
         possible = levels * np.eye(actions, dtype=int)

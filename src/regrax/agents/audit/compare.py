@@ -26,6 +26,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, stdtrit
 
+from regrax import _checks as checks
 from regrax._text import counted, fitted_table, interval, paragraph
 from regrax.agents.audit.audits import (
     MEASURED,
@@ -152,11 +153,11 @@ class Comparison:
         rows: list[list[Any]] = []
         for agent in self.ranking():
             verdict = agent.audit.learning.verdict
-            facts = [agent.ranks(), shown(agent.name), verdict, agent.episodes, agent.rounds]
+            facts = [shown(agent.name), agent.ranks(), verdict, agent.episodes, agent.rounds]
             rows.append([*facts, *measure_cells(agent.value)])
         title = "loss" if self.measure == "loss" else f"{self.measure} regret"
         title = f"{title}, {counted(len(rows), 'agent')}, best first"
-        columns = ("rank", "agent", "verdict", "episodes", "rounds", *MEASURED)
+        columns = ("agent", "rank", "verdict", "episodes", "rounds", *MEASURED)
         text = [fitted_table(columns, rows, title)]
         rows = []
         for pair in self.pairs:
@@ -251,8 +252,7 @@ def compare_logs(
     >>> [(agent.name, agent.ranks()) for agent in comparison.ranking()]
     [('good.jsonl', '1'), ('bad.jsonl', '2')]
     """
-    if measure not in MEASURES:
-        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    checks.one_of("measure", measure, MEASURES)
     if not paths:
         raise ValueError("at least one log must be given, got none")
     agents: list[_Agent] = []

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from regrax import _checks as checks
 from regrax._files import read_limited
 from regrax.agents.answers import PARSERS, AnswerReader
 from regrax.agents.audit.formats import VECTORS, convert, short, type_error
@@ -131,8 +132,8 @@ class Layout:
         for name in self.fields:
             if name not in known:
                 raise ValueError(f"fields must be among {', '.join(known)}, got {short(name)}")
-        if self.format not in ("", *FORMATS):
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
+        if self.format != "":
+            checks.one_of("format", self.format, FORMATS)
 
     @cached_property
     def paths(self) -> dict[str, str]:

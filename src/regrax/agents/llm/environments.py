@@ -8,7 +8,7 @@ import numpy as np
 
 from regrax import _checks as checks
 from regrax.agents.llm.losses import Episode
-from regrax.agents.llm.task import Task, one_of, without_thoughts
+from regrax.agents.llm.task import Task, without_thoughts
 from regrax.games import Game
 from regrax.regret import external_regret
 from regrax.specs import as_game
@@ -36,7 +36,7 @@ def environment(task: Task, *, reward: str = "regret") -> type:
     >>> game.choose("B"), game.get_reward()
     ('Losses: A 1.0, B 0.0\\nAll rounds are played.', 1.0)
     """
-    one_of("reward", reward, ("regret", "squared"))
+    checks.one_of("reward", reward, ("regret", "squared"))
 
     class Environment:
         def __init__(self) -> None:

@@ -29,7 +29,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from regrax._files import MAX_TEXT_BYTES, read_limited
 from regrax.agents.llm._sandbox import TOKENIZE, run_sandboxed
-from regrax.agents.llm.task import SCENARIOS, Task, one_of, scenario
+from regrax.agents.llm.task import SCENARIOS, Task, scenario
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
 REQUIRED = {
@@ -63,7 +63,7 @@ def load_model(
     if str(path).startswith("~"):  # otherwise ~/model would be a name on the hub
         path = Path(path).expanduser()
     folder = Path(path)
-    one_of("dtype", dtype, DTYPES)
+    checks.one_of("dtype", dtype, DTYPES)
     for name in ("trust_remote_code", "use_safetensors"):
         if name in options:
             raise ValueError(
@@ -230,7 +230,7 @@ def pretrained(name: str = "smollm2") -> Path:
     Args:
         name: `smollm2`, SmolLM2-135M-Instruct.
     """
-    one_of("name", name, tuple(PRETRAINED))
+    checks.one_of("name", name, tuple(PRETRAINED))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / "regrax" / "models" / name
     if not folder.is_dir():

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from regrax import _checks as checks
-from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.task import Task
 from regrax.agents.llm.transcript import (
     NameTree,
     Pieces,
@@ -65,7 +65,7 @@ def answers(
     fits = losses.ndim == 3 and losses.shape[2] == task.d and losses.shape[1] >= 1
     checks.shape("losses", losses, f"(batch, T, {task.d})", fits)
     checks.finite("losses", losses)
-    one_of("padding", padding, ("right", "left"))
+    checks.one_of("padding", padding, ("right", "left"))
     mask = np.ones(losses.shape[:2], bool) if mask is None else np.asarray(_to_cpu(mask))
     checks.shape("mask", mask, f"{losses.shape[:2]}", mask.shape == losses.shape[:2])
     if mask.dtype != bool or not mask[:, 0].all() or (mask[:, 1:] > mask[:, :-1]).any():

@@ -37,7 +37,7 @@ from regrax.agents.llm.rollouts import (
     rows_of,
     turn_advantages,
 )
-from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
+from regrax.agents.llm.task import Task, at_least, nonnegative
 from regrax.agents.llm.trainer import (
     is_complete,
     is_main_process,
@@ -51,7 +51,7 @@ from regrax.agents.llm.trainer import (
     with_lora,
 )
 from regrax.agents.llm.transcript import transcripts
-from regrax.experiments import OnProgress, Progress, RunFolder, ignore
+from regrax.experiments import OnProgress, Progress, Store, ignore
 
 Reward = Literal["regret", "squared"]
 Credit = Literal["episode", "turn"]
@@ -90,8 +90,8 @@ class GRPOConfig:
         at_least(self, iterations=1, steps=1, groups=1, group_size=2, lora=0, seed=0)
         checks.positive("rate", self.rate)
         nonnegative("beta", self.beta)
-        one_of("reward", self.reward, get_args(Reward))
-        one_of("credit", self.credit, get_args(Credit))
+        checks.one_of("reward", self.reward, get_args(Reward))
+        checks.one_of("credit", self.credit, get_args(Credit))
         if self.credit == "turn" and self.reward != "regret":
             raise ValueError('credit="turn" needs reward="regret", which is a sum over rounds')
 
@@ -151,7 +151,7 @@ def grpo(
     def reward(completions: list[Any], regret: list[float], **_: Any) -> list[float | None]:
         return [-value if config.reward == "regret" else -(value**2) for value in regret]
 
-    def learn(run: RunFolder) -> Any:
+    def learn(run: Store) -> Any:
         learning = with_lora(model, config.lora, config.seed)
         prompts = [{"prompt": task.opening_text()}] * (batch * config.steps)
         roll = rollout_function(tokenizer, task, seed=config.seed, group_size=config.group_size)
@@ -308,7 +308,7 @@ class RMFTConfig:
         at_least(self, lora=0, seed=0)
         checks.positive("rate", self.rate)
         nonnegative("leaning", self.leaning)
-        one_of("by", self.by, get_args(By))
+        checks.one_of("by", self.by, get_args(By))
         if self.keep >= self.rollouts:
             raise ValueError(f"keep must be below rollouts, got {self.keep} and {self.rollouts}")
         if self.by != "action" and self.leaning == 0:
@@ -372,10 +372,10 @@ def rmft(
             trainer.train()
         return merge_lora(learning)
 
-    def learn(run: RunFolder) -> Any:
-        complete = [n for n, name in enumerate(names, 1) if is_complete(run.path / name)]
+    def learn(run: Store) -> Any:
+        complete = [n for n, name in enumerate(names, 1) if is_complete(run.folder / name)]
         done = max(complete, default=0)
-        current = load_like(run.path / names[done - 1], model) if done else model
+        current = load_like(run.folder / names[done - 1], model) if done else model
         if is_main_process():
             run.cut("iteration", done)
             on_progress(Progress("rmft", done, config.iterations))
@@ -390,9 +390,9 @@ def rmft(
                 seconds = round(time.monotonic() - began, 3)
                 measured = {"regret": regret, "selected": best.regrets().mean()}
                 run.log({"iteration": number + 1, **measured, "seconds": seconds})
-                save_model(run.path / names[number], current, tokenizer, task)
+                save_model(run.folder / names[number], current, tokenizer, task)
                 if number:
-                    shutil.rmtree(run.path / names[number - 1], ignore_errors=True)
+                    shutil.rmtree(run.folder / names[number - 1], ignore_errors=True)
                 note = f"regret {regret:.3f}"
                 on_progress(Progress("rmft", number + 1, config.iterations, note))
         return current

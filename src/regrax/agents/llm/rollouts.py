@@ -11,7 +11,7 @@ from scipy.special import softmax
 from regrax import _checks as checks
 from regrax.agents.llm.losses import Episode, draw_losses, is_reactive
 from regrax.agents.llm.policy import policies
-from regrax.agents.llm.task import Task, one_of
+from regrax.agents.llm.task import Task
 from regrax.agents.llm.transcript import transcripts
 from regrax.regret import external_regret
 from regrax.theory import step_size
@@ -36,7 +36,7 @@ class Rollouts(NamedTuple):
                 actions, `excess` that of the policies minus Hedge's with its best step on the same losses, `squared`
                 the square of `policy`.
         """
-        one_of("by", by, get_args(By))
+        checks.one_of("by", by, get_args(By))
         played = self.actions if by == "action" else self.policies
         regret = np.asarray(external_regret(played, self.losses))
         if by == "excess":

@@ -106,7 +106,7 @@ class Task:
     system: str = ""
 
     def __post_init__(self) -> None:
-        one_of("feedback", self.feedback, ("full", "bandit"))
+        checks.one_of("feedback", self.feedback, ("full", "bandit"))
         checks.at_least("rounds", self.rounds, 1, MAX_ROUNDS)
         checks.at_least("decimals", self.decimals, 0, MAX_DECIMALS)
         assign = object.__setattr__
@@ -312,22 +312,11 @@ def scenario(name: str, rounds: int = 20, **fields: Any) -> Task:
     >>> sorted(SCENARIOS)
     ['ads', 'clinic', 'irrigation', 'plain', 'routes', 'servers']
     """
-    one_of("scenario", name, sorted(SCENARIOS))
+    checks.one_of("scenario", name, sorted(SCENARIOS))
     defaults = dict(SCENARIOS[name])
     if fields.get("feedback") == "bandit" and "tell" in defaults:
         defaults["tell"] = defaults["tell"].replace("{losses}", "{action} {loss}")
     return Task(rounds=rounds, name=name, **{**defaults, **fields})
-
-
-def one_of(name: str, value: Any, options: Sequence[str]) -> None:
-    """Raise ValueError unless the value is one of the options.
-
-    >>> one_of("objective", "regrets", ("regret", "swap"))
-    Traceback (most recent call last):
-    ValueError: objective must be one of regret, swap, got 'regrets'
-    """
-    if value not in options:
-        raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
 
 
 def at_least(config: Any, **minimums: int) -> None:

@@ -40,9 +40,9 @@ from regrax.agents.llm.losses import (
 )
 from regrax.agents.llm.models import load_model, quiet, save_model
 from regrax.agents.llm.policy import answers, policies
-from regrax.agents.llm.task import Task, at_least, nonnegative, one_of
+from regrax.agents.llm.task import Task, at_least, nonnegative
 from regrax.agents.llm.transcript import check_readable
-from regrax.experiments import OnProgress, Progress, RunFolder, ignore
+from regrax.experiments import OnProgress, Progress, Store, ignore
 
 ObjectiveName = Literal["regret", "linear", "swap", "hindsight", "forecast"]
 
@@ -91,7 +91,7 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of("objective", self.objective, get_args(ObjectiveName))
+        checks.one_of("objective", self.objective, get_args(ObjectiveName))
         at_least(self, steps=1, batch=1, accumulate=1, warmup=0, lora=0, layers=0, seed=0)
         for name in ("rate", "clip", "sharpness", "strength"):
             checks.positive(name, getattr(self, name))
@@ -316,7 +316,7 @@ def train(
         **arguments,
     }
 
-    def learn(run: RunFolder) -> Any:
+    def learn(run: Store) -> Any:
         learning = with_lora(model, config.lora, config.seed, config.layers)
         with quiet():
             trainer = RegretTrainer(
@@ -331,7 +331,7 @@ def train(
             )
             run_trainer(trainer, run, "train", on_progress, save_every)
         if config.lora and is_main_process():
-            learning.save_pretrained(str(run.path / "adapter"))
+            learning.save_pretrained(str(run.folder / "adapter"))
         return merge_lora(learning, config.strength)
 
     start = (config.objective, model, tokenizer, tasks, config)
@@ -355,7 +355,7 @@ def trainer_arguments(model: Any, folder: str | Path) -> dict[str, Any]:
 
 
 def run_trainer(
-    trainer: Any, run: RunFolder, name: str, on_progress: OnProgress, save_every: float
+    trainer: Any, run: Store, name: str, on_progress: OnProgress, save_every: float
 ) -> None:
     """Run a trainer from its newest complete checkpoint, with metrics and progress."""
     checkpoints = {}
@@ -373,7 +373,7 @@ def run_trainer(
 class _Report(TrainerCallback):
     """Write metrics, report progress, and save a checkpoint when it is due."""
 
-    run: RunFolder
+    run: Store
     name: str
     on_progress: OnProgress
     save_every: float
@@ -407,7 +407,7 @@ def run_in_folder(
     tokenizer: Any,
     tasks: list[Task],
     config: Any,
-    learn: Callable[[RunFolder], Any],
+    learn: Callable[[Store], Any],
     *,
     resume: bool,
     temporary: Sequence[str] = ("checkpoints",),
@@ -418,8 +418,8 @@ def run_in_folder(
     """
     for task in tasks:
         check_readable(model, tokenizer, task, draw_losses(task, 1, seed=0))
-    run = RunFolder(folder)
-    final = run.path / "model"
+    run = Store(folder)
+    final = run.folder / "model"
     lock: Any = contextlib.nullcontext()
     if is_main_process():
         lock = run.locked(_settings(method, model, tasks, config), resume)
@@ -432,7 +432,7 @@ def run_in_folder(
                 save_model(final, trained, tokenizer, tasks[0])
         if is_main_process():
             for name in temporary:
-                shutil.rmtree(run.path / name, ignore_errors=True)
+                shutil.rmtree(run.folder / name, ignore_errors=True)
     return trained
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtrit
 
+from regrax import _checks as checks
 from regrax._tables import html_table, latex, to_csv, to_pandas
 from regrax._text import counted, fitted_table, listed, paragraph
 
@@ -174,12 +175,10 @@ class Tournament:
         return table
 
     def _select(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
-        if measure not in MEASURES:
-            raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+        checks.one_of("measure", measure, MEASURES)
         if game is None:
             return self.values[measure]
-        if game not in self.games:
-            raise ValueError(f"game must be one of {', '.join(self.games)}, got {game!r}")
+        checks.one_of("game", game, self.games)
         return self.values[measure][self.games.index(game)][None]
 
 

@@ -86,8 +86,7 @@ def round_robin(
     """
     checks.at_least("seeds", seeds, 1)
     checks.at_least("rounds", rounds, 1)
-    if start not in ("random", "own"):
-        raise ValueError(f'start must be "random" or "own", got {start!r}')
+    checks.one_of("start", start, ("random", "own"))
     named = _named("learners", learners, lambda learner: str(as_learner(learner)))
     players = {name: as_learner(learner) for name, learner in named.items()}
     drawn = _drawn_games(games, seeds)

@@ -72,10 +72,8 @@ def monte_carlo_steps(
     checks.at_least("horizon", horizon, 2)
     checks.at_least("samples", samples, 2)
     checks.at_least("runs", runs, 1)
-    if architecture not in ("single", "swap"):
-        raise ValueError(f'architecture must be "single" or "swap", got {architecture!r}')
-    if estimator not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
+    checks.one_of("architecture", architecture, ("single", "swap"))
+    checks.one_of("estimator", estimator, ESTIMATORS)
     heads = actions if architecture == "swap" else 1
     mesh = mesh_of(devices, pieces=1)
     steps = []

@@ -53,6 +53,7 @@ def gradient_blocks(
     [('V', True), ('a', True), ('v_c', True)]
     """
     checks.at_least("sequences", sequences, 16 * CHUNK)
+    checks.one_of("architecture", architecture, ("single", "swap"))
     if step is None:
         step = theory.step_size(actions, horizon)
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)

@@ -59,8 +59,7 @@ def style(name: str, width: float | None = None) -> None:
     (8.0, 5.5)
     >>> matplotlib.rcdefaults()
     """
-    if name not in SIZES:
-        raise ValueError(f"style must be one of {', '.join(SIZES)}, got {name!r}")
+    checks.one_of("style", name, SIZES)
     if width is not None:
         checks.positive("width", width)
     matplotlib.rcParams.update(_sheet(name, width))

@@ -26,7 +26,7 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
     """Render a comparison of a model before and after training as a self-contained HTML page.
 
     Args:
-        comparison: Result of `rx.llm.compare`.
+        comparison: Result of `rx.llm.compare_models`.
         model: Name of the model.
         method: Name of the training method.
     """
