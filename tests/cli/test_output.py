@@ -76,7 +76,7 @@ UNPRINTED = {
     "certify": "claims.eigenvalues.value",  # the smallest, the largest and the count are printed
     "worst case": "worst_cases.losses",  # sequences
     "audit": r"agents\.((baseline_)?curve.*"  # per round: --html draws them
-    r"|baselines\..*\.(internal|dynamic)|learning\.(p_value|regret_falls|play_moves|exponent))",
+    r"|baselines\..*\.(internal|dynamic))",
 }
 """By name: paths of numbers of the summary that the text does not contain, and where they are instead."""
 

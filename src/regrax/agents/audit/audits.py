@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 
 from regrax import _checks as checks, _text
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax._text import counted, fitted_table, listed, paragraph, printable
+from regrax._text import counted, fitted_table, listed, number, paragraph, printable
 from regrax.agents.audit.contexts import Contexts, audit_contexts, propensity_notes, sum_rounds
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
@@ -502,13 +502,25 @@ def _agent_text(agent: AgentAudit) -> Iterator[str]:
             rows.append([name, *values])
         columns = ("loss per round", "regret per episode", "swap regret per episode")
         yield fitted_table(("on the same losses", *columns), rows)
-    if agent.learning.tests:
-        rows = []
-        for name, test in agent.learning.tests.items():
-            rows.append([name, f"{test.p_value:.3g}", f"{100 * test.false_alarms:.3g}"])
-        yield fitted_table(("published test", "p-value", "false alarms at 5 %, in %"), rows)
+    yield from _tests_text(agent.learning)
     for note in agent.notes:
         yield paragraph(f"note: {shown(note)}")
+
+
+def _tests_text(learning: Learning) -> Iterator[str]:
+    """Tabulate the p-values of the verdict, then the published tests with their false alarms."""
+    evidence = {"regret falls": learning.regret_falls, "play moves": learning.play_moves}
+    rows: list[list[Any]] = []
+    for name, p_value in evidence.items():
+        if p_value is not None:
+            rows.append([name, f"{p_value:.3g}", ""])
+    for name, test in learning.tests.items():
+        published = f"published: {name}"
+        if name == "regression" and learning.exponent is not None:
+            published += f" (exponent {number(learning.exponent)})"
+        rows.append([published, f"{test.p_value:.3g}", f"{100 * test.false_alarms:.3g}"])
+    if rows:
+        yield fitted_table(("test", "p-value", "false alarms at 5 %, in %"), rows)
 
 
 def _contexts_text(contexts: Contexts) -> Iterator[str]:
