@@ -58,6 +58,8 @@ def test_a_nan_result_leaves_no_file(tmp_path):
 def test_the_old_name_of_a_result_warns():
     with pytest.warns(DeprecationWarning, match="now experiments.StoredResult"):
         assert experiments.Kept is experiments.StoredResult
+    with pytest.warns(DeprecationWarning, match="RunFolder is now experiments.Store"):
+        assert experiments.RunFolder is experiments.Store
 
 
 LOCK = """

@@ -14,11 +14,16 @@ from .pool import (
 )
 from .store import Store as Store, StoredResult as StoredResult
 
+RENAMED = {"Kept": StoredResult, "RunFolder": Store}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "Kept":
-        warnings.warn(
-            "experiments.Kept is now experiments.StoredResult", DeprecationWarning, stacklevel=2
-        )
-        return StoredResult
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    current = RENAMED[name]
+    warnings.warn(
+        f"experiments.{name} is now experiments.{current.__name__}",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return current

@@ -179,6 +179,8 @@ class Store:
             earlier = [line + "\n" for line in lines if _number(line, name) <= last]
             write_whole(self.metrics, "".join(earlier).encode())
 
+    held = locked  # earlier name
+
 
 def digest(config: Any) -> str:
     """Return a short hash of settings."""
