@@ -27,6 +27,7 @@ import transformers
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from regrax import _checks as checks
 from regrax._files import MAX_TEXT_BYTES, read_limited
 from regrax.agents.llm._sandbox import TOKENIZE, run_sandboxed
 from regrax.agents.llm.task import SCENARIOS, Task, scenario
