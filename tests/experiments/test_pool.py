@@ -1,6 +1,7 @@
 """A sweep on a real Dask cluster: a scheduler and workers on loopback, some of them killed."""
 
 import contextlib
+import gc
 import json
 import os
 import socket
@@ -18,7 +19,7 @@ from regrax.cli import main
 from regrax.experiments.pool import run_checked
 from regrax.experiments.sweep import read_sweep, run_sweep, table
 
-pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 dask = pytest.importorskip("dask")
 
 GRID = """
@@ -151,6 +152,8 @@ def test_a_missing_scheduler_or_dask_is_an_error(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+    alive = [found for found in gc.get_objects() if isinstance(found, distributed.Client)]
+    assert alive == []  # a half-open client that is collected later can block the next one
 
 
 def test_a_worker_with_another_regrax_raises_an_error():

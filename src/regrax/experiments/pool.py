@@ -1,5 +1,6 @@
 """Concurrent tasks, in threads of this process or on a Dask cluster, and reports of progress."""
 
+import gc
 import logging
 import os
 from collections.abc import Callable, Hashable, Iterable
@@ -86,12 +87,16 @@ class Dask:
         for name in list(logging.root.manager.loggerDict):
             if name.partition(".")[0] == "distributed":  # its errors are raised below in one line
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        refused = ""
         try:
             self.client = Client(address, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
+            refused = f"{error!s:.200}"
+        if refused:
+            gc.collect()  # closes the failed client; if a later client's start did so, it would wait for its own lock
             raise ValueError(
-                f"no Dask scheduler at {address} (--dask expects an address like tcp://127.0.0.1:8786): {error!s:.200}"
-            ) from None
+                f"no Dask scheduler at {address} (--dask expects an address like tcp://127.0.0.1:8786): {refused}"
+            )
         self.executor = self.client.get_executor(pure=False)
 
     def submit(self, function: Callable[..., Any], argument: Any, tell: Tell) -> Future:
