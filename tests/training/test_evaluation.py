@@ -42,6 +42,22 @@ def test_evaluation_agrees_with_the_plain_average(make, kind, sizes):
     assert abs(exact.loss - plain.loss) < 4 * np.hypot(exact.error, plain.error)
 
 
+@pytest.mark.parametrize("sequences", [60, 2000, 50_000])
+def test_sequences_are_evaluated_in_whole_groups(sequences):
+    grouped = rx.RegretObjective(2, 5, group_size=3, sharpness=1e-9)  # all weights are equal
+    measured = rx.evaluate("hedge(0.5)", grouped, key=KEY, sequences=sequences)
+    assert measured.loss == pytest.approx(loss(0.5, 2, 5), abs=6 * measured.error)
+    with pytest.raises(ValueError, match="sequences must be an integer >= 6, got 5"):
+        rx.evaluate("hedge(0.5)", grouped, key=KEY, sequences=5)
+
+
+def test_one_sequence_at_a_time_has_a_finite_loss():
+    model = rx.SwapAttention(2, key=KEY)
+    objective = rx.SwapRegretObjective(2, 5, surrogate="positive")
+    assert np.isfinite(rx.evaluate(model, objective, key=KEY, sequences=30).loss)
+    assert np.isfinite(rx.fit(model, objective, key=KEY, steps=2, batch=1).losses).all()
+
+
 def test_objectives_know_the_optimum_where_theory_does():
     hedge = rx.Hedge(0.4)
     ball = rx.LinearAttention(3, key=KEY, operator="ball", radius=2.0)

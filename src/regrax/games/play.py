@@ -144,6 +144,8 @@ def seated_learners(
 
     if isinstance(learners, Learner | str):
         learners = [learners]
+    if not hasattr(learners, "__iter__"):
+        raise ValueError(f"learners must be Learner objects or specs, got {learners!r}")
     players = [as_learner(learner) for learner in learners]
     count = len(game.sizes)
     if len(players) == 1:

@@ -2,7 +2,8 @@
 
 To read them, begin with `simple.py`, whose learners have three short methods each, and `Learner` in `base.py`. Then
 `hedge.py` and `ftrl.py` use a step size, `regret_matching.py` uses none, `bandit.py` sees one loss per round, and
-`swap.py` lowers swap regret. `engine.py` has the loop over rounds.
+`swap.py` lowers swap regret. `perturbed.py` adds noise to the losses, and `starts.py` gives any learner another first
+round. `engine.py` has the loop over rounds.
 """
 
 from .bandit import (

@@ -81,11 +81,15 @@ class Learner(eqx.Module):
         Args:
             actions: number of actions.
             rounds: number of rounds; an array gives an array of bounds.
-            width: upper bound on the range (largest minus smallest) of a round's losses. A bandit learner's losses lie
-                between 0 and `width`, and its bound is on expected regret.
+            width: upper bound on the range (largest minus smallest) of a round's losses or, together with `largest`, on
+                its root mean square over rounds. A bandit learner's losses lie between 0 and `width`, and its bound is
+                on expected regret.
             largest: the range of the widest round, for bounds that depend on it; by default `width`.
         """
-        return self._bound(actions, np.asarray(rounds), width, largest or width)
+        counts = np.asarray(rounds)
+        if counts.size and counts.min() < 1:
+            raise ValueError(f"rounds must be at least 1, got {counts.min()}")
+        return self._bound(actions, counts, width, largest or width)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         return None

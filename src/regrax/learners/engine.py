@@ -212,6 +212,8 @@ def play_rounds(
     capacity = 1 << (rounds - 1).bit_length()
     before = None
     if rounds > most:
+        # large tables go to the device once, not once per call
+        leaves = [jnp.asarray(x) if isinstance(x, np.ndarray) else x for x in leaves]
         before = _init_call(leaves, structure, sizes, capacity)
         capacity = most
     for first in range(0, rounds, capacity):

@@ -300,5 +300,5 @@ class StoltzLugosi(PairLearner, StepLearner):
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         pairs = max(actions * (actions - 1), 1)
         # round 1 from a prior is not a fixed point and can cost one width
-        first = 0.0 if self.prior is None else width
+        first = 0.0 if self.prior is None else largest
         return step_bound(self.step_size, rounds, float(np.log(pairs)), width**2 / 8, first)

@@ -64,7 +64,7 @@ def evaluate(
         model: a learner, or its spec.
         objective: objective whose loss is measured.
         key: random key; the same key gives the same sequences.
-        sequences: number of sequences, an integer >= 2.
+        sequences: number of sequences, at least 2, or two groups if the objective has groups.
         devices: devices that share the sequences, e.g. `jax.devices()`; by default one.
 
     >>> import jax
@@ -72,11 +72,13 @@ def evaluate(
     >>> evaluate("hedge(0.4479049)", RegretObjective(3, 20), key=jax.random.key(0), sequences=2000).loss
     14.79
     """
-    checks.at_least("sequences", sequences, 2)
     checks.instance("objective", objective, Objective, "an objective")
+    group = getattr(objective, "group_size", 1)
+    checks.at_least("sequences", sequences, 2 * group)
     checks.random_key(key)
     model = as_learner(model)
-    chunk = min(1000, max(1, sequences // 20))  # 20 chunks or more, for the standard error
+    chunk = min(1000, sequences // 20)  # 20 chunks or more, for the standard error
+    chunk = max(chunk // group, 1) * group
     mesh = mesh_of(devices)
     shared = replicate((model, objective.low_noise(model), key), mesh)
     losses = np.asarray(_chunk_losses(*shared, sequences // chunk, chunk, mesh), float)

@@ -188,7 +188,8 @@ class RegretObjective(Objective):
         """Draw the losses and the part of them that the model sees."""
         if count % self.group_size:
             raise ValueError(
-                f"count must be a multiple of group_size = {self.group_size}, got {count}"
+                f"sequences come in groups of group_size = {self.group_size}, so count, batch and chunk must be "
+                f"multiples of it, got {count}"
             )
         for_losses, for_feedback = jax.random.split(key)
         losses = self.distribution.draw(self.horizon, self.actions, count, key=for_losses)
@@ -267,7 +268,9 @@ class SwapRegretObjective(Objective):
             return _surrogate(self.surrogate)(regrets).mean()
 
         regrets = self.regrets(model, data)
-        return _baselined(mean, regrets, 1) if self.baseline else mean(regrets)
+        if self.baseline and regrets.size > 1:
+            return _baselined(mean, regrets, 1)
+        return mean(regrets)
 
 
 class ClosedLoopSwapObjective(Objective):

@@ -149,7 +149,10 @@ def test_the_command_prints_worst_cases(capsys):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: monte_carlo_steps(3, 20, key=KEY, architecture="triple"), '"single" or "swap"'),
+        (
+            lambda: monte_carlo_steps(3, 20, key=KEY, architecture="triple"),
+            "must be one of single, swap",
+        ),
         (lambda: monte_carlo_steps(3, 20, key=KEY, estimator="best"), "must be one of paper"),
         (lambda: monte_carlo_steps(1, 20, key=KEY), "actions must be an integer >= 2"),
         (lambda: numerical_step(BiasedGaussian(), 2, 10, key=KEY), "must have a common mean"),
