@@ -84,15 +84,15 @@ def play(
     >>> play("matching-pennies", "hedge(0.1)", rounds=10, start=[[0.8, 0.2], "own"]).policies[0].shape
     (10, 2)
     """
-    from regrax.learners import Learner, check_policies, play_rounds
+    from regrax.learners.engine import check_policies, play_rounds
 
     game = as_game(game)
     check_rounds(game, rounds, keep)
     seated = players = seated_learners(game, learners)
     if prior is not None:
-        players = _each(Learner.with_prior, players, start_policies(game, prior, "prior"))
+        players = _each("with_prior", players, start_policies(game, prior, "prior"))
     if start is not None:
-        players = _each(Learner.starting_at, players, start_policies(game, start))
+        players = _each("starting_at", players, start_policies(game, start))
     environment = Partial(game_losses, game.loss_tables)
     parts = []
     total: Any = 0.0
@@ -140,7 +140,7 @@ def seated_learners(
 ) -> tuple[Learner, ...]:
     """Return one learner per player of the game; a single learner plays for every player."""
     from regrax.domains import Simplex
-    from regrax.learners import HostLearner, Learner
+    from regrax.learners.base import HostLearner, Learner
 
     if isinstance(learners, Learner | str):
         learners = [learners]
@@ -194,12 +194,12 @@ def start_policies(game: Game, start: Any, name: str = "start") -> tuple[Any, ..
 
 
 def _each(
-    change: Callable[[Learner, Any], Learner],
+    change: Literal["with_prior", "starting_at"],
     learners: tuple[Learner, ...],
     policies: Sequence[Any],
 ) -> tuple[Learner, ...]:
-    """Apply `change` to every learner and its policy; a policy of None leaves the learner unchanged."""
+    """Change every learner with its policy; a policy of None leaves the learner unchanged."""
     return tuple(
-        learner if policy is None else change(learner, policy)
+        learner if policy is None else getattr(learner, change)(policy)
         for learner, policy in zip(learners, policies, strict=True)
     )
