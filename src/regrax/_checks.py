@@ -177,11 +177,14 @@ def distributions(name: str, value: Any) -> None:
     """
     if not is_concrete(value):
         return
-    finite(name, value)
     array = np.asarray(value)
+    if array.dtype.kind not in "iuf":
+        finite(name, value)
+    sums = array.sum(-1)
+    if not np.isfinite(sums).all():
+        finite(name, value)
     if array.min() < -TOLERANCE:
         raise ValueError(f"{name} must have no negative entries, got {array.min():.6g}")
-    sums = array.sum(-1)
     worst = sums.flat[np.argmax(np.abs(sums - 1))]
     if abs(worst - 1) > TOLERANCE:
         raise ValueError(f"{name} must sum to 1 along its last axis, got {worst:.6g}")
