@@ -95,7 +95,7 @@ def _lead(result: Result) -> list[str]:
     if ours.error or best is None:
         return [result.name, ours.error or time(ours.median), *[""] * 7]
     other = result.sides[best]
-    asked = ", ".join(sorted({f"{needed:g}x {_short(s)}" for s, needed in result.needed.items()}))
+    asked = ", ".join(sorted({f"{needed:.3g}x {_short(s)}" for s, needed in result.needed.items()}))
     return [
         result.name,
         time(ours.median),

@@ -31,7 +31,8 @@ class Row:
     def units(self, side: str) -> int:
         """How many rounds or steps a run of this side has; 1 where the whole task counts."""
         unit = next((name for name in ("rounds", "count") if name in self.arguments), None)
-        return 1 if unit is None else self.asked(side)[unit]
+        asked = self.asked(side)
+        return 1 if unit is None else asked[unit] * asked.get("times", 1)
 
 
 def _step(actions: int, rounds: int, heads: int = 1) -> float:
