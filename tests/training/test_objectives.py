@@ -309,7 +309,10 @@ CONDITIONAL = HindsightObjective(D, T, conditional=True)
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: GROUPS.draw(6, key=KEY), "count must be a multiple of group_size = 4, got 6"),
+        (
+            lambda: GROUPS.draw(6, key=KEY),
+            "groups of group_size = 4, so count, batch and chunk .* got 6",
+        ),
         (
             lambda: RegretObjective(D, T, feedback="bandit"),
             "feedback must be a PartialFeedback or None",
