@@ -1,6 +1,7 @@
 r"""Results of play: a `Trajectory` of all rounds, or a `Summary` with sums over rounds."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -86,9 +87,9 @@ class Described:
         self.learners = learners
         return self
 
+    @abstractmethod
     def summary(self) -> "Summary":
         """Sum the rounds into payoffs, regrets and averages, in double precision."""
-        raise NotImplementedError
 
     def _heading(self) -> str:
         unit = "round" if self.rounds == 1 else "rounds"

@@ -399,7 +399,7 @@ class Resolver:
 
 
 class GameResolver(Resolver):
-    """Also fills in the losses of a game; a row waits until every player's action in its round is known."""
+    """Replaces answers, and fills in the losses of a game once every player's action in the round is known."""
 
     def __init__(self, layout: Layout, game: Game | str) -> None:
         super().__init__(layout)
