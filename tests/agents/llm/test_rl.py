@@ -128,7 +128,10 @@ def test_rollouts_differ_between_processes_and_calls(answers):
 
 
 PROGRAM = """
+import os
 import sys
+from pathlib import Path
+
 from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 from regrax.agents.llm import GRPOConfig, RMFTConfig, grpo, rmft
 
@@ -141,7 +144,8 @@ if sys.argv[1] == "rmft":
 else:
     config = GRPOConfig(2, steps=2, groups=4, group_size=2, credit=sys.argv[1])
     trained = grpo(model, tokenizer, task, config, sys.argv[2])
-print(sum(parameter.double().sum().item() for parameter in trained.parameters()))
+total = sum(parameter.double().sum().item() for parameter in trained.parameters())
+Path(f"total-{os.environ['RANK']}").write_text(repr(total))
 """
 
 
@@ -149,12 +153,12 @@ print(sum(parameter.double().sum().item() for parameter in trained.parameters())
 @pytest.mark.parametrize("method", ["episode", "turn", "rmft"])
 def test_two_processes_train_one_model(method, tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29633"]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     command = [sys.executable, *launcher, "program.py", method, "run"]
     paths = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     environment = {**os.environ, "PYTHONPATH": paths}
-    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
-    first, second = printed.split()
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    first, second = [(tmp_path / f"total-{rank}").read_text() for rank in (0, 1)]
     assert first == second
     assert (tmp_path / "run" / "model" / "model.safetensors").exists()
 

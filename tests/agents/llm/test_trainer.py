@@ -93,7 +93,7 @@ def test_killed_training_ends_with_the_same_bits(lora, tmp_path):
 
 
 def test_two_processes_train_like_one(tmp_path):
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29631"]
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
     settings = {"dropout": 0.0, "objective": "hindsight"}  # the baseline of `regret` is per process
     start(tmp_path / "two", **settings, launcher=launcher).communicate()
     start(tmp_path / "one", **settings).communicate()
