@@ -1,8 +1,8 @@
 r"""Play many matches in one program: games of the same shape, each with several line-ups of learners.
 
-A seating assigns a learner to every player; a match is a seating in a game. Within a game, all copies of a learner with
-the same number of actions form one player of the engine, whose policies are a batch, so every learner compiles once per
-number of actions. The result is the matrix $M = \sum_t \pi_t \ell_t^\top$ of `regrax.regret` for every match and
+A seating assigns a learner to every player; a match is a seating in a game. All copies of a learner that have the same
+number of actions form one player of the engine, whose policies are a batch, so every learner compiles once per number
+of actions. The result is the matrix $M = \sum_t \pi_t \ell_t^\top$ of `regrax.regret` for every match and
 player, from which payoff, regrets and gaps follow:
 
     payoff     -tr M / T                       external   tr M - min_j (1^T M)_j
@@ -64,10 +64,10 @@ def swap_matrices(
 
     from regrax.sharding import over_rows
 
-    def games(learners: tuple[Learner, ...], rows: tuple) -> list[Array]:
-        return jax.vmap(partial(_matches, learners, seatings, rounds))(*rows)
+    def matches(learners: tuple[Learner, ...], games: tuple) -> list[Array]:
+        return _matches(learners, seatings, rounds, *games)
 
-    return over_rows(games, learners, (payoffs, keys, starts), mesh)
+    return over_rows(matches, learners, (payoffs, keys, starts), mesh)
 
 
 class Copies(NamedTuple):
@@ -103,92 +103,104 @@ class Copies(NamedTuple):
 
 
 class Seats:
-    """Seats of the learners' copies in the matches of a game.
+    """Seats of the learners' copies in all matches: of each number of actions, those of one learner after another.
 
-    `batches` regroups arrays per player (over matches) into arrays per learner and number of actions; `players` does
-    the reverse.
+    `batches` regroups arrays per player (over games and matches) into arrays per learner and number of actions;
+    `players` does the reverse.
     """
 
-    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"]) -> None:
-        self.count = len(sizes)
-        self.places: dict[tuple[int, int], list[tuple[int, Int[np.ndarray, "_"]]]] = {}
-        for player, size in enumerate(sizes):
-            for learner in np.unique(seatings[:, player]):
-                matches = np.flatnonzero(seatings[:, player] == learner)
-                self.places.setdefault((size, int(learner)), []).append((player, matches))
+    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"], games: int) -> None:
+        self.games = games
+        self.groups = []
+        self.copies = []
+        for size in dict.fromkeys(sizes):
+            players = [n for n, own in enumerate(sizes) if own == size]
+            seated = seatings.T[players].ravel()
+            order = np.argsort(seated, kind="stable")
+            learners, counts = np.unique(seated, return_counts=True)
+            self.groups.append((players, order, counts))
+            self.copies += [
+                (int(learner), size, games * int(count))
+                for learner, count in zip(learners, counts, strict=True)
+            ]
 
-    def batches(self, arrays: Any) -> list[Any]:
-        return [
-            jnp.concatenate([arrays[player][matches] for player, matches in places])
-            for places in self.places.values()
-        ]
+    def batches(self, arrays: Any) -> tuple[Any, ...]:
+        batches: list[Any] = []
+        for players, order, counts in self.groups:
+            rows = jnp.concatenate([arrays[n] for n in players], 1)[:, order]
+            batches += jnp.split(rows, np.cumsum(counts)[:-1], 1)
+        return tuple(lax.collapse(batch, 0, 2) for batch in batches)
 
-    def players(self, batches: Sequence[Any]) -> list[Any]:
-        parts: list[list[Any]] = [[] for _ in range(self.count)]
-        orders: list[list[Any]] = [[] for _ in range(self.count)]
-        for places, batch in zip(self.places.values(), batches, strict=True):
-            first = 0
-            for player, matches in places:
-                parts[player].append(batch[first : first + len(matches)])
-                orders[player].append(matches)
-                first += len(matches)
-        pairs = zip(parts, orders, strict=True)
-        return [jnp.concatenate(part)[np.argsort(np.concatenate(order))] for part, order in pairs]
+    def players(self, batches: Sequence[Any]) -> tuple[Any, ...]:
+        arrays: dict[int, Any] = {}
+        first = 0
+        for players, order, counts in self.groups:
+            own = batches[first : first + len(counts)]
+            first += len(counts)
+            rows = [batch.reshape(self.games, -1, *batch.shape[1:]) for batch in own]
+            seated = jnp.concatenate(rows, 1)[:, np.argsort(order)]
+            arrays.update(zip(players, jnp.split(seated, len(players), 1), strict=True))
+        return tuple(arrays[n] for n in sorted(arrays))
 
 
 def _matches(
     learners: tuple[Learner, ...],
     seatings: tuple[Seating, ...],
     rounds: int,
-    payoffs: Float[Array, "N ..."],
-    key: Key[Array, ""] | None,
-    starts: tuple[Float[Array, "_"], ...] | None,
-) -> list[Float[Array, "M d d"]]:
-    """Play all seatings of one game."""
+    payoffs: Float[Array, "J N ..."],
+    keys: Key[Array, "J"] | None,
+    starts: tuple[Float[Array, "J _"], ...] | None,
+) -> list[Float[Array, "J M d d"]]:
+    """Play all seatings of all games."""
     from regrax.learners import Sum, play_round
 
-    sizes = payoffs.shape[1:]
+    games, players, *sizes = payoffs.shape
     count = len(seatings)
-    seats = Seats(sizes, np.array(seatings))
-    tables = tuple(-unfolded(own, player) for player, own in enumerate(payoffs))
-    begin: list[Any] = [None] * len(seats.places)
+    seats = Seats(sizes, np.array(seatings), games)
+    tables = tuple(-jax.vmap(partial(unfolded, player=n))(payoffs[:, n]) for n in range(players))
+    first: Any = [None] * len(seats.copies)
+    begin: Any = [None] * len(seats.copies)
     draws: Any = None
-    if key is not None:
-        of_seats = _split(_split(jax.random.split(key, count), len(sizes)).ravel(), 2)
-        begin = seats.batches(of_seats[:, 0].reshape(count, -1).T)
-        draws = of_seats[:, 1]
-    policies: list[Any] = [None] * len(seats.places)
     if starts is not None:
-        policies = seats.batches([jnp.repeat(start[None], count, 0) for start in starts])
-    copies = []
-    states = []
-    sums = []
-    for ((size, learner), places), own, keys in zip(
-        seats.places.items(), policies, begin, strict=True
-    ):
-        rows = sum(len(matches) for _, matches in places)
-        player = Copies(learners[learner], own)
-        copies.append(player)
-        states.append(player.init(size, rounds, rows, keys))
-        sums.append(Sum.zeros(rows, size, size, dtype=payoffs.dtype))
+        first = seats.batches([jnp.repeat(start[:, None], count, 1) for start in starts])
+    if keys is not None:
+        of_seats = _split(_split(_split(keys, count), players), 2)
+        begin = seats.batches(jnp.moveaxis(of_seats[..., 0], -1, 0))
+        draws = of_seats[..., 1]
+    copies = [
+        Copies(learners[learner], own)
+        for (learner, _, _), own in zip(seats.copies, first, strict=True)
+    ]
+    states = tuple(
+        player.init(size, rounds, rows, own)
+        for player, (_, size, rows), own in zip(copies, seats.copies, begin, strict=True)
+    )
+    sums = [Sum.zeros(games, count, size, size, dtype=payoffs.dtype) for size in sizes]
+    of_matches = jax.vmap(jax.vmap(game_losses, (None, 0, None)), (0, 0, None))
 
     def environment(played: tuple[Any, ...], _: None) -> tuple[Any, ...]:
-        losses = jax.vmap(lambda *policies: game_losses(tables, policies, None))
-        return tuple(seats.batches(losses(*seats.players(played))))
+        return seats.batches(of_matches(tables, seats.players(played), None))
 
     def step(number: Int[Array, ""], carry: tuple) -> tuple:
         states, sums = carry
-        keys = None
-        if key is not None:
-            of_round = jax.vmap(jax.random.fold_in, (0, None))(draws, number)
-            keys = seats.batches(of_round.reshape(count, -1).T)
-        states, round_ = play_round(copies, environment, states, keys=keys)
-        pairs = zip(sums, round_.played, round_.losses, strict=True)
-        return states, [total.add(pi[:, :, None] * loss[:, None]) for total, pi, loss in pairs]
+        of_round = None
+        if keys is not None:
+            folded = jax.vmap(jax.random.fold_in, (0, None))(draws.ravel(), number)
+            of_round = seats.batches(jnp.moveaxis(folded.reshape(draws.shape), -1, 0))
+        states, round_ = play_round(copies, environment, states, keys=of_round)
+        played = seats.players(round_.played)
+        losses = seats.players(round_.losses)
+        added = [
+            total.add(pi[..., None] * loss[..., None, :])
+            for total, pi, loss in zip(sums, played, losses, strict=True)
+        ]
+        return states, added
 
-    _, sums = lax.fori_loop(0, rounds, step, (tuple(states), sums))
-    return seats.players([total.value for total in sums])
+    _, sums = lax.fori_loop(0, rounds, step, (states, sums))
+    return [total.value for total in sums]
 
 
-def _split(keys: Key[Array, "n"], count: int) -> Key[Array, "n count"]:
-    return jax.vmap(partial(jax.random.split, num=count))(keys)
+def _split(keys: Key[Array, "..."], count: int) -> Key[Array, "... count"]:
+    """Split every key of an array."""
+    flat = jax.vmap(partial(jax.random.split, num=count))(keys.ravel())
+    return flat.reshape(*keys.shape, count)

@@ -277,8 +277,9 @@ def _play_traced(
     if not traced:
         return [{} for _ in jobs]
     players = len(jobs[0].drawn.sizes)
-    inputs = [(job.drawn.payoffs, job.key, job.start) for job in jobs]
-    payoffs, keys, starts = jax.tree.map(lambda *arrays: jnp.stack(arrays), *inputs)
+    inputs = [(job.drawn.payoffs, job.start) for job in jobs]
+    payoffs, starts = jax.tree.map(lambda *arrays: np.stack(arrays), *inputs)
+    keys = jax.tree.map(lambda *own: jnp.stack(own), *[job.key for job in jobs])
     seated = tuple(learners[k] for k in traced)
     payoffs, seated, keys, starts = replicate((payoffs, seated, keys, starts), mesh)
     places = tuple(seatings(range(len(traced)), players))
