@@ -44,11 +44,14 @@ COMMANDS = {
 
 XLA_FLAGS = (
     "--xla_backend_optimization_level=1",
+    "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=262144",
     "--xla_cpu_use_fusion_emitters=false",
     "--xla_cpu_parallel_codegen_split_count=1",
 )
-"""Flags that speed up compilation, which takes longer than running the compiled programs: 9 s of CPU time instead of 11
-for a first tournament, 5 s instead of 8 for a first training run."""
+"""Flags for what commands do most: compile once, and play many rounds of small games.
+
+With them a first tournament takes 5 s of CPU time instead of 9, and a million rounds of a 10x10 game half the time.
+"""
 
 
 def run(tokens: list[str]) -> None:
@@ -121,7 +124,7 @@ def prepare_jax() -> None:
 
     flags = os.environ.get("XLA_FLAGS", "")
     # jaxlib 0.11 does not have the last two, and XLA aborts on an unknown flag
-    for flag in XLA_FLAGS if __version_info__ < (0, 11) else XLA_FLAGS[:1]:
+    for flag in XLA_FLAGS if __version_info__ < (0, 11) else XLA_FLAGS[:2]:
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}".strip()
     os.environ["XLA_FLAGS"] = flags
