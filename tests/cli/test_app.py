@@ -38,6 +38,7 @@ def test_help_fits_and_shows_every_option(name, columns, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", columns)
     out = printed_help(capsys, name)
     assert max(map(len, out.splitlines())) <= int(columns)
+    assert not re.search(r" $", out, re.M), "a line of the description was broken"
     examples = re.findall(rf"^    regrax ({name}.*)$", out, re.M)
     assert len(examples) == 2
     for example in examples:
@@ -47,6 +48,7 @@ def test_help_fits_and_shows_every_option(name, columns, capsys, monkeypatch):
     for argument in build_app([name])[name].assemble_argument_collection(parse_docstring=True):
         if argument.show:
             assert argument.parameter.help, argument.name
+            assert "\n" not in argument.parameter.help, "only the window breaks lines"
             assert argument.name in out
 
 

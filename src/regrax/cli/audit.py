@@ -16,7 +16,8 @@ def audit(
 ) -> None:
     """Measure the regret of the agents in a log.
 
-    The log has one record per round and agent, with the action played and the losses.
+    The log has one record per round and agent, with the action played
+    and the losses.
 
     Example uses:
         regrax audit log.jsonl --html report.html

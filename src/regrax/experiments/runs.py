@@ -108,8 +108,7 @@ class TrainConfig:
     """Settings of a training run; None means the model's default.
 
     Args:
-        model: Single layer (linear, or full for the full form), swap architecture (swap), deep transformer
-            (transformer), or the name of a model of your own.
+        model: linear or full (a single layer), swap (the swap architecture), transformer, or a model of your own.
         actions: Number of actions d.
         horizon: Rounds T per loss sequence.
         objective: Loss to minimise; by default the regret loss (swap regret on Gaussian blocks for the swap model).
@@ -125,8 +124,7 @@ class TrainConfig:
         rate: Peak learning rate.
         seeds: Number of models to train simultaneously.
         first_seed: Seed of the first model.
-        sequences: Number of fresh loss sequences for measuring a trained model; by default 10,000, or the number used
-            in training if smaller.
+        sequences: Number of fresh loss sequences to measure a model with; by default 10,000, or fewer if trained on fewer.
 
     >>> TrainConfig("swap", actions=3, horizon=20).objective_name
     'swap'

