@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 GAP = 2  # spaces between columns
-TEXT_WIDTH = 24  # text is wrapped down to this width before a column moves to a second table
+TEXT_WIDTH = 24  # long text is wrapped down to this width before a column moves to a second table
 MIN_WIDTH = 40
 MAX_ROWS = 100
 MAX_SHARES = 12
@@ -74,7 +74,10 @@ def terminal_width() -> int:
 
 
 class _Column(NamedTuple):
-    """A header and cells; `full` is their unwrapped width, `least` their width if no word or number is broken."""
+    """A header and cells; `full` is their unwrapped width, `least` their minimum width.
+
+    Numbers, words, and texts shorter than half the window are not broken.
+    """
 
     texts: tuple[str, ...]
     numeric: bool
@@ -89,8 +92,9 @@ class _Column(NamedTuple):
         if numeric:
             least = max([longest, *map(len, header.split())])
         else:
+            half = (limit - GAP) // 2
             words = [len(word) for text in texts for word in text.split()]
-            least = min(max([min(longest, TEXT_WIDTH), *words]), (limit - GAP) // 2)
+            least = min(max([longest if longest <= half else TEXT_WIDTH, *words]), half)
         return cls(texts, numeric, least, max(longest, len(header)))
 
 

@@ -108,10 +108,13 @@ class Entry(NamedTuple):
     @property
     def parameters(self) -> str:
         """Its parameters with their defaults, as in `(firms=2, intercept=12)`; empty if it has none."""
-        parameters = inspect.signature(self.make).parameters.values()
-        if not parameters:
-            return ""
-        return str(inspect.Signature([p.replace(annotation=p.empty) for p in parameters]))
+        shown = []
+        for parameter in inspect.signature(self.make).parameters.values():
+            default = parameter.default
+            if isinstance(default, float):
+                default = round(default, 4)
+            shown.append(parameter.replace(annotation=parameter.empty, default=default))
+        return str(inspect.Signature(shown)) if shown else ""
 
 
 def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered], Registered]:

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Literal
 
-from regrax._text import paragraph
+from regrax._text import counted, paragraph
 from regrax.cli.options import Json, read_key, read_learner
 from regrax.cli.output import print_result
 
@@ -61,7 +61,7 @@ def solve(
         raise ValueError("--all needs --concept nash and cannot be used with --by")
     table = read_game(game)
     if by is not None and rounds is not None:
-        method = f"by {by}, {rounds} rounds"
+        method = f"by {by}, {counted(rounds, 'round')}"
         with jax.enable_x64(True):
             played = play(table, read_learner(by), rounds, key=read_key(seed), keep="summary")
         profile = CorrelatedProfile(played.joint, table)

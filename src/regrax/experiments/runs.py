@@ -124,7 +124,7 @@ class TrainConfig:
         rate: Peak learning rate.
         seeds: Number of models to train simultaneously.
         first_seed: Seed of the first model.
-        sequences: Number of fresh loss sequences to measure a model with; by default 10,000, or fewer if trained on fewer.
+        sequences: Number of fresh loss sequences to measure a model with; by default 10,000, or as many as in training.
 
     >>> TrainConfig("swap", actions=3, horizon=20).objective_name
     'swap'

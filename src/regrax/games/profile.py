@@ -21,7 +21,7 @@ from jaxtyping import Float
 from regrax import _checks as checks
 from regrax._checks import pytree
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
-from regrax._text import MIN_SHARE, fitted_table, paragraph
+from regrax._text import MIN_SHARE, fitted_table, number, paragraph
 from regrax.games.game import CONCEPTS, Game, unfolded
 from regrax.games.gaps import check_joint, deviation_gains
 from regrax.specs import as_game
@@ -154,7 +154,7 @@ class CorrelatedProfile:
         how = f"always playing {labels[deviation.instead]}"
         if deviation.recommended is not None:
             how = f"playing {labels[deviation.instead]} instead of {labels[deviation.recommended]}"
-        return f"{self.game.players[deviation.player]} gains {deviation.gain:.6g} by {how}"
+        return f"{self.game.players[deviation.player]} gains {number(deviation.gain)} by {how}"
 
     def likeliest(self, minimum: float = 0.0) -> Iterator[tuple[Any, ...]]:
         """Yield the labels and the probability of each joint action more likely than `minimum`, most likely first."""
@@ -208,8 +208,11 @@ class CorrelatedProfile:
             title = ""
         text += fitted_table(columns, rows, title)
         worst = self.worst_deviation(concept)
-        deviation = self.explain(worst) if worst.gain > 0 else "no player gains by deviating"
-        return f"{text}\n{paragraph(f'gap {worst.gain:.3g} per round: {deviation}')}\n"
+        gap = number(worst.gain)  # 0 if it is rounding
+        deviation = "no player gains by deviating"
+        if worst.gain > 0 and gap != "0":
+            deviation = self.explain(worst)
+        return f"{text}\n{paragraph(f'gap {gap} per round: {deviation}')}\n"
 
     def columns(self) -> dict[str, list[Any]]:
         """Return a table of the joint actions with positive probability, most likely first.
