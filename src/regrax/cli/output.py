@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from regrax.experiments import Progress
 
-GREEN = ("learning", "holds", "proved", "same", "better")
+GREEN = ("learning", "no regret", "holds", "proved", "same", "better")
 RED = ("not learning", "does not hold", "not proved", "refuted", "differs")
 VERDICT = re.compile(rf"(^|  )({'|'.join(GREEN + RED)})(?=  |:|$)", re.MULTILINE)
 """A verdict that fills the cell of a table, or that stands before a colon."""

@@ -188,7 +188,7 @@ class Comparison:
                     regrets.get(name) for name in names
                 ]  # not every baseline is known elsewhere
                 rows.append([setting.name, *shown, setting.gain, setting.gain_error])
-        text += fitted_table(("regret elsewhere", *names, "gain", "standard error"), rows)
+        text += fitted_table(("regret elsewhere, total", *names, "gain", "standard error"), rows)
         language = self.language
         rows = [
             ["answers that name an action, %", *(100 * share for share in self.valid)],
