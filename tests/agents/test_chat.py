@@ -286,3 +286,13 @@ def test_each_episode_starts_from_the_beginning(capsys, tmp_path):
     assert audit.agents[0].regret["external"].total == pytest.approx(result["players"][0]["regret"])
     draws = [row["action"] for row in rows if row["agent"] == "player 2"]
     assert len({tuple(draws[i : i + 4]) for i in (0, 4, 8)}) > 1
+
+
+def test_an_episode_does_not_depend_on_the_others():
+    game = matching_pennies()
+    key = jax.random.key(1)
+    together = list(play_episodes(game, Hedge(0.1), 30, episodes=3, key=key))
+    (last,) = play_episodes(game, Hedge(0.1), 30, key=key, first=2)
+    np.testing.assert_array_equal(last.actions, together[2].actions)
+    (alone,) = play_episodes(game, Hedge(0.1), 30, key=key)
+    np.testing.assert_array_equal(alone.actions, play(game, Hedge(0.1), 30, key=key).actions)

@@ -42,7 +42,7 @@ def play_episodes(
 ) -> Iterator[Trajectory]:
     """Play several episodes of a game, each from the beginning; questions to chat agents use the game's names.
 
-    Given a key, actions in episode `e` are sampled with `fold_in(key, e)`; a single episode uses the key itself.
+    Given a key, actions in episode `e` are sampled with `fold_in(key, e)`; episode 0 alone uses the key itself.
     Episodes are returned and logged in order. Those with chat servers are played in parallel; functions and local
     models are called by one episode after another.
 
@@ -68,9 +68,10 @@ def play_episodes(
     game = as_game(game)
     check_rounds(game, rounds, "all", episodes)
     starts: dict[str, Any] = {"start": start, "prior": prior}
+    alone = (first, episodes) == (0, 1)
 
     def play_one(episode: int, players: Sequence[Learner], on_round: OnRound) -> Trajectory:
-        own = key if key is None or episodes == 1 else jax.random.fold_in(key, episode)
+        own = key if key is None or alone else jax.random.fold_in(key, episode)
         return play(game, players, rounds, key=own, on_round=on_round, **starts)
 
     seed = None if key is None else jax.random.key_data(key).tolist()
@@ -79,7 +80,7 @@ def play_episodes(
         seated_learners(game, learners),
         range(first, first + episodes),
         names=game.players,
-        place=(game.name, seed, episodes == 1),
+        place=(game.name, seed, alone),
         log=log,
         concurrency=concurrency,
         cache=cache,

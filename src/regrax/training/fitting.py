@@ -55,7 +55,7 @@ class Report(NamedTuple):
     Attributes:
         step: number of steps taken.
         steps: total number of steps.
-        losses: loss of every step since the last report, of shape `(every, *seeds)`.
+        losses: loss of every step since the last report, of shape `(at most every, *seeds)`.
         state: state to resume from.
     """
 

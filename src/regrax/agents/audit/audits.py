@@ -43,7 +43,7 @@ Array = np.ndarray
 
 MAX_AGENTS = 20
 MAX_ACTIONS = 20
-MAX_CONTEXTS = 20
+SHOWN_CONTEXTS = 20
 MEASURED = ("per round", "per episode", "95 % interval, per episode")  # headers of `measure_cells`
 Curves = dict[str, list[float]]
 UNKNOWN_LOSSES = (
@@ -526,7 +526,7 @@ def _tests_text(learning: Learning) -> Iterator[str]:
 def _contexts_text(contexts: Contexts) -> Iterator[str]:
     by_regret = sorted(contexts.contexts, key=lambda context: -context.regret.total)
     rows: list[list[Any]] = [["best policy", "", "", *measure_cells(contexts.regret)]]
-    for context in by_regret[:MAX_CONTEXTS]:
+    for context in by_regret[:SHOWN_CONTEXTS]:
         facts = [shown(context.context), shown(context.best), context.rounds]
         rows.append([*facts, *measure_cells(context.regret)])
     columns = ("regret by context", "best action", "rounds", *MEASURED)

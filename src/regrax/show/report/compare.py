@@ -3,7 +3,6 @@
 from regrax import _checks as checks
 from regrax._text import counted, interval, number
 from regrax.agents.audit import Comparison, Pair, shown
-from regrax.agents.audit.compare import LEVEL
 from regrax.show.report.audit import measure_cells, regret_chart, regret_series
 from regrax.show.report.charts import Interval, Intervals
 from regrax.show.report.page import Answer, Section, Table, Tone, render
@@ -48,9 +47,9 @@ def _ranks(comparison: Comparison) -> list[Answer]:
 
 def _finding(pair: Pair) -> tuple[str, Tone, int]:
     """Return the badge, tone and colour of a difference."""
-    if pair.adjusted is None or pair.adjusted > LEVEL:
+    if pair.worse is None:
         return "no clear difference", "neutral", 6
-    if pair.difference > 0:
+    if pair.worse == pair.second:
         return "worse", "bad", 1
     return "better", "good", 2
 
