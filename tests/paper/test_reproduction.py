@@ -3,7 +3,8 @@
 import pytest
 from tests.paper.tiny import TinyConfig
 
-from regrax.paper import REPORTED, ReproduceConfig, compare, paper_page, reproduce, summary_text
+from regrax.paper import REPORTED, ReproduceConfig, compare, reproduce, summary_text
+from regrax.paper.report import paper_page
 
 
 def test_an_unknown_experiment_raises(as_users_run_it):

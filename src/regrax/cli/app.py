@@ -119,7 +119,7 @@ def _default(value: Any) -> Any:
 
 
 def prepare_jax() -> None:
-    """Set jax's compiler flags and compilation cache; settings made by the user take precedence."""
+    """Set jax's compiler flags and compilation cache, and NumPy to one thread; settings of the user take precedence."""
     from jaxlib.version import __version_info__
 
     flags = os.environ.get("XLA_FLAGS", "")
@@ -128,6 +128,8 @@ def prepare_jax() -> None:
         if flag.partition("=")[0] not in flags:
             flags = f"{flags} {flag}".strip()
     os.environ["XLA_FLAGS"] = flags
+    # the matrices of exact theory are small: a third of its processor time would go into waking threads
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache_folder()))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")

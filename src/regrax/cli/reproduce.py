@@ -35,7 +35,8 @@ def reproduce(
     """
     import msgspec
 
-    from regrax.paper import compare, paper_page, reproduce as reproduce_paper, summary_text
+    from regrax.paper import compare, reproduce as reproduce_paper, summary_text
+    from regrax.paper.report import paper_page
 
     with Bar(hidden=json) as bar:
         result = reproduce_paper(config, out, on_progress=bar.show)

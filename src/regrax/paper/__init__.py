@@ -19,6 +19,5 @@ from .experiments import (
     StepCell as StepCell,
     Steps as Steps,
 )
-from .report import paper_page as paper_page
 from .reproduction import Reproduction as Reproduction, reproduce as reproduce
 from .summary import summary_text as summary_text
