@@ -436,7 +436,9 @@ def train(
     def for_seeds(build: Callable[[Seeds], Any]) -> Any:
         """Build for all seeds, without the seed axis if there is only one: a batch of one trains half as fast."""
         built = build(np.array(seeds, np.uint32))
-        return jax.tree.map(lambda leaf: leaf[0], built) if config.seeds == 1 else built
+        if config.seeds == 1:
+            return jax.jit(partial(jax.tree.map, lambda leaf: leaf[0]))(built)
+        return built
 
     def initial_state(key: Array) -> TrainingState:
         return start(for_seeds(partial(build_models, config)), optimizer, key)
