@@ -1,8 +1,8 @@
-"""Speed, measured: `python -m benchmarks`, or one of its scripts, as in `python -m benchmarks.theory`.
+"""Measure speed: `python -m benchmarks`, or one of its scripts, as in `python -m benchmarks.theory`.
 
-Every script runs on one core and one thread, so that ratios compare programs and not thread pools, and keeps the memory
-it frees, so that they do not compare page faults. Both have to be settled before numpy and jax start, hence on import
-of this package by `python -m`, which calls itself so until the script is found.
+Every script runs on one core and one thread, so that ratios compare programs and not thread pools, and does not return
+freed memory to the system, so that they do not compare page faults. Both must be set before numpy and jax start, so
+importing this package sets them if it was started by `python -m`.
 """
 
 import ctypes

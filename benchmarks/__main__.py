@@ -1,7 +1,7 @@
-"""Every comparison in one run: `python -m benchmarks [--repeats N] [--out FOLDER] [ROW ...]`.
+"""Run every comparison: `python -m benchmarks [--repeats N] [--out FOLDER] [ROW ...]`.
 
-Writes `RESULTS.md`, `results.json` and `growth.png`. With the names of rows (or parts of them) it measures only those
-and prints them; `felt` is the table of what a person waits for, alone.
+Writes `RESULTS.md`, `results.json` and `growth.png`. Given names of rows, or parts of
+names, it measures and prints only those; `felt` measures only the time of commands and first calls.
 """
 
 import argparse
@@ -19,7 +19,7 @@ FELT_REPEATS = 3
 
 
 def main() -> None:
-    """Measure, print as it goes, write."""
+    """Measure all rows, print each one, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("rows", nargs="*", help="only rows whose name contains one of these")
     parser.add_argument("--repeats", type=int, default=9)

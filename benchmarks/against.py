@@ -1,11 +1,11 @@
-"""This tree against an earlier commit, in turn: `python -m benchmarks.against [REV] [--repeats 5] [--rows PATTERN]`.
+"""Compare this tree with an earlier commit: `python -m benchmarks.against [REV] [--repeats 5] [--rows PATTERN]`.
 
-Checks REV out into a temporary worktree and measures the regrax side of every row in both trees: each in a process of
-its own that stays alive, on one core, turn about, each with its own `benchmarks/sides/regrax_side.py`. What is asked of
-both are this tree's rows, so the tasks of `regrax_side.py` and their arguments keep their names; tasks that use only
-names that never changed run from this tree's file in both. Prints CPU times, the median over repeats of old / new in
-the same turn, and how far the first results are apart. The exit code is 1 if a ratio is below 0.9, or if a row fails
-in either tree. On a busy machine equal trees differ by a tenth at times: measure such a row again before believing it.
+Checks REV out into a temporary worktree and measures the regrax side of every row in both trees: each in its own
+process, alternating on one core, with its own `benchmarks/sides/regrax_side.py`. The rows are those of this tree, so
+the tasks of `regrax_side.py` and their arguments must not be renamed; tasks in `STABLE` run from this tree's file in
+both. Prints CPU times, the median over repeats of old / new, and the difference between the first results. The exit
+code is 1 if a ratio is below 0.9, or if a row fails in either tree. On a busy machine, ratios of equal trees vary by a
+tenth, so measure such a row again.
 """
 
 import argparse
@@ -34,7 +34,7 @@ TURN_SECONDS, MAX_RUNS_PER_TURN = 0.5, 50  # of either tree; quick rows run more
 
 
 class Task(NamedTuple):
-    """What both trees are asked."""
+    """A task for both trees."""
 
     name: str
     task: str
@@ -42,7 +42,7 @@ class Task(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """CPU seconds of one run in either tree: the medians, and the median of the ratios of paired turns."""
+    """Median CPU seconds of a run in each tree, and the median ratio of paired turns."""
 
     name: str
     old: float = math.nan
@@ -53,7 +53,7 @@ class Compared(NamedTuple):
 
     @property
     def failed(self) -> bool:
-        """Slower than allowed, or not compared."""
+        """True if the row is slower than allowed, or could not be compared."""
         return not self.ratio >= LEAST_RATIO
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class Compared(NamedTuple):
 
 
 def tasks() -> list[Task]:
-    """The regrax sides of all rows, and those of the row of its own kind."""
+    """Return regrax's tasks in all rows, and the exact step."""
     known = [row for row in rows() if "width" not in row.arguments]  # earlier trees know no width
     ours = [(row, side) for row in known for side in row.sides if side.split(",")[0] == OURS]
     size = {"actions": 3, "horizon": 20}
@@ -80,7 +80,7 @@ def tasks() -> list[Task]:
 
 @contextmanager
 def checkout(revision: str) -> Iterator[Path]:
-    """A worktree of a commit, removed at the end."""
+    """Check out a commit in a temporary worktree."""
     git = ["git", "-C", str(HERE), "worktree"]
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "old"
@@ -102,7 +102,7 @@ def check_imports(tree: Path) -> None:
 
 
 def compare(task: Task, old: Path, new: Path, repeats: int) -> Compared:
-    """First runs, which compile, then `repeats` turns."""
+    """Run a task once in both trees, which compiles it, then take `repeats` turns."""
     files = HERE if task.task in STABLE else old / "benchmarks"
     with Side(OURS, old, files) as a, Side(OURS, new) as b:
         first = [side.prepare(task.task, **task.arguments) for side in (a, b)]
@@ -117,13 +117,13 @@ def compare(task: Task, old: Path, new: Path, repeats: int) -> Compared:
 
 
 def summary(name: str, turns: list[tuple[float, float]], apart: float) -> Compared:
-    """Medians of turns of (old, new)."""
+    """Take medians over turns of (old, new)."""
     olds, news = zip(*turns, strict=True)
     return Compared(name, median(olds), median(news), median(x / y for x, y in turns), apart)
 
 
 def paired_turn(old: Side, new: Side, runs: int) -> tuple[float, float]:
-    """CPU seconds of a run in either tree: the least of `runs`, in which either tree begins in turn."""
+    """Return the lowest CPU seconds of `runs` runs in each tree; the trees alternate in going first."""
     took: dict[Side, list[float]] = {old: [], new: []}
     for run in range(runs):
         for side in (new, old) if run % 2 else (old, new):
@@ -132,7 +132,7 @@ def paired_turn(old: Side, new: Side, runs: int) -> tuple[float, float]:
 
 
 def largest_difference(one: list[float], two: list[float]) -> float:
-    """Of two lists of numbers; nan if their lengths differ."""
+    """Return the largest difference between two lists of numbers; nan if their lengths differ."""
     if len(one) != len(two):
         return math.nan
     return float(np.abs(np.subtract(one, two)).max(initial=0.0))

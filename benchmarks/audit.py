@@ -1,10 +1,10 @@
-"""What `regrax audit` takes on large logs, in processor time and memory, beside an earlier commit if one is named.
+"""Measure processor time and memory of `regrax audit` on large logs, optionally next to an earlier commit.
 
     python -m benchmarks.audit [REV] [--logs million episodes agents] [--repeats 1]
 
-Logs as `regrax play --log` writes them, of three actions, are audited in processes of their own, this tree and REV in
-turn. The aims: a million rounds in one episode under 20 s and 500 MB, 100,000 episodes under a minute. Agents
-are audited one by one, 100,000 of them in under ten minutes.
+The logs have three actions and the form that `regrax play --log` writes. Each audit is a separate process, and this
+tree and REV alternate. The aims: a million rounds in one episode under 20 s and 500 MB, 100,000 episodes under a
+minute, and 100,000 agents, which are audited one by one, in under ten minutes.
 """
 
 import argparse
@@ -31,7 +31,7 @@ ACTIONS = 3
 
 
 def write_log(path: Path, agents: int, episodes: int, rounds: int) -> None:
-    """Random play on random losses."""
+    """Write a log of random play on random losses."""
     rng = np.random.default_rng(0)
     with path.open("w") as file:
         for agent in range(agents):
@@ -47,7 +47,7 @@ def write_log(path: Path, agents: int, episodes: int, rounds: int) -> None:
 
 
 def audit(log: Path, tree: Path) -> tuple[float, float]:
-    """Seconds of processor time and megabytes of the command, run from a tree."""
+    """Run the command from a tree; return its processor seconds and megabytes."""
     command = [sys.executable, "-m", "regrax", "audit", str(log), "--json"]
     paths = [str(tree / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

@@ -1,4 +1,4 @@
-"""How much faster episodes against a slow chat server are played eight at a time: `python -m benchmarks.chat`."""
+"""Compare episodes against a slow chat server one by one and eight at a time: `python -m benchmarks.chat`."""
 
 import time
 
@@ -12,7 +12,7 @@ SECONDS_PER_ANSWER = 0.4
 
 
 def seconds(url: str, concurrency: int) -> float:
-    """Wall time of 16 episodes of three rounds."""
+    """Return the wall time of 16 episodes of three rounds."""
     agent = ChatAgent(url, retries=0)
     start = time.monotonic()
     learners = [agent, Hedge(0.1)]

@@ -1,10 +1,11 @@
-"""How often `regrax compare` is right: coverage of its 95 % intervals, and false positives of its test at 5 %.
+"""Measure how often `regrax compare` is right: coverage of its 95 % intervals, and false positives of its test at 5 %.
 
     python -m benchmarks.compare [--comparisons 2000] [--episodes 10 30 100]
 
-Episodes of 40 rounds, three Bernoulli arms of mean loss .2, .5 and .8 in an order drawn anew; actions are drawn.
-`hedge` plays Hedge, `uniform` any action alike, and `stuck` plays Hedge but in one of ten episodes the worst arm in
-every round, so that its regret is skewed. Paired agents meet the same losses. Prints a table of `explanation/audit.md`.
+Episodes of 40 rounds, three Bernoulli arms of mean loss .2, .5 and .8 in a new random order; actions are drawn.
+`hedge` plays Hedge, `uniform` plays uniformly, and `stuck` plays Hedge except in one of ten episodes, in which it
+always plays the worst arm, so that its regret is skewed. Paired agents see the same losses. Prints a table of
+`explanation/audit.md`.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def drawn(rng: np.random.Generator, policies: np.ndarray) -> np.ndarray:
 
 
 def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarray:
-    """The regret of drawn actions in every episode."""
+    """Return the regret of drawn actions in every episode."""
     actions = drawn(rng, np.full_like(given, 1 / 3) if agent == "uniform" else hedge(given))
     if agent == "stuck":
         stuck = rng.random(len(given)) < 0.1
@@ -47,7 +48,7 @@ def regrets(rng: np.random.Generator, agent: str, given: np.ndarray) -> np.ndarr
 def rates(
     first: str, second: str, paired: bool, episodes: int, count: int, pool: int = POOL
 ) -> tuple[float, float]:
-    """Shares of comparisons whose interval holds the true difference, and whose test says that there is one."""
+    """Return how often the interval covers the true difference, and how often the test finds a difference."""
     rng = np.random.default_rng(episodes)
     given = losses(rng, pool)
     other = given if paired else losses(rng, pool)

@@ -1,6 +1,6 @@
-"""How long equilibria and gaps take: `python -m benchmarks.equilibria` prints a table, on one core.
+"""Time equilibria and gaps on one core: `python -m benchmarks.equilibria` prints a table.
 
-Each row is the best of several, in wall time and in CPU time, which does not count what others do on the machine.
+Each row is the best of several runs, in wall time and in CPU time, which ignores other work on the machine.
 """
 
 import time
@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def best_of(repeats: int, call: Callable[[], Any]) -> Took:
-    """The shortest of several timings."""
+    """Return the shortest of several timings."""
     took = [_timed(call)[0] for _ in range(repeats)]
     return Took(min(t.wall for t in took), min(t.cpu for t in took))
 
@@ -47,7 +47,7 @@ def _timed(call: Callable[[], Any]) -> tuple[Took, Any]:
 
 
 def gaps() -> list[Row]:
-    """Each gap of 100 x 100 joint play, called as a user calls it."""
+    """Time each gap of 100 x 100 joint play, called as a user would."""
     game = games.random(100, 100)
     weights = np.random.default_rng(0).dirichlet(np.ones(10_000)).reshape(100, 100)
     joint = jnp.asarray(weights, float)
@@ -61,7 +61,7 @@ def gaps() -> list[Row]:
 
 
 def programs() -> list[Row]:
-    """Exact equilibria of a 30 x 30 general-sum game without a pure one, which would need no program."""
+    """Time exact equilibria of a 30 x 30 general-sum game without pure equilibria, which need no linear program."""
     game = next(
         g for g in (games.random(30, 30, seed=s) for s in range(99)) if not pure_equilibria(g)
     )
@@ -82,7 +82,7 @@ def programs() -> list[Row]:
 
 
 def dynamics() -> list[Row]:
-    """Regret dynamics on a 1,000 x 1,000 zero-sum game, compilation included, and the gap in double precision."""
+    """Time regret dynamics in a 1,000 x 1,000 zero-sum game, including compilation, and its gap in double precision."""
     game = games.random_zero_sum(1000, 1000)
     took, joint = _timed(lambda: play(game, parse_learner(DYNAMICS), ROUNDS).joint)
     gap = CorrelatedProfile(joint, game).gap("cce")

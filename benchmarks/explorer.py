@@ -1,4 +1,4 @@
-"""How smooth the explorer is: `python -m benchmarks.explorer` prints frame times and the time of 10,000 rounds.
+"""Measure the explorer's frame times and the time of 10,000 rounds: `python -m benchmarks.explorer`.
 
 It opens the page in headless Chromium and exits with 1 if 95 % of ten seconds' frames do not stay below `MAX_FRAME_MS`
 of processor time, from the rounds to the painted picture, or if 10,000 rounds take more than `MAX_ROUNDS_MS`.
@@ -35,7 +35,7 @@ TO_THE_END = """() => new Promise((done) => {
 
 @contextmanager
 def opened() -> Iterator[Page]:
-    """The page as `regrax explore --out` writes it, in Chromium."""
+    """Open the page that `regrax explore --out` writes in Chromium."""
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "explorer.html"
@@ -48,7 +48,7 @@ def opened() -> Iterator[Page]:
 
 
 def choose(shown: Page, game: str, horizon: int) -> None:
-    """Hedge against Hedge in a game, by the page's controls."""
+    """Select Hedge against Hedge in a game, with the page's controls."""
     shown.select_option("#game", game)
     for seat in range(2):
         shown.select_option(f"[data-seat='{seat}'] select", "hedge")
@@ -57,7 +57,7 @@ def choose(shown: Page, game: str, horizon: int) -> None:
 
 
 def frame_times(events: list[dict[str, Any]]) -> np.ndarray:
-    """Milliseconds of the page's thread in every frame: of the processor, and by the clock."""
+    """Return milliseconds of every frame: processor time of the page's thread, and wall time."""
     threads = {
         (e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"
     }
@@ -72,7 +72,7 @@ def frame_times(events: list[dict[str, Any]]) -> np.ndarray:
 
 
 def frames(shown: Page) -> np.ndarray:
-    """The frame times of ten seconds of play at T = 1,000, six seconds a play."""
+    """Return the frame times of ten seconds of play at T = 1,000, where a play takes six seconds."""
     choose(shown, "weighted-rps", 1000)
     shown.evaluate("document.getElementById('where').scrollIntoView({ behavior: 'instant' })")
     browser = shown.context.browser
@@ -83,7 +83,7 @@ def frames(shown: Page) -> np.ndarray:
 
 
 def main() -> int:
-    """Print the times; 1 if one of them is too long."""
+    """Print the times; return 1 if one of them is too long."""
     with opened() as shown:
         processor, clock = frames(shown)
     for name, times in (("processor", processor), ("clock", clock)):

@@ -1,8 +1,8 @@
-"""What a person waits for: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`; part of `make bench`.
+"""Measure how long users wait: `python -m benchmarks felt [--long] [--repeats N] [ROW ...]`; part of `make bench`.
 
-Each command is a process of its own, first with an empty cache of compiled programs, then again with what the first
-left; processor seconds, the best of N. Seconds belong to one machine, so what is asked is a multiple of `import jax`,
-measured between the commands of the same run.
+Each command runs in its own process, first with an empty cache of compiled programs, then again with the cache that
+the first run filled. Times are processor seconds, the best of N. Since seconds depend on the machine, targets are
+multiples of `import jax`, which is timed between the commands.
 """
 
 import os
@@ -20,7 +20,7 @@ REGRESSION = 1.5
 
 @dataclass(frozen=True)
 class Row:
-    """A command, and the imports of jax asked for it: with an empty cache, and again (None: the same)."""
+    """A command and its targets in imports of jax: with an empty cache, and again (None: the same)."""
 
     command: str
     first: float
@@ -29,7 +29,7 @@ class Row:
 
     @property
     def asked(self) -> tuple[float, float]:
-        """First and again."""
+        """Targets of the first and of a repeated run."""
         return self.first, self.again or self.first
 
 
@@ -74,7 +74,7 @@ FIRST_CALLS = {
 
 @dataclass(frozen=True)
 class Felt:
-    """Processor seconds, and how many imports of jax they are, beside what is asked."""
+    """Processor seconds, the same in imports of jax, and the targets."""
 
     name: str
     first: float
@@ -84,14 +84,14 @@ class Felt:
 
     @property
     def missed(self) -> bool:
-        """Whether a ratio is above what is asked."""
+        """True if a ratio is above its target."""
         return self.asked is not None and any(
             ratio > asked for ratio, asked in zip(self.ratios, self.asked, strict=True)
         )
 
 
 def seconds(command: Sequence[str], cache: Path) -> float:
-    """Processor seconds of a process and its children, with bytecode as an installed package has; it must succeed."""
+    """Return the processor seconds of a process and its children, with cached bytecode; raise if it fails."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": ""}
     running = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
@@ -104,14 +104,14 @@ def seconds(command: Sequence[str], cache: Path) -> float:
 
 
 def imported(module: str, repeats: int) -> float:
-    """Processor seconds of one import, the best."""
+    """Return the best processor seconds of an import."""
     with tempfile.TemporaryDirectory() as cache:
         code = [sys.executable, "-c", f"import {module}"]
         return min(seconds(code, Path(cache)) for _ in range(repeats))
 
 
 def felt_command(row: Row, repeats: int) -> Felt:
-    """First and again, beside `import jax`, taken in the same turns."""
+    """Time a command with an empty and with a filled cache, and `import jax` in the same turns."""
     first, again, unit = [], [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
@@ -127,7 +127,7 @@ def felt_command(row: Row, repeats: int) -> Felt:
 
 
 def felt_call(name: str, code: str, repeats: int) -> Felt:
-    """The first call of a function, beside `import jax`."""
+    """Time the first call of a function, next to `import jax`."""
     with tempfile.TemporaryDirectory() as cache:
         took = min(seconds([sys.executable, "-c", code], Path(cache)) for _ in range(repeats))
     ratio = took / imported("jax", repeats)
@@ -135,7 +135,7 @@ def felt_call(name: str, code: str, repeats: int) -> Felt:
 
 
 def felt(repeats: int = 3, long: bool = False, names: Sequence[str] = ()) -> Iterator[Felt]:
-    """Every row whose command contains one of `names` (all without them), the long ones once and if asked."""
+    """Measure the rows whose command contains one of `names`, by default all; long rows once, and only if requested."""
 
     def is_chosen(name: str) -> bool:
         return not names or any(word in name for word in names)
@@ -149,7 +149,7 @@ def felt(repeats: int = 3, long: bool = False, names: Sequence[str] = ()) -> Ite
 
 
 def line(row: Felt) -> str:
-    """One row of the table.
+    """Format a row of the table.
 
     >>> print(line(Felt("regrax games", 0.2, 0.1, (2.0, 1.0), (3.0, 3.0))))
     | `regrax games` | 0.20 | 0.10 | 2.0 / 1.0 | 3.0 / 3.0 |
@@ -160,13 +160,13 @@ def line(row: Felt) -> str:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """The rows as Markdown."""
+    """Format the rows as Markdown."""
     head = "| | first, s | again, s | in imports | asked for |\n| --- | --- | --- | --- | --- |"
     return "\n".join([head, *(line(Felt(**row)) for row in rows)])
 
 
 def slower(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) -> list[str]:
-    """The rows that take more than `REGRESSION` times as many imports as they did.
+    """Return the rows that take more than `REGRESSION` times as many imports as before.
 
     >>> old = [{"name": "a", "ratios": (1.0, 2.0)}]
     >>> slower(old, [{"name": "a", "ratios": (1.1, 3.5)}]), slower(old, [{"name": "b", "ratios": (9, 9)}])
@@ -184,7 +184,7 @@ def slower(before: Sequence[dict[str, Any]], now: Sequence[dict[str, Any]]) -> l
 
 
 def measure(repeats: int, long: bool = False, names: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Measure, print as it goes."""
+    """Measure and print each row."""
     rows = []
     for row in felt(repeats, long, names):
         print(line(row), flush=True)

@@ -1,6 +1,6 @@
-"""How cost grows with actions, rounds, sequences, seeds and players: slopes in log-log coordinates, and a figure.
+"""Measure how cost grows with actions, rounds, sequences, seeds and players: log-log slopes, and a figure.
 
-Whole commands are processes: their processor seconds, with all that a command does before its first round.
+Commands run in their own processes, and their processor seconds include everything before the first round.
 """
 
 import sys
@@ -34,11 +34,11 @@ COMMANDS = {
 }
 COMMAND_ROUNDS = (10**2, 10**3, 10**4, 10**5, 10**6)
 MAX_SLOPE = 1.1
-"""Of a command: its time may grow as its rounds do, within what is measured."""
+"""Largest slope of a command: its time may grow in proportion to its rounds, up to noise."""
 
 
 def curves(repeats: int) -> dict[str, dict[str, Any]]:
-    """Seconds of a round, a step or a whole command at every size, and the slope over the larger half of the sizes."""
+    """Measure seconds per round, step or command at every size, and the slope over the larger half of the sizes."""
     found = {}
     for name, (task, varied, sizes, common) in CURVES.items():
         costs = [_cost(task, {**common, varied: size}, repeats) for size in sizes]
@@ -50,7 +50,7 @@ def curves(repeats: int) -> dict[str, dict[str, Any]]:
 
 
 def too_steep(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The commands whose time grows faster than their rounds."""
+    """Return the commands whose time grows faster than their rounds."""
     return [name for name in COMMANDS if found[f"{name}, by rounds"]["slope"] > MAX_SLOPE]
 
 
@@ -61,7 +61,7 @@ def _curve(sizes: Sequence[int], costs: Sequence[float]) -> dict[str, Any]:
 
 
 def _command_costs(rounds: int) -> list[float]:
-    """Processor seconds of every command, the better of two runs: the first may compile."""
+    """Return processor seconds of every command, the better of two runs, since the first may compile."""
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         costs = [_costs_in(folder, rounds) for folder in (first, second)]
     return [min(both) for both in zip(*costs, strict=True)]
@@ -82,7 +82,7 @@ def _cost(task: str, arguments: dict[str, Any], repeats: int) -> float:
 
 
 def draw(found: dict[str, dict[str, Any]], file: Path) -> None:
-    """A panel a curve."""
+    """Draw a panel for each curve."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(18, 6.5), layout="constrained")

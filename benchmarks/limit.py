@@ -1,9 +1,9 @@
-r"""The limit of a row: its operations over the rate this core sustains, or its bytes over the bandwidth, the slower.
+r"""Compute the limit of a row: operations over this core's rate, or bytes over bandwidth, whichever is slower.
 
 Rates are measured by `limit.c` in the same run, compiled with the machine's C compiler at its best. Operations are
-those of the mathematics: a multiply-add counts 2, an exponential 10, a normal number 30. Bytes are what one round must
-read again: tables of payoffs and heads, at the bandwidth of a buffer as large as they are. Of whole computations (time
-to quality, k*) the operations are counted in what is computed.
+those of the mathematics: a multiply-add counts 2, an exponential 10, a normal number 30. Bytes are those that every
+round must read: tables of payoffs and heads, at the bandwidth of a buffer of their size. For whole computations (time
+to quality, k*), the operations of the program are counted.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ def _library() -> ctypes.CDLL:
 
 @cache
 def operations_a_second() -> float:
-    """Multiply-adds in registers, counted as two."""
+    """Measure multiply-adds in registers, each counted as two operations."""
     out, count = ctypes.c_float(), 2_000_000
     took = [_library().chains(count, ctypes.byref(out)) for _ in range(5)]
     return 128 * count / median(took)
@@ -46,7 +46,7 @@ def operations_a_second() -> float:
 
 @cache
 def bytes_a_second(size: int) -> float:
-    """Reading a buffer of this many bytes again and again."""
+    """Measure the bandwidth of reading a buffer of this size repeatedly."""
     n = max(128, size // 8) // 64 * 64
     one, two = (np.ones(n, np.float32) for _ in range(2))
     repeats = max(3, 200_000_000 // (8 * n))
@@ -57,12 +57,12 @@ def bytes_a_second(size: int) -> float:
 
 
 def seconds(operations: float, read: int) -> float:
-    """The least time of so many operations on `read` bytes."""
+    """Return the least time for these operations on `read` bytes."""
     return max(operations / operations_a_second(), read / bytes_a_second(read) if read else 0.0)
 
 
 def hedge(actions: int, players: int = 2, games: int = 1, bits: int = 32) -> float:
-    """A round: every player's losses from its table, and a softmax."""
+    """Limit of a round: every player's losses from its table, and a softmax."""
     table = actions**players
     outer = 0 if players == 2 else actions ** (players - 1)
     operations = games * players * (2 * table + outer + (EXP + 4) * actions)
@@ -70,19 +70,19 @@ def hedge(actions: int, players: int = 2, games: int = 1, bits: int = 32) -> flo
 
 
 def blum_mansour(actions: int, games: int = 1, bits: int = 32) -> float:
-    """A round: losses, d softmaxes of d, one product with the matrix (a warm start can need no more), d^2 updates."""
+    """Limit of a round: losses, d softmaxes, one matrix product (enough with a warm start), d^2 updates."""
     square = actions**2
     operations = games * 2 * (2 * square + (EXP + 4) * square + 2 * square + 2 * square)
     return seconds(operations * bits / 32, games * 2 * 3 * square * bits // 8)
 
 
 def gaps(actions: int) -> float:
-    """Two products of d x d matrices."""
+    """Limit of two products of d x d matrices."""
     return seconds(2 * 2 * actions**3, 0)
 
 
 def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: int = 32) -> float:
-    """A step: draws, a forward pass, and twice that for the gradient."""
+    """Limit of a step: draws, a forward pass, and twice that for the gradient."""
     d = actions
     numbers = rounds * d * (d if kind == "swap" else 1)
     linear = 2 * d * d + 2 * d + (EXP + 8) * d
@@ -93,7 +93,7 @@ def training(kind: str, batch: int, actions: int = 3, rounds: int = 20, width: i
 
 
 def to_quality(batch: int, count: int, actions: int = 3, rounds: int = 20) -> float:
-    """All steps with the conditional mean: draws, and what the program of loss and gradient asks for."""
+    """Limit of all steps with the conditional mean: draws, and the operations of loss and gradient."""
     objective = HindsightObjective(actions, rounds, conditional=True)
     model = LinearAttention(actions, key=jax.random.key(0))
     data = objective.draw(batch, key=jax.random.key(1))
@@ -103,7 +103,7 @@ def to_quality(batch: int, count: int, actions: int = 3, rounds: int = 20) -> fl
 
 
 def exact_step(actions: int, horizon: int) -> float:
-    """Products and exponentials of the quadrature, counted as it runs, in double precision."""
+    """Limit of products and exponentials of the quadrature, counted as it runs, in double precision."""
     counts = []
     exp, rest = power_sums._exp, power_sums._rest
 

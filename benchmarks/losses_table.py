@@ -1,4 +1,4 @@
-"""What one linear layer becomes on other losses, at d = 3 and T = 20: `python benchmarks/losses_table.py [SPEC ...]`.
+"""Train one linear layer on other losses, at d = 3 and T = 20: `python benchmarks/losses_table.py [SPEC ...]`.
 
 Every layer is trained with the plain regret loss for 400 steps on the losses that a spec names and evaluated on 100,000
 fresh sequences of them, next to Hedge with the best step for Gaussian losses. One line of the table for each spec.

@@ -1,4 +1,4 @@
-"""Measuring a row: every side in a process of its own, all on one core, turn about; ratios are of CPU time."""
+"""Measure a row: every side runs in its own process, and the sides take turns on one core; ratios are of CPU time."""
 
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -13,7 +13,7 @@ from benchmarks.side import OURS, Side
 
 @dataclass
 class Measured:
-    """A side of a row; seconds are CPU seconds of one unit: a round, a step, or the whole task."""
+    """Measurements of a side; seconds are CPU seconds of one unit: a round, a step, or the whole task."""
 
     first_call: float = 0.0  # seconds of the first run, with whatever it compiles
     median: float = 0.0
@@ -26,7 +26,7 @@ class Measured:
 
 @dataclass
 class Result:
-    """A row, measured."""
+    """Measurements of a row."""
 
     name: str
     limit: float | None
@@ -35,7 +35,7 @@ class Result:
 
     @property
     def missed(self) -> list[str]:
-        """The sides whose lead is less than asked for."""
+        """The sides whose ratio is below the target."""
         return [
             side
             for side, needed in self.needed.items()
@@ -44,19 +44,19 @@ class Result:
 
     @property
     def best(self) -> str | None:
-        """The fastest of the others."""
+        """The fastest of the other libraries."""
         others = {
             s: m.ratio for s, m in self.sides.items() if not s.startswith(OURS) and not m.error
         }
         return min(others, key=lambda side: others[side]) if others else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """Convert to plain numbers."""
         return {**asdict(self), "best_peer": self.best, "missed": self.missed}
 
 
 def measure(row: Row, repeats: int) -> Result:
-    """First calls, then `repeats` turns."""
+    """Time the first call of every side, then `repeats` turns."""
     result = Result(row.name, row.limit, dict(row.needed))
     with ExitStack() as stack:
         sides = {name: stack.enter_context(Side(name)) for name in row.sides}
@@ -75,7 +75,7 @@ def measure(row: Row, repeats: int) -> Result:
 
 
 def _check(row: Row, first: dict[str, dict[str, Any]]) -> None:
-    """A side whose numbers differ from regrax's is not compared."""
+    """Set an error for each side whose numbers differ from regrax's."""
     for name, answer in first.items():
         if name == OURS or "error" in answer or row.tolerance is None or not answer["gave"]:
             continue

@@ -1,4 +1,4 @@
-"""The page `RESULTS.md`."""
+"""Write the page `RESULTS.md`."""
 
 import platform
 from importlib.metadata import version
@@ -12,7 +12,7 @@ PACKAGES = ("regrax", "jax", "numpy")
 
 
 def time(seconds: float) -> str:
-    """With the unit that suits.
+    """Format seconds with a suitable unit.
 
     >>> time(0.0000123)
     '12.3 us'
@@ -26,7 +26,7 @@ def time(seconds: float) -> str:
 
 
 def line(result: Result) -> str:
-    """A row for the terminal."""
+    """Format a row for the terminal."""
     ours = result.sides[OURS]
     if ours.error:
         return f"{result.name}: {ours.error}"
@@ -46,7 +46,7 @@ def page(
     growth: dict[str, Any],
     waited: list[dict[str, Any]],
 ) -> str:
-    """The whole page."""
+    """Return the whole page as Markdown."""
     parts = [
         "# Benchmarks",
         "Written by `make bench`; what is measured and why rows are far from their limits: [README.md](README.md).",

@@ -1,4 +1,4 @@
-"""What is measured: each row a piece of work, who does it, and by how much regrax must lead."""
+"""Rows of the benchmark: a task, the libraries that perform it, and the target ratios."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from regrax.theory import step_size
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; `sides` are what each is asked beside the common arguments."""
+    """A row of the table; `sides` maps each side to its arguments beyond the common ones."""
 
     name: str
     task: str
@@ -25,11 +25,11 @@ class Row:
     once: frozenset[str] = frozenset()
 
     def asked(self, side: str) -> dict[str, Any]:
-        """The arguments of a side."""
+        """Return the arguments of a side."""
         return {**self.arguments, **self.sides[side]}
 
     def units(self, side: str) -> int:
-        """How many rounds or steps a run of this side has; 1 where the whole task counts."""
+        """Return the number of rounds or steps in a run of this side; 1 if only the whole task counts."""
         unit = next((name for name in ("rounds", "count") if name in self.arguments), None)
         asked = self.asked(side)
         return 1 if unit is None else asked[unit] * asked.get("times", 1)
@@ -95,7 +95,7 @@ def _wide() -> Row:
 
 
 def rows() -> list[Row]:
-    """All of them; the limits are measured when this is called."""
+    """Return all rows; this measures their limits."""
     three = {"actions": 10, "rounds": 5000, "step": _step(10, 5000), "players": 3}
     return [
         _weighted_rps(20, 200, 1 / 3),
@@ -134,7 +134,7 @@ def rows() -> list[Row]:
 
 
 def _quality() -> Row:
-    """From random parameters to within 0.4 % of FTRL at k*, by either loss; torch with three rates."""
+    """Train from random parameters to within 0.4 % of FTRL at k*, with two losses; torch with three rates."""
     theirs = {"step": step_size(3, 20), "batch": 3072, "limit": 120.0}
     rates = {f"torch, rate {rate}": {**theirs, "rate": rate} for rate in (0.01, 0.003, 0.001)}
     ours = {

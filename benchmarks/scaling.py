@@ -1,8 +1,8 @@
-"""Operations, bytes and messages of a training step on paper: `python -m benchmarks.scaling [--figure FILE]`.
+"""Model the cost of a training step on many devices: `python -m benchmarks.scaling [--figure FILE]`.
 
-Formulas in d, T, the batch B, the width w, the layers L and the parameters p, beside what the traced program does: its
-operations are counted primitive by primitive (a product of matrices is two a term, a scan its length times its body,
-anything else one a number), its matrix products also by XLA. Then the efficiency that they predict for many devices.
+Compares formulas in d, T, the batch B, the width w, the layers L and the parameters p with the operations of the traced
+program, counted primitive by primitive (two per term of a matrix product, the length of a scan times its body,
+otherwise one per number), and with XLA's count. Then prints the efficiency that the formulas predict for many devices.
 """
 
 import argparse
@@ -19,7 +19,7 @@ HEADS = 4
 
 
 class Case(NamedTuple):
-    """A model on a task, and how many steps of it make a measurement."""
+    """A model, its task, and the number of steps per measurement."""
 
     actions: int
     horizon: int
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     steps: int
 
     def made(self) -> tuple[TrainableLearner, Objective]:
-        """The model and its objective."""
+        """Build the model and its objective."""
         task = RegretObjective(self.actions, self.horizon)
         if not self.width:
             return LinearAttention(self.actions, key=jax.random.key(0)), task
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 
     @property
     def parameters(self) -> int:
-        """p."""
+        """Number of parameters, p."""
         d, w = self.actions, self.width
         return self.layers * (8 * w * w + 2 * w) + 2 * d * w + w + d if w else d * d + 2 * d
 
@@ -69,7 +69,7 @@ BATCH = {"linear": 32768, "linear-d20": 4096, "deep": 512, "deep-wide": 256}
 
 
 def counted(jaxpr: Any) -> tuple[float, float]:
-    """Operations of matrix products and of everything else, without those that draw or only move numbers."""
+    """Count operations of matrix products and of everything else, except drawing and moving numbers."""
     products = others = 0.0
     for equation in jaxpr.eqns:
         inner = [p for p in equation.params.values() if hasattr(p, "eqns") or hasattr(p, "jaxpr")]
@@ -97,7 +97,7 @@ MOVES = {
 
 
 def measured(case: Case, count: int = 64) -> tuple[float, float]:
-    """What one sequence costs in the traced program, given its losses."""
+    """Count the operations for one sequence in the traced program, given its losses."""
     model, objective = case.made()
     data = objective.draw(count, key=jax.random.key(0))
     jaxpr = jax.make_jaxpr(lambda model: jax.value_and_grad(objective.loss)(model, data))(model)
@@ -106,7 +106,7 @@ def measured(case: Case, count: int = 64) -> tuple[float, float]:
 
 
 def by_xla(case: Case, count: int = 64) -> float:
-    """The operations that XLA counts for one sequence; of a scan it counts the body once."""
+    """Return XLA's count of operations for one sequence; it counts the body of a scan once."""
     model, objective = case.made()
     data = objective.draw(count, key=jax.random.key(0))
     program = jax.jit(lambda model: jax.value_and_grad(objective.loss)(model, data))
@@ -114,21 +114,24 @@ def by_xla(case: Case, count: int = 64) -> float:
 
 
 class Network(NamedTuple):
-    """Seconds that a message takes whatever its length, and bytes per second."""
+    """Latency of a message in seconds, and bandwidth in bytes per second."""
 
     latency: float
     bandwidth: float
 
 
 class Machine(NamedTuple):
-    """Operations a second of one device, in steps like these, and what connects devices."""
+    """Operations per second of one device in such steps, and the network between devices."""
 
     speed: float
     network: Network
 
 
 def message_time(parameters: int, devices: int, network: Network) -> float:
-    r"""An all-reduce of gradient and loss: $2 \lceil \log_2 D \rceil \alpha + 2 (1 - 1/D)\, 4 (p + 1) / \beta$."""
+    r"""Return the time of an all-reduce of gradient and loss.
+
+    It is $2 \lceil \log_2 D \rceil \alpha + 2 (1 - 1/D)\, 4 (p + 1) / \beta$.
+    """
     if devices == 1:
         return 0.0
     carried = 2 * (1 - 1 / devices) * 4 * (parameters + 1) / network.bandwidth
@@ -136,9 +139,9 @@ def message_time(parameters: int, devices: int, network: Network) -> float:
 
 
 def efficiency(case: Case, batch: int, devices: int, machine: Machine, *, weak: bool) -> float:
-    """The share of D devices' time that is spent on the work itself; weak: `batch` on each of them.
+    """Return the share of D devices' time that is spent on work; if `weak`, every device has its own `batch`.
 
-    Where there are more devices than pieces, the devices of a piece exchange its sums too: two small messages.
+    If there are more devices than pieces, the devices of a piece also exchange its sums, in two small messages.
     """
     alone = batch * (case.products + case.rest) / machine.speed
     own = alone if weak else alone / devices
@@ -151,7 +154,7 @@ def efficiency(case: Case, batch: int, devices: int, machine: Machine, *, weak: 
 
 
 def compare() -> None:
-    """Formulas beside counts."""
+    """Print formulas next to counts."""
     print(
         f"{'':14}{'p':>9}{'products':>12}{'counted':>12}{'rest':>12}{'counted':>12}{'XLA, all':>12}"
     )

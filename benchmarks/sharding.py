@@ -1,10 +1,10 @@
-"""What sharing a step costs: `python -m benchmarks.sharding [--repeats N]`.
+"""Measure the cost of sharing a step between devices: `python -m benchmarks.sharding [--repeats N]`.
 
-A process with two forced host devices does the same total work on one of them and on both, turn about, and a process
-with one device does it too. A ratio is the median over neighbouring measurements, in wall time: both devices over one
-of them is what sharing costs, both over the process with one device what it costs together with forcing a CPU to be two
-devices. One device may use all threads too. Last comes one device's number of operations a CPU second. Then two
-processes on loopback measure an all-reduce by its size.
+A process with two forced host devices does the same total work on one of them and on both, in turns with a process
+that has one device. Ratios are medians over neighbouring measurements of wall time: both devices divided by one of them
+is the cost of sharing; both divided by the process with one device adds the cost of splitting a CPU into two devices.
+A single device may use all threads as well. The last column is one device's number of operations per CPU second. Then
+two processes on loopback measure the time of an all-reduce for several sizes.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SIZES = (1, 100, 16_740, 1_000_000, 10_000_000)  # numbers in an all-reduce
 
 
 def serve() -> None:
-    """Answer a line `case steps devices` with the wall and CPU seconds of that many steps."""
+    """Answer each line `case steps devices` with the wall and CPU seconds of these steps."""
     import jax
 
     from regrax.training import fit
@@ -40,7 +40,7 @@ def serve() -> None:
 
 
 def reduce(address: str, own: int) -> None:
-    """The seconds of one all-reduce between two processes, by size; the first one prints."""
+    """Time an all-reduce between two processes for several sizes; the first process prints."""
     import jax
     import jax.numpy as jnp
 
@@ -79,7 +79,7 @@ def ask(process: subprocess.Popen, name: str, count: int) -> tuple[float, float]
 
 
 def overhead(repeats: int, names: list[str]) -> None:
-    """Print a line a case."""
+    """Print a line for each case."""
     single, forced = (worker("--serve", devices=devices) for devices in (1, 2))
     ways = ((single, 1), (forced, 1), (forced, 2))
     print(

@@ -1,6 +1,6 @@
-"""A side of a comparison in a process of its own, so that memory, threads and packages do not mix.
+"""Run each side of a comparison in its own process, so that memory, threads and packages do not mix.
 
-Peers run under the Python of `.venv-bench`, which `make bench` builds; regrax under this one.
+Peers run with the Python of `.venv-bench`, which `make bench` builds; regrax runs with this one.
 """
 
 import json
@@ -28,10 +28,10 @@ SETTLED = {
 
 
 class Side:
-    """`benchmarks/sides/NAME_side.py`, on the core of this process.
+    """A process that runs `benchmarks/sides/NAME_side.py` on the core of this process.
 
-    A side that cannot start, or fails a task, answers with an `error`, which is reported, not hidden. With a `tree`,
-    another checkout of the project, the side imports that tree's regrax; its file is from the folder `benchmarks`.
+    A side that cannot start, or fails a task, answers with an `error`, which the results show. With a `tree`, another
+    checkout of the project, the side imports that tree's regrax; its file is from the folder `benchmarks`.
     """
 
     def __init__(self, name: str, tree: Path | None = None, benchmarks: Path = HERE) -> None:
@@ -51,11 +51,11 @@ class Side:
         )
 
     def prepare(self, task: str, **arguments: Any) -> dict[str, Any]:
-        """Make a task ready and run it once."""
+        """Prepare a task and run it once."""
         return self._ask({"task": task, **arguments})
 
     def run(self) -> dict[str, Any]:
-        """Run it once more."""
+        """Run the task once more."""
         return self._ask({})
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -80,12 +80,12 @@ class Side:
 
 
 def environment_of(tree: Path) -> dict[str, str]:
-    """The environment in which regrax is imported from a tree, whatever is installed."""
+    """Return an environment in which regrax is imported from `tree`."""
     return {**os.environ, "PYTHONPATH": str(tree / "src")}
 
 
 def command_seconds(*command: str) -> float:
-    """The wall seconds of a whole command."""
+    """Return the wall seconds of a command."""
     began = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     return time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""Rows of their own kind: the exact step against Monte Carlo, and how long commands and imports take."""
+"""Special rows: the exact step against Monte Carlo, and the time of commands and imports."""
 
 import sys
 from statistics import median, stdev
@@ -22,7 +22,7 @@ PEER_IMPORTS = {
 
 
 def exact_against_monte_carlo(repeats: int) -> Result:
-    """k*(3, 20) to 1e-6: Monte Carlo as often as its measured spread demands, extrapolated."""
+    """Compare the time to compute k*(3, 20) to 1e-6; that of Monte Carlo is extrapolated from its spread."""
     runs = 50
     with Side(OURS) as exact, Side(OURS) as sampled:
         first = exact.prepare("exact_step", actions=3, horizon=20)
@@ -41,7 +41,7 @@ def exact_against_monte_carlo(repeats: int) -> Result:
 
 
 def start_up(repeats: int) -> dict[str, Any]:
-    """Wall seconds of commands and imports, turn about; of peers beside them."""
+    """Measure wall seconds of commands and imports, and of peers, in turns."""
     regrax = [sys.executable, "-m", "regrax", "--help"]
     commands = {"regrax --help": regrax}
     commands |= {name: [sys.executable, "-c", code] for name, code in IMPORTS.items()}

@@ -1,4 +1,4 @@
-"""What the exact step size and the curvature cost as sizes grow: `python -m benchmarks.theory` prints a table."""
+"""Time the exact step size and the curvature for growing sizes: `python -m benchmarks.theory` prints a table."""
 
 import math
 import time
@@ -14,7 +14,7 @@ REPEATS = 3
 
 
 def milliseconds(actions: int, horizon: int | float) -> float:
-    """The fastest of a few calls, each with nothing remembered from the one before."""
+    """Return the milliseconds of the fastest of a few calls, without cached results."""
     return 1000 * min(_once(actions, horizon) for _ in range(REPEATS))
 
 

@@ -1,4 +1,4 @@
-"""The quality table of trained models at d = 3, T = 20: from random initialisation to the exact optimum, seed by seed.
+"""Measure the quality of trained models at d = 3, T = 20, for each seed.
 
     python benchmarks/training_table.py linear swap ball full transformer-2 transformer-4 --seeds 3
     python benchmarks/training_table.py transformer-2 --hindsight
@@ -39,14 +39,14 @@ MODELS = {
 
 
 def objective_for(name: str, hindsight: bool):
-    """What a model is trained on."""
+    """Return the objective of a model."""
     if hindsight:
         return HindsightObjective(ACTIONS, HORIZON, swap=name == "swap")
     return (SwapRegretObjective if name == "swap" else RegretObjective)(ACTIONS, HORIZON)
 
 
 def measured(name: str, model, objective) -> dict:
-    """The columns of the table."""
+    """Compute the columns of the table."""
     found = evaluate(model, objective, key=FRESH)
     row = {"loss": found.loss, "error": found.error, "optimal_loss": found.optimal_loss}
     if name.startswith("transformer"):
@@ -57,7 +57,7 @@ def measured(name: str, model, objective) -> dict:
 
 
 def swap_measures(model: SwapAttention) -> dict:
-    """How far the heads are from Blum-Mansour's, and the gaps they play to."""
+    """Compute the distance of the heads from Blum-Mansour's, and the gaps of their play."""
     step, game = 0.447904905444, weighted_rps()
     centred, ideal = (
         np.asarray(m.values - m.values.mean(1, keepdims=True))

@@ -1,4 +1,4 @@
-"""How the cost of exact worst cases grows: `python -m benchmarks.worst_case` prints processor seconds and slopes."""
+"""Measure how the cost of exact worst cases grows: `python -m benchmarks.worst_case` prints seconds and slopes."""
 
 import time
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ROUNDS = {
 
 
 def seconds(compute: Callable[[], object]) -> float:
-    """Processor seconds of a second call, which compiles nothing."""
+    """Return the processor seconds of a second call, which compiles nothing."""
     compute()
     start = time.process_time()
     compute()

@@ -1,1 +1,1 @@
-"""Counters of the project itself, run from its root: `python -m tools.lines`, `tools.journey` and `tools.loop`."""
+"""Tools for the project itself, run from its root, as in `python -m tools.lines`."""

@@ -1,7 +1,7 @@
-"""Programs that jax compiles, counted by name.
+"""Count the programs that jax compiles, by name.
 
-jax logs every request to compile, whether or not its persistent cache then answers it. The log can be listened to
-before jax is imported, so that whoever counts neither imports jax nor comes before what is set up for its import.
+jax logs every request to compile, even if its persistent cache then has the program. Listening to the log does not
+require importing jax.
 """
 
 import logging
@@ -15,7 +15,7 @@ COMPILED = re.compile(r"Finished XLA compilation of (.+) in \S+ sec")
 
 
 class _Names(logging.Handler):
-    """Keep the name of every program that is compiled."""
+    """A log handler that stores the name of every compiled program."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _Names(logging.Handler):
 
 @contextmanager
 def count_compilations() -> Iterator[Counter[str]]:
-    """How often each program is compiled, filled in as it happens."""
+    """Count how often each program is compiled inside the block."""
     logger, handler = logging.getLogger(LOGGER), _Names()
     level, propagate = logger.level, logger.propagate
     logger.addHandler(handler)

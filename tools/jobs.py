@@ -18,18 +18,18 @@ JOBS = Path(__file__).parent.parent / "docs" / "jobs"
 
 
 def programs() -> list[Path]:
-    """Every program, by name."""
+    """Return every program by name."""
     return sorted(JOBS.glob("*_*.py"))
 
 
 def count_lines(file: Path) -> int:
-    """Lines of code."""
+    """Count lines of code."""
     lines = [line.strip() for line in file.read_text("utf-8").splitlines()]
     return sum(bool(line) and not line.startswith("#") for line in lines)
 
 
 def run(file: Path) -> tuple[str, float]:
-    """What a program prints in an empty folder, and its processor time."""
+    """Run a program in an empty folder; return its output and processor seconds."""
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "MPLBACKEND": "agg"}
     with tempfile.TemporaryDirectory() as folder:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -42,7 +42,7 @@ def run(file: Path) -> tuple[str, float]:
 
 
 def measure(file: Path) -> dict:
-    """What a program prints, its lines and its seconds."""
+    """Return a program's output, lines and seconds."""
     outputs, seconds = zip(*(run(file) for _ in range(RUNS)), strict=True)
     middle = round(statistics.median(seconds), 2)
     return {"lines": count_lines(file), "seconds": middle, "output": outputs[0]}

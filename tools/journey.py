@@ -1,19 +1,20 @@
-"""What one command runs through: `python -m tools.journey [--json] -- play chicken --learners 'hedge(1)' --rounds 5`.
+"""Report the source files and functions that a command runs.
 
-Runs the command of regrax after `--` in this process, which imports nothing of regrax before, and reports
+    python -m tools.journey [--json] -- play chicken --learners 'hedge(1)' --rounds 5
+
+Runs the command after `--` in this process, which has not imported regrax before, and reports
 
 * files: source files of regrax in which at least one function body ran (a module's top level and the bodies of classes
   run by importing and do not count),
-* functions: different (file, qualified name) of functions, lambdas and comprehensions of regrax that ran; Python 3.11
-  runs every comprehension as a function of its own, later versions do not, so compare numbers of one version,
-* modules: modules of regrax that are imported at the end,
-* compilations: programs that jax was asked to compile, whether or not its cache kept them, and the most frequent ones,
+* functions: distinct (file, qualified name) of functions, lambdas and comprehensions of regrax that ran; only Python
+  3.11 and older run comprehensions as functions, so compare numbers of the same version,
+* modules: modules of regrax that were imported,
+* compilations: programs that jax compiled or loaded from its cache, and the most frequent ones,
 * jax: whether it was imported,
-* seconds: wall time of importing and running, some of it that of counting,
+* seconds: wall time of importing and running, including the overhead of counting,
 * exit: the exit code.
 
-Code that jax traces counts as code that runs. Processes that the command starts are not followed. What the command
-prints is dropped.
+Code that jax traces counts as running. Child processes are not counted. The command's output is discarded.
 """
 
 import argparse
@@ -37,7 +38,7 @@ FREQUENT_PROGRAMS = 5
 
 @contextmanager
 def record_code() -> Iterator[set[CodeType]]:
-    """Every code object that begins to run, in all threads."""
+    """Record every code object that starts to run, in all threads."""
     ran: set[CodeType] = set()
 
     def on_event(frame: FrameType, event: str, _: Any) -> None:
@@ -54,7 +55,7 @@ def record_code() -> Iterator[set[CodeType]]:
 
 
 def functions_of(package: Path, ran: set[CodeType]) -> set[tuple[str, str]]:
-    """The functions among `ran` whose source is under `package`: (file, qualified name)."""
+    """Return (file, qualified name) of the functions in `ran` whose source is in `package`."""
     return {
         (code.co_filename, code.co_qualname)
         for code in ran
@@ -64,7 +65,7 @@ def functions_of(package: Path, ran: set[CodeType]) -> set[tuple[str, str]]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run a command of regrax; its exit code."""
+    """Run a command; return its exit code."""
     from regrax.cli import main
 
     try:
@@ -75,7 +76,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def journey(arguments: Sequence[str]) -> dict[str, Any]:
-    """The report; the first call in a process counts what is imported, too."""
+    """Return the report; the first call in a process includes imports."""
     package = Path(str(find_spec("regrax").origin)).parent  # type: ignore[union-attr]
     began = time.perf_counter()
     with count_compilations() as programs, record_code() as ran, redirect_stdout(io.StringIO()):

@@ -1,10 +1,8 @@
-"""Lines of code by package: `python -m tools.lines [ROOT] [--json]`; ROOT is `src/regrax` unless given.
+"""Count lines and tokens of code: `python -m tools.lines [ROOT] [--json]`, where ROOT defaults to `src/regrax`.
 
-A line counts if a token is on it that is code: comments, line ends, indents and docstrings are not, so lines that hold
-only these, and blank lines, do not count. A docstring is the string that is the first statement of a module, a class or
-a function; any other string counts with all its lines, those after an attribute too. Every `.py` file under ROOT counts
-by the same rule, whenever it was added. Apart from the lines, and in no sum, stand what code may hide in: its tokens
-(longer lines save lines, not tokens), the lines of `.pyi` stubs, and those of all other text files (data).
+Blank lines, comments and docstrings do not count. A docstring is a string that is the first statement of a module, a
+class or a function; all other strings count, including those after an attribute. Lines of `.pyi` stubs and of other
+text files have their own columns.
 """
 
 import argparse
@@ -31,14 +29,14 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def docstring_starts(source: str) -> set[tuple[int, int]]:
-    """Where the docstrings begin: (line, column in characters)."""
+    """Return the positions of docstrings: (line, column in characters)."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, DOCUMENTED)]
     first = [node.body[0] for node in nodes if ast.get_docstring(node, clean=False) is not None]
     return {(statement.lineno, statement.col_offset) for statement in first}
 
 
 def code_tokens(source: str) -> Iterator[tokenize.TokenInfo]:
-    """The tokens that count."""
+    """Yield the tokens that count."""
     docstrings = docstring_starts(source)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type not in NOT_CODE and token.start not in docstrings:
@@ -46,7 +44,7 @@ def code_tokens(source: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def count(source: str) -> tuple[int, int]:
-    """Lines and tokens of code.
+    """Count lines and tokens of code.
 
     >>> count('def f():\\n    "Docstring."\\n\\n    # comment\\n    return [\\n        1,\\n    ]\\n')
     (4, 10)
@@ -57,7 +55,7 @@ def count(source: str) -> tuple[int, int]:
 
 
 def count_file(file: Path) -> Counter[str]:
-    """A file in the columns of the table."""
+    """Count a file, in the columns of the table."""
     source = file.read_text("utf-8", "replace")
     if file.suffix not in (".py", ".pyi"):
         return Counter(data_lines=len(source.splitlines()))
@@ -70,7 +68,7 @@ def count_file(file: Path) -> Counter[str]:
 
 
 def by_package(root: Path = ROOT) -> dict[str, Counter[str]]:
-    """The first folder under `root`, or the module itself, and what it holds; `total` is last."""
+    """Sum the counts of every folder and module directly under `root`; `total` is last."""
     packages: dict[str, Counter[str]] = {}
     for file in sorted(path for path in root.rglob("*") if path.is_file()):
         if "__pycache__" not in file.parts:

@@ -1,6 +1,6 @@
-"""Every link, picture, script and style sheet of a built site leads to a file of it: `python -m tools.links SITE`.
+"""Check that every link, picture, script and style sheet of a built site exists in it: `python -m tools.links SITE`.
 
-Links of the text to other sites are only counted: this runs without a network.
+Links to other sites are only counted, since this runs without a network.
 """
 
 import sys
@@ -12,7 +12,7 @@ LOADED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "sourc
 
 
 class Page(HTMLParser):
-    """What a page links to, what it loads, and the places in it that can be linked to."""
+    """A page's links, the files it loads, and its link targets."""
 
     def __init__(self, text: str):
         """Read a page."""
@@ -23,7 +23,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note a tag's addresses."""
+        """Record a tag's addresses."""
         found = {name: value or "" for name, value in attrs}
         self.places |= {found[name] for name in ("id", "name") if name in found}
         if tag == "a" and "href" in found:
@@ -33,7 +33,7 @@ class Page(HTMLParser):
 
 
 def broken_links(site: Path) -> tuple[list[str], int]:
-    """What leads nowhere, or is loaded from elsewhere, each with its page; and how many links were followed."""
+    """Return broken links and files loaded from other sites, with their pages, and the number of links checked."""
     pages = {file: Page(file.read_text("utf-8")) for file in sorted(site.rglob("*.html"))}
     wrong, count = [], 0
     for file, page in pages.items():
@@ -52,7 +52,7 @@ def broken_links(site: Path) -> tuple[list[str], int]:
 
 
 def main() -> None:
-    """Say what is wrong with a site."""
+    """Print the broken links of a site."""
     site = Path(sys.argv[1]).resolve()
     wrong, count = broken_links(site)
     print(f"{count:,} links of {site.name} lead to its files" if not wrong else "\n".join(wrong))

@@ -1,7 +1,7 @@
-"""Check an installation: `python smoke.py` in an environment of its own, in about a minute.
+"""Check an installation: `python smoke.py` in a separate environment, in about a minute.
 
 Loads every top-level name, runs commands in an empty folder with the script that pip installed, and tries the
-extras that are there.
+installed extras.
 """
 
 import json
@@ -17,7 +17,7 @@ PLAYING = "import sys, regrax as rx; rx.play('chicken', 'hedge(0.1)', 5); print(
 
 
 def main() -> None:
-    """Everything, in an empty folder."""
+    """Run all checks in an empty folder."""
     import regrax
 
     names = len([getattr(regrax, name) for name in regrax.__all__])
@@ -34,13 +34,13 @@ def main() -> None:
 
 
 def regrax(*arguments: str) -> str:
-    """What the installed command prints."""
+    """Run the installed command; return its output."""
     command = Path(sys.executable).with_name("regrax")
     return subprocess.run([command, *arguments], capture_output=True, check=True, text=True).stdout
 
 
 def commands() -> None:
-    """Play, solve, train, seat what was trained, audit: small, with numbers that are known."""
+    """Play, solve, train, play with the trained model and audit, with known results."""
     log = ("--seed", "1", "--log", "log.jsonl", "--plot", "play.png")
     regrax("play", "weighted-rps", "--learners", "hedge(0.4479)", "--rounds", "20", *log)
     assert Path("play.png").stat().st_size > 10_000
@@ -55,7 +55,7 @@ def commands() -> None:
 
 
 def extras() -> list[str]:
-    """What is installed beside regrax, each tried once."""
+    """Try each installed extra once."""
     import regrax as rx
 
     tried = []

@@ -1,7 +1,7 @@
-"""Install what would be released, as a stranger does, and see that it works: `python -m tools.versions`.
+"""Install the built packages in fresh environments and check that they work: `python -m tools.versions`.
 
-The wheel and the source distribution are built, installed into fresh environments under `.venv-versions`, and tried by
-`tools/smoke.py`: on the oldest Python with every dependency at its lower bound, and on the newer ones with the newest.
+Builds the wheel and the source distribution, installs them into environments under `.venv-versions`, and runs
+`tools/smoke.py`: on the oldest Python with every dependency at its lower bound, and on newer ones with the newest.
 """
 
 import argparse
@@ -29,7 +29,7 @@ rx.play(game, "uniform()", rounds="ten")  # error
 
 
 class Setup(NamedTuple):
-    """An environment: which Python, which of the built files, and whether everything is as old as is allowed."""
+    """An environment: the Python version, the built file, and whether dependencies are at their lower bounds."""
 
     python: str
     suffix: str
@@ -37,7 +37,7 @@ class Setup(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Where it is made."""
+        """Folder of the environment."""
         return ROOT / ".venv-versions" / (self.python + ("-lowest" if self.lowest else ""))
 
 
@@ -45,7 +45,7 @@ SETUPS = (Setup("3.11", ".whl", lowest=True), Setup("3.12", ".whl"), Setup("3.13
 
 
 def lower_bounds(project: dict) -> list[str]:
-    """Every dependency, and those of the extras that are tried, at its lower bound.
+    """Return every dependency, including those of the tested extras, at its lower bound.
 
     >>> lower_bounds({"dependencies": ["jax>=0.8"], "optional-dependencies": {"pyarrow": ["pyarrow>=17"]}})
     ['jax==0.8', 'pyarrow==17']
@@ -56,14 +56,14 @@ def lower_bounds(project: dict) -> list[str]:
 
 
 def interpreter(version: str) -> str | None:
-    """A Python of this version: on the path, or among those of pyenv."""
+    """Find a Python of this version on the path or in pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     found = sorted(pyenv.glob(f"{version}.*/bin/python"))
     return str(found[-1]) if found else shutil.which(f"python{version}")
 
 
 def run(*command: object, **options: object) -> subprocess.CompletedProcess:
-    """A command, whose output is shown only if it fails."""
+    """Run a command; show its output only if it fails."""
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
     if done.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
@@ -71,14 +71,14 @@ def run(*command: object, **options: object) -> subprocess.CompletedProcess:
 
 
 def build(folder: Path) -> dict[str, Path]:
-    """The wheel and the source distribution, by their endings."""
+    """Build the wheel and the source distribution; return them by suffix."""
     shutil.rmtree(folder, ignore_errors=True)
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
     return {end: next(folder.glob(f"*{end}")) for end in (".whl", ".tar.gz")}
 
 
 def install(setup: Setup, python: str, built: Path) -> Path:
-    """The environment's Python, with the built file in it; what it needs is fetched again only if that changed."""
+    """Install the built file into an environment, and dependencies if they changed; return its Python."""
     own, made = setup.folder / "bin" / "python", setup.folder / "made-for.toml"
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     if not made.exists() or made.read_text("utf-8") != project:
@@ -91,7 +91,7 @@ def install(setup: Setup, python: str, built: Path) -> Path:
 
 
 def check_types(own: Path) -> None:
-    """A type checker sees the installed names: what is there passes, what is not is an error on its line."""
+    """Check that a type checker accepts installed names and reports missing ones."""
     checker = Path(sys.executable).with_name("basedpyright")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "typed.py"
@@ -104,7 +104,7 @@ def check_types(own: Path) -> None:
 
 
 def check(setup: Setup, built: dict[str, Path]) -> str:
-    """Install and try one environment; one line says how it went."""
+    """Install and test one environment; print one line with the result."""
     python = interpreter(setup.python)
     name = setup.folder.name
     if python is None:
@@ -116,7 +116,7 @@ def check(setup: Setup, built: dict[str, Path]) -> str:
 
 
 def main() -> None:
-    """Every environment, two at a time."""
+    """Test every environment, two at a time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("versions", nargs="*", help="only these, such as 3.11-lowest")
     chosen = parser.parse_args().versions or [setup.folder.name for setup in SETUPS]

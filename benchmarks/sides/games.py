@@ -1,4 +1,4 @@
-"""The games that every side plays, and where each is compared: random zero-sum, in which play keeps moving."""
+"""Games that every side plays, and the rounds compared; play in random zero-sum games keeps moving."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,13 +7,13 @@ COMPARED = 50  # the round whose policies must agree; later on rounding grows ap
 
 
 def weighted_rps(dtype: type = float) -> NDArray:
-    """The paper's game."""
+    """Return the paper's game."""
     table = np.array([[0, -1, 2], [1, 0, -3], [-2, 3, 0]], dtype) / dtype(3)
     return np.stack([table, -table])
 
 
 def payoffs(actions: int, players: int = 2, seed: int = 0) -> NDArray[np.float64]:
-    """Payoffs of all players, `(players, actions, ...)`: zero-sum for two, independent for more."""
+    """Draw payoffs of shape `(players, actions, ...)`: zero-sum for two players, independent for more."""
     rng = np.random.default_rng(seed)
     if players > 2:
         return rng.uniform(0, 1, (players, *[actions] * players))

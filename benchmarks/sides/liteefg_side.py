@@ -1,4 +1,4 @@
-"""LiteEFG: Hedge as a graph that its C++ engine runs on the matrix game as a game tree."""
+"""LiteEFG: Hedge as a graph for its C++ engine, with the matrix game written as a game tree."""
 
 import os
 import tempfile
@@ -15,7 +15,7 @@ leg.set_threads(1)
 
 
 class Hedge(leg.Graph):
-    """softmax(step U) at every information set, U the sum of utilities."""
+    """Play softmax(step U) at every information set, where U is the sum of utilities."""
 
     def __init__(self, step: float) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Hedge(leg.Graph):
 
 
 def hedge(actions: int, rounds: int, step: float, bits: int = 32) -> Callable[[], list]:
-    """It plays on from where the run before stopped: a round costs the same; always in double precision."""
+    """Continue from the last round of the run before, at the same cost per round; always in double precision."""
     first, second = payoffs(actions)
     graph = Hedge(step)
     tree = leg.OpenSpielEnv(

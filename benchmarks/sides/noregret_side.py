@@ -1,4 +1,4 @@
-"""noregret: its own regret minimisers and games, of which it has two-player ones only."""
+"""noregret: its own regret minimisers and games, which have two players."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from worker import serve
 
 
 def self_play(seat: Callable[[int], Any], actions: int, rounds: int) -> Callable[[], list]:
-    """Every round both players are told their utilities against the other's strategy."""
+    """Play rounds in which both players observe their utilities against the other's strategy."""
     names = [range(actions), range(actions)]
     game = TwoPlayerZeroSumNormalFormGame(names, payoffs(actions)[0])
 
@@ -28,12 +28,12 @@ def self_play(seat: Callable[[int], Any], actions: int, rounds: int) -> Callable
 
 
 def hedge(actions: int, rounds: int, step: float, bits: int = 32) -> Callable[[], list]:
-    """Always in double precision."""
+    """Play in double precision, which is the only option."""
     return self_play(lambda d: MultiplicativeWeightsUpdate(d, step), actions, rounds)
 
 
 def blum_mansour(actions: int, rounds: int, step: float, bits: int = 32) -> Callable[[], list]:
-    """Always in double precision."""
+    """Play in double precision, which is the only option."""
     return self_play(
         lambda d: BlumMansour(d, lambda d: MultiplicativeWeightsUpdate(d, step)), actions, rounds
     )

@@ -1,8 +1,8 @@
-"""Repeated play and gaps in numpy, the obvious good way.
+"""Repeated play and gaps in well-written numpy.
 
-Plain loops: arrays allocated once, products by BLAS, nothing computed twice; every policy and loss is kept, as by
-`regrax.play`. `row` and `column` hold the losses of the two players by (own action, other's action); the `many_*`
-functions play many games at once, a leading axis each.
+Plain loops: arrays are allocated once, products use BLAS, nothing is computed twice, and every policy and loss is
+stored, as in `regrax.play`. `row` and `column` hold the losses of the two players by (own action, other's action). The
+`many_*` functions play many games at once, along a leading axis.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Played = tuple[Floats, Floats, Floats, Floats, Floats]  # policies and losses of
 
 
 def hedge(row: Floats, column: Floats, step: float, rounds: int, sign: int = 1) -> Played:
-    """Hedge against Hedge: `softmax(-step S)`; the second player's losses are `sign` times its table's."""
+    """Play Hedge against Hedge, `softmax(-step S)`; the second player's losses are `sign` times its table's."""
     p, q, p_losses, q_losses = _room(row, column, rounds)
     p_total, q_total = np.zeros_like(p[0]), np.zeros_like(q[0])
     for t in range(rounds):
@@ -33,7 +33,7 @@ def hedge(row: Floats, column: Floats, step: float, rounds: int, sign: int = 1) 
 
 
 def blum_mansour(row: Floats, column: Floats, step: float, rounds: int) -> Played:
-    """Blum-Mansour over Hedge against itself, the fixed point by LU."""
+    """Play Blum-Mansour over Hedge against itself, with fixed points by LU."""
     p, q, p_losses, q_losses = _room(row, column, rounds)
     p_heads, q_heads = np.zeros_like(row @ row.T), np.zeros_like(column @ column.T)
     for t in range(rounds):
@@ -47,7 +47,7 @@ def blum_mansour(row: Floats, column: Floats, step: float, rounds: int) -> Playe
 
 
 def many_hedge(row: Floats, column: Floats, step: float, rounds: int) -> Played:
-    """As `hedge`, a leading axis of games."""
+    """Play `hedge` in many games, along a leading axis."""
     p, q, p_losses, q_losses = _room(row, column, rounds)
     p_total, q_total = np.zeros_like(p[0]), np.zeros_like(q[0])
     for t in range(rounds):
@@ -60,7 +60,7 @@ def many_hedge(row: Floats, column: Floats, step: float, rounds: int) -> Played:
 
 
 def many_blum_mansour(row: Floats, column: Floats, step: float, rounds: int) -> Played:
-    """As `blum_mansour`, a leading axis of games."""
+    """Play `blum_mansour` in many games, along a leading axis."""
     p, q, p_losses, q_losses = _room(row, column, rounds)
     p_heads, q_heads = np.zeros_like(row), np.zeros_like(column)
     for t in range(rounds):
@@ -74,21 +74,21 @@ def many_blum_mansour(row: Floats, column: Floats, step: float, rounds: int) -> 
 
 
 def softmax(x: Floats) -> Floats:
-    """Of one vector."""
+    """Compute the softmax of a vector."""
     weights = np.exp(x - x.max())
     weights /= weights.sum()
     return weights
 
 
 def many_softmax(x: Floats) -> Floats:
-    """Along the last axis."""
+    """Compute softmaxes along the last axis."""
     weights = np.exp(x - x.max(-1, keepdims=True))
     weights /= weights.sum(-1, keepdims=True)
     return weights
 
 
 def fixed_point(rows: Floats) -> Floats:
-    """`pi = rows^T pi`, with `sum(pi) = 1` in place of the last equation."""
+    """Solve `pi = rows^T pi`, with `sum(pi) = 1` in place of the last equation."""
     system = rows.swapaxes(-1, -2) - np.eye(rows.shape[-1], dtype=rows.dtype)
     system[..., -1, :] = 1
     right = np.zeros((rows.shape[-1], 1), rows.dtype)
@@ -107,7 +107,7 @@ def _many_joint(p: Floats, q: Floats) -> Floats:
 
 
 def hedge_of_many_players(tables: list[Floats], step: float, rounds: int) -> list[Floats]:
-    """Hedge in every seat; a table holds a player's losses by (own action, joint action of the others)."""
+    """Play Hedge as every player; a table holds a player's losses by (own action, joint action of the others)."""
     count, actions = len(tables), len(tables[0])
     policies = [np.empty((rounds, actions), tables[0].dtype) for _ in tables]
     losses = [np.empty_like(kept) for kept in policies]
@@ -126,7 +126,7 @@ def hedge_of_many_players(tables: list[Floats], step: float, rounds: int) -> lis
 
 
 def gaps_of(joint: Floats, own: list[Floats]) -> list[float]:
-    """CCE, CE and swap gaps of joint play in a two-player game; `own` holds payoffs by (own action, other's)."""
+    """Compute CCE, CE and swap gaps of joint play for two players; `own` holds payoffs by (own action, other's)."""
     found = []
     for player, payoff in enumerate(own):
         told = (joint if player == 0 else joint.T) @ payoff.T
@@ -151,7 +151,7 @@ def _play(
 
 
 def _hedge(one_table: bool = False, **arguments: Any) -> Callable[[], list]:
-    """Both players' losses from their tables, or from the first player's, as they can be where payoffs are zero-sum."""
+    """Compute both players' losses from their tables or, since payoffs are zero-sum, from the first player's only."""
     if not one_table:
         return _play("hedge", **arguments)
     row, _ = _two(arguments["actions"], 1, 32)

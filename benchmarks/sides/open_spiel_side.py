@@ -1,4 +1,4 @@
-"""OpenSpiel: it has no Hedge for matrix games; regret matching is the nearest of its own dynamics."""
+"""OpenSpiel: regret matching, since it has no Hedge for matrix games."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from worker import serve
 
 
 def matching(actions: int, rounds: int, players: int = 2) -> Callable[[], list]:
-    """In every seat."""
+    """Play regret matching as every player."""
     tables = list(payoffs(actions, players))
 
     def run() -> list:

@@ -1,4 +1,4 @@
-"""What a user of jax writes by hand: Hedge in one `lax.scan`, without checks and without compensated sums."""
+"""A plain loop in jax: Hedge in one `lax.scan`, without checks and without compensated sums."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from worker import serve
 
 
 def play(table, rounds, step, times=1):
-    """Self-play of a game of two players: rows of both as numpy arrays, and joint play."""
+    """Self-play in a two-player game: policies and losses of both as numpy arrays, and joint play."""
 
     @jax.jit
     def scan(table):
@@ -30,7 +30,7 @@ def play(table, rounds, step, times=1):
 
 
 def rollout(actions, rounds, step, times):
-    """Hedge on given losses: its policies as a numpy array."""
+    """Play Hedge on given losses; return its policies as a numpy array."""
 
     @jax.jit
     def scan(losses):

@@ -11,7 +11,7 @@ from worker import serve
 
 
 def hedge(actions: int, rounds: int, step: float, bits: int = 32) -> Callable[[], list]:
-    """The row player minimises; always in double precision."""
+    """Play Hedge, always in double precision; the row player minimises."""
     losses = -payoffs(actions)[0]
 
     def run() -> list:

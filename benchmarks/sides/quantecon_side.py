@@ -1,4 +1,4 @@
-"""QuantEcon: it has no Hedge; fictitious play is the nearest of its own dynamics."""
+"""QuantEcon: fictitious play, since it has no Hedge."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from worker import serve
 
 
 def fictitious_play(actions: int, rounds: int) -> Callable[[], list]:
-    """From the first actions."""
+    """Play from the first actions."""
     first, second = payoffs(actions)
     game = FictitiousPlay(NormalFormGame([Player(first), Player(np.ascontiguousarray(second.T))]))
 

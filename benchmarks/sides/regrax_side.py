@@ -37,7 +37,7 @@ def play(
 
 
 def _shown(played: rx.Trajectory, where: Any) -> list:
-    """The first player's policies in the round that is compared."""
+    """Return the first player's policies in the round that is compared."""
     policies = np.asarray(jax.block_until_ready(played).policies[0])
     return policies[where].ravel().tolist() if policies.shape[-2] > COMPARED else []
 
@@ -68,7 +68,7 @@ def rollout(actions: int, rounds: int, step: float, times: int) -> Callable[[], 
 
 
 def blum_mansour(**arguments: Any) -> Callable[[], list]:
-    """Play, after a check that every round's policy is a fixed point to the residual asked for."""
+    """Check that every round's policy is a fixed point to the required residual, and play."""
     run = play(lambda step: rx.BlumMansour(rx.Hedge(step)), **arguments)
     small = {name: value for name, value in arguments.items() if name not in ("games", "rounds")}
     if arguments["actions"] <= 100:
@@ -79,7 +79,7 @@ def blum_mansour(**arguments: Any) -> Callable[[], list]:
 
 
 def residual_of(actions: int, step: float, bits: int = 32) -> float:
-    """The largest ||P pi - pi||_1 of 200 rounds, the losses played once more."""
+    """Replay the losses of 200 rounds; return the largest ||P pi - pi||_1."""
     learner, game = rx.BlumMansour(rx.Hedge(step)), rx.Game(payoffs(actions))
     losses = rx.play(game, learner, 200).losses[0]
 
@@ -140,7 +140,7 @@ def steps(
 
 
 def to_quality(objective: str, batch: int, rate: float, count: int) -> Callable[[], Any]:
-    """The linear layer from random parameters to convergence; gives its step and its distance to FTRL."""
+    """Train the linear layer from random parameters to convergence; return its step and its distance to FTRL."""
     from regrax.training import adam, fit
 
     aims = {
@@ -167,7 +167,7 @@ def _checked(model: Any) -> list:
 
 
 def exact_step(actions: int, horizon: int) -> Callable[[], list]:
-    """k*, with nothing remembered from the call before."""
+    """Compute k* without cached results."""
     from regrax.theory.quadrature import round_nodes
     from regrax.theory.steps import _scaled_root
 
@@ -180,7 +180,7 @@ def exact_step(actions: int, horizon: int) -> Callable[[], list]:
 
 
 def monte_carlo(actions: int, horizon: int, runs: int) -> Callable[[], list]:
-    """k* as the paper estimates it: the minimiser on 800 sequences, once per run; gives all of them."""
+    """Estimate k* as in the paper: for each run, the minimiser on 800 sequences."""
     from regrax.paper.certify import monte_carlo_steps
 
     return lambda: np.asarray(

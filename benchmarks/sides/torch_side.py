@@ -1,4 +1,4 @@
-"""What a user would write in PyTorch: eager loops that train with the plain regret loss on fresh Gaussian losses."""
+"""A user's program in PyTorch: eager loops that train with the plain regret loss on fresh Gaussian losses."""
 
 import time
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def regret_loss(policies: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
 def train_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, objective: Callable, shape: tuple
 ) -> None:
-    """One step on fresh losses."""
+    """Take one step on fresh losses."""
     losses = torch.randn(shape)
     optimizer.zero_grad()
     objective(model(losses), losses).backward()
@@ -64,7 +64,7 @@ def train_step(
 
 
 class Swap(nn.Module):
-    """A linear attention layer a head, each on losses of its own."""
+    """A linear attention layer per head, each on its own losses."""
 
     def __init__(self, actions: int) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Swap(nn.Module):
 
 
 def swap_loss(policies: torch.Tensor, losses: torch.Tensor) -> torch.Tensor:
-    """Mean square of the regret of all heads together."""
+    """Mean square of the sum of the heads' regrets."""
     regrets = (policies * losses).sum((2, 3)) - losses.sum(2).min(-1).values
     return (regrets.sum(1) ** 2).mean()
 
@@ -101,7 +101,7 @@ def steps(
 
 
 def to_quality(step: float, rate: float, batch: int, limit: float) -> Callable[[], list]:
-    """The linear layer until its policies are within 0.4 % of the FTRL's with this step, or time is up."""
+    """Train the linear layer until its policies are within 0.4 % of FTRL's with this step, or until time runs out."""
     held_out = torch.randn(4096, 20, 3, generator=torch.Generator().manual_seed(1))
     target = torch.softmax(-step * (held_out.cumsum(1) - held_out), -1)
 

@@ -1,4 +1,4 @@
-"""regrax with a learner of the user's own: Hedge again, without compensated sums."""
+"""regrax with a user's learner: Hedge again, without compensated sums."""
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +9,12 @@ import regrax as rx
 
 
 class MyHedge(rx.Learner):
-    """Hedge as the guide to writing a learner has it."""
+    """Hedge, as in the guide to writing a learner."""
 
     step: float
 
     def init(self, actions, rounds=None, *, key=None):
-        """Nothing lost yet."""
+        """Return zero losses."""
         return jnp.zeros(actions)
 
     def policy(self, state):

@@ -1,8 +1,8 @@
-"""The other end of `benchmarks.side`: a process that makes one task ready and runs it again and again.
+"""The process that `benchmarks.side` starts: it prepares one task and runs it repeatedly.
 
-A line `{"task": name, ...arguments}` makes a task ready; the answer has the CPU and wall seconds of its first run, with
-whatever it compiles, and what the run gave, to be compared. Every later line is answered by the seconds of one more
-run. Each answer has `peak_mb`, the most memory the process has held. What fails is answered by its `error`.
+A line `{"task": name, ...arguments}` prepares a task. The answer has the CPU and wall seconds of its first run,
+including compilation, and the result to compare. Every later line runs it once more, and the answer has the seconds.
+Each answer has `peak_mb`, the process's peak memory. A failure is answered by its `error`.
 """
 
 import json
@@ -18,7 +18,7 @@ Task = Callable[..., Callable[[], Any]]
 
 
 def serve(tasks: Mapping[str, Task]) -> None:
-    """Answer requests until the other end closes; whatever a library prints goes nowhere."""
+    """Answer requests until the pipe closes; output of libraries is discarded."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     run = None
@@ -38,7 +38,7 @@ def serve(tasks: Mapping[str, Task]) -> None:
 
 
 def _peak_mb() -> float:
-    """Of this program alone: on Linux `getrusage` also counts what the process held before it became this program."""
+    """Return the peak memory of this program; on Linux, `getrusage` includes memory from before `exec`."""
     with suppress(OSError), open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
