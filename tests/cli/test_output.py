@@ -154,8 +154,8 @@ def test_no_table_cuts_a_number_or_drops_a_column(monkeypatch):
 
 
 def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypatch):
-    code = "from regrax._text import fitted_table; from regrax.cli.output import print_text; "
-    code += "print_text(fitted_table(['v'], [['not learning'], ['holds']]))"
+    code = "from regrax._text import fitted_table; from regrax.cli.shared import print_result; "
+    code += "print_result(fitted_table(['v'], [['not learning'], ['holds']]))"
     environments = [
         ({"FORCE_COLOR": "1"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
@@ -176,10 +176,10 @@ def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypa
 def test_a_bar_shows_its_task_and_is_gone_at_the_end(tmp_path):
     code = """
 import threading
-from regrax.cli.output import Bar
+from regrax.cli.shared import progress_bar
 from regrax.experiments import Progress
-with Bar() as bar:
-    tasks = [threading.Thread(target=lambda n=n: [bar.show(Progress(f"task {n}", i, 50)) for i in range(51)])
+with progress_bar() as show:
+    tasks = [threading.Thread(target=lambda n=n: [show(Progress(f"task {n}", i, 50)) for i in range(51)])
              for n in range(4)]
     [task.start() for task in tasks]
     [task.join() for task in tasks]

@@ -5,7 +5,7 @@ from typing import Literal
 
 from regrax._text import quantities
 from regrax.cli.options import Json
-from regrax.cli.output import print_result
+from regrax.cli.shared import print_result
 
 LABELS = {
     "step_size": "stationary step size",
