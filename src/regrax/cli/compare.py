@@ -35,8 +35,6 @@ def compare(
     """
     from regrax.agents.audit import compare_logs
 
-    if not logs:
-        raise ValueError("compare needs at least one log")
     with progress_bar(hidden=json) as show:
         settings = {"agent": agent, "measure": measure, **form.read()}
         result = compare_logs(logs, **settings, callback=lambda *at: show(at))

@@ -36,7 +36,7 @@ def play(
         rounds: Number of rounds.
         episodes: Number of independent repetitions; --plot shows the first.
         seed: Sample actions with this seed; without it every player observes expected losses.
-        start: Policy in round 1, one for all players or one each: 0.2,0.8, an action, random(7), or own.
+        start: Policy in round 1, for all players or one each: an action, probabilities (0.2,0.8), random(7) or own.
         prior: Initial distribution of the learner's weights, in the format of --start.
         log: Write one JSON line per round and player to a new file.
         plot: Plot gaps, regrets with their bounds, and policies to a .png, .svg or .pdf file.
