@@ -109,8 +109,8 @@ def progress_bar(*, hidden: bool = False) -> Iterator[Callable[[Sequence[Any]], 
         shares = dict(latest)  # other threads may add to it
         running = listed(name for name, share in shares.items() if share < 1)
         shown = {"description": running or task, "note": " ".join(note)}
-        bar.start()
         bar.update(row, completed=sum(shares.values()), total=len(shares), **shown)
+        bar.start()
 
     try:
         yield show
