@@ -184,20 +184,13 @@ def cache_folder() -> Path:
     return Path(home) / "regrax" / f"compiled-{digest.hexdigest()[:12]}"
 
 
-def _has_no_devices() -> bool:
-    """True if jax is imported but cannot start a backend, which may fail with an empty AssertionError."""
-    jax = sys.modules.get("jax")
-    try:
-        return jax is not None and not jax.devices()
-    except (AssertionError, RuntimeError):
-        return True
-
-
 def _fail(error: Exception) -> NoReturn:
     """Print a one-line error message and exit."""
     from cyclopts import CycloptsError
 
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    # all that jax raises if it was installed without the platform
+    lacks_devices = text == "AssertionError:" and "JAX_PLATFORMS" in os.environ
     code = 2
     if isinstance(error, CycloptsError):
         command = " ".join(["regrax", *(error.command_chain or ())])
@@ -208,7 +201,7 @@ def _fail(error: Exception) -> NoReturn:
         message = str(error)
     elif "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError):
         message = f"not enough memory for these sizes ({text})"
-    elif "Unable to initialize backend" in text or _has_no_devices():
+    elif "Unable to initialize backend" in text or lacks_devices:
         message = f"jax cannot use the devices in JAX_PLATFORMS ({text})"
     elif os.environ.get("REGRAX_DEBUG"):
         raise error
