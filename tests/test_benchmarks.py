@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks import against, felt, limit, side
 from benchmarks.measure import measure
-from benchmarks.page import line, page, time
+from benchmarks.page import line, page
 from benchmarks.rows import Row, rows
 from benchmarks.side import OURS
 
@@ -56,35 +56,11 @@ def test_a_side_with_a_different_result_is_not_timed() -> None:
     assert result.best is None
 
 
-@pytest.mark.slow
-def test_a_lead_that_is_too_small_is_reported() -> None:
-    row = Row("Hedge 3x3", "hedge", SIZES, {OURS: {}, "numpy": {}}, {"numpy": 1e9})
-    result = measure(row, 1)
-    assert result.missed == ["numpy"]
-    assert "BEHIND" in line(result)
-
-
 def test_every_row_compares_regrax_with_a_peer() -> None:
     for row in rows():
         assert OURS in row.sides
         assert len(row.sides) > 1
         assert set(row.needed) <= set(row.sides)
-
-
-def test_limits_grow_with_the_work() -> None:
-    assert 0 < limit.hedge(10) < limit.hedge(100) < limit.hedge(1000)
-    assert limit.blum_mansour(100) > limit.hedge(100)
-    assert limit.training("deep", 64) > limit.training("linear", 64)
-    assert limit.to_quality(64, 10) == pytest.approx(10 * limit.to_quality(64, 1))
-    assert limit.to_quality(64, 1) > limit.training("linear", 64)  # a conditional mean costs more
-    assert 0 < limit.exact_step(2, 3) < limit.exact_step(2, 9)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(2e-9, "2 ns"), (1.5e-5, "15 us"), (0.25, "250 ms"), (7200, "2 h")]
-)
-def test_times_have_a_readable_unit(seconds: float, text: str) -> None:
-    assert time(seconds) == text
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from regrax import games
-from regrax.cli.options import read_learner
+from regrax.cli.shared import read_learner
 from regrax.games import read_game, read_games
 from regrax.learners import Learner
 from regrax.specs import parse_distribution, parse_game, parse_learner, registered

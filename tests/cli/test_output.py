@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 
@@ -13,57 +14,50 @@ from regrax.cli.app import COMMANDS as GROUPS
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
-PLAYED = ("play", "weighted-rps", "--learners", "hedge(0.4)", "uniform()", "--rounds", "30")
-DRAWN = (*PLAYED, "--seed", "1", "--episodes", "6")
-SMALL = ("--steps", "3", "--batch", "8", "--sequences", "50")
-THREE = ("--learners", "hedge(0.3)", "regret_matching()", "uniform()")
-MATCHES = ("tournament", "--rounds", "16", "--seeds", "2", "--games", "chicken", "jordan", *THREE)
-CHECKED = ("certify", "--actions", "2", "--horizon", "3")
-PAPER = ("reproduce", "--quick", "--only", "step-size", "--actions", "2", "--horizon", "3")
+PLAYED = "play weighted-rps --learners 'hedge(0.4)' 'uniform()' --rounds 30"
+DRAWN = f"{PLAYED} --seed 1 --episodes 6"
+MATCHES = "tournament --rounds 16 --seeds 2 --games chicken jordan"
+THREE = "--learners 'hedge(0.3)' 'regret_matching()' 'uniform()'"
+TRAIN = "train --model linear --steps 3 --batch 8 --sequences 50"
+CHECKED = "certify --actions 2 --horizon 3"
+PAPER = "reproduce --quick --only step-size --actions 2 --horizon 3"
 SWEEP = 'model = ["linear", "swap"]\nsteps = 3\nbatch = 8\nsequences = 50\nseeds = 2\n'
 REGRETS = ("regret, total", "internal regret, total", "swap regret, total", "payoff per round")
 GAPS = ("CCE gap, per round", "CE gap (pairwise), per round", "swap gap, per round")
+RANKED = ("regret per round", "swap regret per round", "CCE gap per round", "CE gap per round")
+LOSSES = ("loss at that step size, total", "lower bound for any policy, total")
 COMMANDS = {
     "play": (PLAYED, (*REGRETS, *GAPS, "Nash gap, per round")),
     "play --seed": (DRAWN, ("means over 6", *REGRETS, *GAPS)),
-    "solve": (("solve", "chicken", "--objective", "entropy"), ("payoff per round", "probability")),
-    "solve nash": (("solve", "chicken", "--concept", "nash"), ("payoff per round", "3 extreme")),
-    "solve all": (("solve", "chicken", "--concept", "nash", "--all"), ("payoff per round", "3 of")),
-    "tournament": (
-        MATCHES,
-        ("regret per round", "swap regret per round", "CCE gap per round", "CE gap per round"),
-    ),
-    "games": (("games",), ("chicken",)),
-    "games chicken": (("games", "chicken"), ("payoffs of player 1 (rows), player 2 (columns)",)),
-    "games jordan": (("games", "jordan"), ("pays player 3",)),
-    "learners": (("learners",), ("hedge(0.4479)",)),
-    "train": (
-        ("train", "--model", "linear", *SMALL, "--out", "FOLDER/run"),
-        ("squared", "time, s"),
-    ),
+    "solve": ("solve chicken --objective entropy", ("payoff per round", "probability")),
+    "solve nash": ("solve chicken --concept nash", ("payoff per round", "3 extreme")),
+    "solve all": ("solve chicken --concept nash --all", ("payoff per round", "3 of")),
+    "tournament": (f"{MATCHES} {THREE}", RANKED),
+    "games": ("games", ("chicken",)),
+    "games chicken": ("games chicken", ("payoffs of player 1 (rows), player 2 (columns)",)),
+    "games jordan": ("games jordan", ("pays player 3",)),
+    "learners": ("learners", ("hedge(0.4479)",)),
+    "train": (f"{TRAIN} --out FOLDER/run", ("squared", "time, s")),
     "sweep": (
-        ("sweep", "FOLDER/grid.toml", "--out", "FOLDER/swept"),
+        "sweep FOLDER/grid.toml --out FOLDER/swept",
         ("loss, total", "lower bound, total", "above bound, %", "time, s"),
     ),
-    "step-size": (
-        ("step-size", "--actions", "3", "--horizon", "20"),
-        ("loss at that step size, total", "lower bound for any policy, total"),
-    ),
+    "step-size": ("step-size --actions 3 --horizon 20", LOSSES),
     "step-size inf": (
-        ("step-size", "--actions", "3", "--horizon", "inf"),
+        "step-size --actions 3 --horizon inf",
         ("loss at that step size, per round", "step size x sqrt(T)"),
     ),
-    "certify": ((*CHECKED, "--sequences", "4000"), ("claim", "verdict")),
-    "worst case": ((*CHECKED, "--worst-case"), ("worst-case regret, total", "above minimax, %")),
-    "proofs": ((*CHECKED, "--rigorous"), ("L(k*), total", "L*, total", "eigenvalue (step)")),
-    "reproduce": ((*PAPER, "--out", "FOLDER/paper", "--table"), ("paper", "here", "exact")),
-    "audit": (("audit", "FOLDER/log.jsonl"), ("per round", "per episode")),
-    "compare": (("compare", "FOLDER/log.jsonl"), ("per round", "per episode", "effect size, SD")),
+    "certify": (f"{CHECKED} --sequences 4000", ("claim", "verdict")),
+    "worst case": (f"{CHECKED} --worst-case", ("worst-case regret, total", "above minimax, %")),
+    "proofs": (f"{CHECKED} --rigorous", ("L(k*), total", "L*, total", "eigenvalue (step)")),
+    "reproduce": (f"{PAPER} --out FOLDER/paper --table", ("paper", "here", "exact")),
+    "audit": ("audit FOLDER/log.jsonl", ("per round", "per episode")),
+    "compare": ("compare FOLDER/log.jsonl", ("per round", "per episode", "effect size, SD")),
     "bench-agents": (
-        ("bench-agents", "exp3(0.1)", "--episodes", "2", "--out", "FOLDER/bench"),
+        "bench-agents 'exp3(0.1)' --episodes 2 --out FOLDER/bench",
         ("regret per round", "95 % interval"),
     ),
-    "explore": (("explore", "--out", "FOLDER/page.html"), ("kB",)),
+    "explore": ("explore --out FOLDER/page.html", ("kB",)),
 }
 """By name: the command, and phrases with units that its text contains."""
 SLOW = {"train", "sweep", "certify", "proofs", "reproduce", "compare", "bench-agents"}
@@ -83,7 +77,7 @@ UNPRINTED = {
 
 def test_every_command_is_rendered():
     names = {name for commands in GROUPS.values() for name in commands}
-    rendered = {arguments[0] for arguments, _ in COMMANDS.values()}
+    rendered = {command.split()[0] for command, _ in COMMANDS.values()}
     assert rendered | {"posttrain"} == names  # that one is rendered where torch is
 
 
@@ -114,11 +108,11 @@ MARKED = [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n i
 @pytest.mark.parametrize("name", MARKED)
 def test_every_quantity_is_printed_at_80_columns(name, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    arguments, units = COMMANDS[name]
-    given = [argument.replace("FOLDER", str(tmp_path)) for argument in arguments]
+    command, units = COMMANDS[name]
+    given = shlex.split(command.replace("FOLDER", str(tmp_path)))
     (tmp_path / "grid.toml").write_text(SWEEP)
     if "log.jsonl" in given[-1]:
-        main([*DRAWN, "--log", given[-1]])
+        main([*shlex.split(DRAWN), "--log", given[-1]])
     capsys.readouterr()
     main(given)
     out = capsys.readouterr().out
@@ -154,8 +148,8 @@ def test_no_table_cuts_a_number_or_drops_a_column(monkeypatch):
 
 
 def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypatch):
-    code = "from regrax._text import fitted_table; from regrax.cli.output import print_text; "
-    code += "print_text(fitted_table(['v'], [['not learning'], ['holds']]))"
+    code = "from regrax._text import fitted_table; from regrax.cli.shared import print_result; "
+    code += "print_result(fitted_table(['v'], [['not learning'], ['holds']]))"
     environments = [
         ({"FORCE_COLOR": "1"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
@@ -176,10 +170,10 @@ def test_verdicts_are_coloured_only_on_a_terminal_that_wants_it(capsys, monkeypa
 def test_a_bar_shows_its_task_and_is_gone_at_the_end(tmp_path):
     code = """
 import threading
-from regrax.cli.output import Bar
+from regrax.cli.shared import progress_bar
 from regrax.experiments import Progress
-with Bar() as bar:
-    tasks = [threading.Thread(target=lambda n=n: [bar.show(Progress(f"task {n}", i, 50)) for i in range(51)])
+with progress_bar() as show:
+    tasks = [threading.Thread(target=lambda n=n: [show(Progress(f"task {n}", i, 50)) for i in range(51)])
              for n in range(4)]
     [task.start() for task in tasks]
     [task.join() for task in tasks]

@@ -1,21 +1,28 @@
-"""Run a command from its tokens: set up jax, parse, run, and report a failure in one line.
+"""Run a command: set up jax, parse the arguments, call the command, and report a failure in one line.
 
 Exit codes: 0 success, 1 a requested check failed, 2 bad input, 3 lost peers, 70 a bug in regrax, 130 Ctrl-C.
 """
 
+import atexit
+import contextlib
+import gc
 import hashlib
 import os
 import platform
+import shlex
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
-
-from cyclopts import App, CycloptsError, Group, Parameter, Token, convert
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from regrax import __version__
 from regrax._text import printable
+
+if TYPE_CHECKING:  # imported later, when Ctrl-C is handled
+    from cyclopts import App, Token
 
 COMMANDS = {
     "Play and solve": {
@@ -54,8 +61,16 @@ With them a first tournament takes 5 s of CPU time instead of 9, and a million r
 """
 
 
-def run(tokens: list[str]) -> None:
-    """Run the command named by the tokens, and report a failure as one line and an exit code."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command, and report a failure as one line and an exit code. This is the console script `regrax`."""
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    # otherwise the caller, or the shell of a background job, handles Ctrl-C
+    handles = in_main_thread and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if handles:
+        signal.signal(signal.SIGINT, _interrupt)
+    # a last garbage collection of all that jax imported would take 0.15 s
+    atexit.register(gc.freeze)
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if sys.stdout is None:
             raise ValueError("standard output is closed")
@@ -67,10 +82,23 @@ def run(tokens: list[str]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except Exception as error:
         _fail(error)
+    finally:
+        if handles:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def build_app(tokens: Sequence[str] = ()) -> App:
+def _interrupt(*_: object) -> NoReturn:
+    """Exit at once, because C extensions can swallow a KeyboardInterrupt during import; file writes are atomic."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        cursor = "\x1b[?25h" if sys.stderr.isatty() else ""  # a progress bar hides it
+        print(f"{cursor}regrax: interrupted", file=sys.stderr, flush=True)
+    os._exit(130)
+
+
+def build_app(tokens: Sequence[str] = ()) -> "App":
     """Build the parser with all commands; the command in the first token takes its help from its docstring."""
+    from cyclopts import App, Group, Parameter
+
     app = App(
         name="regrax",
         help="Regret in games and online learning. Every command has --help with examples.",
@@ -101,8 +129,10 @@ def build_app(tokens: Sequence[str] = ()) -> App:
     return app
 
 
-def _exact(kind: Any, tokens: Sequence[Token]) -> Any:
+def _exact(kind: Any, tokens: "Sequence[Token]") -> Any:
     """Convert an option's text; unlike the cyclopts default, do not round 3.5 to an integer."""
+    from cyclopts import convert
+
     text = tokens[0].value
     if kind is int and not text.lstrip("+-").isdecimal():
         raise ValueError(f"must be an integer, got {text[:40]!r}")
@@ -111,11 +141,9 @@ def _exact(kind: Any, tokens: Sequence[Token]) -> Any:
 
 def _default(value: Any) -> Any:
     """Format a default value for the help, or return None for flags and options that are off."""
-    if isinstance(value, bool) or value in ((), None, ""):
-        return None
     if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return value
+        value = shlex.join(map(str, value))
+    return None if isinstance(value, bool) or value == "" else value
 
 
 def prepare_jax() -> None:
@@ -156,18 +184,13 @@ def cache_folder() -> Path:
     return Path(home) / "regrax" / f"compiled-{digest.hexdigest()[:12]}"
 
 
-def _has_no_devices() -> bool:
-    """True if jax is imported but cannot start a backend, which may fail with an empty AssertionError."""
-    jax = sys.modules.get("jax")
-    try:
-        return jax is not None and not jax.devices()
-    except (AssertionError, RuntimeError):
-        return True
-
-
 def _fail(error: Exception) -> NoReturn:
     """Print a one-line error message and exit."""
+    from cyclopts import CycloptsError
+
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    # all that jax raises if it was installed without the platform
+    lacks_devices = text == "AssertionError:" and "JAX_PLATFORMS" in os.environ
     code = 2
     if isinstance(error, CycloptsError):
         command = " ".join(["regrax", *(error.command_chain or ())])
@@ -178,7 +201,7 @@ def _fail(error: Exception) -> NoReturn:
         message = str(error)
     elif "RESOURCE_EXHAUSTED" in text or isinstance(error, MemoryError):
         message = f"not enough memory for these sizes ({text})"
-    elif "Unable to initialize backend" in text or _has_no_devices():
+    elif "Unable to initialize backend" in text or lacks_devices:
         message = f"jax cannot use the devices in JAX_PLATFORMS ({text})"
     elif os.environ.get("REGRAX_DEBUG"):
         raise error

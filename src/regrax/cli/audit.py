@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regrax.cli.options import Json, LogOptions, Output
-from regrax.cli.output import Bar, print_result, write_text
+from regrax.cli.shared import print_result, progress_bar, write_text
 
 
 def audit(
@@ -29,8 +29,8 @@ def audit(
     """
     from regrax.agents.audit import audit_log
 
-    with Bar(hidden=json) as bar:
-        result = audit_log(log, bar.move, **form.read())
+    with progress_bar(hidden=json) as show:
+        result = audit_log(log, lambda *at: show(at), **form.read())
     if html is not None:
         from regrax.show.report import audit_page
 

@@ -1,7 +1,9 @@
 """`regrax bench-agents`: run an agent through a fixed benchmark."""
 
-from regrax.cli.options import Folder, Json, Requests, read_learner
-from regrax.cli.output import Bar, print_result, write_text
+from json import dumps
+
+from regrax.cli.options import Folder, Json, Requests
+from regrax.cli.shared import print_result, progress_bar, read_learner, write_text
 
 
 def bench_agents(
@@ -30,16 +32,14 @@ def bench_agents(
         episodes: Number of episodes per task.
         seed: Seed of the losses and of the sampled actions.
     """
-    from json import dumps
-
     from regrax.agents import benchmark
     from regrax.show.report import benchmark_page
 
     learner = read_learner(agent)
     out.mkdir(parents=True, exist_ok=True)
     settings = requests.open(out / "answers", "")
-    with Bar(hidden=json) as bar:
-        result = benchmark(learner, out, episodes, seed=seed, on_progress=bar.show, **settings)
+    with progress_bar(hidden=json) as show:
+        result = benchmark(learner, out, episodes, seed=seed, on_progress=show, **settings)
     summary = {**result.to_dict(), "out": str(out)}
     write_text(out / "results.json", dumps(summary, allow_nan=False))
     write_text(out / "report.html", benchmark_page(result))

@@ -3,9 +3,12 @@
 from importlib.util import find_spec
 from typing import Literal
 
-from regrax._text import fitted_table, labelled_table
-from regrax.cli.options import Hosts, Json, read_learner
-from regrax.cli.output import print_result
+from regrax._text import labelled_table
+from regrax.cli.options import Hosts, Json
+from regrax.cli.shared import print_result, read_learner
+
+CLAIMS = {"claim": "claim", "measured": "measured", "holds": "verdict"}
+VERDICTS = {True: "holds", False: "does not hold"}
 
 
 def certify(
@@ -72,8 +75,6 @@ def certify(
         if is_first():
             result = {"actions": actions, "horizon": horizon, "architecture": architecture}
             result |= {"claims": checked, "holds": all(row["holds"] for row in checked)}
-            verdicts = {True: "holds", False: "does not hold"}
-            rows = [[row["claim"], row["measured"], verdicts[row["holds"]]] for row in checked]
-            columns = ("claim", "measured", "verdict")
-            text = fitted_table(columns, rows, f"{architecture}, {title}")
+            rows = [{**row, "holds": VERDICTS[row["holds"]]} for row in checked]
+            text = labelled_table(rows, CLAIMS, f"{architecture}, {title}")
             print_result(text, json, result)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from regrax._text import printable
 from regrax.cli.options import Json, LogOptions, Output
-from regrax.cli.output import Bar, print_result, write_text
+from regrax.cli.shared import print_result, progress_bar, write_text
 
 
 def compare(
@@ -35,11 +35,9 @@ def compare(
     """
     from regrax.agents.audit import compare_logs
 
-    if not logs:
-        raise ValueError("compare needs at least one log")
-    with Bar(hidden=json) as bar:
+    with progress_bar(hidden=json) as show:
         settings = {"agent": agent, "measure": measure, **form.read()}
-        result = compare_logs(logs, **settings, callback=bar.move)
+        result = compare_logs(logs, **settings, callback=lambda *at: show(at))
     failed = []
     if fail_above is not None:
         for name in result.above(fail_above):
@@ -53,6 +51,5 @@ def compare(
         write_text(html, compare_page(result))
     print_result(result, json, {**result.to_dict(), "failed": failed})
     if failed:
-        sys.stdout.flush()
         print(printable(f"regrax: failed: {'; '.join(failed)}"), file=sys.stderr)
-        sys.exit(1)
+        raise SystemExit(1)

@@ -1,7 +1,7 @@
 """`regrax explore`: the interactive explorer."""
 
 from regrax.cli.options import Output
-from regrax.cli.output import print_text, write_text
+from regrax.cli.shared import print_result, write_text
 
 
 def explore(
@@ -27,7 +27,7 @@ def explore(
     text = page(None if game is None else read_game(game))
     if out is not None:
         write_text(out, text)
-        print_text(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB")
+        print_result(f"wrote {out}, {len(text.encode()) / 1000:.0f} kB")
         return
     with Server(text, port) as server:
         print(f"regrax explorer at {server.url} (press Ctrl-C to stop)", flush=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from regrax._text import fitted_table, paragraph
 from regrax.cli.options import Json, NewOutput
-from regrax.cli.output import print_json, print_result, print_text
+from regrax.cli.shared import print_result
 
 
 def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = False) -> None:
@@ -30,18 +30,15 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
         print_result(text, json, {name: entry.summary for name, entry in entries.items()})
         return
     table = read_game(game)
-    if save is not None:
-        table.save(save)
     entry = None if Path(game).is_file() else entries.get(table.name.split("(")[0])
     names = ("summary", "rule", "reference", "parameters")
     about = {name: getattr(entry, name, "") for name in names}
-    if json:
-        print_json(about | table.to_dict())
-        return
     lines = [table.name, about["summary"], about["rule"], table.comment]
     text = "\n".join(paragraph(line) for line in lines if line)
-    print_text(f"{text}\n\n{table.to_text()}")
+    text += f"\n\n{table.to_text()}"
     if about["reference"]:
-        print_text(paragraph(f"Reference: {about['reference']}"))
+        text += "\n" + paragraph(f"Reference: {about['reference']}")
     if save is not None:
-        print_text(f"wrote {save}")
+        table.save(save)
+        text += f"\nwrote {save}"
+    print_result(text, json, about | table.to_dict())

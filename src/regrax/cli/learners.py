@@ -2,7 +2,7 @@
 
 from regrax._text import fitted_table, paragraph
 from regrax.cli.options import Json
-from regrax.cli.output import print_result
+from regrax.cli.shared import print_result
 
 OUTSIDE = {
     'checkpoint("runs/linear/seed-0")': "a trained model from its file",

@@ -1,82 +1,51 @@
-"""Options shared by commands: output files, logs, chat agents, devices and hosts."""
+"""Options of several commands: output files, log formats, chat agents, devices and hosts."""
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, Token
 
-import regrax
 from regrax._files import new_file, output_file
 
 if TYPE_CHECKING:
-    from regrax.learners import Learner
     from regrax.sharding import Devices
 
 FIGURES = (".pdf", ".png", ".svg")
-OUTPUT = Group("Output", sort_key=80)
-LOG_FORMAT = Group("Log format", sort_key=70)
 REQUESTS = Group("Chat agents", sort_key=60)
+LOG_FORMAT = Group("Log format", sort_key=70)
+OUTPUT = Group("Output", sort_key=80)
 HOSTS = Group("Several hosts", sort_key=90)
 
 
-def _check_output(_: Any, path: Path | None) -> None:
-    if path is not None and str(path) != "-":
-        output_file(path)
+def _output(_: Any, tokens: Sequence[Token], check: Callable[[Path], Any] = output_file) -> Path:
+    """Check a path while parsing, so that no results are lost because a file cannot be written."""
+    path = Path(tokens[0].value)
+    if str(path) != "-":
+        check(path)
+    return path
 
 
-def _check_new(_: Any, path: Path | None) -> None:
-    if path is not None and str(path) != "-":
-        new_file(path)
+def _new_output(_: Any, tokens: Sequence[Token]) -> Path:
+    return _output(_, tokens, new_file)
 
 
-def _check_figure(_: Any, path: Path | None) -> None:
-    if path is not None and path.suffix.lower() not in FIGURES:
+def _figure(_: Any, tokens: Sequence[Token]) -> Path:
+    path = _output(_, tokens)
+    if path.suffix.lower() not in FIGURES:
         raise ValueError(f"a plot file must end in {', '.join(FIGURES)}, got {path}")
-    _check_output(_, path)
+    return path
 
 
-# checked while parsing, so that no results are lost because a file cannot be written
-Output = Annotated[Path | None, Parameter(validator=_check_output, group=OUTPUT)]
-NewOutput = Annotated[Path | None, Parameter(validator=_check_new, group=OUTPUT)]
-Figure = Annotated[Path | None, Parameter(validator=_check_figure, group=OUTPUT)]
+Output = Annotated[Path | None, Parameter(converter=_output, group=OUTPUT)]
+NewOutput = Annotated[Path | None, Parameter(converter=_new_output, group=OUTPUT)]
+Figure = Annotated[Path | None, Parameter(converter=_figure, group=OUTPUT)]
 Folder = Annotated[Path, Parameter(group=OUTPUT)]
+Flag = Annotated[bool, Parameter(group=OUTPUT)]
 Json = Annotated[bool, Parameter(group=OUTPUT, help="Print one JSON object.")]
-
-
-# only the command line accepts these names in a spec, because they run code or read files
-OUTSIDE = {
-    "agent": attrgetter("outside_agent"),
-    "checkpoint": attrgetter("Checkpoint"),
-    "llm": attrgetter("llm.llm"),
-}
-
-
-def read_learner(spec: str) -> "Learner":
-    """Build a learner, a checkpoint, an external agent or a language model from its spec."""
-    from regrax.specs import parse_learner
-
-    return parse_learner(spec, {name: get(regrax) for name, get in OUTSIDE.items() if name in spec})
-
-
-def read_key(seed: int | None) -> Any:
-    """Return the random key of a seed, or None without a seed."""
-    import jax
-
-    from regrax import _checks as checks
-
-    if seed is None:
-        return None
-    checks.at_least("seed", seed, 0)
-    return jax.random.key(seed)
-
-
-def one_or_each(values: tuple[str, ...]) -> Any:
-    """Return the value for all players, a tuple with one per player, or None without values."""
-    return values[0] if len(values) == 1 else values or None
 
 
 @Parameter(name="*", group=LOG_FORMAT)
@@ -113,11 +82,11 @@ class LogOptions:
         from regrax.agents.audit import layout_of, read_layout
         from regrax.games import read_game
 
-        settings: dict[str, Any] = {}
-        for name in ("actions", "parsers", "format", "rows", "messages", "regex"):
-            settings[name] = getattr(self, name)
-        settings["fields"] = dict(_pair("fields", text.partition("=")) for text in self.fields)
-        settings["players"] = dict(_pair("players", text.rpartition("=")) for text in self.players)
+        settings = vars(self) | {
+            "fields": dict(_pair("fields", text.partition("=")) for text in self.fields),
+            "players": dict(_pair("players", text.rpartition("=")) for text in self.players),
+        }
+        del settings["game"], settings["layout"]
         settings = {name: value for name, value in settings.items() if value}
         layout = None
         if self.layout is not None:
@@ -167,16 +136,10 @@ class Requests:
         if self.no_cache:
             cache = None
         if self.resume and (cache is None or not cache.exists()):
-            missing = "cache" if cache is None else f"file {cache}"
-            raise ValueError(
-                f"--resume needs the answers of the run that was stopped, but there is no {missing}"
-            )
-        opened = AnswerCache(
-            ":memory:" if cache is None else output_file(cache),
-            self.prices,
-            budget_tokens=self.budget_tokens,
-            budget_cost=self.budget_cost,
-        )
+            text = "--resume needs the answers of the run that was stopped, but there is no"
+            raise ValueError(f"{text} {'cache' if cache is None else f'file {cache}'}")
+        path = ":memory:" if cache is None else output_file(cache)
+        opened = AnswerCache(path, self.prices, self.budget_tokens, self.budget_cost)
         return {"concurrency": self.concurrency, "cache": opened, "resume": self.resume}
 
 

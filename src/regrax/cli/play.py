@@ -1,19 +1,10 @@
 """`regrax play`: play learners in a repeated game."""
 
-from functools import partial
 from typing import Any
 
 from regrax._text import counted, quantities
-from regrax.cli.options import (
-    Figure,
-    Json,
-    Output,
-    Requests,
-    one_or_each,
-    read_key,
-    read_learner,
-)
-from regrax.cli.output import Bar, print_result, save_figure
+from regrax.cli.options import Figure, Json, Output, Requests
+from regrax.cli.shared import print_result, progress_bar, read_key, read_learner, save_figure
 
 SPENT = {"answers": "answers in the cache", "tokens": "their tokens", "cost": "their cost"}
 
@@ -45,30 +36,31 @@ def play(
         rounds: Number of rounds.
         episodes: Number of independent repetitions; --plot shows the first.
         seed: Sample actions with this seed; without it every player observes expected losses.
-        start: Policy in round 1, one for all players or one each: 0.2,0.8, an action, random(7), or own.
+        start: Policy in round 1, for all players or one each: an action, probabilities (0.2,0.8), random(7) or own.
         prior: Initial distribution of the learner's weights, in the format of --start.
         log: Write one JSON line per round and player to a new file.
         plot: Plot gaps, regrets with their bounds, and policies to a .png, .svg or .pdf file.
     """
     import jax
 
-    from regrax.games import (
-        measure_play,
-        measured_text,
-        play as play_game,
-        read_game,
-        seated_learners,
-    )
+    from regrax import games
 
-    table = read_game(game)
-    settings: dict[str, Any] = {"start": one_or_each(start), "prior": one_or_each(prior)}
-    settings["key"] = read_key(seed)
-    with jax.enable_x64(True), Bar(hidden=json) as bar:
-        players = seated_learners(table, [read_learner(spec) for spec in learners])
+    table = games.read_game(game)
+    settings: dict[str, Any] = {"key": read_key(seed)}
+    title = f"{table.name}, {counted(rounds, 'round')}"
+    if episodes > 1:
+        title += f", means over {episodes} episodes"
+    title += ", expected losses" if seed is None else f", actions drawn with seed {seed}"
+    for name, values in (("start", start), ("prior", prior)):
+        if values:
+            settings[name] = values[0] if len(values) == 1 else values
+            title += f", {name} {' '.join(values)}"
+    with jax.enable_x64(True), progress_bar(hidden=json) as show:
+        players = games.seated_learners(table, [read_learner(spec) for spec in learners])
         asks = any(hasattr(player, "counts") for player in players)
         if log is None and plot is None and episodes == 1 and not asks:
-            settings |= {"keep": "summary", "on_progress": partial(bar.move, "play")}
-            plays = [play_game(table, players, rounds, **settings)]
+            settings |= {"keep": "summary", "on_progress": lambda *at: show(("play", *at))}
+            plays = [games.play(table, players, rounds, **settings)]
         else:
             from regrax.agents import play_episodes
 
@@ -81,17 +73,10 @@ def play(
 
                     save_figure(plot_play(table, players, trajectory), plot)
                 plays.append(trajectory.summary())
-        measured = measure_play(table, plays)
+        measured = games.measure_play(table, plays)
     for row, learner in zip(measured["players"], players, strict=True):
         row |= {"learner": str(learner), "answers": getattr(learner, "counts", None)}
-    title = f"{table.name}, {counted(rounds, 'round')}"
-    if episodes > 1:
-        title += f", means over {episodes} episodes"
-    title += ", expected losses" if seed is None else f", actions drawn with seed {seed}"
-    for name, values in (("start", start), ("prior", prior)):
-        if values:
-            title += f", {name} {' '.join(values)}"
-    text = measured_text(measured, title)
+    text = games.measured_text(measured, title)
     result = {"game": table.name, "learners": [str(learner) for learner in players]}
     result |= {"rounds": rounds, "episodes": episodes, "seed": seed}
     result |= {"start": start, "prior": prior, **measured}

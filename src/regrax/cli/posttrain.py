@@ -5,8 +5,8 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from regrax.agents.llm.posttrain import PostTrainConfig
-from regrax.cli.options import OUTPUT, Folder, Json, NewOutput
-from regrax.cli.output import Bar, print_result, write_text
+from regrax.cli.options import Flag, Folder, Json, NewOutput
+from regrax.cli.shared import print_result, progress_bar, write_text
 
 CONFIG = Parameter(name="*", group=Group("Model, task and training", sort_key=10))
 DEFAULTS = PostTrainConfig()
@@ -18,7 +18,7 @@ def posttrain(
     *,
     config: Annotated[PostTrainConfig, CONFIG] = DEFAULTS,
     out: Folder,
-    resume: Annotated[bool, Parameter(group=OUTPUT)] = False,
+    resume: Flag = False,
     export: NewOutput = None,
     json: Json = False,
 ) -> None:
@@ -37,9 +37,9 @@ def posttrain(
     from regrax import llm
     from regrax.show.report import posttrain_page
 
-    options = {"export": export, "resume": resume}
-    with Bar(hidden=json) as bar:
-        comparison = llm.posttrain(config, out, model, on_progress=bar.show, **options)
+    with progress_bar(hidden=json) as show:
+        settings = {"on_progress": show, "resume": resume, "export": export}
+        comparison = llm.posttrain(config, out, model, **settings)
     method = config.method or llm.default_method(comparison.task)
     page = posttrain_page(comparison, str(model or config.pretrained), method)
     write_text(out / "report.html", page)

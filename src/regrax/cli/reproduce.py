@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from regrax._text import fitted_table
 from regrax.cli.options import Folder, Json
-from regrax.cli.output import Bar, print_result, write_text
+from regrax.cli.shared import print_result, progress_bar, write_text
 from regrax.paper import ReproduceConfig
 
 CONFIG = Parameter(name="*", group=Group("Experiments", sort_key=10))
@@ -38,8 +38,8 @@ def reproduce(
     from regrax.paper import compare, reproduce as reproduce_paper, summary_text
     from regrax.paper.report import paper_page
 
-    with Bar(hidden=json) as bar:
-        result = reproduce_paper(config, out, on_progress=bar.show)
+    with progress_bar(hidden=json) as show:
+        result = reproduce_paper(config, out, on_progress=show)
     lines = compare(result)
     numbers = out / "results.json"
     page = out / "report.html"

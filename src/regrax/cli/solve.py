@@ -1,11 +1,11 @@
 """`regrax solve`: compute equilibria of a game."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Literal
 
 from regrax._text import counted, paragraph
-from regrax.cli.options import Json, read_key, read_learner
-from regrax.cli.output import print_result
+from regrax.cli.options import Json
+from regrax.cli.shared import print_result, read_key, read_learner
 
 NAMES = {
     "nash": "Nash equilibrium",
@@ -43,13 +43,7 @@ def solve(
     """
     import jax
 
-    from regrax.games import (
-        CorrelatedProfile,
-        nash_equilibria,
-        play,
-        read_game,
-        solve as solve_game,
-    )
+    from regrax import games
 
     if (by is None) != (rounds is None):
         raise ValueError("--by and --rounds must be used together, got only one")
@@ -59,22 +53,24 @@ def solve(
         raise ValueError("--seed is only for dynamics (--by); exact solutions are not random")
     if all and (concept != "nash" or by is not None):
         raise ValueError("--all needs --concept nash and cannot be used with --by")
-    table = read_game(game)
+    table = games.read_game(game)
+    every = []
+    if concept == "nash" and by is None:
+        # more than two players, or too many actions to enumerate
+        with nullcontext() if all else suppress(ValueError):
+            every = games.nash_equilibria(table)
+    method = f"exact, objective {objective}"
     if by is not None and rounds is not None:
         method = f"by {by}, {counted(rounds, 'round')}"
         with jax.enable_x64(True):
-            played = play(table, read_learner(by), rounds, key=read_key(seed), keep="summary")
-        profile = CorrelatedProfile(played.joint, table)
+            played = games.play(table, read_learner(by), rounds, key=read_key(seed), keep="summary")
+        profile = games.CorrelatedProfile(played.joint, table)
         profiles = [profile.product if concept == "nash" else profile]
     else:
-        method = f"exact, objective {objective}"
-        profiles = nash_equilibria(table) if all else [solve_game(table, concept, objective)]
-    result = {
-        "game": table.name,
-        "concept": concept,
-        "objective": objective if by is None else None,
-    }
-    result |= {"by": by, "rounds": rounds, "seed": seed, **profiles[0].to_dict(concept)}
+        profiles = every if all else [games.solve(table, concept, objective)]
+    used = objective if by is None else None
+    result = {"game": table.name, "concept": concept, "objective": used, "by": by}
+    result |= {"rounds": rounds, "seed": seed, **profiles[0].to_dict(concept)}
     if all:
         result["all"] = [profile.to_dict(concept) for profile in profiles]
     texts = []
@@ -82,11 +78,9 @@ def solve(
         place = f" {number} of {len(profiles)}" if all else ""
         title = f"{table.name}: {NAMES[concept]}{place}, {method}"
         texts.append(profile.to_text(concept, title))
-    if concept == "nash" and by is None:
-        with suppress(ValueError):  # more than two players, or too many actions to enumerate
-            count = len(nash_equilibria(table))
-            result["nash_equilibria"] = count
-            if count > 1 and not all:
-                line = f"{table.name} has {count} extreme Nash equilibria; --all lists them"
-                texts.append(paragraph(line))
+    if every:
+        result["nash_equilibria"] = len(every)
+    if len(every) > len(profiles):
+        line = f"{table.name} has {len(every)} extreme Nash equilibria; --all lists them"
+        texts.append(paragraph(line))
     print_result("\n".join(texts), json, result)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from regrax._text import quantities
 from regrax.cli.options import Json
-from regrax.cli.output import print_result
+from regrax.cli.shared import print_result
 
 LABELS = {
     "step_size": "stationary step size",
@@ -35,7 +35,7 @@ def step_size(
         regrax step-size --actions 3 --horizon inf
 
     Args:
-        actions: Number of actions, from 2 to 1000000.
+        actions: Number of actions, from 2 to 1,000,000.
         horizon: Number of rounds T, at least 2, or inf for the limit of step size times sqrt(T).
         operator: Map from cumulative losses to play: softmax, or the identity on the L2 ball.
         radius: Radius of the ball.

@@ -1,25 +1,21 @@
 """`regrax sweep`: train models on a grid of settings."""
 
-import sys
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from regrax._text import labelled_table, paragraph
-from regrax.cli.options import OUTPUT, Json
-from regrax.cli.output import Bar, print_result, write_text
+from regrax.cli.options import Flag, Folder, Json
+from regrax.cli.shared import print_result, progress_bar, write_text
 
 
 def sweep(
     file: Path,
     /,
     *,
-    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    out: Folder | None = None,
     dask: str | None = None,
     retries: int = 2,
     module: str | None = None,
-    report: Annotated[bool, Parameter(group=OUTPUT)] = False,
+    report: Flag = False,
     json: Json = False,
 ) -> None:
     """Train every combination of settings in a TOML file.
@@ -45,9 +41,9 @@ def sweep(
     import_own(module)
     cells = read_sweep(file)
     out = out or Path("out") / file.stem
-    with Bar(hidden=json) as bar:
+    with progress_bar(hidden=json) as show:
         settings = {"dask": dask, "retries": retries, "module": module}
-        finished = run_sweep(cells, out, on_progress=bar.show, **settings)
+        finished = run_sweep(cells, out, on_progress=show, **settings)
     if report:
         from regrax.show.report import sweep_page
 
@@ -66,5 +62,4 @@ def sweep(
     result = {"cells": len(cells), "finished": len(rows), "failed": finished.failed}
     print_result(text, json, {**result, "out": str(out), "summary": means, "rows": rows})
     if finished.failed:
-        sys.stdout.flush()
-        sys.exit(1)
+        raise SystemExit(1)

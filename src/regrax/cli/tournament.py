@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from regrax.cli.options import Figure, Hosts, Json, read_key, read_learner
-from regrax.cli.output import Bar, print_result, save_figure
+from regrax.cli.options import Figure, Hosts, Json
+from regrax.cli.shared import print_result, progress_bar, read_key, read_learner, save_figure
 
 LEARNERS = (
     "hedge(inverse_sqrt(1.0))",
@@ -66,8 +66,8 @@ def tournament(
         players = [read_learner(spec) for spec in learners]
         sampled = sampled or any(isinstance(player, BanditLearner) for player in players)
         settings = {"seeds": seeds, "start": start, "key": read_key(0 if sampled else None)}
-        with Bar(hidden=json or not is_first()) as bar:
-            settings |= {"on_progress": bar.show, "devices": devices}
+        with progress_bar(hidden=json or not is_first()) as show:
+            settings |= {"on_progress": show, "devices": devices}
             results = round_robin(players, tables, rounds, **settings)
         if not is_first():
             return

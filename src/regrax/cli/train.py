@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from regrax._text import labelled_table
-from regrax.cli.options import OUTPUT, Folder, Hosts, Json
-from regrax.cli.output import Bar, print_result
+from regrax.cli.options import OUTPUT, Flag, Folder, Hosts, Json
+from regrax.cli.shared import print_result, progress_bar
 from regrax.experiments.runs import TrainConfig
 
 COLUMNS = {
@@ -26,7 +26,7 @@ def train(
     *,
     config: Annotated[TrainConfig, CONFIG],
     out: Folder,
-    resume: Annotated[bool, Parameter(group=OUTPUT)] = False,
+    resume: Flag = False,
     save_every: Annotated[float, Parameter(group=OUTPUT)] = 10.0,
     json: Json = False,
     hosts: Hosts = Hosts(),
@@ -47,10 +47,10 @@ def train(
     from regrax.training import TrainingDiverged
 
     with hosts.joined() as devices:
-        with Bar(hidden=json or not is_first()) as bar:
+        with progress_bar(hidden=json or not is_first()) as show:
             settings = {"save_every": save_every, "resume": resume, "devices": devices}
             try:
-                trained = train_models(config, out, on_progress=bar.show, **settings)
+                trained = train_models(config, out, on_progress=show, **settings)
             except TrainingDiverged as error:
                 raise ValueError(f"{error} (the last good state is in {out})") from None
         if not is_first():

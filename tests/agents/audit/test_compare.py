@@ -139,7 +139,7 @@ def test_the_command_prints_a_page_and_the_result(write, tmp_path, capsys):
         (["good", "bad", "--fail-above", "0.5"], 1, "bad.jsonl has more than 0.5 per round"),
         (["good", "few", "--fail-if-worse"], 2, "each must have at least five episodes"),
         (["none"], 2, "none.jsonl: No such file"),
-        ([], 2, "compare needs at least one log"),
+        ([], 2, "at least one log must be given"),
     ],
 )
 def test_exit_codes_of_the_command(write, tmp_path, capsys, options, code, why):
