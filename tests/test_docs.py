@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tools import jobs
+from tools.links import broken_links
 
 import regrax as rx
 from regrax.cli.app import build_app
@@ -140,6 +141,49 @@ def test_files_named_on_a_page_exist(page):
         assert any((folder / name).exists() for folder in folders) or any(tests), name
 
 
+WISHES = """
+how-to/import-export: rx.games.bimatrix(
+how-to/equilibria: rx.nash_equilibria(
+how-to/simulate: play.policies[0].shape
+how-to/gallery: rx.plots.plot_phase(
+how-to/simulate: rx.external_regret(actions, batch)
+how-to/simulate: for seed in range(100)
+how-to/own-learner: rx.round_robin(learners
+how-to/import-export: to_latex()
+how-to/gallery: rx.animate(
+how-to/import-export: from_openspiel
+how-to/train: pip install 'regrax[torch]'
+how-to/train: regret_loss(losses=losses, logits=
+how-to/train: mask=mask
+how-to/simulate: exp3_ix
+how-to/audit: rx.audit.Layout(
+how-to/agents: agent("http://
+how-to/audit: rx.compare_logs(
+how-to/train: import wandb
+how-to/llm: rx.llm.environment(task)
+how-to/llm: rx.llm.transcript_lines(
+how-to/gallery: ## In a notebook
+how-to/gallery: , ax=ax)
+how-to/gallery: frames=40
+how-to/explorer: regrax explore --out
+how-to/gallery: slide.pdf
+tutorials/attention: regrax reproduce --quick --actions 2
+explanation/step-size: rx.theory.step_size(
+class/index: Exercise
+how-to/simulate: rx.Agent(student)
+explanation/dynamics: dynamics-compared.png
+"""
+
+
+def test_thirty_wishes_are_found_in_two_clicks():
+    wishes = [wish.split(": ", 1) for wish in WISHES.strip().splitlines()]
+    assert len(wishes) == 30
+    notebooks = "".join(file.read_text() for file in (DOCS / "class").glob("*.ipynb"))
+    for page, code in wishes:
+        assert f"]({page}.md" in PAGES["index"], page
+        assert code in PAGES.get(page, notebooks), (page, code)
+
+
 def test_every_page_is_reachable_from_the_front_page():
     assert "docs/index.md" in README
     listed = set(re.findall(r"^[\w/-]+$", PAGES["index"], re.M)) | {"index"}
@@ -169,6 +213,18 @@ def test_the_gallery_has_a_dozen_pictures():
     shown = re.findall(r"\{glue\}`([\w-]+)`", page)
     assert len(shown) >= 12
     assert shown == re.findall(r'^thumbnail\("([\w-]+)"', page, re.M)
+
+
+def test_broken_links_are_found(tmp_path):
+    page = '<a href="b.html#there">b</a><a href="#gone">c</a><script src="https://x.org/y.js"></script>'
+    (tmp_path / "a.html").write_text(page)
+    (tmp_path / "b.html").write_text('<p id="there"></p><a href="https://x.org">x</a>')
+    wrong, count = broken_links(tmp_path)
+    assert [line.partition(": ")[2] for line in wrong] == [
+        "loads https://x.org/y.js",
+        "links to #gone",
+    ]
+    assert count == 2
 
 
 @pytest.mark.parametrize("page", [*PAGES, "README"])
