@@ -35,11 +35,13 @@ def posttrain(
         export: Write rollouts of the trained model as JSON lines to a new file.
     """
     from regrax import llm
-    from regrax.show.report import posttrain_page
 
     with progress_bar(hidden=json) as show:
         settings = {"on_progress": show, "resume": resume, "export": export}
         comparison = llm.posttrain(config, out, model, **settings)
+    # only now, because it imports matplotlib
+    from regrax.show.report import posttrain_page
+
     method = config.method or llm.default_method(comparison.task)
     page = posttrain_page(comparison, str(model or config.pretrained), method)
     write_text(out / "report.html", page)
