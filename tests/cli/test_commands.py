@@ -175,6 +175,7 @@ solve chicken --concept nash --objective entropy  ->  objective "entropy" requir
 solve chicken --by 'hedge(1)' --rounds 0  ->  rounds must be an integer >= 1
 solve chicken --seed 1  ->  --seed is only for dynamics
 solve chicken --all  ->  --all needs --concept nash
+solve chicken --concept nash --all --objective welfare  ->  and no --by or --objective
 solve jordan --concept nash --all  ->  two players
 games --save x.nfg  ->  --save needs a game
 games chicken --save x.txt  ->  a game file must end in .json, .nfg, .npz

@@ -51,15 +51,15 @@ def solve(
         raise ValueError(f"--objective does not apply to dynamics (--by), got {objective}")
     if by is None and seed is not None:
         raise ValueError("--seed is only for dynamics (--by); exact solutions are not random")
-    if all and (concept != "nash" or by is not None):
-        raise ValueError("--all needs --concept nash and cannot be used with --by")
+    if all and (concept != "nash" or by is not None or objective != "any"):
+        raise ValueError("--all needs --concept nash, and no --by or --objective")
     table = games.read_game(game)
     every = []
     if concept == "nash" and by is None:
         # more than two players, or too many actions to enumerate
         with nullcontext() if all else suppress(ValueError):
             every = games.nash_equilibria(table)
-    method = f"exact, objective {objective}"
+    method = "exact" if all else f"exact, objective {objective}"
     if by is not None and rounds is not None:
         method = f"by {by}, {counted(rounds, 'round')}"
         with jax.enable_x64(True):
