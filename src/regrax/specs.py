@@ -15,7 +15,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -108,13 +107,7 @@ class Entry(NamedTuple):
     @property
     def parameters(self) -> str:
         """Its parameters with their defaults, as in `(firms=2, intercept=12)`; empty if it has none."""
-        shown = []
-        for parameter in inspect.signature(self.make).parameters.values():
-            default = parameter.default
-            if isinstance(default, float):
-                default = round(default, 4)
-            shown.append(parameter.replace(annotation=parameter.empty, default=default))
-        return str(inspect.Signature(shown)) if shown else ""
+        return _form(self.make).removeprefix("()")
 
 
 def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered], Registered]:
@@ -201,9 +194,11 @@ def parse_learner(
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
     'blum_mansour(hedge(0.9944))'
     """
+    from regrax.learners import Learner
+
     known = _makers("learner") | _makers("argument") | dict(more or {})
-    learner = _build(_parse(text, known, "learner"), known)
-    if not isinstance(learner, _type_of("learner")):
+    learner = _build(_parse(text, "learner"), "learner", known)
+    if not isinstance(learner, Learner):
         raise ValueError(f"expected a learner, as in {EXAMPLES['learner']}, got {text}")
     return learner
 
@@ -214,9 +209,11 @@ def as_learner(learner: "Learner | str") -> "Learner":
     >>> as_learner("hedge(0.5)")
     Hedge(step_size=0.5)
     """
+    from regrax.learners import Learner
+
     if isinstance(learner, str):
         return parse_learner(learner)
-    if not isinstance(learner, _type_of("learner")):
+    if not isinstance(learner, Learner):
         raise ValueError(f"learners must be Learner objects or specs, got {learner!r}")
     return learner
 
@@ -227,8 +224,7 @@ def parse_game(text: str) -> "Game":
     >>> parse_game("random(2, 3, seed=7)")
     random(2, 3, seed=7)
     """
-    known = _makers("game")
-    return _build(_parse(text, known, "game"), known)
+    return _build(_parse(text, "game"), "game", _makers("game"))
 
 
 def as_game(game: "Game | str") -> "Game":
@@ -237,9 +233,11 @@ def as_game(game: "Game | str") -> "Game":
     >>> as_game("chicken")
     chicken
     """
+    from regrax.games.game import Game
+
     if isinstance(game, str):
         return parse_game(game)
-    if not isinstance(game, _type_of("game")):
+    if not isinstance(game, Game):
         raise ValueError(
             f"game must be a Game or a spec, got {type(game).__name__}; "
             "rx.games.zero_sum and rx.games.bimatrix make a game from matrices"
@@ -256,14 +254,12 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
     [chicken]
     """
     known = _makers("game")
-    call = _parse(text, known, "game")
-    is_random = "seed" in inspect.signature(known[call.name]).parameters
-    if not is_random or "seed" in call.keywords:
-        return [_build(call, known)]
-    return [
-        _build(call._replace(keywords={**call.keywords, "seed": seed}), known)
-        for seed in range(seeds)
-    ]
+    call = _parse(text, "game")
+    make = _look_up(call.name, "game", known)
+    calls = [call]
+    if "seed" in inspect.signature(make).parameters and "seed" not in call.keywords:
+        calls = [call._replace(keywords={**call.keywords, "seed": n}) for n in range(seeds)]
+    return [_build(call, "game", known) for call in calls]
 
 
 def parse_distribution(
@@ -281,7 +277,7 @@ def parse_distribution(
     'InGame'
     """
     known = _makers("distribution") | dict(more or {})
-    return _build(_parse(text, known, "distribution"), known)
+    return _build(_parse(text, "distribution"), "distribution", known)
 
 
 def parse_feedback(text: str) -> "PartialFeedback":
@@ -290,21 +286,15 @@ def parse_feedback(text: str) -> "PartialFeedback":
     >>> parse_feedback("delayed(2)").delay
     2
     """
-    known = _makers("feedback")
-    return _build(_parse(text, known, "feedback"), known)
-
-
-@cache
-def _type_of(kind: str) -> type:
-    return getattr(import_module(_HOMES[kind][0]), kind.capitalize())
+    return _build(_parse(text, "feedback"), "feedback", _makers("feedback"))
 
 
 def _makers(kind: str) -> dict[str, Callable[..., Any]]:
     return {name: entry.make for name, entry in registered(kind).items()}
 
 
-def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
-    """Parse calls, numbers and strings with Python's grammar, without evaluating them, and look up every name."""
+def _parse(text: str, kind: str) -> Call:
+    """Parse calls, numbers and strings with Python's grammar, without evaluating them."""
     example = EXAMPLES[kind]
     if not isinstance(text, str):
         raise ValueError(f"a spec must be a string, as in {example}, got {text!r:.60}")
@@ -320,7 +310,6 @@ def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ValueError(f"expected {GRAMMAR}{example}, got {_short(text)}: {reason}") from None
-    _check_names(call, known, kind)
     return call
 
 
@@ -358,46 +347,52 @@ def _number(node: ast.expr) -> int | float:
     raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
 
 
-def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
-    if call.name not in known:
-        close = difflib.get_close_matches(call.name, known, 1, 0.5)
-        hint = ""
-        if close:
-            name = close[0] if kind == "learner" else _with_hyphens(close[0])
-            hint = f"; did you mean {name}?"
-        if kind in ("game", "learner"):
-            listed = f"`regrax {kind}s` lists all {kind}s"
-        else:
-            listed = f"choose from {', '.join(map(_with_hyphens, known))}"
-        raise ValueError(
-            f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
-        )
-    for value in (*call.arguments, *call.keywords.values()):
-        if isinstance(value, Call):
-            _check_names(value, known, kind)
+def _look_up(name: str, kind: str, known: Mapping[str, Any]) -> Any:
+    """Return what a name stands for, or raise an error that suggests a similar name."""
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = ""
+    if close:
+        similar = close[0] if kind == "learner" else _with_hyphens(close[0])
+        hint = f"; did you mean {similar}?"
+    listed = f"choose from {', '.join(map(_with_hyphens, known))}"
+    if kind in ("game", "learner"):
+        listed = f"`regrax {kind}s` lists all {kind}s"
+    raise ValueError(
+        f"unknown {kind} {name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
+    )
 
 
-def _build(value: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+def _build(value: Any, kind: str, known: Mapping[str, Callable[..., Any]]) -> Any:
     """Build what a spec names, with its nested specs; return other values unchanged."""
     if not isinstance(value, Call):
         return value
-    make = known[value.name]
-    arguments = [_build(argument, known) for argument in value.arguments]
-    keywords = {name: _build(argument, known) for name, argument in value.keywords.items()}
+    make = _look_up(value.name, kind, known)
+    arguments = [_build(argument, kind, known) for argument in value.arguments]
+    keywords = {name: _build(argument, kind, known) for name, argument in value.keywords.items()}
     signature = inspect.signature(make)
     try:
-        unknown = [name for name in keywords if name not in signature.parameters]
-        if unknown:  # reported before missing arguments
-            raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
+        signature.bind_partial(**keywords)  # unknown names are reported before missing arguments
         signature.bind(*arguments, **keywords)
     except TypeError as error:
-        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        form = inspect.Signature(bare)
-        raise ValueError(f"{value.name} must be called as {value.name}{form}: {error}") from None
+        call = value.name + _form(make)
+        raise ValueError(f"{value.name} must be called as {call}: {error}") from None
     try:
         return make(*arguments, **keywords)
     except TypeError as error:
         raise ValueError(f"{value.name} does not accept these arguments: {error}") from None
+
+
+def _form(make: Callable[..., Any]) -> str:
+    """Return the parameters of a function with their defaults, as they are written in a call."""
+    shown = []
+    for parameter in inspect.signature(make).parameters.values():
+        default = parameter.default
+        if isinstance(default, float):
+            default = round(default, 4)
+        shown.append(parameter.replace(annotation=parameter.empty, default=default))
+    return str(inspect.Signature(shown))
 
 
 def _with_hyphens(name: str) -> str:
