@@ -63,40 +63,47 @@ def swap_matrices(
     """
     from regrax.sharding import over_rows
 
-    play = partial(_play_matches, seatings, rounds)
+    def play(learners: tuple[Learner, ...], games: tuple) -> list[Array]:
+        return jax.vmap(partial(_play_matches, learners, seatings, rounds))(*games)
+
     return over_rows(play, learners, (payoffs, keys, starts), mesh)
 
 
 def _play_matches(
-    seatings: tuple[Seating, ...], rounds: int, learners: tuple[Learner, ...], games: tuple
-) -> list[Float[Array, "J M d d"]]:
-    """Play all seatings of all games; `games` holds their payoffs, keys and starts."""
+    learners: tuple[Learner, ...],
+    seatings: tuple[Seating, ...],
+    rounds: int,
+    payoffs: Float[Array, "N ..."],
+    key: Key[Array, ""] | None,
+    starts: tuple[Float[Array, "_"], ...] | None,
+) -> list[Float[Array, "M d d"]]:
+    """Play all seatings of a game."""
     from regrax.learners import Sum, keys_of_round, play_round
 
-    payoffs, keys, starts = games
-    count, players, *sizes = payoffs.shape
-    seats = Seats(sizes, np.array(seatings), count)
+    players, *sizes = payoffs.shape
+    matches = len(seatings)
+    seats = Seats(sizes, np.array(seatings))
     begin = draws = None
-    if keys is not None:
-        pairs = _split(_split(_split(keys, len(seatings)), players), 2)
-        begin, draws = (seats.batches(jnp.moveaxis(pairs[..., use], -1, 0)) for use in range(2))
+    if key is not None:
+        pairs = _split(_split(_split(key, matches), players), 2)
+        begin, draws = (seats.batches(pairs[:, :, use].T) for use in range(2))
     if starts is not None:
-        starts = seats.batches([jnp.repeat(start[:, None], len(seatings), 1) for start in starts])
+        starts = seats.batches([jnp.tile(start, (matches, 1)) for start in starts])
     copies = []
     states = []
     sums = []
-    for index, (learner, size, rows) in enumerate(seats.copies):
+    for index, (learner, size, count) in enumerate(seats.copies):
         player = Copies(learners[learner])
         if starts is not None:
-            player = Copies(jax.vmap(learners[learner].starting_at)(starts[index]), 0)
+            player = Copies(jax.vmap(player.learner.starting_at)(starts[index]), 0)
         copies.append(player)
-        states.append(player.init(size, rounds, rows, begin and begin[index]))
-        sums.append(Sum.zeros(rows, size, size, dtype=payoffs.dtype))
-    tables = tuple(-jax.vmap(partial(unfolded, player=n))(payoffs[:, n]) for n in range(players))
-    of_matches = jax.vmap(jax.vmap(game_losses, (None, 0, None)), (0, 0, None))
+        states.append(player.init(size, rounds, count, begin and begin[index]))
+        sums.append(Sum.zeros(count, size, size, dtype=payoffs.dtype))
+    tables = tuple(-unfolded(payoffs[n], n) for n in range(players))
 
     def environment(played: tuple[Any, ...], _: None) -> tuple[Any, ...]:
-        return seats.batches(of_matches(tables, seats.players(played), None))
+        losses = jax.vmap(partial(game_losses, tables), (0, None))
+        return seats.batches(losses(seats.players(played), None))
 
     def step(number: Int[Array, ""], carry: tuple) -> tuple:
         states, sums = carry
@@ -144,12 +151,11 @@ class Copies(NamedTuple):
 class Seats:
     """Seats of the learners' copies in all matches: of each number of actions, those of one learner after another.
 
-    `batches` regroups arrays per player (over games and matches) into arrays per learner and number of actions;
-    `players` does the reverse.
+    `batches` regroups arrays per player (a row per match) into arrays per learner and number of actions; `players` does
+    the reverse.
     """
 
-    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"], games: int) -> None:
-        self.games = games
+    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"]) -> None:
         self.groups = []
         self.copies = []
         for size in dict.fromkeys(sizes):
@@ -157,24 +163,23 @@ class Seats:
             seated = seatings.T[players].ravel()
             learners, counts = np.unique(seated, return_counts=True)
             self.groups.append((players, np.argsort(seated, kind="stable"), np.cumsum(counts)[:-1]))
-            for learner, count in zip(learners, counts, strict=True):
-                self.copies.append((int(learner), size, games * int(count)))
+            for learner, count in zip(learners.tolist(), counts.tolist(), strict=True):
+                self.copies.append((learner, size, count))
 
     def batches(self, arrays: Any) -> tuple[Any, ...]:
         batches: list[Any] = []
         for players, order, ends in self.groups:
-            rows = jnp.concatenate([arrays[n] for n in players], 1)[:, order]
-            batches += jnp.split(rows, ends, 1)
-        return tuple(lax.collapse(batch, 0, 2) for batch in batches)
+            rows = jnp.concatenate([arrays[n] for n in players])
+            batches += jnp.split(rows[order], ends)
+        return tuple(batches)
 
     def players(self, batches: Sequence[Any]) -> tuple[Any, ...]:
         arrays: dict[int, Any] = {}
         rest = iter(batches)
         for players, order, ends in self.groups:
-            own = [next(rest) for _ in range(len(ends) + 1)]
-            rows = [batch.reshape(self.games, -1, *batch.shape[1:]) for batch in own]
-            seated = jnp.concatenate(rows, 1)[:, np.argsort(order)]
-            arrays.update(zip(players, jnp.split(seated, len(players), 1), strict=True))
+            rows = jnp.concatenate([next(rest) for _ in range(len(ends) + 1)])
+            seated = jnp.split(rows[np.argsort(order)], len(players))
+            arrays.update(zip(players, seated, strict=True))
         return tuple(arrays[n] for n in sorted(arrays))
 
 
