@@ -163,10 +163,9 @@ class _Parser:
             self.mark("}")
         self.mark("}")
         expected = f"the number of an outcome, at most {len(outcomes) - 1},"
-        rows = [
+        return [
             self.take(_WORD, expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)
         ]
-        return [payoff for row in rows for payoff in row]
 
     def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
