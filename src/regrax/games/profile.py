@@ -28,6 +28,7 @@ from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
 MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
+ROUNDING = 1e-12  # a smaller gap is printed as 0
 
 
 class Deviation(NamedTuple):
@@ -195,24 +196,22 @@ class CorrelatedProfile:
             title: Line above the tables.
         """
         text = ""
-        columns = ["player", "payoff per round"]
-        rows = [list(row) for row in zip(self.game.players, self.payoffs.tolist(), strict=True)]
-        rows.append(["sum (welfare)", self.welfare])
-        if concept == "nash":
-            columns.append("mixed strategy")
-            for row, strategy in zip(rows, [*self.strategies, None], strict=True):
-                row.append(strategy)
-        else:
+        columns = ["player", "payoff per round", "mixed strategy"]
+        rows = list(zip(self.game.players, self.payoffs.tolist(), self.strategies, strict=True))
+        rows.append(("sum (welfare)", self.welfare, None))
+        if concept != "nash":
             likeliest = list(self.likeliest(MIN_SHARE))
             text = fitted_table((*self.game.players, "probability"), likeliest, title) + "\n"
             title = ""
+            columns.pop()
+            rows = [row[:2] for row in rows]
         text += fitted_table(columns, rows, title)
         worst = self.worst_deviation(concept)
-        gap = number(worst.gain)  # 0 if it is rounding
+        gap = f"gap {number(worst.gain)} per round: "
         deviation = "no player gains by deviating"
-        if worst.gain > 0 and gap != "0":
+        if worst.gain > ROUNDING:
             deviation = self.explain(worst)
-        return f"{text}\n{paragraph(f'gap {gap} per round: {deviation}')}\n"
+        return f"{text}\n{paragraph(gap + deviation)}\n"
 
     def columns(self) -> dict[str, list[Any]]:
         """Return a table of the joint actions with positive probability, most likely first.
