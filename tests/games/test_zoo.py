@@ -119,20 +119,16 @@ def test_values_of_zero_sum_games(spec, value):
 
 def test_potential_games_have_a_potential():
     """Changes of the deviating player's payoff add up to zero around any square of deviations."""
-    payoffs = games.random_potential(3, 4, seed=1).payoffs
-    row = payoffs[0][1:] - payoffs[0][:-1]
-    column = payoffs[1][:, 1:] - payoffs[1][:, :-1]
-    around = row[:, 1:] - row[:, :-1] - (column[1:] - column[:-1])
+    row, column = games.random_potential(3, 4, seed=1).payoffs
+    around = np.diff(np.diff(row, axis=0)) - np.diff(np.diff(column), axis=0)
     np.testing.assert_allclose(around, 0, atol=1e-12)
 
 
-def test_covariant_games_range_from_zero_sum_to_shared():
-    opposed = games.random_covariant(4, 4, correlation=-1.0).payoffs
-    np.testing.assert_allclose(opposed.sum(0), 0, atol=1e-12)
-    shared = games.random_covariant(3, 3, 3, correlation=1.0).payoffs
-    np.testing.assert_allclose(shared - shared[0], 0, atol=1e-12)
-    three = games.random_covariant(30, 30, 30, correlation=-0.3, seed=2).payoffs.reshape(3, -1)
-    np.testing.assert_allclose(np.cov(three), np.full((3, 3), -0.3) + 1.3 * np.eye(3), atol=0.03)
+@pytest.mark.parametrize(("correlation", "players"), [(-1.0, 2), (1.0, 3), (-0.3, 3)])
+def test_covariant_games_range_from_zero_sum_to_shared(correlation, players):
+    game = games.random_covariant(*[30] * players, correlation=correlation, seed=2)
+    expected = np.full((players, players), correlation) + (1 - correlation) * np.eye(players)
+    np.testing.assert_allclose(np.corrcoef(game.payoffs.reshape(players, -1)), expected, atol=0.03)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
