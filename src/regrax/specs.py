@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -335,16 +336,14 @@ def _value(node: ast.expr, depth: int) -> Any:
 
 
 def _number(node: ast.expr) -> int | float:
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=positive):
-            return -_number(positive)
-        case ast.UnaryOp(op=ast.UAdd(), operand=positive):
-            return _number(positive)
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            if isinstance(number, int) and number >= MAX_INTEGER:
-                raise ValueError("an integer must be below 2^63")
-            return number
-    raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
+    number = None
+    with suppress(ValueError):
+        number = ast.literal_eval(node)
+    if type(number) not in (int, float):
+        raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
+    if isinstance(number, int) and abs(number) >= MAX_INTEGER:
+        raise ValueError("an integer must be below 2^63")
+    return number
 
 
 def _look_up(name: str, kind: str, known: Mapping[str, Any]) -> Any:
