@@ -336,7 +336,7 @@ def _value(node: ast.expr, depth: int) -> Any:
 
 
 def _number(node: ast.expr) -> int | float:
-    number = None
+    number: Any = None
     with suppress(ValueError):
         number = ast.literal_eval(node)
     if type(number) not in (int, float):

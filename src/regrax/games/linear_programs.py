@@ -54,7 +54,7 @@ def incentives(game: Game, concept: Concept) -> Any:
         else:
             rows = np.hstack(gains)
         order = np.argsort(unfolded(index, player).ravel())
-        blocks.append(sparse.csr_array(rows)[:, order])
+        blocks.append(sparse.csr_array(rows)[:, order].sorted_indices())
     return sparse.vstack(blocks, format="csr")
 
 

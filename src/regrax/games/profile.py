@@ -195,8 +195,8 @@ class CorrelatedProfile:
         """
         text = ""
         columns = ["player", "payoff per round", "mixed strategy"]
-        rows = list(zip(self.game.players, self.payoffs.tolist(), self.strategies, strict=True))
-        rows.append(("sum (welfare)", self.welfare, None))
+        players = zip(self.game.players, self.payoffs.tolist(), self.strategies, strict=True)
+        rows = [*players, ("sum (welfare)", self.welfare, None)]
         if concept != "nash":
             header = (*self.game.players, "probability")
             text = fitted_table(header, self.likeliest(MIN_SHARE), title) + "\n"
