@@ -16,6 +16,7 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -195,11 +196,9 @@ def parse_learner(
     >>> str(parse_learner("blum-mansour(hedge(0.9944))"))
     'blum_mansour(hedge(0.9944))'
     """
-    from regrax.learners import Learner
-
     known = _makers("learner") | _makers("argument") | dict(more or {})
     learner = _build(_parse(text, "learner"), "learner", known)
-    if not isinstance(learner, Learner):
+    if not isinstance(learner, _type_of("learner")):
         raise ValueError(f"expected a learner, as in {EXAMPLES['learner']}, got {text}")
     return learner
 
@@ -210,11 +209,9 @@ def as_learner(learner: "Learner | str") -> "Learner":
     >>> as_learner("hedge(0.5)")
     Hedge(step_size=0.5)
     """
-    from regrax.learners import Learner
-
     if isinstance(learner, str):
         return parse_learner(learner)
-    if not isinstance(learner, Learner):
+    if not isinstance(learner, _type_of("learner")):
         raise ValueError(f"learners must be Learner objects or specs, got {learner!r}")
     return learner
 
@@ -234,11 +231,9 @@ def as_game(game: "Game | str") -> "Game":
     >>> as_game("chicken")
     chicken
     """
-    from regrax.games.game import Game
-
     if isinstance(game, str):
         return parse_game(game)
-    if not isinstance(game, Game):
+    if not isinstance(game, _type_of("game")):
         raise ValueError(
             f"game must be a Game or a spec, got {type(game).__name__}; "
             "rx.games.zero_sum and rx.games.bimatrix make a game from matrices"
@@ -288,6 +283,11 @@ def parse_feedback(text: str) -> "PartialFeedback":
     2
     """
     return _build(_parse(text, "feedback"), "feedback", _makers("feedback"))
+
+
+@cache
+def _type_of(kind: str) -> type:
+    return getattr(import_module(_HOMES[kind][0]), kind.capitalize())
 
 
 def _makers(kind: str) -> dict[str, Callable[..., Any]]:

@@ -207,7 +207,7 @@ class CorrelatedProfile:
         worst = self.worst_deviation(concept)
         gap = f"gap {number(worst.gain)} per round: "
         deviation = "no player gains by deviating"
-        if worst.gain > ROUNDING:
+        if worst.gain >= ROUNDING:
             deviation = self.explain(worst)
         return f"{text}\n{paragraph(gap + deviation)}\n"
 
