@@ -25,6 +25,7 @@ from regrax.specs import parse_game
 ROUNDING = 1e-12
 EXACT = 1e-9  # the accuracy of linear programs and certificates, for payoffs of range one
 GAPS = {"nash": games.nash_gap, "ce": games.ce_gap, "cce": games.cce_gap}
+COIN = np.full((2, 2), 0.25)
 BEST_FOR_ALL = games.random_coordination(2, 2, 2).equilibria[0].joint((2, 2, 2))
 SMALL_GAMES = [
     "chicken",
@@ -216,18 +217,12 @@ def test_a_correlated_profile_is_not_nash():
         (lambda: solve("random(50, 50)", "nash"), "supports, more than the limit of 200,000"),
         (lambda: solve("random(400, 400)", "ce", "welfare"), "128,000,000 entries, more than"),
         (lambda: solve("random(70, 70)", "ce", "entropy"), "up to 4,096 joint actions"),
-        (
-            lambda: solve("random(2, 2, 2)", "nash"),
-            "with 3 players, a Nash equilibrium can be computed only if",
-        ),
+        (lambda: solve("random(2, 2, 2)", "nash"), "with 3 players, a Nash equilibrium can be"),
         (lambda: solve("random(2, 2, 2, seed=1)", "nash", "welfare"), 'the objective is "any"'),
         (lambda: nash_equilibria("random(2, 2, 2)"), "must have two players, but .* has 3"),
         (lambda: zero_sum_equilibrium("chicken"), "payoffs with a constant sum, got chicken"),
-        (
-            lambda: nearest_equilibrium(np.full((2, 2), 0.25), "chicken", "nash"),
-            "must be one of ce, cce",
-        ),
-        (lambda: nearest_equilibrium(np.full((2, 2), 0.5), "chicken"), "joint must sum to 1"),
+        (lambda: nearest_equilibrium(COIN, "chicken", "nash"), "must be one of ce, cce"),
+        (lambda: nearest_equilibrium(2 * COIN, "chicken"), "joint must sum to 1"),
         (lambda: CorrelatedProfile(jnp.ones(4) / 4, "chicken"), r"joint must have shape \(2, 2\)"),
         (lambda: CorrelatedProfile([[1, 0], [0, 0]], "chicken").gap("me"), "concept must be"),
     ],
