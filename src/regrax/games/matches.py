@@ -85,7 +85,8 @@ def _play_matches(
     seats = Seats(sizes, np.array(seatings))
     begin = draws = None
     if key is not None:
-        pairs = _split(_split(_split(key, matches), players), 2)
+        split = jax.random.split
+        pairs = jax.vmap(lambda own: jax.vmap(split)(split(own, players)))(split(key, matches))
         begin, draws = (seats.batches(pairs[:, :, use].T) for use in range(2))
     if starts is not None:
         starts = seats.batches([jnp.tile(start, (matches, 1)) for start in starts])
@@ -181,8 +182,3 @@ class Seats:
             seated = jnp.split(rows[np.argsort(order)], len(players))
             arrays.update(zip(players, seated, strict=True))
         return tuple(arrays[n] for n in sorted(arrays))
-
-
-def _split(keys: Key[Array, "..."], count: int) -> Key[Array, "... count"]:
-    """Split every key of an array."""
-    return jnp.vectorize(partial(jax.random.split, num=count), signature="()->(n)")(keys)

@@ -28,10 +28,8 @@ MAX_PAYOFFS = 2_000_000
 MAX_NUMBER_CHARACTERS = 1000
 MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
 
-# a token and the space after it
-_WORD = re.compile(r'([^\s{},"]++)\s*+')
-_MARK = re.compile(r"([{},])\s*+")
-_TEXT = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+', re.DOTALL)
+# a string, mark or word, and the space after it
+_TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"|[{},]|[^\s{},"]++)\s*+', re.DOTALL)
 
 
 def game_from_nfg(data: bytes) -> Game:
@@ -114,7 +112,7 @@ class _Parser:
 
     def game(self) -> Game:
         for expected, words in {"NFG": ["NFG"], "1": ["1"], "R or D": ["R", "D"]}.items():
-            self.take(_WORD, expected, words.index)
+            self.take(expected, words.index)
         title = self.quoted("the title in quotes")
         players = self.quoted_list("the name of a player in quotes or '}'")
         count = len(players)
@@ -127,7 +125,7 @@ class _Parser:
             actions = [self.quoted_list(expected) for _ in players]
             sizes = [len(labels) for labels in actions]
         else:
-            sizes = [self.take(_WORD, "a number of actions", _count) for _ in players]
+            sizes = [self.take("a number of actions", _count) for _ in players]
         profiles = prod(sizes)
         if profiles < 1:
             self.fail("at least 1 action for every player", "0")
@@ -160,9 +158,7 @@ class _Parser:
             self.mark("}")
         self.mark("}")
         expected = f"the number of an outcome, at most {len(outcomes) - 1},"
-        return [
-            self.take(_WORD, expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)
-        ]
+        return [self.take(expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)]
 
     def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
@@ -175,20 +171,20 @@ class _Parser:
     def quoted(self, expected: str) -> str:
         if self.next_is('"'):
             expected = "a closing quote"
-        return re.sub(r'\\(["\\])', r"\1", self.take(_TEXT, expected, str))
+        return self.take(expected, _unquoted)
 
     def number(self) -> int | Fraction:
-        return self.take(_WORD, "a number", _number)
+        return self.take("a number", _number)
 
     def next_is(self, mark: str) -> bool:
         return self.text.startswith(mark, self.position)
 
     def mark(self, mark: str) -> None:
-        self.take(_MARK, f"'{mark}'", [mark].index)
+        self.take(f"'{mark}'", [mark].index)
 
-    def take(self, pattern: re.Pattern, expected: str, convert: Callable[[str], Any]) -> Any:
-        """Read a token; fail if the next token does not match the pattern or `convert` raises an error."""
-        match = pattern.match(self.text, self.position)
+    def take(self, expected: str, convert: Callable[[str], Any]) -> Any:
+        """Read a token; fail if there is none or `convert` raises an error."""
+        match = _TOKEN.match(self.text, self.position)
         if match is None:
             self.fail(expected)
         try:
@@ -205,6 +201,12 @@ class _Parser:
             shown = self.text[self.position : self.position + 20].split("\n")[0]
             got = repr(shown) if shown else "the end"
         raise ValueError(f"expected {expected} at {_place(self.text[: self.position])}, got {got}")
+
+
+def _unquoted(token: str) -> str:
+    if not token.startswith('"'):
+        raise ValueError
+    return re.sub(r'\\(["\\])', r"\1", token[1:-1])
 
 
 def _count(word: str) -> int:
