@@ -134,10 +134,7 @@ class Copies(NamedTuple):
         return jax.vmap(function, axes, axis_size=count)(self.learner, *arrays)
 
     def init(self, actions: int, rounds: int, count: int, keys: Any) -> State:
-        def init(learner: Learner, key: Any) -> State:
-            return learner.init(actions, rounds, key=key)
-
-        return self.each(init, keys, count=count)
+        return self.each(lambda own, key: own.init(actions, rounds, key=key), keys, count=count)
 
     def policy(self, states: State) -> Float[Array, "n d"]:
         return self.each(lambda learner, state: learner.policy(state), states)
