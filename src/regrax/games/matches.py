@@ -63,16 +63,19 @@ def swap_matrices(
     """
     from regrax.sharding import over_rows
 
-    def play(learners: tuple[Learner, ...], games: tuple) -> list[Array]:
-        return jax.vmap(partial(_play_matches, learners, seatings, rounds))(*games)
-
-    return over_rows(play, learners, (payoffs, keys, starts), mesh)
+    play = partial(_play_matches, seatings, rounds)
+    return over_rows(
+        lambda learners, games: jax.vmap(partial(play, learners))(*games),
+        learners,
+        (payoffs, keys, starts),
+        mesh,
+    )
 
 
 def _play_matches(
-    learners: tuple[Learner, ...],
     seatings: tuple[Seating, ...],
     rounds: int,
+    learners: tuple[Learner, ...],
     payoffs: Float[Array, "N ..."],
     key: Key[Array, ""] | None,
     starts: tuple[Float[Array, "_"], ...] | None,
