@@ -15,6 +15,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -108,13 +109,7 @@ class Entry(NamedTuple):
     @property
     def parameters(self) -> str:
         """Its parameters with their defaults, as in `(firms=2, intercept=12)`; empty if it has none."""
-        shown = []
-        for parameter in inspect.signature(self.make).parameters.values():
-            default = parameter.default
-            if isinstance(default, float):
-                default = round(default, 4)
-            shown.append(parameter.replace(annotation=parameter.empty, default=default))
-        return str(inspect.Signature(shown)) if shown else ""
+        return _form(self.make).removeprefix("()")
 
 
 def register(kind: str, *examples: str, alias: str = "") -> Callable[[Registered], Registered]:
@@ -202,7 +197,7 @@ def parse_learner(
     'blum_mansour(hedge(0.9944))'
     """
     known = _makers("learner") | _makers("argument") | dict(more or {})
-    learner = _build(_parse(text, known, "learner"), known)
+    learner = _build(_parse(text, "learner"), "learner", known)
     if not isinstance(learner, _type_of("learner")):
         raise ValueError(f"expected a learner, as in {EXAMPLES['learner']}, got {text}")
     return learner
@@ -227,8 +222,7 @@ def parse_game(text: str) -> "Game":
     >>> parse_game("random(2, 3, seed=7)")
     random(2, 3, seed=7)
     """
-    known = _makers("game")
-    return _build(_parse(text, known, "game"), known)
+    return _build(_parse(text, "game"), "game", _makers("game"))
 
 
 def as_game(game: "Game | str") -> "Game":
@@ -256,14 +250,12 @@ def draw_games(text: str, seeds: int) -> "list[Game]":
     [chicken]
     """
     known = _makers("game")
-    call = _parse(text, known, "game")
-    is_random = "seed" in inspect.signature(known[call.name]).parameters
-    if not is_random or "seed" in call.keywords:
-        return [_build(call, known)]
-    return [
-        _build(call._replace(keywords={**call.keywords, "seed": seed}), known)
-        for seed in range(seeds)
-    ]
+    call = _parse(text, "game")
+    make = _look_up(call.name, "game", known)
+    calls = [call]
+    if "seed" in inspect.signature(make).parameters and "seed" not in call.keywords:
+        calls = [call._replace(keywords={**call.keywords, "seed": n}) for n in range(seeds)]
+    return [_build(call, "game", known) for call in calls]
 
 
 def parse_distribution(
@@ -281,7 +273,7 @@ def parse_distribution(
     'InGame'
     """
     known = _makers("distribution") | dict(more or {})
-    return _build(_parse(text, known, "distribution"), known)
+    return _build(_parse(text, "distribution"), "distribution", known)
 
 
 def parse_feedback(text: str) -> "PartialFeedback":
@@ -290,8 +282,7 @@ def parse_feedback(text: str) -> "PartialFeedback":
     >>> parse_feedback("delayed(2)").delay
     2
     """
-    known = _makers("feedback")
-    return _build(_parse(text, known, "feedback"), known)
+    return _build(_parse(text, "feedback"), "feedback", _makers("feedback"))
 
 
 @cache
@@ -303,8 +294,8 @@ def _makers(kind: str) -> dict[str, Callable[..., Any]]:
     return {name: entry.make for name, entry in registered(kind).items()}
 
 
-def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
-    """Parse calls, numbers and strings with Python's grammar, without evaluating them, and look up every name."""
+def _parse(text: str, kind: str) -> Call:
+    """Parse calls, numbers and strings with Python's grammar, without evaluating them."""
     example = EXAMPLES[kind]
     if not isinstance(text, str):
         raise ValueError(f"a spec must be a string, as in {example}, got {text!r:.60}")
@@ -320,7 +311,6 @@ def _parse(text: str, known: Mapping[str, Any], kind: str) -> Call:
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ValueError(f"expected {GRAMMAR}{example}, got {_short(text)}: {reason}") from None
-    _check_names(call, known, kind)
     return call
 
 
@@ -346,58 +336,62 @@ def _value(node: ast.expr, depth: int) -> Any:
 
 
 def _number(node: ast.expr) -> int | float:
-    match node:
-        case ast.UnaryOp(op=ast.USub(), operand=positive):
-            return -_number(positive)
-        case ast.UnaryOp(op=ast.UAdd(), operand=positive):
-            return _number(positive)
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            if isinstance(number, int) and number >= MAX_INTEGER:
-                raise ValueError("an integer must be below 2^63")
-            return number
-    raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
+    number: Any = None
+    with suppress(ValueError):
+        number = ast.literal_eval(node)
+    if type(number) not in (int, float):
+        raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
+    if isinstance(number, int) and abs(number) >= MAX_INTEGER:
+        raise ValueError("an integer must be below 2^63")
+    return number
 
 
-def _check_names(call: Call, known: Mapping[str, Any], kind: str) -> None:
-    if call.name not in known:
-        close = difflib.get_close_matches(call.name, known, 1, 0.5)
-        hint = ""
-        if close:
-            name = close[0] if kind == "learner" else _with_hyphens(close[0])
-            hint = f"; did you mean {name}?"
-        if kind in ("game", "learner"):
-            listed = f"`regrax {kind}s` lists all {kind}s"
-        else:
-            listed = f"choose from {', '.join(map(_with_hyphens, known))}"
-        raise ValueError(
-            f"unknown {kind} {call.name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
-        )
-    for value in (*call.arguments, *call.keywords.values()):
-        if isinstance(value, Call):
-            _check_names(value, known, kind)
+def _look_up(name: str, kind: str, known: Mapping[str, Any]) -> Any:
+    """Return what a name stands for, or raise an error that suggests a similar name."""
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(name, known, 1, 0.5)
+    hint = ""
+    if close:
+        similar = close[0] if kind == "learner" else _with_hyphens(close[0])
+        hint = f"; did you mean {similar}?"
+    listed = f"choose from {', '.join(map(_with_hyphens, known))}"
+    if kind in ("game", "learner"):
+        listed = f"`regrax {kind}s` lists all {kind}s"
+    raise ValueError(
+        f"unknown {kind} {name!r}{hint} (a spec is {GRAMMAR}{EXAMPLES[kind]}; {listed})"
+    )
 
 
-def _build(value: Any, known: Mapping[str, Callable[..., Any]]) -> Any:
+def _build(value: Any, kind: str, known: Mapping[str, Callable[..., Any]]) -> Any:
     """Build what a spec names, with its nested specs; return other values unchanged."""
     if not isinstance(value, Call):
         return value
-    make = known[value.name]
-    arguments = [_build(argument, known) for argument in value.arguments]
-    keywords = {name: _build(argument, known) for name, argument in value.keywords.items()}
+    make = _look_up(value.name, kind, known)
+    arguments = [_build(argument, kind, known) for argument in value.arguments]
+    keywords = {name: _build(argument, kind, known) for name, argument in value.keywords.items()}
     signature = inspect.signature(make)
     try:
-        unknown = [name for name in keywords if name not in signature.parameters]
-        if unknown:  # reported before missing arguments
-            raise TypeError(f"got an unexpected keyword argument {unknown[0]!r}")
+        signature.bind_partial(**keywords)  # unknown names are reported before missing arguments
         signature.bind(*arguments, **keywords)
     except TypeError as error:
-        bare = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        form = inspect.Signature(bare)
-        raise ValueError(f"{value.name} must be called as {value.name}{form}: {error}") from None
+        call = value.name + _form(make)
+        raise ValueError(f"{value.name} must be called as {call}: {error}") from None
     try:
         return make(*arguments, **keywords)
     except TypeError as error:
         raise ValueError(f"{value.name} does not accept these arguments: {error}") from None
+
+
+def _form(make: Callable[..., Any]) -> str:
+    """Return the parameters of a function with their defaults, as they are written in a call."""
+    shown = []
+    for parameter in inspect.signature(make).parameters.values():
+        default = parameter.default
+        if isinstance(default, float):
+            default = round(default, 4)
+        shown.append(parameter.replace(annotation=parameter.empty, default=default))
+    return str(inspect.Signature(shown))
 
 
 def _with_hyphens(name: str) -> str:

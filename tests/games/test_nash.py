@@ -27,18 +27,6 @@ def test_random_games_have_an_odd_number_of_equilibria(seed):
     assert solve(game, "nash", "minimum").payoffs.min() == max(p.payoffs.min() for p in profiles)
 
 
-def test_a_singular_game_has_four_extreme_equilibria():
-    first = np.array([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 3], [2, 2, 3, 1]], float)
-    profiles = nash_equilibria(Game([first, 4 - first]))
-    assert len(profiles) == 4
-    assert all(profile.gap("nash") <= 1e-15 for profile in profiles)
-
-
-def test_a_small_difference_next_to_a_large_payoff_decides():
-    (only,) = nash_equilibria(Game([[[2, 0], [1, 1e10]], [[1, 0], [1, 0]]]))
-    assert [side.tolist() for side in only.marginals] == [[1, 0], [1, 0]]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_linear_program_agrees_with_supports(seed):
     row = games.random_zero_sum(4, 6, seed=seed).payoffs[0]
@@ -87,19 +75,16 @@ def worth(own, other):
 def all_vertices(replies):
     n, m = len(replies), len(replies[0])
     for size in range(1, min(n, m) + 1):
-        columns = itertools.combinations(range(m), size)
-        for equal, played in itertools.product(
-            itertools.combinations(range(n), size), list(columns)
-        ):
+        supports = (itertools.combinations(range(count), size) for count in (n, m))
+        for equal, played in itertools.product(*supports):
             rows = [[*(replies[j][i] for i in played), -1, 0] for j in equal]
             solution = solve_fractions([*rows, [1] * size + [0, 1]])
             if solution is None or min(solution[:-1]) < 0:
                 continue
-            x = [Fraction(0)] * m
-            for i, weight in zip(played, solution[:-1], strict=True):
-                x[i] = weight
+            weights = dict(zip(played, solution, strict=False))
+            x = tuple(weights.get(i, Fraction(0)) for i in range(m))
             if max(worth(replies, x)) == solution[-1]:
-                yield tuple(x)
+                yield x
 
 
 def by_brute_force(first, second):
@@ -112,15 +97,26 @@ def by_brute_force(first, second):
     return [p for p in pairs if is_best_reply(first, *p) and is_best_reply(turned, *p[::-1])]
 
 
-def test_degenerate_and_badly_scaled_games_match_fractions():
+SINGULAR = np.array([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 1, 3], [2, 2, 3, 1]], float)
+SMALL_NEXT_TO_LARGE = np.array([[[2, 0], [1, 1e10]], [[1, 0], [1, 0]]])
+
+
+def degenerate_games():
+    yield np.stack([SINGULAR, 4 - SINGULAR])
+    yield SMALL_NEXT_TO_LARGE
     rng = np.random.default_rng(1)
     for trial in range(60):
         shape = tuple(rng.integers(1, 5, 2))
-        first, second = rng.integers(0, rng.integers(2, 4), (2, *shape)).astype(float)
+        payoffs = rng.integers(0, rng.integers(2, 4), (2, *shape)).astype(float)
         if trial % 2:
-            first *= 10.0 ** rng.integers(-8, 11, shape)
-        profiles = nash_equilibria(Game([first, second]))
-        exact = by_brute_force(first.tolist(), second.tolist())
+            payoffs[0] *= 10.0 ** rng.integers(-8, 11, shape)
+        yield payoffs
+
+
+def test_degenerate_and_badly_scaled_games_match_fractions():
+    for payoffs in degenerate_games():
+        profiles = nash_equilibria(Game(payoffs))
+        exact = by_brute_force(*payoffs.tolist())
         assert len(profiles) == len(exact)
         strategies = {tuple(np.concatenate(p.marginals).round(12).tolist()) for p in profiles}
         assert strategies == {tuple(round(float(w), 12) for w in (*x, *y)) for x, y in exact}

@@ -18,57 +18,44 @@ NEEDS_SIZES = {
     "random-zero-sum": "(3, 4)",
 }
 UNKNOWN = {"random", "random-covariant", "random-symmetric", "random-zero-sum"}
-OTHERS = [
-    "prisoners-dilemma(temptation=3, reward=2, punishment=0.5, sucker=-1)",
-    "hawk-dove(value=6)",
-    "hawk-dove(value=1.5, cost=3)",
-    "coordination(actions=3, players=3)",
-    "coordination(players=1)",
-    "inspection(wage=5, effort=1, cost=0.5, output=2)",
-    "travellers-dilemma(low=5, high=9, bonus=3)",
-    "ultimatum(pie=3)",
-    "centipede(nodes=2)",
-    "centipede(nodes=5)",
-    "asymmetric-pennies(prize=0.25)",
-    "rock-paper-scissors(actions=5)",
-    "rock-paper-scissors(actions=1)",
-    "morra(fingers=3)",
-    "hide-and-seek(places=5)",
-    "colonel-blotto(soldiers=5, fields=2)",
-    "cournot(firms=3, intercept=8)",
-    "cournot(intercept=10, cost=4)",
-    "cournot(intercept=11)",
-    "bertrand(firms=3, highest=4)",
-    "hotelling(positions=4)",
-    "hotelling(positions=7, firms=1)",
-    "hotelling(firms=3)",
-    "first-price-auction(first=4, second=3)",
-    "first-price-auction(first=2)",
-    "first-price-auction(first=1, second=1)",
-    "second-price-auction(first=2, second=6)",
-    "all-pay-auction(prize=4)",
-    "war-of-attrition(prize=1)",
-    "tullock(prize=8)",
-    "tullock(prize=7)",
-    "congestion(players=5, links=3)",
-    "braess(players=5)",
-    "minority(players=5)",
-    "dispersion(players=3, places=3)",
-    "dispersion(players=3)",
-    "volunteers-dilemma(players=5, benefit=3, cost=2)",
-    "public-goods(players=2, tokens=3, factor=2.5)",
-    "market-entry(players=3, capacity=3)",
-    "market-entry(players=3, capacity=0)",
-    "beauty-contest(players=2, highest=6, share=0.5)",
-    "random-potential(4, 5, seed=2)",
-    "random-coordination(5, 2, seed=9)",
-    "random-covariant(2, 2, 2, correlation=-0.5, seed=3)",
-    "random-covariant(3, 3, correlation=1)",
-]
+OTHERS = {
+    "prisoners-dilemma": ["temptation=3, reward=2, punishment=0.5, sucker=-1"],
+    "hawk-dove": ["value=6", "value=1.5, cost=3"],
+    "coordination": ["actions=3, players=3", "players=1"],
+    "inspection": ["wage=5, effort=1, cost=0.5, output=2"],
+    "travellers-dilemma": ["low=5, high=9, bonus=3"],
+    "ultimatum": ["pie=3"],
+    "centipede": ["nodes=2", "nodes=5"],
+    "asymmetric-pennies": ["prize=0.25"],
+    "rock-paper-scissors": ["actions=5", "actions=1"],
+    "morra": ["fingers=3"],
+    "hide-and-seek": ["places=5"],
+    "colonel-blotto": ["soldiers=5, fields=2"],
+    "cournot": ["firms=3, intercept=8", "intercept=10, cost=4", "intercept=11"],
+    "bertrand": ["firms=3, highest=4"],
+    "hotelling": ["positions=4", "positions=7, firms=1", "firms=3"],
+    "first-price-auction": ["first=4, second=3", "first=2", "first=1, second=1"],
+    "second-price-auction": ["first=2, second=6"],
+    "all-pay-auction": ["prize=4"],
+    "war-of-attrition": ["prize=1"],
+    "tullock": ["prize=8", "prize=7"],
+    "congestion": ["players=5, links=3"],
+    "braess": ["players=5"],
+    "minority": ["players=5"],
+    "dispersion": ["players=3, places=3", "players=3"],
+    "volunteers-dilemma": ["players=5, benefit=3, cost=2"],
+    "public-goods": ["players=2, tokens=3, factor=2.5"],
+    "market-entry": ["players=3, capacity=3", "players=3, capacity=0"],
+    "beauty-contest": ["players=2, highest=6, share=0.5"],
+    "random-potential": ["4, 5, seed=2"],
+    "random-coordination": ["5, 2, seed=9"],
+    "random-covariant": ["2, 2, 2, correlation=-0.5, seed=3", "3, 3, correlation=1"],
+}
 DEFAULTS = [name + NEEDS_SIZES.get(name, "") for name in ZOO]
+SPECS = DEFAULTS + [f"{name}({text})" for name, texts in OTHERS.items() for text in texts]
 
 
-@pytest.mark.parametrize("spec", [*DEFAULTS, *OTHERS])
+@pytest.mark.parametrize("spec", SPECS)
 def test_the_contract_of_a_game(spec):
     """Payoffs are finite, labels different, known equilibria correct, and the name parses to the same game."""
     game = parse_game(spec)
@@ -119,20 +106,19 @@ def test_values_of_zero_sum_games(spec, value):
 
 def test_potential_games_have_a_potential():
     """Changes of the deviating player's payoff add up to zero around any square of deviations."""
-    payoffs = games.random_potential(3, 4, seed=1).payoffs
-    row = payoffs[0][1:] - payoffs[0][:-1]
-    column = payoffs[1][:, 1:] - payoffs[1][:, :-1]
-    around = row[:, 1:] - row[:, :-1] - (column[1:] - column[:-1])
+    row, column = games.random_potential(3, 4, seed=1).payoffs
+    around = np.diff(np.diff(row, axis=0)) - np.diff(np.diff(column), axis=0)
     np.testing.assert_allclose(around, 0, atol=1e-12)
 
 
-def test_covariant_games_range_from_zero_sum_to_shared():
-    opposed = games.random_covariant(4, 4, correlation=-1.0).payoffs
-    np.testing.assert_allclose(opposed.sum(0), 0, atol=1e-12)
-    shared = games.random_covariant(3, 3, 3, correlation=1.0).payoffs
-    np.testing.assert_allclose(shared - shared[0], 0, atol=1e-12)
-    three = games.random_covariant(30, 30, 30, correlation=-0.3, seed=2).payoffs.reshape(3, -1)
-    np.testing.assert_allclose(np.cov(three), np.full((3, 3), -0.3) + 1.3 * np.eye(3), atol=0.03)
+@pytest.mark.parametrize(
+    ("correlation", "players", "error"), [(-1.0, 2, 1e-9), (1.0, 3, 1e-9), (-0.3, 3, 0.03)]
+)
+def test_covariant_games_range_from_zero_sum_to_shared(correlation, players, error):
+    game = games.random_covariant(*[30] * players, correlation=correlation, seed=2)
+    expected = np.full((players, players), correlation) + (1 - correlation) * np.eye(players)
+    actual = np.corrcoef(game.payoffs.reshape(players, -1))
+    np.testing.assert_allclose(actual, expected, atol=error)
 
 
 @pytest.mark.usefixtures("as_users_run_it")

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.games.game import CONCEPTS, Game
+from regrax.games.game import CONCEPTS, Game, pure
 from regrax.games.linear_programs import incentives, largest_minimum, minimise
 from regrax.games.max_entropy import most_entropic
 from regrax.games.nash import is_zero_sum, nash_equilibria, pure_equilibria, zero_sum_equilibrium
@@ -47,8 +47,7 @@ def solve(game: Game | str, concept: Concept = "ce", objective: Any = "any") -> 
     """
     game = as_game(game)
     checks.one_of("concept", concept, CONCEPTS)
-    players = len(game.sizes)
-    payoffs = np.asarray(game.payoffs, float).reshape(players, -1)
+    payoffs = np.asarray(game.payoffs, float).reshape(len(game.sizes), -1)
     payoffs = payoffs / (np.abs(payoffs).max() or 1.0)
     # for "any" too, because without an objective the simplex method took 4 to 40 times as long
     weights = payoffs.sum(0)
@@ -63,14 +62,12 @@ def solve(game: Game | str, concept: Concept = "ce", objective: Any = "any") -> 
         allowed = ", ".join(f'"{name}"' for name in OBJECTIVES)
         raise ValueError(f"objective must be {allowed} or an array, got {objective!r}")
     if objective == "any":
-        pure = pure_equilibria(game)
-        if pure:  # an equilibrium under every concept
-            joint = np.zeros(game.sizes)
-            joint[pure[0]] = 1.0
-            return CorrelatedProfile(joint, game)
+        found = pure_equilibria(game)
+        if found:  # an equilibrium under every concept
+            return CorrelatedProfile(pure("", *found[0]).joint(game.sizes), game)
     if objective in ("any", "welfare", "minimum") and is_zero_sum(game):
         return zero_sum_equilibrium(game)  # all equilibria have the same payoffs
-    if concept == "nash" and players > 1:
+    if concept == "nash" and len(game.sizes) > 1:
         return _best_nash(game, objective, weights)
     gains = incentives(game, concept)
     if objective == "entropy":

@@ -31,6 +31,7 @@ MAX_SHOWN_ACTIONS = 12
 MAX_CELLS = 200
 """Largest bimatrix in `to_text`; larger games have a row per joint action."""
 CONCEPTS = {"nash": "Nash", "ce": "CE", "cce": "CCE"}
+LABELS = ("name", "players", "actions", "comment")
 MAX_PAYOFFS = 50_000_000
 """Largest number of payoffs in a spec or a file, which take 400 megabytes."""
 
@@ -125,14 +126,14 @@ class Game:
             doubles = _doubles(payoffs)
             exact = _exact(payoffs, doubles)
             payoffs = doubles
-        count = payoffs.shape[0] if payoffs.ndim else 0
-        fits = payoffs.ndim == count + 1 and min(payoffs.shape) >= 1
+        count = payoffs.ndim - 1
+        fits = payoffs.shape[:1] == (count,) and min(payoffs.shape) >= 1
         checks.shape("payoffs", payoffs, "(N, d_1, ..., d_N), one tensor per player", fits)
         checks.finite("payoffs", payoffs)
-        _texts("name", [name], 1)
-        _texts("comment", [comment], 1)
-        fields = {"payoffs": payoffs, "exact": exact, "comment": comment}
-        fields["equilibria"] = tuple(equilibria)
+        checks.instance("name", name, str, "text")
+        checks.instance("comment", comment, str, "text")
+        fields = self.__dict__
+        fields.update(payoffs=payoffs, exact=exact, comment=comment, equilibria=tuple(equilibria))
         if name:
             fields["name"] = name
         if players:
@@ -144,7 +145,6 @@ class Game:
             sizes = payoffs.shape[1:]
             names = [f"actions of player {n + 1}" for n in range(count)]
             fields["actions"] = tuple(map(_texts, names, actions, sizes))
-        self.__dict__.update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"a game is immutable: {name} cannot be set")
@@ -244,13 +244,12 @@ class Game:
         >>> zero_sum([[1, -1]]).to_dict()["payoffs"]
         [[[1.0, -1.0]], [[-1.0, 1.0]]]
         """
-        labels = {name: getattr(self, name) for name in ("name", "players", "actions", "comment")}
-        known = []
-        for equilibrium in self.equilibria:
-            profile = equilibrium.joint(self.sizes).tolist()
-            about = {"concept": equilibrium.concept, "about": equilibrium.about}
-            known.append({**about, "profile": profile})
-        return {**labels, "payoffs": self.payoffs.tolist(), "equilibria": known}
+        equilibria = []
+        for known in self.equilibria:
+            profile = known.joint(self.sizes).tolist()
+            about = {"concept": known.concept, "about": known.about}
+            equilibria.append({**about, "profile": profile})
+        return labels_of(self) | {"payoffs": self.payoffs.tolist(), "equilibria": equilibria}
 
     def to_text(self) -> str:
         """Return the payoffs and the known equilibria as tables that fit the terminal."""
@@ -291,12 +290,16 @@ def unfolded(tensor: Any, player: int) -> Any:
     return tensor.transpose(player, *others).reshape(tensor.shape[player], -1)
 
 
+def labels_of(game: Game) -> dict[str, Any]:
+    """Return the name, the labels and the comment of a game."""
+    return {name: getattr(game, name) for name in LABELS}
+
+
 def precise_payoffs(game: Game) -> np.ndarray:
     """Return the payoffs as doubles, or as fractions if doubles cannot represent all of them."""
-    payoffs = np.asarray(game.payoffs, float)
     if game.exact is None:
-        return payoffs
-    return np.array(game.exact, object).reshape(payoffs.shape)
+        return np.asarray(game.payoffs, float)
+    return np.array(game.exact, object).reshape(game.payoffs.shape)
 
 
 def _doubles(payoffs: Any) -> Float[np.ndarray, "*any"]:
@@ -325,8 +328,7 @@ def _exact(payoffs: Any, doubles: Float[np.ndarray, "*any"]) -> tuple[Fraction, 
 
 
 def _check_list(what: str, value: Any, count: int) -> None:
-    if not isinstance(value, list | tuple):
-        raise ValueError(f"{what} must be a list, got {value!r}")
+    checks.instance(what, value, list | tuple, "a list")
     if len(value) != count:
         raise ValueError(f"{what} must have {count} entries, got {len(value)}")
 
@@ -334,8 +336,7 @@ def _check_list(what: str, value: Any, count: int) -> None:
 def _texts(what: str, labels: Any, count: int) -> tuple[str, ...]:
     _check_list(what, labels, count)
     for label in labels:
-        if not isinstance(label, str):
-            raise ValueError(f"{what} must be text, got {label!r}")
+        checks.instance(what, label, str, "text")
     label, times = Counter(labels).most_common(1)[0]
     if times > 1:
         raise ValueError(f"{what} must have different names, got {label!r} {times} times")
@@ -449,13 +450,11 @@ def named(make: Callable[Arguments, Game]) -> Callable[Arguments, Game]:
         call = inspect.signature(make).bind(*arguments, **keywords)
         texts = []
         for argument, value in call.arguments.items():
-            parameter = call.signature.parameters[argument]
-            if parameter.kind is parameter.VAR_POSITIONAL:
-                texts += map(_text, value)
-            elif parameter.default is parameter.empty:
-                texts.append(_text(value))
-            elif value != parameter.default:
-                texts.append(f"{argument}={_text(value)}")
+            default = call.signature.parameters[argument].default
+            if default is inspect.Parameter.empty:
+                texts += map(str, np.ravel(value))  # an integer, or a tuple of them
+            elif value != default:
+                texts.append(f"{argument}={value}")
         name = make.__name__.replace("_", "-")
         if texts:
             name += f"({', '.join(texts)})"
@@ -463,9 +462,3 @@ def named(make: Callable[Arguments, Game]) -> Callable[Arguments, Game]:
         return game
 
     return register("game")(make_named)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, np.generic):
-        value = value.item()
-    return repr(value)

@@ -4,7 +4,6 @@ The extras `regrax[openspiel]` and `regrax[gambit]` install the first two.
 """
 
 import io
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -34,19 +33,17 @@ def to_openspiel(game: Game | str) -> Any:
 def from_openspiel(game: Any) -> Game:
     """Convert an OpenSpiel matrix or tensor game; convert other OpenSpiel games to one of these first."""
     pyspiel = _import("pyspiel", "'regrax[openspiel]'")
-    if isinstance(game, pyspiel.MatrixGame):
-        sizes = (game.num_rows(), game.num_cols())
-        names = [game.row_action_name, game.col_action_name]
-    elif isinstance(game, pyspiel.TensorGame):
-        sizes = tuple(game.shape())
-        names = [partial(game.action_name, n) for n in range(len(sizes))]
-    else:
+    if not isinstance(game, pyspiel.MatrixGame | pyspiel.TensorGame):
         raise ValueError(
             f"game must be an OpenSpiel matrix or tensor game, got a {type(game).__name__}; convert it with "
             "pyspiel.extensive_to_matrix_game or extensive_to_tensor_game"
         )
-    payoffs = np.stack([game.player_utilities(n) for n in range(len(sizes))])
-    actions = [list(map(name, range(size))) for name, size in zip(names, sizes, strict=True)]
+    state = game.new_initial_state()
+    payoffs = []
+    actions = []
+    for n in range(game.num_players()):
+        payoffs.append(game.player_utilities(n))
+        actions.append([state.action_to_string(n, a) for a in state.legal_actions(n)])
     return Game(payoffs, name=game.get_type().short_name, actions=actions)
 
 

@@ -46,18 +46,15 @@ def incentives(game: Game, concept: Concept) -> Any:
         )
     index = np.arange(prod(game.sizes)).reshape(game.sizes)
     blocks = []
-    for player, size in enumerate(game.sizes):
+    for player in range(len(game.sizes)):
         payoffs = scaled(game, player)
-        recommended, instead = np.nonzero(~np.eye(size, dtype=bool))
-        gains = payoffs[instead] - payoffs[recommended]
-        # the deviation and the joint action that each gain belongs to
-        rows = np.arange(len(instead))
-        if concept != "ce":  # always play `instead`, whatever is recommended
-            rows = instead
-        rows = np.repeat(rows, gains.shape[1])
-        columns = unfolded(index, player)[recommended].ravel()
-        shape = (len(instead) if concept == "ce" else size, index.size)
-        blocks.append(sparse.csr_array((gains.ravel(), (rows, columns)), shape=shape))
+        gains = [payoffs - recommended for recommended in payoffs]
+        if concept == "ce":  # a row per recommended action and action played instead
+            rows = sparse.block_diag([np.delete(block, i, 0) for i, block in enumerate(gains)])
+        else:
+            rows = np.hstack(gains)
+        order = np.argsort(unfolded(index, player).ravel())
+        blocks.append(sparse.csr_array(rows)[:, order].sorted_indices())
     return sparse.vstack(blocks, format="csr")
 
 

@@ -11,7 +11,7 @@ player, from which payoff, regrets and gaps follow:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,146 +61,124 @@ def swap_matrices(
     >>> first.shape, first[0, 1].tolist()
     ((1, 2, 2, 2), [[0.0, 0.0], [0.0, 0.0]])
     """
-
     from regrax.sharding import over_rows
 
-    def matches(learners: tuple[Learner, ...], games: tuple) -> list[Array]:
-        return _matches(learners, seatings, rounds, *games)
+    play = partial(_play_matches, seatings, rounds)
+    return over_rows(
+        lambda learners, games: jax.vmap(partial(play, learners))(*games),
+        learners,
+        (payoffs, keys, starts),
+        mesh,
+    )
 
-    return over_rows(matches, learners, (payoffs, keys, starts), mesh)
+
+def _play_matches(
+    seatings: tuple[Seating, ...],
+    rounds: int,
+    learners: tuple[Learner, ...],
+    payoffs: Float[Array, "N ..."],
+    key: Key[Array, ""] | None,
+    starts: tuple[Float[Array, "_"], ...] | None,
+) -> list[Float[Array, "M d d"]]:
+    """Play all seatings of a game."""
+    from regrax.learners import Sum, keys_of_round, play_round
+
+    players, *sizes = payoffs.shape
+    matches = len(seatings)
+    seats = Seats(sizes, np.array(seatings))
+    begin = draws = None
+    if key is not None:
+        split = jax.random.split
+        pairs = jax.vmap(lambda own: jax.vmap(split)(split(own, players)))(split(key, matches))
+        begin, draws = (seats.batches(pairs[:, :, use].T) for use in range(2))
+    if starts is not None:
+        starts = seats.batches([jnp.tile(start, (matches, 1)) for start in starts])
+    copies = []
+    states = []
+    sums = []
+    for index, (learner, size, count) in enumerate(seats.copies):
+        player = Copies(learners[learner])
+        if starts is not None:
+            player = Copies(jax.vmap(player.learner.starting_at)(starts[index]), 0)
+        copies.append(player)
+        states.append(player.init(size, rounds, count, begin and begin[index]))
+        sums.append(Sum.zeros(count, size, size, dtype=payoffs.dtype))
+    tables = tuple(-unfolded(payoffs[n], n) for n in range(players))
+
+    def environment(played: tuple[Any, ...], _: None) -> tuple[Any, ...]:
+        losses = jax.vmap(partial(game_losses, tables), (0, None))
+        return seats.batches(losses(seats.players(played), None))
+
+    def step(number: Int[Array, ""], carry: tuple) -> tuple:
+        states, sums = carry
+        of_round = keys_of_round(draws, number)
+        states, now = play_round(copies, environment, states, keys=of_round)
+        added = [
+            total.add(pi[:, :, None] * loss[:, None])
+            for total, pi, loss in zip(sums, now.played, now.losses, strict=True)
+        ]
+        return states, added
+
+    _, sums = lax.fori_loop(0, rounds, step, (tuple(states), sums))
+    return list(seats.players([total.value for total in sums]))
 
 
 class Copies(NamedTuple):
-    """Copies of a learner with the same number of actions, batched as one player of the engine."""
+    """Copies of a learner with the same number of actions, batched as one player of the engine.
+
+    `axis` is 0 if the copies have different starts, and None if they are the same learner.
+    """
 
     learner: Learner
-    starts: Float[Array, "n d"] | None
+    axis: int | None = None
 
-    def started(self, start: Any) -> Learner:
-        return self.learner if start is None else self.learner.starting_at(start)
+    def each(self, function: Callable[..., Any], *arrays: Any, count: int | None = None) -> Any:
+        axes = (self.axis, *[0] * len(arrays))
+        return jax.vmap(function, axes, axis_size=count)(self.learner, *arrays)
 
     def init(self, actions: int, rounds: int, count: int, keys: Any) -> State:
-        def init(start: Any, key: Any) -> State:
-            return self.started(start).init(actions, rounds, key=key)
-
-        return jax.vmap(init, axis_size=count)(self.starts, keys)
+        return self.each(lambda own, key: own.init(actions, rounds, key=key), keys, count=count)
 
     def policy(self, states: State) -> Float[Array, "n d"]:
-        def policy(start: Any, state: State) -> Float[Array, "d"]:
-            return self.started(start).policy(state)
+        return self.each(lambda learner, state: learner.policy(state), states)
 
-        return jax.vmap(policy)(self.starts, states)
+    def observe(self, losses: Any, actions: Any) -> Any:
+        return self.each(lambda learner, *seen: learner.observe(*seen), losses, actions)
 
-    def observe(self, losses: Any, actions: Any) -> tuple[Any, Any]:
-        return losses, actions
-
-    def update(self, states: State, feedback: tuple[Any, Any]) -> State:
-        def update(start: Any, state: State, loss: Any, action: Any) -> State:
-            learner = self.started(start)
-            return learner.update(state, learner.observe(loss, action))
-
-        return jax.vmap(update)(self.starts, states, *feedback)
+    def update(self, states: State, feedback: Any) -> State:
+        return self.each(lambda learner, *seen: learner.update(*seen), states, feedback)
 
 
 class Seats:
     """Seats of the learners' copies in all matches: of each number of actions, those of one learner after another.
 
-    `batches` regroups arrays per player (over games and matches) into arrays per learner and number of actions;
-    `players` does the reverse.
+    `batches` regroups arrays per player (a row per match) into arrays per learner and number of actions; `players` does
+    the reverse.
     """
 
-    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"], games: int) -> None:
-        self.games = games
+    def __init__(self, sizes: Sequence[int], seatings: Int[np.ndarray, "M N"]) -> None:
         self.groups = []
         self.copies = []
         for size in dict.fromkeys(sizes):
             players = [n for n, own in enumerate(sizes) if own == size]
             seated = seatings.T[players].ravel()
-            order = np.argsort(seated, kind="stable")
             learners, counts = np.unique(seated, return_counts=True)
-            self.groups.append((players, order, counts))
-            self.copies += [
-                (int(learner), size, games * int(count))
-                for learner, count in zip(learners, counts, strict=True)
-            ]
+            self.groups.append((players, np.argsort(seated, kind="stable"), np.cumsum(counts)[:-1]))
+            for learner, count in zip(learners.tolist(), counts.tolist(), strict=True):
+                self.copies.append((learner, size, count))
 
     def batches(self, arrays: Any) -> tuple[Any, ...]:
         batches: list[Any] = []
-        for players, order, counts in self.groups:
-            rows = jnp.concatenate([arrays[n] for n in players], 1)[:, order]
-            batches += jnp.split(rows, np.cumsum(counts)[:-1], 1)
-        return tuple(lax.collapse(batch, 0, 2) for batch in batches)
+        for players, order, ends in self.groups:
+            rows = jnp.concatenate([arrays[n] for n in players])
+            batches += jnp.split(rows[order], ends)
+        return tuple(batches)
 
     def players(self, batches: Sequence[Any]) -> tuple[Any, ...]:
         arrays: dict[int, Any] = {}
-        first = 0
-        for players, order, counts in self.groups:
-            own = batches[first : first + len(counts)]
-            first += len(counts)
-            rows = [batch.reshape(self.games, -1, *batch.shape[1:]) for batch in own]
-            seated = jnp.concatenate(rows, 1)[:, np.argsort(order)]
-            arrays.update(zip(players, jnp.split(seated, len(players), 1), strict=True))
+        rest = iter(batches)
+        for players, order, ends in self.groups:
+            rows = jnp.concatenate([next(rest) for _ in range(len(ends) + 1)])
+            seated = jnp.split(rows[np.argsort(order)], len(players))
+            arrays.update(zip(players, seated, strict=True))
         return tuple(arrays[n] for n in sorted(arrays))
-
-
-def _matches(
-    learners: tuple[Learner, ...],
-    seatings: tuple[Seating, ...],
-    rounds: int,
-    payoffs: Float[Array, "J N ..."],
-    keys: Key[Array, "J"] | None,
-    starts: tuple[Float[Array, "J _"], ...] | None,
-) -> list[Float[Array, "J M d d"]]:
-    """Play all seatings of all games."""
-    from regrax.learners import Sum, play_round
-
-    games, players, *sizes = payoffs.shape
-    count = len(seatings)
-    seats = Seats(sizes, np.array(seatings), games)
-    tables = tuple(-jax.vmap(partial(unfolded, player=n))(payoffs[:, n]) for n in range(players))
-    first: Any = [None] * len(seats.copies)
-    begin: Any = [None] * len(seats.copies)
-    draws: Any = None
-    if starts is not None:
-        first = seats.batches([jnp.repeat(start[:, None], count, 1) for start in starts])
-    if keys is not None:
-        of_seats = _split(_split(_split(keys, count), players), 2)
-        begin = seats.batches(jnp.moveaxis(of_seats[..., 0], -1, 0))
-        draws = of_seats[..., 1]
-    copies = [
-        Copies(learners[learner], own)
-        for (learner, _, _), own in zip(seats.copies, first, strict=True)
-    ]
-    states = tuple(
-        player.init(size, rounds, rows, own)
-        for player, (_, size, rows), own in zip(copies, seats.copies, begin, strict=True)
-    )
-    sums = [Sum.zeros(games, count, size, size, dtype=payoffs.dtype) for size in sizes]
-    of_matches = jax.vmap(jax.vmap(game_losses, (None, 0, None)), (0, 0, None))
-
-    def environment(played: tuple[Any, ...], _: None) -> tuple[Any, ...]:
-        return seats.batches(of_matches(tables, seats.players(played), None))
-
-    def step(number: Int[Array, ""], carry: tuple) -> tuple:
-        states, sums = carry
-        of_round = None
-        if keys is not None:
-            folded = jax.vmap(jax.random.fold_in, (0, None))(draws.ravel(), number)
-            of_round = seats.batches(jnp.moveaxis(folded.reshape(draws.shape), -1, 0))
-        states, round_ = play_round(copies, environment, states, keys=of_round)
-        played = seats.players(round_.played)
-        losses = seats.players(round_.losses)
-        added = [
-            total.add(pi[..., None] * loss[..., None, :])
-            for total, pi, loss in zip(sums, played, losses, strict=True)
-        ]
-        return states, added
-
-    _, sums = lax.fori_loop(0, rounds, step, (states, sums))
-    return [total.value for total in sums]
-
-
-def _split(keys: Key[Array, "..."], count: int) -> Key[Array, "... count"]:
-    """Split every key of an array."""
-    flat = jax.vmap(partial(jax.random.split, num=count))(keys.ravel())
-    return flat.reshape(*keys.shape, count)

@@ -18,8 +18,7 @@ References: Ortiz, Schapire, Kakade (2007), Maximum entropy correlated equilibri
 Regularizing the abstract convex program; Wright (1997), Primal-dual interior-point methods.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -36,14 +35,6 @@ RIDGE = 1e-10  # on tight rows, which may be redundant
 MAX_EXPONENT_RISE = 2.0  # per step; beyond it, Newton's quadratic model is not trusted
 
 
-class Face(NamedTuple):
-    """The smallest face of the distributions that contains all equilibria."""
-
-    support: Mask
-    tight: Mask
-    proof: Rows
-
-
 def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
     r"""Maximise the entropy of $\mu$ subject to $G\mu \le 0$, both up to `TOLERANCE`.
 
@@ -51,6 +42,8 @@ def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
     >>> most_entropic(csr_array([[0.0, 2.0, -1.0]])).tolist()
     [0.3460, 0.2180, 0.4360]
     """
+    from scipy.special import entr
+
     if min(gains.shape) > MAX_UNKNOWNS:
         raise ValueError(
             f"maximum entropy allows up to {MAX_UNKNOWNS:,} joint actions or deviations, got {min(gains.shape):,}"
@@ -59,14 +52,18 @@ def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
     uniform = np.full(actions, 1 / actions)
     if (gains @ uniform).max(initial=0.0) <= 0:
         return uniform
-    face = find_face(gains)
-    on_support = gains[:, face.support]
-    weights = _newton(on_support, ~face.tight)
+    support, tight, proof = find_face(gains)
+    weights = _newton(gains[:, support], ~tight)
     joint = np.zeros(actions)
-    joint[face.support] = _gibbs(on_support, weights)
-    played = joint[joint > 0]
+    joint[support] = _gibbs(gains[:, support], weights)
     violation = float((gains @ joint).max(initial=0.0))
-    excess = _entropy_bound(gains, face, weights) + float((played * np.log(played)).sum())
+    # add enough of the proof to make the weights feasible
+    multiple = np.max(-weights / np.maximum(proof, 1e-9), initial=0.0, where=tight)
+    off_support = (gains.T @ weights)[~support]
+    multiple = max(multiple, (60 - off_support).max(initial=0.0))  # e^-60 is negligible
+    feasible = np.maximum(weights + multiple * proof, 0)
+    bound = np.logaddexp.reduce(-(gains.T @ feasible))  # log Z
+    excess = float(bound - entr(joint).sum())
     if not max(violation, excess) <= TOLERANCE:
         raise SolverError(
             f"maximum entropy was not certified to {TOLERANCE:g} in {MAX_STEPS} steps: deviations still gain "
@@ -75,8 +72,8 @@ def most_entropic(gains: Any) -> Float[np.ndarray, "A"]:
     return joint
 
 
-def find_face(gains: Any) -> Face:
-    r"""Find the largest support and the largest slacks of any equilibrium.
+def find_face(gains: Any) -> tuple[Mask, Mask, Rows]:
+    r"""Find the support and the tight rows of the face that contains all equilibria, and the proof.
 
     Solve $\max \sum_a t_a + \sum_k u_k$ over $G(t + r) + u \le 0$, $0 \le t, u \le 1$, $r \ge 0$. Equilibria can be
     scaled up until every entry that can be positive is at least 1. The dual variables are the proof.
@@ -91,17 +88,7 @@ def find_face(gains: Any) -> Face:
     )
     reached = result.x[:actions]
     slacks = result.x[2 * actions :]
-    return Face(reached > 0.5, slacks < 0.5, np.maximum(-result.ineqlin.marginals, 0))
-
-
-def _entropy_bound(gains: Any, face: Face, weights: Rows) -> float:
-    r"""Return $\log Z(\lambda)$, where enough of the proof is added to the weights to make them feasible."""
-    multiple = np.max(-weights / np.maximum(face.proof, 1e-9), initial=0.0, where=face.tight)
-    off_support = (gains.T @ weights)[~face.support]
-    if len(off_support):
-        multiple = max(multiple, 60 - off_support.min())  # e^-60 is negligible
-    feasible = np.maximum(weights + multiple * face.proof, 0)
-    return float(np.logaddexp.reduce(-(gains.T @ feasible)))
+    return reached > 0.5, slacks < 0.5, np.maximum(-result.ineqlin.marginals, 0)
 
 
 def _newton(gains: Any, loose: Mask) -> Rows:
@@ -115,13 +102,13 @@ def _newton(gains: Any, loose: Mask) -> Rows:
         violation = np.where(loose, mean, np.abs(mean)).max(initial=0.0)
         if max(violation, abs(float(weights @ mean))) <= 0.1 * TOLERANCE:
             break
-        solve = _hessian_solver(gains, joint, mean, _ratio(slacks, weights, loose, RIDGE))
         level = float(slacks @ weights) / count
         residual = np.max(np.abs(mean + slacks - level), initial=0.0, where=loose)
         tau = max(0.1 * level, 0.02 * residual)  # keep pace with the residual
         products = tau - slacks * weights
         pull = np.where(loose, slacks - tau, 0) + _ratio(products, weights, loose, 0.0)
-        move = solve(mean + pull)
+        ridge = _ratio(slacks, weights, loose, RIDGE)
+        move = _solve_hessian(gains, joint, mean, ridge, mean + pull)
         shift = _ratio(products - slacks * move, weights, loose, 0.0)
         exponents = -(gains.T @ move)
         exponents -= exponents @ joint
@@ -140,43 +127,37 @@ def _newton(gains: Any, loose: Mask) -> Rows:
 
 def _gibbs(gains: Any, weights: Rows) -> Float[np.ndarray, "A"]:
     r"""Return $\mu(\lambda)$."""
-    exponents = -(gains.T @ weights)
-    terms = np.exp(exponents - exponents.max())
-    return terms / terms.sum()
+    from scipy.special import softmax
+
+    return softmax(-(gains.T @ weights))
 
 
 def _ratio(top: Rows, bottom: Rows, where: Mask, other: float) -> Rows:
     return np.divide(top, bottom, out=np.full(len(top), other), where=where)
 
 
-def _hessian_solver(gains: Any, joint: Any, mean: Rows, w: Rows) -> Callable[[Rows], Rows]:
-    r"""Return a solver for $\mathrm{diag}(w) + G (\mathrm{diag}\mu - \mu\mu^\top) G^\top$.
+def _solve_hessian(gains: Any, joint: Any, mean: Rows, w: Rows, right: Rows) -> Rows:
+    r"""Solve $(\mathrm{diag}(w) + G (\mathrm{diag}\mu - \mu\mu^\top) G^\top) x = r$.
 
     The factorised matrix is indexed by the deviations or, by Woodbury's identity, by the joint actions, whichever are
-    fewer.
+    fewer; for correlated equilibria of two players this takes half the time or less.
     """
     if gains.shape[0] <= gains.shape[1]:
         root = np.sqrt(w)
         spread = ((gains * joint) @ gains.T).toarray() - np.outer(mean, mean)
-        solve = _one_plus(spread / np.outer(root, root))
-        return lambda right: solve(right / root) / root
-
+        return _solve_one_plus(spread / np.outer(root, root), right / root) / root
     root = np.sqrt(joint)
     pulled = gains.T @ (mean / w)
     square = (gains.T @ (gains / w[:, None])).toarray()
     centred = square - pulled[:, None] - pulled + mean @ (mean / w)
-    solve = _one_plus(centred * np.outer(root, root))
-
-    def solve_by_actions(right: Rows) -> Rows:
-        right = right / w
-        inner = root * solve(root * (gains.T @ right - mean @ right))
-        return right - (gains @ inner - mean * inner.sum()) / w
-
-    return solve_by_actions
+    right = right / w
+    shares = root * (gains.T @ right - mean @ right)
+    inner = root * _solve_one_plus(centred * np.outer(root, root), shares)
+    return right - (gains @ inner - mean * inner.sum()) / w
 
 
-def _one_plus(matrix: Float[np.ndarray, "n n"]) -> Callable[[Any], Any]:
-    """Return a solver for the identity plus a positive semidefinite matrix.
+def _solve_one_plus(matrix: Float[np.ndarray, "n n"], right: Any) -> Any:
+    """Solve for the identity plus a positive semidefinite matrix.
 
     In late iterations rounding can make the sum indefinite, which a small diagonal shift repairs.
     """
@@ -187,8 +168,7 @@ def _one_plus(matrix: Float[np.ndarray, "n n"]) -> Callable[[Any], Any]:
     shift = 1e-15 * float(matrix[diagonal].max())
     for _ in range(12):
         try:
-            factor = cho_factor(matrix)
-            return lambda right: cho_solve(factor, right)
+            return cho_solve(cho_factor(matrix), right)
         except LinAlgError:
             matrix[diagonal] += shift
             shift *= 10

@@ -10,9 +10,8 @@ $G_n$ of `regrax.games.gaps`, the profile is, up to a tolerance,
 All numbers are computed in double precision with NumPy.
 """
 
-from collections.abc import Iterator
+import itertools
 from functools import reduce
-from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from regrax.specs import as_game
 
 Concept = Literal["nash", "ce", "cce"]
 MAX_SHOWN_ACTIONS = 6  # joint actions that `repr` prints
+ROUNDING = 1e-12  # a smaller gap is printed as 0
 
 
 class Deviation(NamedTuple):
@@ -156,13 +156,12 @@ class CorrelatedProfile:
             how = f"playing {labels[deviation.instead]} instead of {labels[deviation.recommended]}"
         return f"{self.game.players[deviation.player]} gains {number(deviation.gain)} by {how}"
 
-    def likeliest(self, minimum: float = 0.0) -> Iterator[tuple[Any, ...]]:
-        """Yield the labels and the probability of each joint action more likely than `minimum`, most likely first."""
-        flat = np.ravel(self.joint)
-        for index in np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > minimum)]:
-            profile = np.unravel_index(index, self.game.sizes)
-            pairs = zip(self.game.actions, profile, strict=True)
-            yield *(labels[a] for labels, a in pairs), float(flat[index])
+    def likeliest(self, minimum: float = 0.0) -> list[tuple[Any, ...]]:
+        """List the labels and the probability of each joint action more likely than `minimum`, most likely first."""
+        shares = np.ravel(self.joint).tolist()
+        cells = zip(itertools.product(*self.game.actions), shares, strict=True)
+        rows = [(*labels, share) for labels, share in cells if share > minimum]
+        return sorted(rows, key=lambda row: -row[-1])
 
     def to_dict(self, concept: Concept = "ce") -> dict[str, Any]:
         """Return the profile, its payoffs and the deviation with the largest gain, as plain numbers and labels.
@@ -195,24 +194,22 @@ class CorrelatedProfile:
             title: Line above the tables.
         """
         text = ""
-        columns = ["player", "payoff per round"]
-        rows = [list(row) for row in zip(self.game.players, self.payoffs.tolist(), strict=True)]
-        rows.append(["sum (welfare)", self.welfare])
-        if concept == "nash":
-            columns.append("mixed strategy")
-            for row, strategy in zip(rows, [*self.strategies, None], strict=True):
-                row.append(strategy)
-        else:
-            likeliest = list(self.likeliest(MIN_SHARE))
-            text = fitted_table((*self.game.players, "probability"), likeliest, title) + "\n"
+        columns = ["player", "payoff per round", "mixed strategy"]
+        players = zip(self.game.players, self.payoffs.tolist(), self.strategies, strict=True)
+        rows = [*players, ("sum (welfare)", self.welfare, None)]
+        if concept != "nash":
+            header = (*self.game.players, "probability")
+            text = fitted_table(header, self.likeliest(MIN_SHARE), title) + "\n"
             title = ""
+            columns.pop()
+            rows = [row[:2] for row in rows]
         text += fitted_table(columns, rows, title)
         worst = self.worst_deviation(concept)
-        gap = number(worst.gain)  # 0 if it is rounding
+        gap = f"gap {number(worst.gain)} per round: "
         deviation = "no player gains by deviating"
-        if worst.gain > 0 and gap != "0":
+        if worst.gain >= ROUNDING:
             deviation = self.explain(worst)
-        return f"{text}\n{paragraph(f'gap {gap} per round: {deviation}')}\n"
+        return f"{text}\n{paragraph(gap + deviation)}\n"
 
     def columns(self) -> dict[str, list[Any]]:
         """Return a table of the joint actions with positive probability, most likely first.
@@ -230,9 +227,7 @@ class CorrelatedProfile:
     _repr_html_ = to_html
 
     def __repr__(self) -> str:
-        shown = []
-        for *labels, probability in islice(self.likeliest(), MAX_SHOWN_ACTIONS + 1):
-            shown.append(f"{probability:.4g} ({', '.join(labels)})")
+        shown = [f"{share:.4g} ({', '.join(labels)})" for *labels, share in self.likeliest()]
         if len(shown) > MAX_SHOWN_ACTIONS:
-            shown[-1] = "..."
+            shown = [*shown[:MAX_SHOWN_ACTIONS], "..."]
         return f"{self.game.name}: {', '.join(shown)}"

@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from regrax.games.game import MAX_PAYOFFS, Game, precise_payoffs
+from regrax.games.game import LABELS, MAX_PAYOFFS, Game, labels_of, precise_payoffs
 from regrax.specs import as_game
 
-LABELS = ("name", "players", "actions", "comment")
 MAX_LABEL_BYTES = 2**24
 ARCHIVE_ERRORS = (
     ValueError,
@@ -68,7 +67,7 @@ def game_to_json(game: Game | str) -> bytes:
     payoffs = precise_payoffs(game)
     if game.exact is not None:
         payoffs = np.vectorize(_json_number, otypes="O")(payoffs)
-    return json.dumps({**_labels(game), "payoffs": payoffs.tolist()}).encode()
+    return json.dumps(labels_of(game) | {"payoffs": payoffs.tolist()}).encode()
 
 
 def _json_number(value: Fraction) -> float | int | str:
@@ -130,10 +129,6 @@ def game_to_npz(game: Game | str) -> bytes:
     """
     game = as_game(game)
     buffer = io.BytesIO()
-    labels = np.array(json.dumps(_labels(game)))
+    labels = np.array(json.dumps(labels_of(game)))
     np.savez_compressed(buffer, payoffs=np.asarray(game.payoffs), labels=labels)
     return buffer.getvalue()
-
-
-def _labels(game: Game) -> dict[str, Any]:
-    return {field: getattr(game, field) for field in LABELS}

@@ -28,13 +28,8 @@ MAX_PAYOFFS = 2_000_000
 MAX_NUMBER_CHARACTERS = 1000
 MAX_EXPONENT = 400  # numbers beyond it are 0 or infinite as doubles
 
-# a token and the space after it
-_WORD = re.compile(r'([^\s{},"]++)\s*+')
-_MARK = re.compile(r"([{},])\s*+")
-_TEXT = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+', re.DOTALL)
-_NUMBER = re.compile(
-    r"[-+]?\d+/\d+|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE](?P<exponent>[-+]?\d+))?", re.ASCII
-)
+# a string, mark or word, and the space after it
+_TOKEN = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+"|[{},]|[^\s{},"]++)\s*+', re.DOTALL)
 
 
 def game_from_nfg(data: bytes) -> Game:
@@ -117,7 +112,7 @@ class _Parser:
 
     def game(self) -> Game:
         for expected, words in {"NFG": ["NFG"], "1": ["1"], "R or D": ["R", "D"]}.items():
-            self.take(_WORD, expected, words.index)
+            self.take(expected, words.index)
         title = self.quoted("the title in quotes")
         players = self.quoted_list("the name of a player in quotes or '}'")
         count = len(players)
@@ -130,7 +125,7 @@ class _Parser:
             actions = [self.quoted_list(expected) for _ in players]
             sizes = [len(labels) for labels in actions]
         else:
-            sizes = [self.take(_WORD, "a number of actions", _count) for _ in players]
+            sizes = [self.take("a number of actions", _count) for _ in players]
         profiles = prod(sizes)
         if profiles < 1:
             self.fail("at least 1 action for every player", "0")
@@ -163,10 +158,7 @@ class _Parser:
             self.mark("}")
         self.mark("}")
         expected = f"the number of an outcome, at most {len(outcomes) - 1},"
-        rows = [
-            self.take(_WORD, expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)
-        ]
-        return [payoff for row in rows for payoff in row]
+        return [self.take(expected, lambda word: outcomes[_count(word)]) for _ in range(profiles)]
 
     def quoted_list(self, expected: str) -> list[str]:
         self.mark("{")
@@ -179,20 +171,20 @@ class _Parser:
     def quoted(self, expected: str) -> str:
         if self.next_is('"'):
             expected = "a closing quote"
-        return re.sub(r'\\(["\\])', r"\1", self.take(_TEXT, expected, str))
+        return self.take(expected, _unquoted)
 
     def number(self) -> int | Fraction:
-        return self.take(_WORD, "a number", _number)
+        return self.take("a number", _number)
 
     def next_is(self, mark: str) -> bool:
         return self.text.startswith(mark, self.position)
 
     def mark(self, mark: str) -> None:
-        self.take(_MARK, f"'{mark}'", [mark].index)
+        self.take(f"'{mark}'", [mark].index)
 
-    def take(self, pattern: re.Pattern, expected: str, convert: Callable[[str], Any]) -> Any:
-        """Read a token; fail if the next token does not match the pattern or `convert` raises an error."""
-        match = pattern.match(self.text, self.position)
+    def take(self, expected: str, convert: Callable[[str], Any]) -> Any:
+        """Read a token; fail if there is none or `convert` raises an error."""
+        match = _TOKEN.match(self.text, self.position)
         if match is None:
             self.fail(expected)
         try:
@@ -211,6 +203,12 @@ class _Parser:
         raise ValueError(f"expected {expected} at {_place(self.text[: self.position])}, got {got}")
 
 
+def _unquoted(token: str) -> str:
+    if not token.startswith('"'):
+        raise ValueError
+    return re.sub(r'\\(["\\])', r"\1", token[1:-1])
+
+
 def _count(word: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", word):
         raise ValueError
@@ -218,10 +216,10 @@ def _count(word: str) -> int:
 
 
 def _number(word: str) -> int | Fraction:
-    match = _NUMBER.fullmatch(word[: MAX_NUMBER_CHARACTERS + 1])
-    if len(word) > MAX_NUMBER_CHARACTERS or not match:
+    if len(word) > MAX_NUMBER_CHARACTERS or set(word) - set("0123456789.eE/+-"):
         raise ValueError
-    if abs(int(match["exponent"] or 0)) > MAX_EXPONENT:
+    exponent = word.lower().partition("e")[2]
+    if exponent and abs(int(exponent)) > MAX_EXPONENT:
         raise ValueError
     value = Fraction(word)
     float(value)  # may overflow

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from functools import reduce
 from math import comb
 
 import numpy as np
@@ -9,7 +10,6 @@ import numpy as np
 from regrax import _checks as checks
 from regrax.games.game import (
     Game,
-    Known,
     bimatrix,
     check_sizes,
     choices,
@@ -262,24 +262,20 @@ def kuhn_poker() -> Game:
 
     Reference: Kuhn (1950), A simplified two-person poker.
     """
-    firsts: list[tuple] = list(itertools.product(("bet", "fold", "call"), repeat=3))
+    firsts = list(itertools.product(("bet", "fold", "call"), repeat=3))
     replies = itertools.product(("fold", "call"), ("check", "bet"))
-    seconds: list[tuple] = list(itertools.product(replies, repeat=3))
+    seconds = list(itertools.product(replies, repeat=3))
     row = [[_kuhn(first, second) for second in seconds] for first in firsts]
-    # call with the king, and with the queen a third of the time
-    careful = {("fold", "fold", "call"): 2 / 3, ("fold", "call", "call"): 1 / 3}
-    # bet after a check with the king, and with the jack a third of the time; call a bet with the queen as often
-    jacks = {("fold", "check"): 2 / 3, ("fold", "bet"): 1 / 3}
-    queens = {("fold", "check"): 2 / 3, ("call", "check"): 1 / 3}
-    weights = {}
-    for plan, jack, queen in itertools.product(careful, jacks, queens):
-        actions = firsts.index(plan), seconds.index((jack, queen, ("call", "bet")))
-        weights[actions] = careful[plan] * (jacks[jack] * queens[queen])
+    # probabilities of bet, fold and call with a jack, queen and king: call with the queen a third of the time
+    own = ([0, 1, 0], [0, 2 / 3, 1 / 3], [0, 0, 1])
+    # of fold/check, fold/bet, call/check and call/bet: the jack bets, and the queen calls, a third of the time
+    other = ([2 / 3, 1 / 3, 0, 0], [2 / 3, 0, 1 / 3, 0], [0, 0, 0, 1])
+    plans = [np.ravel(reduce(np.multiply.outer, by_card)) for by_card in (own, other)]
     labels = [" ".join("/".join(reply) for reply in plan) for plan in seconds]
     return zero_sum(
         row,
         actions=[[" ".join(plan) for plan in firsts], labels],
-        equilibria=[Known("nash", "no bluff", weights)],
+        equilibria=[mixed("no bluff", *plans)],
     )
 
 
