@@ -28,23 +28,6 @@ def kernel():
     return ask
 
 
-@pytest.fixture(scope="session")
-def quick_cases():
-    """What Python plays in a game of two players, and learners of each kind in one of three."""
-    from tests.show.explorer.golden import KINDS, games, goldens
-
-    zoo = games()
-    return goldens({"chicken": zoo["chicken"]}) + goldens({"jordan": zoo["jordan"]}, KINDS)
-
-
-@pytest.fixture(scope="session")
-def zoo_cases():
-    """What Python plays in every named game of the page."""
-    from tests.show.explorer.golden import games, goldens
-
-    return goldens(games())
-
-
 QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run"
