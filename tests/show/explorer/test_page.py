@@ -1,7 +1,7 @@
 """The explorer in a real browser, used as a person uses it."""
 
+import itertools
 import json
-import math
 import re
 import shlex
 import subprocess
@@ -237,17 +237,13 @@ def test_regret_is_shown_as_the_area_between_two_losses(browse_explorer):
 def test_a_point_in_a_figure_has_a_tooltip(browse_explorer):
     opened = browse_explorer()
     choose(opened, "chicken", horizon=50, rounds=50)
-    box = middle(opened.locator("#where svg[role] .now"))
-    opened.mouse.move(*box)
-    until(
-        opened, "document.getElementById('tip').textContent.startsWith('Round 50: player 1 swerve')"
-    )
-    box = opened.locator("#joint .cell").first
-    opened.mouse.move(*middle(box))
-    until(
-        opened,
-        "/^swerve, swerve: .* of play, pays 6, 6$/.test(document.getElementById('tip').textContent)",
-    )
+    tips = {
+        "#where svg[role] .now": "/^Round 50: player 1 swerve/",
+        "#joint .cell": "/^swerve, swerve: .* of play, pays 6, 6$/",
+    }
+    for place, tip in tips.items():
+        opened.mouse.move(*middle(opened.locator(place).first))
+        until(opened, f"{tip}.test(document.getElementById('tip').textContent)")
 
 
 def test_an_edited_payoff_updates_the_gaps(browse_explorer):
@@ -529,19 +525,18 @@ def test_the_link_restores_the_page(browse_explorer):
 
 
 NONSENSE = {
-    "#game=nowhere&seats=x": "no game here is named nowhere",
-    "#game=chicken&seats=hedge(0)|x": "step must be above 0, got 0",
-    '#table={"payoffs":1}': "expected a game of 2 or 3 players",
-    "#game=shapley&seats=linear_attention:1~3~zzz~n|hedge(1)": "could not be read",
+    "game=nowhere&seats=x": "no game here is named nowhere",
+    "game=chicken&seats=hedge(0)|x": "step must be above 0, got 0",
+    'table={"payoffs":1}': "expected a game of 2 or 3 players",
+    "game=shapley&seats=linear_attention:1~3~zzz~n|hedge(1)": "could not be read",
 }
 
 
 @pytest.mark.parametrize("link", NONSENSE)
 def test_an_invalid_link_shows_an_error(browse_explorer, link):
-    opened = browse_explorer(link)
+    opened = browse_explorer(f"#{link}")
     assert NONSENSE[link] in opened.inner_text("#message")
-    box = opened.locator("#message").bounding_box()
-    assert 0 <= box["y"] < 300  # seen without scrolling
+    assert 0 <= opened.locator("#message").bounding_box()["y"] < 300  # seen without scrolling
 
 
 def test_tiny_and_extreme_games_draw_without_errors(browse_explorer):
@@ -687,26 +682,23 @@ def test_every_window_holds_the_page(browse_explorer, kind, dark):
         opened.screenshot(path=SHOTS / f"explorer-{kind}-{shade}-{game}.png", full_page=True)
 
 
-def simulated(colour, kind):
-    """Simulate colour blindness in linear light (Vienot, Brettel, Mollon 1999)."""
-    red, green, blue = ((int(colour[i : i + 2], 16) / 255) ** 2.2 for i in (1, 3, 5))
-    if kind == "protan":
-        mixed = 0.11238 * red + 0.88762 * green
-        return np.array([mixed, mixed, max(0.00401 * (red - green) + blue, 0)])
-    if kind == "deutan":
-        mixed = 0.29275 * red + 0.70725 * green
-        return np.array([mixed, mixed, max(-0.02234 * (red - green) + blue, 0)])
-    return np.array([red, green, blue])
+VISION = {
+    "all": np.eye(3),
+    "protan": np.array([[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]]),
+    "deutan": np.array([[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]]),
+}
+"""What is seen of linear red, green and blue (Vienot, Brettel, Mollon 1999)."""
 
 
-@pytest.mark.parametrize("kind", ["all", "protan", "deutan"])
+@pytest.mark.parametrize("kind", VISION)
 def test_colours_are_distinct_for_colour_blind_readers(kind):
     style = page().split("<style>")[1].split("</style>")[0]
     for block in style.split("prefers-color-scheme: dark")[:2]:
-        found = dict(re.findall(r"--(p0|p1|p2|cce|ce|swap|nash): (#\w{6})", block))
+        found = dict(re.findall(r"--(p0|p1|p2|cce|ce|swap|nash): #(\w{6})", block))
         for group in (("p0", "p1", "p2"), ("cce", "ce", "swap", "nash")):
-            seen = [simulated(found[name], kind) ** (1 / 2.2) for name in group]
-            apart = [np.abs(a - b).max() for i, a in enumerate(seen) for b in seen[:i]]
+            linear = [(np.array(list(bytes.fromhex(found[name]))) / 255) ** 2.2 for name in group]
+            seen = [np.maximum(VISION[kind] @ colour, 0) ** (1 / 2.2) for colour in linear]
+            apart = [np.abs(a - b).max() for a, b in itertools.combinations(seen, 2)]
             assert min(apart) > 0.12  # and every line of a chart has a dash of its own
 
 
@@ -751,7 +743,8 @@ def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
     corners = np.array(opened.evaluate("regrax.app.details.plane.polygons.ce"))
     best = rx.solve(game_of(state_of(opened)), "ce", "welfare").welfare
     assert (corners.sum(1)).max() == pytest.approx(best, abs=1e-7)
-    assert math.isclose(opened.evaluate("regrax.app.details.solved.ce.value"), best, abs_tol=1e-7)
+    value = opened.evaluate("regrax.app.details.solved.ce.value")
+    assert value == pytest.approx(best, abs=1e-7)
 
 
 def test_losses_painted_by_hand_give_regret(browse_explorer):

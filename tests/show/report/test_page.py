@@ -81,9 +81,8 @@ def test_hard_data_is_drawn_small_and_without_a_warning(name):
 
 def test_tables_have_the_numbers_of_the_terminal():
     rows = [("gap", 0.0912345, None), ("rounds", 1200, -2.5)]
-    page = render(
-        "Report", [], [Section("a", "A", tables=[Table(("what", "ours", "error"), rows)])]
-    )
+    table = Table(("what", "ours", "error"), rows)
+    page = render("Report", [], [Section("a", "A", tables=[table])])
     assert "<td>gap</td><td class=number>0.09123</td><td></td>" in page
     assert "<td class=number>1,200</td><td class=number>-2.500</td>" in page
 
@@ -98,9 +97,6 @@ class Balance(HTMLParser):
     def handle_starttag(self, tag, attrs):
         if tag not in {"meta", "link"}:
             self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        pass
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

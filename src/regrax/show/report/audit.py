@@ -119,7 +119,9 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     return Section(f"agent-{index}", shown(agent.agent)[:60], text, charts, tables)
 
 
-def regret_chart(name: str, what: str, curves: Sequence[tuple[str, dict[str, list[float]], str]]) -> Chart:
+def regret_chart(
+    name: str, what: str, curves: Sequence[tuple[str, dict[str, list[float]], str]]
+) -> Chart:
     """Return a chart of regret over time.
 
     Args:

@@ -137,7 +137,9 @@ class Ternary:
     def series(self) -> list[Series]:
         """Paths in the plane."""
         paths = enumerate(self.paths.items())
-        return [Series(label, *(np.asarray(path) @ CORNERS).T, color=i) for i, (label, path) in paths]
+        return [
+            Series(label, *(np.asarray(path) @ CORNERS).T, color=i) for i, (label, path) in paths
+        ]
 
     def draw_in(self, axes: Axes) -> None:
         draw_triangle(axes, self.corners)
