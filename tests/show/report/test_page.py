@@ -131,8 +131,3 @@ def test_a_browser_draws_every_figure(browse, size):
         assert marks >= 3, name
     assert shown.overflow <= 0
     assert shown.console == []
-
-
-def test_a_browser_reports_errors_of_a_page(browse):
-    page = render("Report", [], []).replace("</body>", "<script>nothing.here()</script></body>")
-    assert any("nothing is not defined" in line for line in browse(page, "broken").console)
