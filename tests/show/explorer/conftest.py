@@ -79,3 +79,9 @@ def browse_explorer(chromium, explorer_file):
     assert complaints == []
     here = ("file:", "data:", "blob:", "http://127.0.0.1:", "about:")
     assert [url for url in asked if not url.startswith(here)] == []
+
+
+@pytest.fixture
+def opened(browse_explorer):
+    """The page as it opens from disk."""
+    return browse_explorer()

@@ -116,8 +116,7 @@ def test_the_page_is_small_whole_and_opens_with_a_game_of_ones_own():
     assert '"about":"","reference":""' in text.split('"game":')[-1]
 
 
-def test_it_opens_playing_and_shows_the_first_answer(browse_explorer):
-    opened = browse_explorer()  # from disk, without a network
+def test_it_opens_playing_and_shows_the_first_answer(opened):
     assert opened.title().startswith("regrax explorer")
     assert opened.inner_text("#question") == "Will Hedge settle?"
     until(opened, "regrax.app.run.round > 0")
@@ -130,8 +129,7 @@ def test_it_opens_playing_and_shows_the_first_answer(browse_explorer):
 
 
 @pytest.mark.parametrize("horizon", [20, 5000])
-def test_a_play_takes_six_seconds_whatever_its_length(browse_explorer, horizon):
-    opened = browse_explorer()
+def test_a_play_takes_six_seconds_whatever_its_length(opened, horizon):
     opened.clock.install()  # the test controls the time
     opened.reload()
     choose(opened, "shapley", horizon=horizon)
@@ -155,9 +153,8 @@ SCENES = (
 )
 
 
-def test_scenes_ask_play_and_give_answers_that_match_their_play(browse_explorer):
+def test_scenes_ask_play_and_give_answers_that_match_their_play(opened):
     """Check the claims of the answers with numbers that the page computes."""
-    opened = browse_explorer()
 
     def show(scene):
         opened.get_by_role("button", name=SCENES[scene - 1]).click()
@@ -205,8 +202,7 @@ def test_scenes_ask_play_and_give_answers_that_match_their_play(browse_explorer)
     assert "3.31" in opened.inner_text("#adversary-note")
 
 
-def test_chosen_games_and_learners_play_at_once(browse_explorer):
-    opened = browse_explorer()
+def test_chosen_games_and_learners_play_at_once(opened):
     opened.click("#play")
     assert opened.evaluate("regrax.app.isPlaying") is False
     opened.select_option("#game", "rock-paper-scissors")
@@ -218,8 +214,7 @@ def test_chosen_games_and_learners_play_at_once(browse_explorer):
     until(opened, "regrax.app.isPlaying && regrax.app.run.round > 5")
 
 
-def test_regret_is_shown_as_the_area_between_two_losses(browse_explorer):
-    opened = browse_explorer()
+def test_regret_is_shown_as_the_area_between_two_losses(opened):
     choose(opened, "weighted-rps", "hedge", "uniform", horizon=100, rounds=100)
     gained = r"would have gained .* per round by (always )?playing"
     assert re.search(gained, opened.inner_text("#gaps"))
@@ -234,8 +229,7 @@ def test_regret_is_shown_as_the_area_between_two_losses(browse_explorer):
     assert float(legend.split()[-1]) == pytest.approx(regret / 100, rel=5e-3)
 
 
-def test_a_point_in_a_figure_has_a_tooltip(browse_explorer):
-    opened = browse_explorer()
+def test_a_point_in_a_figure_has_a_tooltip(opened):
     choose(opened, "chicken", horizon=50, rounds=50)
     tips = {
         "#where svg[role] .now": "/^Round 50: player 1 swerve/",
@@ -246,8 +240,7 @@ def test_a_point_in_a_figure_has_a_tooltip(browse_explorer):
         until(opened, f"{tip}.test(document.getElementById('tip').textContent)")
 
 
-def test_an_edited_payoff_updates_the_gaps(browse_explorer):
-    opened = browse_explorer()
+def test_an_edited_payoff_updates_the_gaps(opened):
     choose(opened, "chicken", "optimistic_hedge", "blum_mansour", horizon=500, rounds=500)
     before = opened.evaluate(GAPS)
     cell = opened.locator("[data-cell='0-3']")
@@ -262,8 +255,7 @@ def test_an_edited_payoff_updates_the_gaps(browse_explorer):
     check_gaps(opened, python_gaps(opened))
 
 
-def test_dragging_the_step_replays_the_same_rounds(browse_explorer):
-    opened = browse_explorer()
+def test_dragging_the_step_replays_the_same_rounds(opened):
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=200, rounds=200)
     before = opened.evaluate(GAPS)
     rail = opened.locator("[data-seat='0'] input[type=range]")
@@ -277,8 +269,7 @@ def test_dragging_the_step_replays_the_same_rounds(browse_explorer):
     assert star == pytest.approx(rx.theory.step_size(3, 200), rel=1e-7)
 
 
-def test_a_dragged_start_replays_to_the_same_round(browse_explorer):
-    opened = browse_explorer()
+def test_a_dragged_start_replays_to_the_same_round(opened):
     choose(opened, "rock-paper-scissors", "hedge", "hedge", horizon=50, rounds=37)
     before = opened.evaluate(GAPS)
     handle = opened.locator("#where").get_by_role("slider", name="Start: player 1")
@@ -290,8 +281,7 @@ def test_a_dragged_start_replays_to_the_same_round(browse_explorer):
     assert opened.evaluate(GAPS) != before
 
 
-def test_an_equilibrium_is_listed_and_a_click_goes_there(browse_explorer):
-    opened = browse_explorer()
+def test_an_equilibrium_is_listed_and_a_click_goes_there(opened):
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=60, rounds=0)
     row = opened.get_by_role("button", name="Nash 1")
     assert "1/2 rock + 1/3 paper + 1/6 scissors" in row.inner_text()
@@ -304,8 +294,7 @@ def test_an_equilibrium_is_listed_and_a_click_goes_there(browse_explorer):
     assert opened.input_value("#joint-what") == "ce"
 
 
-def test_a_person_in_seat_1_sees_their_regret(browse_explorer):
-    opened = browse_explorer()
+def test_a_person_in_seat_1_sees_their_regret(browse_explorer, opened):
     choose(opened, "rock-paper-scissors", "hand", "hedge")
     for key in "1122":
         opened.locator("#hand").get_by_role("button", name=key).click()
@@ -324,8 +313,7 @@ def test_a_person_in_seat_1_sees_their_regret(browse_explorer):
     until(opened, "regrax.app.run.round === 0 && regrax.app.last === 0")
 
 
-def test_two_plays_are_shown_side_by_side(browse_explorer):
-    opened = browse_explorer()
+def test_two_plays_are_shown_side_by_side(browse_explorer, opened):
     choose(opened, "shapley", "hedge", "hedge", horizon=300)
     opened.click("#compare")
     opened.select_option("#versus [data-seat='0'] select", "blum_mansour")
@@ -359,8 +347,7 @@ def test_a_link_for_the_hall_hides_the_controls(browse_explorer):
     assert hall.locator("#game").is_visible()
 
 
-def test_the_keyboard_reaches_start_play_and_paint(browse_explorer):
-    opened = browse_explorer()
+def test_the_keyboard_reaches_start_play_and_paint(opened):
     choose(opened, "shapley", "hedge", "hedge", horizon=400, rounds=0)
     handle = opened.locator("#where").get_by_role("slider", name="Start: player 2")
     handle.focus()
@@ -405,8 +392,7 @@ DROP = """([name, bytes]) => {
 }"""
 
 
-def test_dropped_files_become_games_with_escaped_text(browse_explorer):
-    opened = browse_explorer()
+def test_dropped_files_become_games_with_escaped_text(opened):
     nfg = rx.games.game_to_nfg(rx.games.jordan())
     opened.evaluate(DROP, ["three.nfg", list(nfg)])
     until(opened, "regrax.app.state.game.sizes.length === 3")
@@ -425,9 +411,8 @@ def test_dropped_files_become_games_with_escaped_text(browse_explorer):
     assert "broken.nfg: expected the title in quotes" in opened.inner_text("#message")
 
 
-def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, tmp_path):
+def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, opened, tmp_path):
     rx.save_model(tmp_path / "layer", rx.LinearAttention(3, key=jax.random.key(1), scale=0.2))
-    opened = browse_explorer()
     choose(opened, "weighted-rps", horizon=20)
     data = list((tmp_path / "layer.safetensors").read_bytes())
     opened.evaluate(DROP, ["layer.safetensors", data])
@@ -440,8 +425,7 @@ def test_a_checkpoint_takes_a_seat_and_the_link_carries_it(browse_explorer, tmp_
     assert 'checkpoint("layer")' in opened.inner_text("#copied")
 
 
-def test_the_story_has_five_steps_for_the_sandbox(browse_explorer):
-    opened = browse_explorer()
+def test_the_story_has_five_steps_for_the_sandbox(opened):
     titles = [opened.inner_text("#tour-title")]
     for _ in range(4):
         opened.click("#tour-next")
@@ -458,8 +442,7 @@ def test_the_story_has_five_steps_for_the_sandbox(browse_explorer):
     assert opened.evaluate("regrax.app.run.gaps.swap.at(999)") > 0.1
 
 
-def test_training_runs_from_step_0_to_the_limit(browse_explorer):
-    opened = browse_explorer()
+def test_training_runs_from_step_0_to_the_limit(opened):
     matrices = opened.locator("#tour-figure svg.matrix")
     entries = opened.locator("#tour-figure output")
     assert entries.inner_text() == "0 steps"
@@ -477,8 +460,7 @@ def test_training_runs_from_step_0_to_the_limit(browse_explorer):
     assert numbers == pytest.approx(exact, abs=0.03)
 
 
-def test_the_dot_on_the_loss_curve_is_dragged(browse_explorer):
-    opened = browse_explorer()
+def test_the_dot_on_the_loss_curve_is_dragged(opened):
     choose(opened, "weighted-rps", "hedge", "hedge", rounds=50)
     opened.click("#tour-steps li:nth-child(3) button")
     slider = opened.get_by_role("slider", name="step k")
@@ -494,8 +476,7 @@ def test_the_dot_on_the_loss_curve_is_dragged(browse_explorer):
     assert opened.evaluate("regrax.app.state.seats.map((seat) => seat.value)") == [k, k]
 
 
-def test_the_link_restores_the_page(browse_explorer):
-    opened = browse_explorer()
+def test_the_link_restores_the_page(browse_explorer, opened):
     choose(opened, "jordan", "hedge", "regret_matching", "fictitious_play", horizon=120, rounds=120)
     opened.locator("[data-cell='2-4']").fill("0.25")
     opened.locator("#where-body details summary").first.click()
@@ -539,8 +520,7 @@ def test_an_invalid_link_shows_an_error(browse_explorer, link):
     assert 0 <= opened.locator("#message").bounding_box()["y"] < 300  # seen without scrolling
 
 
-def test_tiny_and_extreme_games_draw_without_errors(browse_explorer):
-    opened = browse_explorer()
+def test_tiny_and_extreme_games_draw_without_errors(opened):
     choose(opened, "chicken")
     for player in (0, 1):
         opened.locator(".sizes button[aria-label^='Remove']").nth(player).click()
@@ -577,8 +557,7 @@ def test_the_copied_command_gives_the_same_numbers(browse_explorer, tmp_path):
 
 
 @pytest.mark.slow
-def test_copied_files_and_programs_give_the_same_numbers(browse_explorer, tmp_path):
-    opened = browse_explorer()
+def test_copied_files_and_programs_give_the_same_numbers(opened, tmp_path):
     choose(opened, "chicken", "regret_matching", "optimal", horizon=60, rounds=60)
     opened.locator("[data-cell='1-2']").fill("-1/3")
     until(opened, "regrax.app.run.round === 60")
@@ -596,8 +575,7 @@ def test_copied_files_and_programs_give_the_same_numbers(browse_explorer, tmp_pa
     check_gaps(opened, json.loads(done.stdout.replace("'", '"')))
 
 
-def test_copied_commands_include_the_start(browse_explorer):
-    opened = browse_explorer()
+def test_copied_commands_include_the_start(opened):
     opened.click("#tour-steps li:nth-child(4) button")
     opened.click("#tour-apply")
     opened.click("#copy-command")
@@ -613,8 +591,7 @@ def test_copied_commands_include_the_start(browse_explorer):
     until(opened, "document.getElementById('take-note').innerText.includes('Drawn actions differ')")
 
 
-def test_pictures_are_saved_with_title_and_legend(browse_explorer):
-    opened = browse_explorer()
+def test_pictures_are_saved_with_title_and_legend(opened):
     choose(opened, "shapley", "hedge", "fictitious_play", rounds=50)
     with opened.expect_download() as saved:
         opened.get_by_role("button", name="Save How far from equilibrium as SVG").first.click()
@@ -635,8 +612,7 @@ ACCESSIBLE = "button slider combobox textbox checkbox spinbutton link image grid
 
 
 @pytest.mark.parametrize("game", ["weighted-rps", "jordan", "chicken"])
-def test_every_control_has_an_accessible_name(browse_explorer, game):
-    opened = browse_explorer()
+def test_every_control_has_an_accessible_name(opened, game):
     choose(opened, game)
     session = opened.context.new_cdp_session(opened)
     nodes = session.send("Accessibility.getFullAXTree")["nodes"]
@@ -702,9 +678,8 @@ def test_colours_are_distinct_for_colour_blind_readers(kind):
             assert min(apart) > 0.12  # and every line of a chart has a dash of its own
 
 
-def test_the_picture_is_painted_while_play_runs(browse_explorer):
+def test_the_picture_is_painted_while_play_runs(opened):
     """A frame plays some of the rounds, so the page paints between the first and the last."""
-    opened = browse_explorer()
     choose(opened, "weighted-rps", "hedge", "hedge", horizon=100_000, rounds=0)
     opened.click("#play")
     seen = opened.evaluate(
@@ -732,8 +707,7 @@ def test_a_notebook_shows_it_in_a_frame(browse_explorer, tmp_path):
     assert "regrax play chicken" in frame.locator("#copied").inner_text()
 
 
-def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
-    opened = browse_explorer()
+def test_equilibria_are_shown_for_an_edited_game(opened):
     choose(opened, "chicken", rounds=0)
     opened.select_option("#joint-what", "ce")
     until(opened, "document.getElementById('joint-note').textContent.includes('10.5')")
@@ -747,8 +721,7 @@ def test_equilibria_are_shown_for_an_edited_game(browse_explorer):
     assert value == pytest.approx(best, abs=1e-7)
 
 
-def test_losses_painted_by_hand_give_regret(browse_explorer):
-    opened = browse_explorer()
+def test_losses_painted_by_hand_give_regret(opened):
     opened.get_by_role("button", name="Nothing", exact=True).click()
     series = "regrax.app.adversary.chart.last[0].hedge.y.at(-1)"
     assert opened.evaluate(series) == pytest.approx(0)
