@@ -28,43 +28,10 @@ def kernel():
     return ask
 
 
-@pytest.fixture(scope="session")
-def quick_cases():
-    """What Python plays in a game of two players, and learners of each kind in one of three."""
-    from tests.show.explorer.golden import KINDS, games, goldens
-
-    zoo = games()
-    return goldens({"chicken": zoo["chicken"]}) + goldens({"jordan": zoo["jordan"]}, KINDS)
-
-
-@pytest.fixture(scope="session")
-def zoo_cases():
-    """What Python plays in every named game of the page."""
-    from tests.show.explorer.golden import games, goldens
-
-    return goldens(games())
-
-
 QUIET = (
     "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
     "--disable-sync --no-first-run"
 )
-
-
-class Watched:
-    """A page, and everything it said or asked for that it should not have."""
-
-    def __init__(self, page):
-        self.page, self.complaints, self.asked = page, [], []
-        page.on("console", lambda message: self.complaints.append(message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self.asked.append(request.url))
-
-    @property
-    def outside(self):
-        """Requests that left the machine."""
-        here = ("file:", "data:", "blob:", "http://127.0.0.1:", "about:")
-        return [url for url in self.asked if not url.startswith(here)]
 
 
 @pytest.fixture(scope="session")
@@ -93,18 +60,28 @@ def chromium():
 @pytest.fixture
 def browse_explorer(chromium, explorer_file):
     """Open the page (at a link, in a kind of window); at the end nothing may have complained or left the machine."""
-    opened = []
+    contexts, complaints, asked = [], [], []
 
     def open_page(link="", *, url=None, **window):
-        window = {"viewport": {"width": 1280, "height": 900}, **window}
-        context = chromium.new_context(**window)
-        watched = Watched(context.new_page())
-        opened.append((context, watched))
-        watched.page.goto((url or explorer_file.as_uri()) + link)
-        return watched.page
+        contexts.append(
+            chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **window})
+        )
+        opened = contexts[-1].new_page()
+        opened.on("console", lambda message: complaints.append(message.text))
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        opened.on("request", lambda request: asked.append(request.url))
+        opened.goto((url or explorer_file.as_uri()) + link)
+        return opened
 
     yield open_page
-    for context, watched in opened:
+    for context in contexts:
         context.close()
-        assert watched.complaints == []
-        assert watched.outside == []
+    assert complaints == []
+    here = ("file:", "data:", "blob:", "http://127.0.0.1:", "about:")
+    assert [url for url in asked if not url.startswith(here)] == []
+
+
+@pytest.fixture
+def opened(browse_explorer):
+    """The page as it opens from disk."""
+    return browse_explorer()

@@ -71,7 +71,7 @@ class Animation(NamedTuple):
         return FuncAnimation(self.figure, lambda at: self.draw(at) or [], frames=self.frames)
 
 
-@styled
+@styled()
 def animate(
     trajectory: Trajectory,
     game: Game | str | None = None,

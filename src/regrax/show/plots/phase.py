@@ -46,7 +46,7 @@ MARGIN = 0.04  # distance between the arrows and the border, where policies cann
 ARROW = 0.75  # length of an arrow, as a fraction of the distance between arrows
 
 
-@styled
+@styled()
 def plot_phase(
     game: Game | str,
     learners: Learner | str | Sequence[Learner | str],
@@ -111,14 +111,14 @@ def plot_phase(
     pad = 3.4 if is_square else 0.2  # in ems, below the axis label
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, 0), borderaxespad=pad, ncols=2)
     axes.set_title(play_title(game, players, share))
-    if not is_square:
+    if is_square:
+        dress(axes)
+        pairs = zip(game.players, game.actions, strict=True)
+        x, y = (plain(f"{name} plays {short(labels[0])}") for name, labels in pairs)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x, ylabel=y)
+        axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+    else:
         draw_triangle(axes, game.actions[0])
-        return axes.figure  # pyright: ignore[reportReturnType]
-    dress(axes)
-    pairs = zip(game.players, game.actions, strict=True)
-    x, y = (plain(f"{name} plays {short(labels[0])}") for name, labels in pairs)
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel=x, ylabel=y)
-    axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     return axes.figure  # pyright: ignore[reportReturnType]
 
 

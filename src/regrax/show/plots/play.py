@@ -41,7 +41,7 @@ Curve = tuple[str, Values, Bound]
 """A label, values at the rounds shown, and a bound on them or None."""
 
 
-@styled
+@styled()
 def plot_gaps(gaps: Mapping[str, Values], title: str = "", *, ax: Axes | None = None) -> AnyFigure:
     """Plot equilibrium gaps over rounds on log axes.
 
@@ -88,14 +88,14 @@ def draw_curves(
     dress(axes)
     if not any((values > 0).any() for _, values, _ in curves):
         axes.text(0.5, 0.5, "never above zero", ha="center", transform=axes.transAxes)
-    if any(np.isfinite(line.get_ydata()).any() for line in axes.lines):  # pyright: ignore
+    if np.isfinite(axes.dataLim.minposy):  # some number is positive
         label_ends(axes)
     else:
         axes.set_yscale("linear")  # a log axis without positive numbers raises a warning
         axes.set(xlim=(rounds[0], rounds[-1] + 1), yticks=[])
 
 
-@styled
+@styled()
 def plot_play(
     game: Game | str,
     learners: Learner | str | Sequence[Learner | str],

@@ -1,13 +1,13 @@
 """Shared figure style: sheets for print, slides and screen, a colour-blind-safe palette, and labels."""
 
 import dataclasses
-import functools
 import io
 import math
 import re
 import textwrap
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -39,8 +39,6 @@ NAMES = {
     "TsallisINF": "Tsallis-INF",
 }
 """Names of learners whose class name does not split into words."""
-
-Drawing = TypeVar("Drawing", bound=Callable[..., Any])
 
 
 def style(name: str, width: float | None = None) -> None:
@@ -89,21 +87,15 @@ def _sheet(name: str, width: float | None = None) -> dict[Any, Any]:
     }
 
 
-def styled(draw: Drawing) -> Drawing:
+@contextmanager
+def styled() -> Iterator[None]:
     """Draw with the sheet for screens, except for settings that differ from matplotlib's defaults."""
-
-    @functools.wraps(draw)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        usual = matplotlib.rcParamsDefault
-        unset = {
-            key: value
-            for key, value in _sheet("screen").items()
-            if matplotlib.rcParams[key] == usual[key]
-        }
-        with matplotlib.rc_context(unset):
-            return draw(*args, **kwargs)
-
-    return wrapped  # pyright: ignore[reportReturnType]
+    unset = {}
+    for key, value in _sheet("screen").items():
+        if matplotlib.rcParams[key] == matplotlib.rcParamsDefault[key]:
+            unset[key] = value
+    with matplotlib.rc_context(unset):
+        yield
 
 
 class Figure(matplotlib_figure.Figure):

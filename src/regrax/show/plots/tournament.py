@@ -32,7 +32,7 @@ MIN_CELL = 2.2
 TWO_LINES = 2.4  # height of a name in two lines, in ems
 
 
-@styled
+@styled()
 def plot_tournament(tournament: Tournament, rank: str = "regret", *, axes: Any = None) -> AnyFigure:
     """Plot the regret, swap regret and payoff of every learner against every other, best learner first.
 

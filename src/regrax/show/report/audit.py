@@ -1,5 +1,6 @@
 """Audit report: verdicts, then each agent's regret over time, baselines and tests."""
 
+from collections.abc import Sequence
 from dataclasses import astuple
 from typing import Any
 
@@ -12,13 +13,12 @@ from regrax.agents.audit import (
     Audit,
     Contexts,
     Gaps,
-    Learning,
     Measure,
     explored,
     shown,
     verdicts,
 )
-from regrax.show.report.charts import Chart, Series, Style
+from regrax.show.report.charts import Chart, Series
 from regrax.show.report.page import Answer, Section, Table, Tone, render
 
 MAX_AGENTS = 50
@@ -102,7 +102,10 @@ def _agent(agent: AgentAudit, index: int) -> Section:
         text.append(f"Answers by parser: {parsers}.")
     charts = []
     if agent.regret:
-        charts.append(_over_time(agent, index))
+        kinds = [kind for kind in agent.regret if kind in agent.curve]
+        # dynamic regret would flatten the others
+        curves = [(kind, agent.curve, kind) for kind in kinds if kind != "dynamic"]
+        charts.append(regret_chart(f"time-{index}", "regret", curves))
     if agent.baseline_curves:
         charts.append(_against_baselines(agent, index))
     rows = [[name, *measure_cells(measure)] for name, measure in agent.measures()]
@@ -112,30 +115,27 @@ def _agent(agent: AgentAudit, index: int) -> Section:
     if agent.baselines:
         tables.append(_baselines(agent))
     if agent.learning.tests:
-        tables.append(_tests(agent.learning))
+        tables.append(_tests(agent))
     return Section(f"agent-{index}", shown(agent.agent)[:60], text, charts, tables)
 
 
-def _over_time(agent: AgentAudit, index: int) -> Chart:
+def regret_chart(
+    name: str, what: str, curves: Sequence[tuple[str, dict[str, list[float]], str]]
+) -> Chart:
+    """Return a chart of regret over time.
+
+    Args:
+        name: Name of the chart in the page.
+        what: Label of the vertical axis.
+        curves: For each curve a label, the columns of an `AgentAudit.curve`, and the kind of regret.
+    """
     series = []
-    for color, kind in enumerate(agent.regret):
-        if kind in agent.curve and kind != "dynamic":  # dynamic regret would flatten the others
-            style = "dashed" if kind == "swap" else "line"  # swap and external often coincide
-            series.append(regret_series(kind, agent.curve, kind, color, style))
-    return regret_chart(f"time-{index}", "regret", series)
-
-
-def regret_series(
-    label: str, curve: dict[str, list[float]], kind: str, color: int, style: Style = "line"
-) -> Series:
-    """Return the curve for one kind of regret, with a band if it has an interval."""
-    ends = zip(curve.get(f"{kind}_low", []), curve.get(f"{kind}_high", []), strict=True)
-    band = [(high - low) / 2 for low, high in ends]
-    return Series(label, curve["round"], curve[kind], band or None, style, color)
-
-
-def regret_chart(name: str, what: str, series: list[Series]) -> Chart:
-    """Return a chart of regret over time."""
+    for color, (label, curve, kind) in enumerate(curves):
+        band = None
+        if f"{kind}_low" in curve:
+            band = np.subtract(curve[f"{kind}_high"], curve[f"{kind}_low"]) / 2
+        style = "dashed" if label == "swap" else "line"  # it often coincides with external regret
+        series.append(Series(label, curve["round"], curve[kind], band, style, color))
     caption = "Regret over all rounds so far, averaged over episodes"
     if any(curve.band is not None for curve in series):
         caption += "; bands are 95% bootstrap intervals"
@@ -147,8 +147,8 @@ def _against_baselines(agent: AgentAudit, index: int) -> Chart:
     rounds = curves.pop("round")
     series = []
     for color, (name, curve) in enumerate(curves.items(), 1):
-        label = BASELINES.get(name, name)
-        series.append(Series(label, rounds, np.divide(curve, rounds), style="dashed", color=color))
+        rate = np.divide(curve, rounds)
+        series.append(Series(BASELINES.get(name, name), rounds, rate, style="dashed", color=color))
     own = np.divide(agent.curve["external"], agent.curve["round"])
     series.append(Series("this agent", agent.curve["round"], own))  # last, so that it is on top
     caption = "External regret divided by rounds, for the agent and for baseline learners on the same losses."
@@ -185,7 +185,8 @@ def _baselines(agent: AgentAudit) -> Table:
     return Table(("per episode, on the same losses", "loss", *columns), rows)
 
 
-def _tests(learning: Learning) -> Table:
+def _tests(agent: AgentAudit) -> Table:
+    learning = agent.learning
     rows = []
     for name, test in learning.tests.items():
         rows.append([TITLES[name], test.p_value, f"{test.false_alarms:.0%}"])

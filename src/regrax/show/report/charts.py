@@ -96,18 +96,14 @@ class Chart:
     y_log: bool = False
     caption: str = ""
 
-    def legend(self) -> list[tuple[str, int, Style]]:
-        return [(series.label, series.color, series.style) for series in self.series]
-
     def draw_in(self, axes: Axes) -> None:
         axes.grid(lw=1)
         axes.set_axisbelow(True)
         for series in self.series:
             _draw_series(axes, series, self.y_log)
         axes.set(xlabel=plain(self.x_label), ylabel=plain(self.y_label))
-        values = [np.ravel(line.get_ydata()) for line in axes.lines]  # pyright: ignore
-        if self.y_log and np.isfinite(np.concatenate(values)).any():
-            axes.set_yscale("log", nonpositive="clip")
+        if self.y_log and np.isfinite(axes.dataLim.minposy):  # some number is positive
+            axes.set_yscale("log")
         if self.x_log:
             axes.set_xscale("log")
         label_axis(axes.xaxis)
@@ -137,13 +133,18 @@ class Ternary:
     target: Numbers | None = None
     caption: str = ""
 
-    def legend(self) -> list[tuple[str, int, Style]]:
-        return [(label, index, "line") for index, label in enumerate(self.paths)]
+    @property
+    def series(self) -> list[Series]:
+        """Paths in the plane."""
+        paths = enumerate(self.paths.items())
+        return [
+            Series(label, *(np.asarray(path) @ CORNERS).T, color=i) for i, (label, path) in paths
+        ]
 
     def draw_in(self, axes: Axes) -> None:
         draw_triangle(axes, self.corners)
-        for index, path in enumerate(self.paths.values()):
-            axes.plot(*(np.asarray(path) @ CORNERS).T, color=_color(index), lw=2.2)
+        for series in self.series:
+            _draw_series(axes, series)
         if self.target is not None:
             axes.plot(*np.asarray(self.target) @ CORNERS, "+", color=INK, ms=12, mew=2)
 
@@ -180,9 +181,7 @@ class Intervals:
     rows: Sequence[Interval]
     zero: bool = True
     caption: str = ""
-
-    def legend(self) -> list[tuple[str, int, Style]]:
-        return []  # labels are next to the marks
+    series = ()  # no legend, because labels are next to the marks
 
     def draw_in(self, axes: Axes) -> None:
         if self.zero:
@@ -237,9 +236,9 @@ def _for_page(svg: str) -> str:
 def legend(figure: Figure) -> str:
     """Return the legend as HTML, which wraps on small screens."""
     keys = ""
-    for label, color, style in figure.legend():
-        kind = f"key c{color % len(PALETTE)} {style}"
-        keys += f'<span class="{kind}">{escape(label)}</span>'
+    for series in figure.series:
+        kind = f"key c{series.color % len(PALETTE)} {series.style}"
+        keys += f'<span class="{kind}">{escape(series.label)}</span>'
     return f'<div class="legend">{keys}</div>' if keys else ""
 
 
@@ -247,7 +246,7 @@ def _color(index: int) -> str:
     return PALETTE[index % len(PALETTE)]
 
 
-def _draw_series(axes: Axes, series: Series, log: bool) -> None:
+def _draw_series(axes: Axes, series: Series, log: bool = False) -> None:
     x = np.asarray(series.x, float)
     y = np.asarray(series.y, float)
     if log:

@@ -3,7 +3,7 @@
 from regrax import _checks as checks
 from regrax._text import counted, interval, number
 from regrax.agents.audit import Comparison, Pair, shown
-from regrax.show.report.audit import measure_cells, regret_chart, regret_series
+from regrax.show.report.audit import measure_cells, regret_chart
 from regrax.show.report.charts import Interval, Intervals
 from regrax.show.report.page import Answer, Section, Table, Tone, render
 
@@ -70,14 +70,11 @@ def _agents(comparison: Comparison) -> Section:
     kind = comparison.measure
     if kind in ("loss", "policy"):
         kind = "external"
-    series = []
+    curves = []
     for agent in comparison.contestants[:MAX_CURVES]:
         if kind in agent.audit.curve:
-            name = shown(agent.name)
-            series.append(regret_series(name, agent.audit.curve, kind, len(series)))
-    charts = []
-    if series:
-        charts.append(regret_chart("time", f"{kind} regret", series))
+            curves.append((shown(agent.name), agent.audit.curve, kind))
+    charts = [regret_chart("time", f"{kind} regret", curves)] if curves else []
     rows = []
     for agent in comparison.ranking():
         verdict = shown(agent.audit.learning.words)

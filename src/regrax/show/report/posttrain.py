@@ -8,7 +8,7 @@ from regrax.show.report.charts import Chart, Interval, Intervals, Series
 from regrax.show.report.page import Answer, Section, Table, render
 
 if TYPE_CHECKING:
-    from regrax.agents.llm import Comparison, Player
+    from regrax.agents.llm import Comparison
 
 NORMAL = 1.96  # standard errors in half a 95% interval
 STYLES: dict[str, dict[str, Any]] = {
@@ -36,7 +36,7 @@ def posttrain_page(comparison: "Comparison", model: str, method: str) -> str:
         f"{model}, trained by {method} on {task.name}: {task.d} actions, {task.rounds} rounds, "
         f"{task.feedback} feedback. Means and standard errors are over {comparison.sequences:,} "
         "loss sequences that were not used in training.",
-        f"It has come {_with_error(100 * own.share, 100 * own.share_error)}% of the way from uniform play to Hedge.",
+        f"It has come {_with_error(own, 'share', 100)}% of the way from uniform play to Hedge.",
     ]
     sections = [_own(comparison), _policy(comparison)]
     if comparison.elsewhere:
@@ -51,30 +51,21 @@ def _answer(comparison: "Comparison") -> Answer:
     """Compare squared regret before and after; overlapping 95% intervals cannot be told apart."""
     before = comparison.player("before")
     after = comparison.player("after")
-    text = f"After training, squared regret is {_squared(after)}"
+    text = f"After training, squared regret is {_with_error(after, 'squared')}"
+    then = _with_error(before, "squared")
     change = after.squared - before.squared
     if abs(change) <= NORMAL * (before.squared_error + after.squared_error):
-        text += f", not distinguishable from before ({_squared(before)})."
+        text += f", not distinguishable from before ({then})."
         return Answer(text, "no clear difference")
     if change < 0:
-        return Answer(f"{text}, down from {_squared(before)}.", "better", "good")
-    return Answer(f"{text}, up from {_squared(before)}.", "worse", "bad")
+        return Answer(f"{text}, down from {then}.", "better", "good")
+    return Answer(f"{text}, up from {then}.", "worse", "bad")
 
 
-def _regret(player: "Player") -> str:
-    return _with_error(player.regret, player.regret_error)
-
-
-def _squared(player: "Player") -> str:
-    return _with_error(player.squared, player.squared_error)
-
-
-def _with_error(value: float, error: float) -> str:
-    """Format a mean with its standard error to two digits.
-
-    >>> _with_error(1.6785, 0.1804), _with_error(23.42, 5.4), _with_error(0.5, 0.0)
-    ('1.68 ± 0.18', '23.4 ± 5.4', '0.5000 ± 0')
-    """
+def _with_error(measured: Any, name: str, scale: int = 1) -> str:
+    """Format a mean with its standard error to two digits, such as 1.68 ± 0.18 or 23.4 ± 5.4."""
+    value = scale * getattr(measured, name)
+    error = scale * getattr(measured, f"{name}_error")
     if not error:
         return f"{number(value)} ± 0"
     decimals = max(0, 1 - math.floor(math.log10(error)))
@@ -89,18 +80,17 @@ def _own(comparison: "Comparison") -> Section:
         f"{losses} If the losses favour no action, all policies have the same expected regret, and only squared "
         "regret distinguishes them."
     ]
-    players = comparison.trained_on.players
-    rows = [[player.name, _regret(player), _squared(player)] for player in players]
-    table = Table(("player", "regret", "squared regret"), rows)
+    rows = []
     bars = []
-    for player in players:
+    for player in comparison.trained_on.players:
+        rows.append([player.name, *(_with_error(player, name) for name in ("regret", "squared"))])
         half = NORMAL * player.squared_error
         ends = player.squared - half, player.squared + half
         bars.append(Interval(player.name, player.squared, *ends, STYLES[player.name]["color"]))
     caption = "Means and 95% intervals."
-    title = "Squared regret"
+    table = Table(("player", "regret", "squared regret"), rows)
     charts = [
-        Intervals("squared", title, title.lower(), bars, zero=False, caption=caption),
+        Intervals("squared", "Squared regret", "squared regret", bars, False, caption),
         _chart(comparison, "curve", "regret"),
         _chart(comparison, "squared_curve", "squared regret"),
     ]
@@ -157,9 +147,9 @@ def _elsewhere(comparison: "Comparison") -> Section:
             text.append(f"{setting.name} could not be measured: {setting.problem}.")
             continue
         shown = [player for player in setting.players if player.name in names]
-        gain = _with_error(setting.gain, setting.gain_error)
-        regrets.append([setting.name, *map(_regret, shown), gain])
-        squares.append([setting.name, *map(_squared, shown)])
+        cells = [_with_error(player, "regret") for player in shown]
+        regrets.append([setting.name, *cells, _with_error(setting, "gain")])
+        squares.append([setting.name, *(_with_error(player, "squared") for player in shown)])
     tables = [
         Table(("regret", *names, "gain"), regrets),
         Table(("squared regret", *names), squares),

@@ -5,11 +5,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from regrax._text import counted, listed, number
-from regrax.experiments.sweep import COLUMNS, CellResult, Group, groups, percent_above, summary
+from regrax.experiments.sweep import COLUMNS, CellResult, groups, summary
 from regrax.show.report.charts import PALETTE, Chart, Interval, Intervals, Series, Style
 from regrax.show.report.page import Answer, Section, Table, render
 
 AXES = {"horizon": ("horizon T", "T"), "actions": ("actions d", "d")}
+Row = dict[str, Any]
+"""Numbers of a group by name, with its settings; `model` is its label and `spread` has standard deviations."""
 
 
 def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) -> str:
@@ -20,9 +22,15 @@ def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) ->
         failed: Errors of the cells that failed, by name.
         name: Name of the sweep.
     """
-    every = sorted(groups(rows), key=_sizes)
-    known = [group for group in every if group.mean["gap"] is not None]
-    gaps = _mean_gaps(_by(known, "label"))
+    numbers = summary(rows)
+    every: list[Row] = []
+    for group, means in zip(groups(rows), numbers, strict=True):
+        config = group.row.config
+        facts = {"kind": config.model, "is_swap": config.model == "swap", "spread": group.spread}
+        every.append({**vars(config), **means, **facts})
+    every.sort(key=_sizes)
+    known = [row for row in every if row["gap"] is not None]
+    gaps = _mean_gaps(_by(known, "model"))
     sections = []
     if known:
         sections = [_gaps(known, gaps), _steps(known), _limit(known), _size(known), _compute(known)]
@@ -32,7 +40,7 @@ def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) ->
             "Means over seeds. The gap runs from 1 (Hedge at k*) to 0 (the best possible policy). Seconds are a cell's "
             "share of its batch's time for training and measuring."
         )
-        table = Table(list(COLUMNS.values()), [list(row.values()) for row in summary(rows)])
+        table = Table(list(COLUMNS.values()), [list(row.values()) for row in numbers])
         sections.append(Section("numbers", "Every number", [text], tables=[table]))
     if failed:
         text = "These cells failed on every attempt. Run the same command again to retry them."
@@ -43,7 +51,7 @@ def sweep_page(rows: Sequence[CellResult], failed: dict[str, str], name: str) ->
     return render(f"Sweep: {name}", _lead(every, known), sections, footer, answers=answers)
 
 
-def _answers(every: list[Group], gaps: dict[str, float], failed: dict[str, str]) -> list[Answer]:
+def _answers(every: list[Row], gaps: dict[str, float], failed: dict[str, str]) -> list[Answer]:
     answers = []
     if not every:
         answers.append(Answer("No cells are finished yet."))
@@ -60,12 +68,12 @@ def _answers(every: list[Group], gaps: dict[str, float], failed: dict[str, str])
     return answers
 
 
-def _lead(every: list[Group], known: list[Group]) -> list[str]:
+def _lead(every: list[Row], known: list[Row]) -> list[str]:
     if not every:
         return []
     sizes = [f"{symbol} = {listed(_by(every, axis))}" for axis, (_, symbol) in AXES.items()]
-    cells = sum(group.seeds for group in every)
-    text = [f"{cells} cells of {len(_by(every, 'label'))} kinds, over {listed(sizes)}."]
+    cells = sum(row["seeds"] for row in every)
+    text = [f"{cells} cells of {len(_by(every, 'model'))} kinds, over {listed(sizes)}."]
     if len(known) < len(every):
         text.append(
             "The lower bound on the loss and the exact step are known only for squared regret on standard Gaussian "
@@ -74,10 +82,10 @@ def _lead(every: list[Group], known: list[Group]) -> list[str]:
     return text
 
 
-def _gaps(known: list[Group], gaps: dict[str, float]) -> Section:
+def _gaps(known: list[Row], gaps: dict[str, float]) -> Section:
     ranked = sorted(gaps, key=lambda label: gaps[label])
     rows = [Interval(f"{label}: {number(gaps[label])}", gaps[label]) for label in ranked]
-    pairs = listed(sorted(_shared(_by(known, "label"))))
+    pairs = listed(sorted(_shared(_by(known, "model"))))
     caption = f"Averages over seeds and the pairs (d, T) common to all kinds: {pairs}."
     x_label = "gap: 0 best possible, 1 Hedge at k*"
     chart = Intervals("gaps", "Gap to the optimum", x_label, rows, caption=caption)
@@ -85,27 +93,24 @@ def _gaps(known: list[Group], gaps: dict[str, float]) -> Section:
     return Section("gaps", "Gap to the optimum", [text], [chart] if rows else [])
 
 
-def _steps(known: list[Group]) -> Section:
+def _steps(known: list[Row]) -> Section:
     axis, other = _axes(known)
     values = list(_by(known, other))
-    labels = _by(known, "label")
+    labels = _by(known, "model")
     curves = {label: own for label, own in labels.items() if len(_by(own, axis)) > 1}
     charts = []
-    for place, (label, groups_of_label) in enumerate((curves or labels).items()):
+    for place, (label, rows) in enumerate((curves or labels).items()):
         series = []
-        for value, own in _by(groups_of_label, other).items():
+        for value, own in _by(rows, other).items():
             name = f"{AXES[other][1]} = {value}"
             color = values.index(value)
-            learned = _series(f"learned, {name}", own, axis, "step_size", color, "points")
-            exact = [group.row.exact_step or 0.0 for group in own]
             style = "line" if len(own) > 1 else "marked"
-            series.append(Series(f"k*, {name}", learned.x, exact, style=style, color=color))
-            series.append(learned)
+            series.append(_curve(f"k*, {name}", own, axis, "exact_step", color, style))
+            series.append(_curve(f"learned, {name}", own, axis, "step_size", color, "points"))
         caption = "Lines: exact step. Points: step of the FTRL nearest to the model, mean over seeds. Bars: SD."
         title = f"Learned step, {label}"
-        charts.append(
-            Chart(f"step-{place}", title, AXES[axis][0], "step", series, True, True, caption)
-        )
+        name = f"step-{place}"
+        charts.append(Chart(name, title, AXES[axis][0], "step", series, True, True, caption))
     text = [
         "Each model is compared with smoothed fictitious play, softmax(-k S), on fresh Gaussian losses, at the k whose "
         "play is most similar. One linear layer can only converge to k*. A transformer is not limited to a constant "
@@ -114,16 +119,20 @@ def _steps(known: list[Group]) -> Section:
     return Section("steps", "The step that training finds", text, charts)
 
 
-def _limit(known: list[Group]) -> Section:
+def _limit(known: list[Row]) -> Section:
     axis, other = _axes(known)
-    colors = {label: place for place, label in enumerate(_by(known, "label"))}
+    colors = {label: place for place, label in enumerate(_by(known, "model"))}
     charts = []
     for value, here in _by(known, other).items():
         series = []
-        for label, own in _by(here, "label").items():
+        for label, own in _by(here, "model").items():
             style = "marked" if colors[label] < len(PALETTE) else "dashed"
-            series.append(_series(label, own, axis, "above", colors[label], style))
-        series += _exact_levels(here, axis, colors)
+            series.append(_curve(label, own, axis, "above", colors[label], style))
+        for is_swap, own in _by(here, "is_swap").items():
+            levels = list({row[axis]: row for row in own}.values())
+            label = "Hedge at k*, d heads" if is_swap else "Hedge at k*"
+            color = colors[own[0]["model"]] if is_swap else 6
+            series.append(_curve(label, levels, axis, "exact_above", color, "dashed"))
         caption = "Mean over seeds; bands: one SD. The best possible policy is at zero, which a log axis cannot show."
         title = f"{AXES[other][1]} = {value}"
         name = f"limit-{other}-{value}"
@@ -136,22 +145,8 @@ def _limit(known: list[Group]) -> Section:
     return Section("limit", "Distance from the optimum", text, charts)
 
 
-def _exact_levels(here: list[Group], axis: str, colors: dict[str, int]) -> list[Series]:
-    """Return the loss of Hedge at the exact step, as a single layer and as heads of the swap architecture."""
-    series = []
-    for is_swap in (False, True):
-        own = [group for group in here if (group.row.config.model == "swap") == is_swap]
-        if own:
-            rows = {_value(group, axis): group.row for group in own}
-            levels = [percent_above(row, row.exact_step_loss) or 0.0 for row in rows.values()]
-            label = "Hedge at k*, d heads" if is_swap else "Hedge at k*"
-            color = colors[own[0].label] if is_swap else 6
-            series.append(Series(label, list(rows), levels, style="dashed", color=color))
-    return series
-
-
-def _size(known: list[Group]) -> Section:
-    deep = [group for group in known if group.row.config.model == "transformer"]
+def _size(known: list[Row]) -> Section:
+    deep = [row for row in known if row["kind"] == "transformer"]
     charts = []
     for size, rest, title in (("width", "layers", "width"), ("layers", "width", "depth")):
         series = []
@@ -159,9 +154,8 @@ def _size(known: list[Group]) -> Section:
             gaps = _mean_gaps(_by(own, size))
             if len(gaps) > 1:
                 label = counted(value, "layer") if rest == "layers" else f"width {value}"
-                xs = list(gaps)
-                ys = list(gaps.values())
-                series.append(Series(label, xs, ys, style="marked", color=len(series)))
+                means = list(gaps.values())
+                series.append(Series(label, list(gaps), means, style="marked", color=len(series)))
         if series:
             charts.append(Chart(f"gap-{size}", f"Gap by {title}", size, "gap", series, True, True))
     text = [
@@ -171,11 +165,11 @@ def _size(known: list[Group]) -> Section:
     return Section("size", "Width and depth", text, charts)
 
 
-def _compute(known: list[Group]) -> Section:
-    measured = [group for group in known if group.mean["operations"]]
+def _compute(known: list[Row]) -> Section:
+    measured = [row for row in known if row["operations"]]
     series = []
-    for color, (label, own) in enumerate(_by(measured, "label").items()):
-        series.append(_series(label, own, "operations", "gap", color, "points"))
+    for color, (label, own) in enumerate(_by(measured, "model").items()):
+        series.append(_curve(label, own, "operations", "gap", color, "points"))
     text = [
         "Compute is counted, not timed. The count covers the additions and multiplications in every loss and gradient "
         "of training, with loops expanded. Loss sampling and the optimizer are not included."
@@ -185,52 +179,43 @@ def _compute(known: list[Group]) -> Section:
     return Section("compute", "Compute", text, [chart] if series else [])
 
 
-def _series(label: str, own: list[Group], axis: str, name: str, color: int, style: Style) -> Series:
-    xs = [_value(group, axis) for group in own]
-    ys = [group.mean[name] or 0.0 for group in own]
-    band = [group.spread[name] for group in own]
+def _curve(label: str, rows: list[Row], x: str, y: str, color: int, style: Style) -> Series:
+    """Return a curve of one number over another, with a band of one standard deviation over seeds."""
+    xs, ys = ([row[name] for row in rows] for name in (x, y))
+    band = [row["spread"].get(y, 0.0) for row in rows]
     return Series(label, xs, ys, band if any(band) else None, style, color)
 
 
-def _axes(known: list[Group]) -> tuple[str, str]:
+def _axes(known: list[Row]) -> tuple[str, str]:
     """Return the setting along the axis, and the setting that separates curves or charts."""
     if len(_by(known, "horizon")) == 1 < len(_by(known, "actions")):
         return "actions", "horizon"
     return "horizon", "actions"
 
 
-def _value(group: Group, name: str) -> Any:
-    if name == "label":
-        return group.label
-    if name == "operations":
-        return group.mean[name]
-    return getattr(group.row.config, name)
-
-
-def _by(known: list[Group], name: str) -> dict[Any, list[Group]]:
+def _by(rows: list[Row], name: str) -> dict[Any, list[Row]]:
     """Group by a setting, sorted by its values, or by label in order of first appearance."""
-    parts: dict[Any, list[Group]] = {}
-    for group in known:
-        parts.setdefault(_value(group, name), []).append(group)
-    return parts if name == "label" else dict(sorted(parts.items()))
+    parts: dict[Any, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(row[name], []).append(row)
+    return parts if name == "model" else dict(sorted(parts.items()))
 
 
-def _sizes(group: Group) -> tuple[int, int]:
-    return group.row.config.actions, group.row.config.horizon
+def _sizes(row: Row) -> tuple[int, int]:
+    return row["actions"], row["horizon"]
 
 
-def _shared(parts: dict[Any, list[Group]]) -> set[tuple[int, int]]:
+def _shared(parts: dict[Any, list[Row]]) -> set[tuple[int, int]]:
     """Return the pairs (d, T) common to all parts."""
-    pairs = [{_sizes(group) for group in part} for part in parts.values()]
+    pairs = [set(map(_sizes, part)) for part in parts.values()]
     return set.intersection(*pairs) if pairs else set()
 
 
-def _mean_gaps(parts: dict[Any, list[Group]]) -> dict[Any, float]:
+def _mean_gaps(parts: dict[Any, list[Row]]) -> dict[Any, float]:
     """Average the gap of each part over the pairs (d, T) common to all; empty if there are none."""
     shared = _shared(parts)
     means = {}
     for name, part in parts.items():
-        gaps = [group.mean["gap"] or 0.0 for group in part if _sizes(group) in shared]
-        if gaps:
-            means[name] = statistics.fmean(gaps)
+        if shared:
+            means[name] = statistics.fmean(row["gap"] for row in part if _sizes(row) in shared)
     return means
