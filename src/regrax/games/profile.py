@@ -10,8 +10,9 @@ $G_n$ of `regrax.games.gaps`, the profile is, up to a tolerance,
 All numbers are computed in double precision with NumPy.
 """
 
-import itertools
+from collections.abc import Iterator
 from functools import reduce
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -156,12 +157,13 @@ class CorrelatedProfile:
             how = f"playing {labels[deviation.instead]} instead of {labels[deviation.recommended]}"
         return f"{self.game.players[deviation.player]} gains {number(deviation.gain)} by {how}"
 
-    def likeliest(self, minimum: float = 0.0) -> list[tuple[Any, ...]]:
-        """List the labels and the probability of each joint action more likely than `minimum`, most likely first."""
-        shares = np.ravel(self.joint).tolist()
-        cells = zip(itertools.product(*self.game.actions), shares, strict=True)
-        rows = [(*labels, share) for labels, share in cells if share > minimum]
-        return sorted(rows, key=lambda row: -row[-1])
+    def likeliest(self, minimum: float = 0.0) -> Iterator[tuple[Any, ...]]:
+        """Yield the labels and the probability of each joint action more likely than `minimum`, most likely first."""
+        flat = np.ravel(self.joint)
+        for index in np.argsort(-flat, kind="stable")[: np.count_nonzero(flat > minimum)]:
+            profile = np.unravel_index(index, self.game.sizes)
+            pairs = zip(self.game.actions, profile, strict=True)
+            yield *(labels[a] for labels, a in pairs), float(flat[index])
 
     def to_dict(self, concept: Concept = "ce") -> dict[str, Any]:
         """Return the profile, its payoffs and the deviation with the largest gain, as plain numbers and labels.
@@ -199,7 +201,7 @@ class CorrelatedProfile:
         rows = [*players, ("sum (welfare)", self.welfare, None)]
         if concept != "nash":
             header = (*self.game.players, "probability")
-            text = fitted_table(header, self.likeliest(MIN_SHARE), title) + "\n"
+            text = fitted_table(header, list(self.likeliest(MIN_SHARE)), title) + "\n"
             title = ""
             columns.pop()
             rows = [row[:2] for row in rows]
@@ -227,7 +229,9 @@ class CorrelatedProfile:
     _repr_html_ = to_html
 
     def __repr__(self) -> str:
-        shown = [f"{share:.4g} ({', '.join(labels)})" for *labels, share in self.likeliest()]
+        shown = []
+        for *labels, share in islice(self.likeliest(), MAX_SHOWN_ACTIONS + 1):
+            shown.append(f"{share:.4g} ({', '.join(labels)})")
         if len(shown) > MAX_SHOWN_ACTIONS:
-            shown = [*shown[:MAX_SHOWN_ACTIONS], "..."]
+            shown[-1] = "..."
         return f"{self.game.name}: {', '.join(shown)}"

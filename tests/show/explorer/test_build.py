@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-WEB = Path(__file__).parents[3] / "explorer"
+ROOT = Path(__file__).parents[3]
+WEB = ROOT / "explorer"
+PAGE = "src/regrax/show/explorer/explorer.html"
 
 
 def run(*command):
@@ -20,6 +22,19 @@ def run(*command):
 
 def test_the_built_page_is_current():
     run("node", "build.js", "--check")
+
+
+def test_a_changed_source_makes_the_page_stale(tmp_path):
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    shutil.copytree(WEB, tmp_path / "explorer", ignore=shutil.ignore_patterns("node_modules"))
+    (tmp_path / PAGE).parent.mkdir(parents=True)
+    shutil.copy(ROOT / PAGE, tmp_path / PAGE)
+    source = tmp_path / "explorer" / "src" / "page" / "style.css"
+    source.write_text(source.read_text() + "\n")
+    command = ["node", str(tmp_path / "explorer" / "build.js"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "explorer.html is stale: run `make explorer`" in done.stderr
 
 
 def test_the_javascript_passes_its_own_tests():
