@@ -217,37 +217,36 @@ def published_tests(
     falls = (np.diff(average, axis=1) < 0).sum(1)
     return {
         "trend": bdtrc(falls - 1, average.shape[1] - 1, 0.5),
-        "regression": regression(curves, rounds)[1],
+        "regression": np.array([regression(curve, rounds)[1] for curve in curves]),
         "mann_kendall": _mann_kendall(average),
     }
 
 
 def regression(
-    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
-) -> tuple[Float[Array, "k"], Float[Array, "k"], Int[Array, "k"]]:
+    curve: Float[Array, "m"], rounds: Float[Array, "m"]
+) -> tuple[float, float, int]:
     """Compute the exponent `b0`, its p-value against 1, and the number of rounds without positive regret.
 
     >>> t = np.arange(1.0, 101.0)
-    >>> b0, _, left_out = regression(np.sqrt(t)[None], t)
-    >>> float(b0[0]), int(left_out[0])
+    >>> b0, _, left_out = regression(np.sqrt(t), t)
+    >>> b0, left_out
     (0.5, 0)
     """
-    used = curves > 0
-    count = used.sum(1)
-
-    def centred(values: Float[Array, "k m"]) -> Float[Array, "k m"]:
-        means = np.where(used, values, 0.0).sum(1) / np.maximum(count, 1)
-        return np.where(used, values - means[:, None], 0.0)
-
-    dx = centred(np.broadcast_to(np.log(rounds), curves.shape))
-    dy = centred(np.log(curves.clip(1e-300)))
-    spread = np.maximum((dx**2).sum(1), 1e-300)
-    slope = (dx * dy).sum(1) / spread
-    freedom = np.maximum(count - 2, 1)
-    residual = ((dy - slope[:, None] * dx) ** 2).sum(1) / freedom
-    p = stdtr(freedom, (slope - 1) / np.sqrt(np.maximum(residual / spread, 1e-30)))
-    enough = count >= 3
-    return np.where(enough, slope, 1.0), np.where(enough, p, 1.0), curves.shape[1] - count
+    used = curve > 0
+    freedom = int(used.sum()) - 2
+    left_out = int((~used).sum())
+    if freedom < 1:
+        return 1.0, 1.0, left_out
+    dx = np.log(rounds[used])
+    dx -= dx.mean()
+    dy = np.log(curve[used])
+    dy -= dy.mean()
+    spread = max(dx @ dx, 1e-300)
+    slope = dx @ dy / spread
+    residual = ((dy - slope * dx) ** 2).sum() / freedom
+    error = max(residual / spread, 1e-20) ** 0.5  # not below rounding
+    p = stdtr(freedom, (slope - 1) / error)
+    return float(slope), float(p), left_out
 
 
 def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
@@ -383,7 +382,7 @@ def judge(
         why = f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
         why += f"{rates}{lasts}"
     ticks = whole.length * np.arange(1.0, m + 1)
-    exponents, _, left_out = regression(whole.curve()[None], ticks)
+    exponent, _, left_out = regression(whole.curve(), ticks)
     return Learning(
         verdict,
         f"{verdict}: {why}",
@@ -392,8 +391,8 @@ def judge(
         play_moves=moves,
         early=halves[0],
         late=halves[1],
-        exponent=float(exponents[0]),
-        left_out=int(left_out[0]),
+        exponent=exponent,
+        left_out=left_out,
         tests=_published(whole, ticks, seed, curves) if curves else {},
         null="Student's t over episodes" if independent else "rounds in random order",
     )
