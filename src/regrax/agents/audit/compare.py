@@ -14,7 +14,6 @@ generalization of Student's problem; Janssen (1997), Studentized permutation tes
 (1979), A simple sequentially rejective multiple test procedure.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -209,7 +208,7 @@ class _Agent:
     log: Path
     audit: AgentAudit
     sums: AgentSums
-    digests: dict[str, bytes]
+    digests: dict[str, int]
 
     def values(self, measure: str) -> Values:
         """Return the measure in every episode; the best policy is one for all episodes, so losses stand for it."""
@@ -349,15 +348,15 @@ def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[str]:
     return names[: MAX_CONTESTANTS + 1]
 
 
-def _digests(log: Log, name: str) -> dict[str, bytes]:
+def _digests(log: Log, name: str) -> dict[str, int]:
     agent = log.agents[name]
     if agent.schema.feedback != "full":
         return {}
     d = len(agent.schema.actions)
     digests = {}
     for episode in agent.episodes:
-        losses = np.ascontiguousarray(log.read(name, episode)[:, d:])
-        digests[episode] = hashlib.blake2b(losses.data, digest_size=16).digest()
+        losses = log.read(name, episode)[:, d : 2 * d]
+        digests[episode] = hash(losses.tobytes())
     return digests
 
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from regrax.agents.audit.intervals import (
@@ -113,16 +113,6 @@ class Totals(NamedTuple):
     spread: float = 1.0
 
 
-class ContextSums(NamedTuple):
-    """Sums for `U` units: regret against each action in each context, losses, rounds, and losses of the learners."""
-
-    against: Float[Array, "U c d"]
-    suffered: Float[Array, "U c"]
-    rounds: Float[Array, "U c"]
-    replayed: Float[Array, "U k"]
-    known: Bool[Array, "c d"]  # actions played in the context at least once
-
-
 def sum_rounds(log: Log, name: str) -> Totals:
     """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
     schema = log.agents[name].schema
@@ -135,7 +125,7 @@ def sum_rounds(log: Log, name: str) -> Totals:
         terms = np.ones_like(loss), loss, 1 / chance, (1 - chance) / chance**2
         for part, term in zip(sums, terms, strict=True):
             np.add.at(part, (context, actions.astype(int)), term)
-        np.add.at(rounds, context, numbers[:, 3:] > 0 if schema.mixed else 1.0)
+        np.add.at(rounds, context, numbers[:, 3 : 3 + shape[1]] > 0 if schema.mixed else 1.0)
         ends += [numbers[:, 1:3].min(0), numbers[:, 1:3].max(0)]
     (lowest, low), (highest, high) = np.min(ends, 0).tolist(), np.max(ends, 0).tolist()
     return Totals(rounds, *sums, propensities=(low, high), spread=highest - lowest)
@@ -185,15 +175,21 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
     return notes
 
 
-def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
-    """Sum over the rounds of each unit; `totals` estimate the losses that are not known."""
+def sum_contexts(
+    log: Log, name: str, totals: Totals | None, in_blocks: bool
+) -> tuple[Float[Array, "U c d"], Float[Array, "U c"], Float[Array, "U c"], Float[Array, "U k"]]:
+    """Sum over the rounds of each of `U` units; `totals` estimate the losses that are not known.
+
+    Returns:
+        Regret against each action in each context, losses, rounds, and losses of the replayed learners.
+    """
     agent = log.agents[name]
-    schema = agent.schema
-    c, d = len(schema.contexts), len(schema.actions)
+    c, d = len(agent.schema.contexts), len(agent.schema.actions)
     episodes = len(agent.episodes)
     count = sum(episode.rounds for episode in agent.episodes.values())
-    units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
-    if episodes >= MIN_EPISODES:
+    if in_blocks:
+        units = min(BLOCKS, max(2, count // MIN_BLOCK_ROUNDS))
+    else:
         units = min(episodes, MAX_UNITS)
     against = np.zeros((units, c, d))
     suffered, rounds = np.zeros((2, units, c))
@@ -203,13 +199,14 @@ def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
     for batch in _batches(log, name):
         episode, context, numbers = batch
         if totals is None:
-            played, losses = np.split(numbers, 2, axis=1)
-            loss = (played * losses).sum(1)
+            losses = numbers[:, d : 2 * d]
+            loss = (numbers[:, :d] * losses).sum(1)
         else:
-            loss = numbers[:, 1]
             losses = estimate_by_context(batch, totals)
-        unit = (np.arange(len(loss)) + first_round) * units // count
-        if episodes >= MIN_EPISODES:
+            loss = numbers[:, 1]
+        if in_blocks:
+            unit = (np.arange(len(loss)) + first_round) * units // count
+        else:
             unit = (episode + first_episode) * units // episodes
         np.add.at(against, (unit, context), loss[:, None] - losses)
         np.add.at(suffered, (unit, context), loss)
@@ -218,8 +215,7 @@ def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
         np.add.at(replayed, unit, (policies * losses).sum(2).T)
         first_episode += int(episode[-1]) + 1
         first_round += len(loss)
-    known = np.ones((c, d), bool) if totals is None else totals.plays > 0
-    return ContextSums(against, suffered, rounds, replayed, known)
+    return against, suffered, rounds, replayed
 
 
 def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
@@ -271,12 +267,14 @@ def replay_learners(
 
 def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
     """Compute regret by context, and the losses of replayed learners."""
-    schema = log.agents[name].schema
-    sums = sum_contexts(log, name, totals)
-    units = len(sums.against)
-    per_episode = units / len(log.agents[name].episodes)
-    in_blocks = len(log.agents[name].episodes) < MIN_EPISODES
-    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
+    agent = log.agents[name]
+    schema = agent.schema
+    in_blocks = len(agent.episodes) < MIN_EPISODES
+    against, suffered, rounds, replayed = sum_contexts(log, name, totals, in_blocks)
+    units = len(against)
+    per_episode = units / len(agent.episodes)
+    known = np.ones(against.shape[1:], bool) if totals is None else totals.plays > 0
+    losses = np.hstack([replayed, suffered.sum(1)[:, None] - replayed])
     if in_blocks and units == BLOCKS:
         # a learner's loss falls from block to block: only differences of neighbours are noise
         steps = np.diff(losses, axis=0) / 2**0.5
@@ -288,19 +286,20 @@ def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
             ends = None, None
         return Measure(value * per_episode, value * units / rounds, *ends)
 
-    rounds = sums.rounds.sum(0).tolist()
-    best = np.where(sums.known, sums.against.mean(0), -np.inf).argmax(1)
+    lengths = rounds.sum(0)
+    best = np.where(known, against.mean(0), -np.inf).argmax(1)
     contexts = []
     for c, context in enumerate(schema.contexts):
-        regret = measured(*best_of_means(sums.against[:, [c]], sums.known[[c]]), rounds[c])
-        loss = float(sums.suffered[:, c].sum()) / rounds[c]
-        contexts.append(Context(context, int(rounds[c]), loss, schema.actions[best[c]], regret))
+        length = float(lengths[c])
+        regret = measured(*best_of_means(against[:, [c]], known[[c]]), length)
+        loss = float(suffered[:, c].sum()) / length
+        contexts.append(Context(context, int(length), loss, schema.actions[best[c]], regret))
+    count = float(lengths.sum())
     means = losses.mean(0)
     ends = interval(losses, cautious=True) or (means, means)
-    parts = np.stack([means, *ends], 1).tolist()
-    rows = [measured(value, low, high, sum(rounds)) for value, low, high in parts]
+    rows = [measured(*row, count) for row in np.stack([means, *ends], 1).tolist()]
     return Contexts(
-        regret=measured(*best_of_means(sums.against, sums.known), sum(rounds)),
+        regret=measured(*best_of_means(against, known), count),
         contexts=contexts,
         replayed=dict(zip(REPLAYED, rows[: len(REPLAYED)], strict=True)),
         saved=dict(zip(REPLAYED, rows[len(REPLAYED) :], strict=True)),
@@ -311,16 +310,18 @@ def _batches(log: Log, name: str) -> Iterator[Rounds]:
     """Read whole episodes, as many at a time as fit into `BATCH_NUMBERS`."""
     agent = log.agents[name]
     width = len(agent.schema.actions) + 3
-    parts: list[Rounds] = []
+    parts: list[Array] = []
     size = 0
-    for number, (episode, stored) in enumerate(agent.episodes.items(), 1):
-        place = np.full(stored.rounds, len(parts))
-        numbers, contexts = log.read_with_contexts(name, episode)
-        parts.append((place, contexts, numbers))
-        size += stored.rounds * width
+    for number, episode in enumerate(agent.episodes, 1):
+        parts.append(log.read(name, episode))
+        size += len(parts[-1]) * width
         if size > BATCH_NUMBERS or number == len(agent.episodes):
-            episodes, contexts, numbers = map(np.concatenate, zip(*parts, strict=True))
-            yield episodes, contexts, numbers
+            numbers = np.concatenate(parts)
+            places = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+            contexts = np.zeros(len(numbers), int)
+            if agent.schema.contexts:
+                contexts = numbers[:, -1].astype(int)
+            yield places, contexts, numbers
             parts = []
             size = 0
 

@@ -27,7 +27,7 @@ from typing import IO, Any
 
 import msgspec
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.agents.audit.formats import ROWS_PER_CHUNK, VECTORS, open_records, parse, short
@@ -133,19 +133,10 @@ class Log:
             raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
 
     def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
-        """Return the rounds of an episode, with the columns of `read_block` but the context."""
-        return self.read_with_contexts(agent, episode)[0]
-
-    def read_with_contexts(
-        self, agent: str, episode: str
-    ) -> tuple[Float[np.ndarray, "T k"], Int[np.ndarray, "T"]]:
-        """Return the rounds of an episode, and the index of the context in each; 0 if the rows give none."""
+        """Return the rounds of an episode, with the columns of `read_block`."""
         stored = self.agents[agent].episodes[episode]
         numbers = np.concatenate([self.numbers[block] for block in stored.blocks])
-        numbers = numbers.reshape(stored.rounds, -1)
-        if self.agents[agent].schema.contexts:
-            return numbers[:, :-1], numbers[:, -1].astype(int)
-        return numbers, np.zeros(stored.rounds, int)
+        return numbers.reshape(stored.rounds, -1)
 
 
 def read_log(

@@ -85,7 +85,7 @@ Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
 class Bins(NamedTuple):
-    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds.
+    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds, such as one.
 
     Attributes:
         suffered: the player's loss.
@@ -98,13 +98,18 @@ class Bins(NamedTuple):
     suffered: Float[Array, "n m"]
     played: Float[Array, "n m d"]
     losses: Float[Array, "n m d"]
-    length: int
+    length: int = 1
     estimated: bool = False
 
     def part(self, at: slice) -> "Bins":
         """Return a slice of the episodes."""
-        arrays = (self.suffered[at], self.played[at], self.losses[at])
-        return Bins(*arrays, self.length, self.estimated)
+        return Bins(self.suffered[at], self.played[at], self.losses[at], *self[3:])
+
+    def merged(self, length: int, count: int) -> "Bins":
+        """Sum the first rounds in `count` bins of `length` rounds each."""
+        starts = np.arange(0, count * length, length)
+        arrays = [np.add.reduceat(part[:, : count * length], starts, 1) for part in self[:3]]
+        return Bins(*arrays, length, self.estimated)
 
     def average(self) -> Float[Array, "n m d"]:
         """Return the average losses against which each bin is judged."""
@@ -155,6 +160,15 @@ class Bins(NamedTuple):
             suffered = np.take_along_axis(suffered, order, 1)
             losses = np.take_along_axis(losses, order[..., None], 1)
         return (np.cumsum(suffered, 1) - np.cumsum(losses, 1).min(2)).mean(0)
+
+
+def windows_of(rounds: Bins, horizon: int) -> tuple[Bins, ...]:
+    """Sum rounds up to the horizon in bins; if bins are longer than a round, add the first rounds alone."""
+    length = -(-horizon // BINS)
+    whole = rounds.merged(length, horizon // length)
+    if length == 1:
+        return (whole,)
+    return whole, rounds.merged(1, BINS)
 
 
 class Scores(NamedTuple):
@@ -222,9 +236,7 @@ def published_tests(
     }
 
 
-def regression(
-    curve: Float[Array, "m"], rounds: Float[Array, "m"]
-) -> tuple[float, float, int]:
+def regression(curve: Float[Array, "m"], rounds: Float[Array, "m"]) -> tuple[float, float, int]:
     """Compute the exponent `b0`, its p-value against 1, and the number of rounds without positive regret.
 
     >>> t = np.arange(1.0, 101.0)
