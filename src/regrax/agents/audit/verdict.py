@@ -64,7 +64,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy.special import bdtrc, ndtr, stdtr, stdtrit
 
 from regrax.agents.audit.intervals import MIN_EPISODES
