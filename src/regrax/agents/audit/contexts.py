@@ -23,6 +23,7 @@ Li (2011), Doubly robust policy evaluation and learning; Li, Chu, Langford, Wang
 contextual-bandit-based news article recommendation algorithms.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -43,6 +44,10 @@ from regrax.agents.audit.sums import replay
 from regrax.learners import RegretMatching
 
 Array = np.ndarray
+
+Cells = Float[Array, "c d"]  # contexts and actions
+PerRound = Float[Array, "N d"]
+Keys = Int[Array, "N"]
 
 BATCH_NUMBERS = 1 << 20  # numbers in the rounds that are processed together
 MAX_UNITS = 2000  # more episodes are summed in groups
@@ -104,11 +109,11 @@ class Totals(NamedTuple):
         spread: range of the losses received.
     """
 
-    rounds: Float[Array, "c d"]
-    plays: Float[Array, "c d"]
-    paid: Float[Array, "c d"]
-    inverse: Float[Array, "c d"]
-    variance: Float[Array, "c d"]
+    rounds: Cells
+    plays: Cells
+    paid: Cells
+    inverse: Cells
+    variance: Cells
     propensities: tuple[float, float]
     spread: float = 1.0
 
@@ -218,7 +223,7 @@ def sum_contexts(
     return against, suffered, rounds, replayed
 
 
-def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
+def estimate_by_context(rounds: Rounds, totals: Totals) -> PerRound:
     """Estimate every action's losses in rounds with columns `action, loss, propensity`; whole episodes, in order."""
     episode, context, numbers = rounds
     c, d = totals.plays.shape
@@ -242,7 +247,7 @@ def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
 
 
 def replay_learners(
-    rounds: Rounds, losses: Float[Array, "N d"], totals: Totals | None
+    rounds: Rounds, losses: PerRound, totals: Totals | None
 ) -> Float[Array, "k N d"]:
     r"""Return the policies of the replayed learners in every round.
 
@@ -326,7 +331,7 @@ def _batches(log: Log, name: str) -> Iterator[Rounds]:
             size = 0
 
 
-def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "N k"]:
+def _before(key: Keys, values: PerRound) -> PerRound:
     """For every round, sum the values of earlier rounds with the same key."""
     order = np.argsort(key, kind="stable")
     ordered = values[order]
@@ -337,18 +342,18 @@ def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "
     return result
 
 
-def _regret_matching(key: Int[Array, "N"], losses: Float[Array, "N d"]) -> Float[Array, "N d"]:
+def _regret_matching(key: Keys, losses: PerRound) -> PerRound:
     """Play a copy of regret matching on the rounds of each key."""
     order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    lengths = np.diff(starts, append=len(key))
-    sizes = np.maximum(MIN_REPLAYED_ROUNDS, 1 << np.ceil(np.log2(lengths)).astype(int))
+    by_size: dict[int, list[Array]] = defaultdict(list)
+    for rounds in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        size = max(MIN_REPLAYED_ROUNDS, 1 << (len(rounds) - 1).bit_length())
+        by_size[size].append(rounds)
     policies = np.empty_like(losses)
-    for size in np.unique(sizes):
-        chosen = np.flatnonzero(sizes == size)
-        places = starts[chosen, None] + np.arange(size)
-        inside = np.arange(size) < lengths[chosen, None]
-        rounds = order[np.where(inside, places, 0)]
-        played = replay(RegretMatching(), losses[rounds] * inside[..., None])
-        policies[rounds[inside]] = played[inside]
+    for size, sequences in by_size.items():
+        padded = np.zeros((len(sequences), size, losses.shape[1]))
+        for row, rounds in zip(padded, sequences, strict=True):
+            row[: len(rounds)] = losses[rounds]
+        for row, rounds in zip(replay(RegretMatching(), padded), sequences, strict=True):
+            policies[rounds] = row[: len(rounds)]
     return policies

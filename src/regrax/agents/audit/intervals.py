@@ -40,6 +40,11 @@ from scipy.special import ndtri, stdtrit
 
 Array = np.ndarray
 
+PerEpisode = Float[Array, "n"]
+PerAction = Float[Array, "n d"]
+Series = Float[Array, "n T"]
+Vectors = Float[Array, "n T d"]
+
 MIN_EPISODES = 5  # with fewer, too many resamples consist of a single episode
 RESAMPLES = 1000
 TAIL = 0.025  # on each side of a 95 % interval
@@ -97,7 +102,7 @@ def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None
 
 
 def mean_measures(
-    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None = None
+    values: Float[Array, "E k"], rounds: PerEpisode, ends: Ends | None = None
 ) -> list[Measure]:
     """Return the mean over episodes of every column, with the ends of its interval, by default from `interval`."""
     means = values.mean(0)
@@ -105,9 +110,7 @@ def mean_measures(
     return [Measure(*row) for row in np.stack(columns, 1).tolist()]
 
 
-def starting_guesses(
-    paid: Float[Array, "E d"], plays: Float[Array, "E d"], first: Float[Array, "E"]
-) -> Float[Array, "E d"]:
+def starting_guesses(paid: PerAction, plays: PerAction, first: PerEpisode) -> PerAction:
     """Guess the losses before each episode: each action's mean loss received in the other episodes.
 
     For an action never played in the other episodes, the guess is the mean of all losses received in them. A single
@@ -131,10 +134,10 @@ def starting_guesses(
 
 def estimate_losses(
     actions: Int[Array, "n T"],
-    losses: Float[Array, "n T"],
-    propensities: Float[Array, "n T"],
-    guesses: Float[Array, "n d"],
-) -> tuple[Float[Array, "n T d"], Float[Array, "n d"]]:
+    losses: Series,
+    propensities: Series,
+    guesses: PerAction,
+) -> tuple[Vectors, PerAction]:
     r"""Estimate every action's losses from bandit feedback; return $\hat\ell$, and $\hat V$ for every episode.
 
     >>> actions, losses, propensities = np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]])
@@ -152,7 +155,7 @@ def estimate_losses(
     return guess + error, ((1 - chance) * error**2).sum(1)
 
 
-def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]) -> Ends:
+def against_interval(against: PerAction, variance: PerAction) -> Ends:
     """Compute an interval for mean regret against each fixed action, from per-episode estimates and variances."""
     mean = against.mean(0)
     reach = ndtri(1 - TAIL) * variance.sum(0) ** 0.5 / len(against)
@@ -160,8 +163,8 @@ def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]
 
 
 def external_interval(
-    against: Float[Array, "E d"],
-    variance: Float[Array, "E d"],
+    against: PerAction,
+    variance: PerAction,
     known: Bool[Array, "d"],
 ) -> tuple[float, float, float]:
     """Estimate regret against the action that is best for all episodes, with the ends of its 95 % interval.

@@ -20,7 +20,14 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_guesses
+from regrax.agents.audit.intervals import (
+    RESAMPLES,
+    PerAction,
+    PerEpisode,
+    Vectors,
+    estimate_losses,
+    starting_guesses,
+)
 from regrax.agents.audit.read import Log
 from regrax.agents.audit.verdict import Bins, Scores, score, windows_of
 from regrax.agents.exploration import measure_episodes
@@ -43,14 +50,14 @@ Array = np.ndarray
 class Episodes(NamedTuple):
     """Totals for `n` episodes; `against`, `variance` and `blind` matter only for bandit feedback."""
 
-    rounds: Float[Array, "n"]
-    suffered: Float[Array, "n"]
-    span: Float[Array, "n"]  # spread of a round's losses, or of all received, summed over rounds
+    rounds: PerEpisode
+    suffered: PerEpisode
+    span: PerEpisode  # spread of a round's losses, or of all received, summed over rounds
     regrets: Float[Array, "n 4"]
-    plays: Float[Array, "n d"]
-    against: Float[Array, "n d"]  # regret against every action
-    variance: Float[Array, "n d"]
-    blind: Float[Array, "n d"]  # rounds in which an action could not be played
+    plays: PerAction
+    against: PerAction  # regret against every action
+    variance: PerAction
+    blind: PerAction  # rounds in which an action could not be played
     exploration: Float[Array, "n 3"]  # NaN if no actions were drawn
     baselines: Float[Array, "k R 6"]  # rounds, loss, and the regrets; k is n or 0
     gains: Float[Array, "k d d"]  # per episode, or summed over episodes
@@ -91,7 +98,7 @@ class _Play(NamedTuple):
     """Episodes of equal length: their rounds, with known or estimated losses, and what happened in them."""
 
     rounds: Bins
-    plays: Float[Array, "n d"]
+    plays: PerAction
     exploration: Float[Array, "n 3"]
     variance: Any = 0.0
     blind: Any = 0.0
@@ -189,7 +196,7 @@ def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
                 yield episodes, _received_play(numbers, d)
 
 
-def _guess_losses(log: Log, name: str) -> Float[Array, "n d"]:
+def _guess_losses(log: Log, name: str) -> PerAction:
     """Guess the losses before each episode; NaN for actions that were never played."""
     agent = log.agents[name]
     d = len(agent.schema.actions)
@@ -217,9 +224,7 @@ def _full_play(numbers: Float[Array, "n T k"], d: int) -> _Play:
     return _Play(Bins(suffered, played, losses), played.sum(1), exploration)
 
 
-def _bandit_play(
-    numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"], mixed: bool
-) -> _Play:
+def _bandit_play(numbers: Float[Array, "n T k"], guesses: PerAction, mixed: bool) -> _Play:
     d = guesses.shape[1]
     actions = numbers[..., 0].astype(int)
     suffered = numbers[..., 1]
@@ -254,7 +259,7 @@ def _received_play(numbers: Float[Array, "n T k"], d: int) -> _Play:
 
 
 def _regret_curves(
-    played: Float[Array, "n T d"], losses: Float[Array, "n T d"], stops: list[int]
+    played: Vectors, losses: Vectors, stops: list[int]
 ) -> tuple[Float[Array, "n s 4"], Float[Array, "n d d"]]:
     """Compute the four regrets at the stops and after the last round, and the gains of swaps over all rounds."""
     n, rounds, d = losses.shape
@@ -275,7 +280,7 @@ def _regret_curves(
 
 
 def _play_baselines(
-    losses: Float[Array, "n T d"], grain: int, stops: list[int]
+    losses: Vectors, grain: int, stops: list[int]
 ) -> tuple[Float[Array, "n R 6"], Float[Array, "n R s"]]:
     """Play the baselines; return the rounds, loss and regrets of each, and its external regret at the coarse stops."""
     n, rounds, d = losses.shape
@@ -312,7 +317,7 @@ def baseline_learners(actions: int, rounds: int) -> dict[str, Learner]:
     return dict(zip(BASELINES, learners, strict=True))
 
 
-def replay(learner: Learner, losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
+def replay(learner: Learner, losses: Vectors) -> Vectors:
     """Play a learner on many episodes in float64, padded to a small set of shapes to limit compilation."""
     n, rounds, d = losses.shape
     shape = _padded(n), _padded(rounds)

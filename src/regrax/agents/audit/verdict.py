@@ -67,9 +67,18 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import bdtrc, ndtr, stdtr, stdtrit
 
-from regrax.agents.audit.intervals import MIN_EPISODES
+from regrax.agents.audit.intervals import (
+    MIN_EPISODES,
+    PerAction,
+    PerEpisode,
+    Series,
+    Vectors,
+)
 
 Array = np.ndarray
+
+Curve = Float[Array, "m"]
+Known = Bool[Array, "d"]
 
 BINS = 512  # longer episodes are summed into this many bins
 MIN_ROUNDS = 8
@@ -95,9 +104,9 @@ class Bins(NamedTuple):
         estimated: True if losses are estimates from bandit feedback.
     """
 
-    suffered: Float[Array, "n m"]
-    played: Float[Array, "n m d"]
-    losses: Float[Array, "n m d"]
+    suffered: Series
+    played: Vectors
+    losses: Vectors
     length: int = 1
     estimated: bool = False
 
@@ -111,7 +120,7 @@ class Bins(NamedTuple):
         arrays = [np.add.reduceat(part[:, : count * length], starts, 1) for part in self[:3]]
         return Bins(*arrays, length, self.estimated)
 
-    def average(self) -> Float[Array, "n m d"]:
+    def average(self) -> Vectors:
         """Return the average losses against which each bin is judged."""
         m = self.losses.shape[1]
         if not self.estimated or m < 2:
@@ -121,12 +130,12 @@ class Bins(NamedTuple):
         second = self.losses[:, ~half].mean(1)[:, None]
         return np.where(half[None, :, None], second, first)
 
-    def regrets(self) -> Float[Array, "n m"]:
+    def regrets(self) -> Series:
         """Return the regret `r` of every bin."""
         best = self.average().argmin(2)[..., None]
         return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
 
-    def contrasts(self, power: float = 0.0) -> Float[Array, "n m d"]:
+    def contrasts(self, power: float = 0.0) -> Vectors:
         """Return vectors `g` with `Y = sum_t <g_t, pi_t>`, the first half weighted by `t**power`."""
         m = self.losses.shape[1]
         half = m // 2
@@ -148,11 +157,11 @@ class Bins(NamedTuple):
         others = np.stack([led, late.mean(2)], 2)
         return (self.suffered[:, half:, None] - others) / self.length
 
-    def rates(self) -> Float[Array, "n m d"]:
+    def rates(self) -> Vectors:
         """Return the regret per round against every action."""
         return (self.suffered[..., None] - self.losses) / self.length
 
-    def curve(self, order: Array | None = None) -> Float[Array, "m"]:
+    def curve(self, order: Array | None = None) -> Curve:
         """Return the mean external regret after every bin, with the bins in the given order."""
         suffered = self.suffered
         losses = self.losses
@@ -184,12 +193,12 @@ class Scores(NamedTuple):
         savings: savings in the second half from following the leader and from random play.
     """
 
-    falls: Float[Array, "n"]
-    improves: Float[Array, "n"]
-    early: Float[Array, "n"]
-    late: Float[Array, "n"]
-    early_against: Float[Array, "n d"]
-    late_against: Float[Array, "n d"]
+    falls: PerEpisode
+    improves: PerEpisode
+    early: PerEpisode
+    late: PerEpisode
+    early_against: PerAction
+    late_against: PerAction
     savings: Float[Array, "n 2"]
 
 
@@ -211,16 +220,14 @@ def score(bins: Bins) -> Scores:
     )
 
 
-def weights(m: int) -> Float[Array, "m"]:
+def weights(m: int) -> Curve:
     r"""Compute $w_t = t^{-1/2}$ minus its mean, scaled to unit length."""
     w = np.arange(1, m + 1) ** -0.5
     w -= w.mean()
     return w / max(np.linalg.norm(w), 1e-300)  # a single round has weight 0
 
 
-def published_tests(
-    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
-) -> dict[str, Float[Array, "k"]]:
+def published_tests(curves: Float[Array, "k m"], rounds: Curve) -> dict[str, Float[Array, "k"]]:
     """Compute the p-values of the published tests for each curve; 1 where a test does not apply.
 
     >>> t = np.arange(1.0, 101.0)
@@ -236,7 +243,7 @@ def published_tests(
     }
 
 
-def regression(curve: Float[Array, "m"], rounds: Float[Array, "m"]) -> tuple[float, float, int]:
+def regression(curve: Curve, rounds: Curve) -> tuple[float, float, int]:
     """Compute the exponent `b0`, its p-value against 1, and the number of rounds without positive regret.
 
     >>> t = np.arange(1.0, 101.0)
@@ -272,7 +279,7 @@ def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
     return ndtr(z)
 
 
-def _without_rounding(sums: Float[Array, "n"], terms: Array) -> Float[Array, "n"]:
+def _without_rounding(sums: PerEpisode, terms: Array) -> PerEpisode:
     """Replace sums that are pure rounding error with 0."""
     scale = np.abs(terms).reshape(len(terms), -1).max(1, initial=0.0)
     return np.where(np.abs(sums) > 1e-9 * scale, sums, 0.0)
@@ -328,7 +335,7 @@ def judge(
     scores: tuple[Scores, ...],
     span: float,
     explored: bool = True,
-    known: Bool[Array, "d"] | None = None,
+    known: Known | None = None,
     seed: int = 0,
     curves: int = CURVES,
 ) -> Learning:
@@ -410,7 +417,7 @@ def judge(
     )
 
 
-def _is_constant(values: Float[Array, "n"]) -> bool:
+def _is_constant(values: PerEpisode) -> bool:
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
@@ -420,7 +427,7 @@ def _student_tests(scores: Scores) -> tuple[float, float]:
     return _student(scores.falls), max(_student(scores.improves), _student(enough))
 
 
-def _student(values: Float[Array, "n"]) -> float:
+def _student(values: PerEpisode) -> float:
     """Compute the one-sided p-value of Student's t test that the mean is above 0."""
     mean = values.mean()
     error = values.std(ddof=1) / len(values) ** 0.5
@@ -438,7 +445,7 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     return _permuted(falls, regrets, seed), _permuted(moves, qualities, seed)
 
 
-def _permuted(terms: Float[Array, "n m m"], series: Float[Array, "n m"], seed: int) -> float:
+def _permuted(terms: Float[Array, "n m m"], series: Series, seed: int) -> float:
     """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches its value in the true order."""
     n, m = series.shape
     generator = np.random.default_rng(seed)
@@ -459,7 +466,7 @@ def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
     return np.argsort(np.repeat(keys, block, 1)[:, :m], axis=1, kind="stable")
 
 
-def block_length(series: Float[Array, "n m"]) -> int:
+def block_length(series: Series) -> int:
     r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up; $\rho$ correlates neighbours around the fit $c + \theta t^{-1/2}$.
 
     >>> block_length(np.random.default_rng(0).normal(size=(1, 200)))
@@ -506,7 +513,7 @@ def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
     return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
-def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple[float, float]:
+def _halves(scores: Scores, bins: Bins, known: Known | None) -> tuple[float, float]:
     """Compute regret per round in the two halves, with the comparator used for external regret in the table.
 
     The comparator is each episode's own best action or, for estimated losses, the best action over all episodes.
@@ -521,9 +528,7 @@ def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple
     return float(early[best]), float(late[best])
 
 
-def _published(
-    bins: Bins, rounds: Float[Array, "m"], seed: int, count: int
-) -> dict[str, Published]:
+def _published(bins: Bins, rounds: Curve, seed: int, count: int) -> dict[str, Published]:
     """Apply the published tests to the mean curve, and count their false alarms on rounds in random order."""
     n, m = bins.suffered.shape
     generator = np.random.default_rng(seed)
