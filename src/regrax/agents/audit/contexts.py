@@ -302,7 +302,8 @@ def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
     count = float(lengths.sum())
     means = losses.mean(0)
     ends = interval(losses, cautious=True) or (means, means)
-    rows = [measured(*row, count) for row in np.stack([means, *ends], 1).tolist()]
+    columns = np.stack([means, *ends], 1).tolist()
+    rows = [measured(value, low, high, count) for value, low, high in columns]
     return Contexts(
         regret=measured(*best_of_means(against, known), count),
         contexts=contexts,

@@ -409,7 +409,7 @@ class GameResolver(Resolver):
         self.players = {str(n): n for n in range(len(self.payoffs))}
         self.players |= {name: n for n, name in enumerate(self.game.players)}
         self.losses = lru_cache(1 << 14)(self._losses)
-        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
+        self.waiting: dict[tuple[Any, Any], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
         self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
         for player in layout.players.values():
             if player not in self.players:

@@ -69,7 +69,6 @@ from scipy.special import bdtrc, ndtr, stdtr, stdtrit
 
 from regrax.agents.audit.intervals import (
     MIN_EPISODES,
-    PerAction,
     PerEpisode,
     Series,
     Vectors,
@@ -112,13 +111,15 @@ class Bins(NamedTuple):
 
     def part(self, at: slice) -> "Bins":
         """Return a slice of the episodes."""
-        return Bins(self.suffered[at], self.played[at], self.losses[at], *self[3:])
+        suffered, played, losses = (part[at] for part in self[:3])
+        return Bins(suffered, played, losses, self.length, self.estimated)
 
     def merged(self, length: int, count: int) -> "Bins":
         """Sum the first rounds in `count` bins of `length` rounds each."""
         starts = np.arange(0, count * length, length)
-        arrays = [np.add.reduceat(part[:, : count * length], starts, 1) for part in self[:3]]
-        return Bins(*arrays, length, self.estimated)
+        whole = (part[:, : count * length] for part in self[:3])
+        suffered, played, losses = (np.add.reduceat(part, starts, axis=1) for part in whole)
+        return Bins(suffered, played, losses, length, self.estimated)
 
     def average(self) -> Vectors:
         """Return the average losses against which each bin is judged."""
@@ -186,19 +187,15 @@ class Scores(NamedTuple):
     Attributes:
         falls: $W$.
         improves: $Y$.
-        early: regret in the first half against the episode's own best action.
-        late: regret in the second half against the episode's own best action.
-        early_against: regret in the first half against every action.
-        late_against: regret in the second half against every action.
+        halves: regret in the first and in the second half against the episode's own best action.
+        against: regret in each half against every action.
         savings: savings in the second half from following the leader and from random play.
     """
 
     falls: PerEpisode
     improves: PerEpisode
-    early: PerEpisode
-    late: PerEpisode
-    early_against: PerAction
-    late_against: PerAction
+    halves: Float[Array, "n 2"]
+    against: Float[Array, "n 2 d"]
     savings: Float[Array, "n 2"]
 
 
@@ -207,15 +204,14 @@ def score(bins: Bins) -> Scores:
     regrets = bins.regrets()
     half = bins.losses.shape[1] // 2
     first = slice(0, half or 1)  # a single bin serves as both halves
-    against = bins.rates()
+    halves = (first, slice(half, None))
+    rates = bins.rates()
     improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
     return Scores(
         falls=_without_rounding(regrets @ weights(regrets.shape[1]), regrets),
         improves=_without_rounding(improves, bins.losses[:, first]),
-        early=regrets[:, first].mean(1) / bins.length,
-        late=regrets[:, half:].mean(1) / bins.length,
-        early_against=against[:, first].mean(1),
-        late_against=against[:, half:].mean(1),
+        halves=np.stack([regrets[:, part].mean(1) / bins.length for part in halves], 1),
+        against=np.stack([rates[:, part].mean(1) for part in halves], 1),
         savings=bins.savings().mean(1),
     )
 
@@ -335,7 +331,7 @@ def judge(
     scores: tuple[Scores, ...],
     span: float,
     explored: bool = True,
-    known: Known | None = None,
+    known: Known | bool = True,
     seed: int = 0,
     curves: int = CURVES,
 ) -> Learning:
@@ -355,7 +351,7 @@ def judge(
     if m < MIN_ROUNDS:
         few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].late)
+    is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].halves[:, 1])
     if is_single:  # identical episodes give no more evidence than one
         windows = tuple(window.part(slice(1)) for window in windows)
         whole = windows[0]
@@ -365,17 +361,16 @@ def judge(
     else:
         pairs = [_permutation_tests(window, seed) for window in windows]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
-    halves = _halves(scores[0], whole, known)
+    first_half, second_half = _halves(scores[0], whole, known)
     low, high = _late_bounds(whole, scores[0], independent)
     d = whole.losses.shape[2]
     seen = 1 / d if whole.estimated else 1.0  # fraction of the losses that a learner sees
     bound = span * (np.log(d) / (2 * seen * m * whole.length)) ** 0.5  # Hedge's regret per round
 
     # the rules in the module docstring
-    early = scores[0].early.mean()
-    late = scores[0].late.mean()
+    early, late = scores[0].halves.mean(0)
     p_value = max(falls, moves)
-    rates = f"{halves[0]:.3g} per round in the first half, {halves[1]:.3g} in the second"
+    rates = f"{first_half:.3g} per round in the first half, {second_half:.3g} in the second"
     falls_enough = early - late >= FALL * abs(early)
     improves_enough = scores[0].improves.mean() >= FALL * early
     verdict: Verdict = "cannot tell"
@@ -408,8 +403,8 @@ def judge(
         p_value=p_value,
         regret_falls=falls,
         play_moves=moves,
-        early=halves[0],
-        late=halves[1],
+        early=first_half,
+        late=second_half,
         exponent=exponent,
         left_out=left_out,
         tests=_published(whole, ticks, seed, curves) if curves else {},
@@ -423,7 +418,8 @@ def _is_constant(values: PerEpisode) -> bool:
 
 def _student_tests(scores: Scores) -> tuple[float, float]:
     """Compute p-values for falling regret and improving play, over independent episodes."""
-    enough = scores.improves - FALL * np.sign(scores.early.mean()) * scores.early
+    early = scores.halves[:, 0]
+    enough = scores.improves - FALL * np.sign(early.mean()) * early
     return _student(scores.falls), max(_student(scores.improves), _student(enough))
 
 
@@ -488,7 +484,7 @@ def block_length(series: Series) -> int:
 def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
     """Bound the regret per round in the second half from below and above, each at 95 %."""
     if independent:
-        best = scores.late_against.max(1, keepdims=True)
+        best = scores.against[:, 1].max(1, keepdims=True)
         low = min(_bound(scores.savings, -1).max(), _bound(best, -1).item())
         return float(low), float(_bound(best, 1).item())
     # batches of a few bins take the place of episodes
@@ -513,19 +509,18 @@ def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
     return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
 
 
-def _halves(scores: Scores, bins: Bins, known: Known | None) -> tuple[float, float]:
+def _halves(scores: Scores, bins: Bins, known: Known | bool) -> list[float]:
     """Compute regret per round in the two halves, with the comparator used for external regret in the table.
 
     The comparator is each episode's own best action or, for estimated losses, the best action over all episodes.
     """
     if not bins.estimated:
-        return float(scores.early.mean()), float(scores.late.mean())
+        return scores.halves.mean(0).tolist()
     m = bins.suffered.shape[1]
-    early = scores.early_against.mean(0)
-    late = scores.late_against.mean(0)
-    total = (m // 2) * early + (m - m // 2) * late
-    best = np.argmax(total if known is None else np.where(known, total, -np.inf))
-    return float(early[best]), float(late[best])
+    against = scores.against.mean(0)
+    total = np.array([m // 2, m - m // 2]) @ against
+    best = np.where(known, total, -np.inf).argmax()
+    return against[:, best].tolist()
 
 
 def _published(bins: Bins, rounds: Curve, seed: int, count: int) -> dict[str, Published]:
