@@ -50,7 +50,7 @@ def test_answers_in_chat_messages_are_read(write):
     path = write(rows)
     log = read_log(path, layout=layout)
     assert log.bad == [("2", "none of think, regex, json, name, number can read the answer")]
-    played = np.concatenate([log.read("agent", "1"), log.read("agent", "2")])
+    played = np.concatenate([log.agents["agent"].read("1"), log.agents["agent"].read("2")])
     assert played[:, :3].tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
     answers = audit_log(path, layout=layout).agents[0].answers
     assert answers == log.agents["agent"].answers == {"name": 1, "think+name": 1, "json": 1}

@@ -86,7 +86,7 @@ def test_a_propensity_must_match_the_policy(write):
     row = {"action": "b", "loss": 1, "policy": {"a": 0.25, "b": 0.75}}
     log = read_log(write([row, {**row, "propensity": 0.5}, {**row, "propensity": 0.75}]))
     assert log.bad == [("2", "propensity must equal the policy's 0.75 for that action, got 0.5")]
-    assert log.read("agent", "0")[:, :3].tolist() == [[1.0, 1.0, 0.75]] * 2
+    assert log.agents["agent"].read("0")[:, :3].tolist() == [[1.0, 1.0, 0.75]] * 2
 
 
 def test_every_bad_row_is_reported_and_every_good_one_read(write):
@@ -107,8 +107,8 @@ def test_names_payoffs_actions_and_defaults(write):
     ]
     log = read_log(write(rows))
     assert log.agents["agent"].schema.actions == ("a", "b")
-    assert log.read("agent", "0").tolist() == [[0, 1, -1, -2], [1, 0, -3, -4]]
-    assert log.read("3", "x").tolist() == [[0, 1, 5, 6]]
+    assert log.agents["agent"].read("0").tolist() == [[0, 1, -1, -2], [1, 0, -3, -4]]
+    assert log.agents["3"].read("x").tolist() == [[0, 1, 5, 6]]
     assert [agent.skipped for agent in log.agents.values()] == [5, 0]
 
 
@@ -122,8 +122,8 @@ def test_csv_reads_like_json_lines(write):
         b'in two lines"',
     ]
     log = read_log(write(lines, "log.csv"))
-    assert log.read("row", "0").tolist() == [[1, 0, 0.25, 1]]
-    assert log.read("row", "1").tolist() == [[0, 1, 0.001, 2]]
+    assert log.agents["row"].read("0").tolist() == [[1, 0, 0.25, 1]]
+    assert log.agents["row"].read("1").tolist() == [[0, 1, 0.001, 2]]
     reasons = dict(log.bad)
     assert "losses must have 2 entries" in reasons["3"]
     assert "a row must have 7 cells, one per column, got 4" in reasons["4"]
@@ -151,7 +151,7 @@ def test_parquet_reads_like_json_lines(tmp_path):
     path = tmp_path / "log.parquet"
     parquet.write_table(arrow.Table.from_pylist([*rows, {"round": 10, "losses": [1.0]}]), path)
     log = read_log(path)
-    assert log.read("x", "0").tolist() == [[0.5, 0.5, 0, t / 8] for t in range(9)]
+    assert log.agents["x"].read("0").tolist() == [[0.5, 0.5, 0, t / 8] for t in range(9)]
     assert [lines for lines, _ in log.bad] == ["10"]
     for size in (0, 3, 50, 400):
         path.write_bytes(path.read_bytes()[:size])

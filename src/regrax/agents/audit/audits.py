@@ -230,8 +230,8 @@ def audit_log(
     log = read_log(Path(path), callback, layout, game)
     log.check_usable(Path(path))
     agents = []
-    for name in log.agents:
-        agents.append(audit_agent(log, name, sum_agent(log, name)))
+    for agent in log.agents.values():
+        agents.append(audit_agent(agent, sum_agent(agent)))
         if callback is not None:
             callback("agents audited", len(agents), len(log.agents))
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
@@ -251,9 +251,8 @@ def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     return Gaps(*(max(agent.regret[kind].per_round for agent in agents) for kind in kinds))
 
 
-def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
+def audit_agent(agent: AgentLog, sums: AgentSums) -> AgentAudit:
     """Audit one agent from the sums over its episodes."""
-    agent = log.agents[name]
     schema = agent.schema
     episodes, reached = sums.episodes, sums.reached
     rounds = float(episodes.rounds.sum())
@@ -274,7 +273,7 @@ def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
             findings = _audit_full(sums)
         else:
             is_explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
-            totals = sum_rounds(log, name)
+            totals = sum_rounds(agent)
             findings = _audit_bandit(sums, schema)
             findings["notes"] += propensity_notes(totals, schema)
         span = float(episodes.span.sum()) / rounds
@@ -283,9 +282,9 @@ def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
         if schema.mixed:
             findings["worst_swap"] = _worst_swap(episodes.gains.sum(0) / rounds, schema)
         if schema.contexts:
-            findings["contexts"] = audit_contexts(log, name, totals)
+            findings["contexts"] = audit_contexts(agent, totals)
     return AgentAudit(
-        agent=name,
+        agent=agent.name,
         feedback=schema.feedback,
         actions=schema.actions,
         episodes=len(episodes.rounds),

@@ -39,7 +39,7 @@ from regrax.agents.audit.intervals import (
     best_of_means,
     interval,
 )
-from regrax.agents.audit.read import Log, Schema
+from regrax.agents.audit.read import AgentLog, Schema
 from regrax.agents.audit.sums import replay
 from regrax.learners import RegretMatching
 
@@ -118,19 +118,18 @@ class Totals(NamedTuple):
     spread: float = 1.0
 
 
-def sum_rounds(log: Log, name: str) -> Totals:
+def sum_rounds(agent: AgentLog) -> Totals:
     """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
-    schema = log.agents[name].schema
-    shape = max(1, len(schema.contexts)), len(schema.actions)
+    shape = max(1, len(agent.schema.contexts)), agent.d
     sums = np.zeros((4, *shape))  # plays, paid, inverse, variance
     rounds = np.zeros(shape)
     ends = []
-    for _, context, numbers in _batches(log, name):
+    for _, context, numbers in _batches(agent):
         actions, loss, chance = numbers[:, :3].T
         terms = np.ones_like(loss), loss, 1 / chance, (1 - chance) / chance**2
         for part, term in zip(sums, terms, strict=True):
             np.add.at(part, (context, actions.astype(int)), term)
-        np.add.at(rounds, context, numbers[:, 3 : 3 + shape[1]] > 0 if schema.mixed else 1.0)
+        np.add.at(rounds, context, numbers[:, 3 : 3 + agent.d] > 0 if agent.schema.mixed else 1.0)
         ends += [numbers[:, 1:3].min(0), numbers[:, 1:3].max(0)]
     (lowest, low), (highest, high) = np.min(ends, 0).tolist(), np.max(ends, 0).tolist()
     return Totals(rounds, *sums, propensities=(low, high), spread=highest - lowest)
@@ -181,15 +180,14 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
 
 
 def sum_contexts(
-    log: Log, name: str, totals: Totals | None, in_blocks: bool
+    agent: AgentLog, totals: Totals | None, in_blocks: bool
 ) -> tuple[Float[Array, "U c d"], Float[Array, "U c"], Float[Array, "U c"], Float[Array, "U k"]]:
     """Sum over the rounds of each of `U` units; `totals` estimate the losses that are not known.
 
     Returns:
         Regret against each action in each context, losses, rounds, and losses of the replayed learners.
     """
-    agent = log.agents[name]
-    c, d = len(agent.schema.contexts), len(agent.schema.actions)
+    c, d = len(agent.schema.contexts), agent.d
     episodes = len(agent.episodes)
     count = sum(episode.rounds for episode in agent.episodes.values())
     if in_blocks:
@@ -201,7 +199,7 @@ def sum_contexts(
     replayed = np.zeros((units, len(REPLAYED)))
     first_episode = 0
     first_round = 0
-    for batch in _batches(log, name):
+    for batch in _batches(agent):
         episode, context, numbers = batch
         if totals is None:
             losses = numbers[:, d : 2 * d]
@@ -270,12 +268,11 @@ def replay_learners(
     return np.stack([hedge[0], _regret_matching(place, losses), hedge[1], uniform])
 
 
-def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
+def audit_contexts(agent: AgentLog, totals: Totals | None) -> Contexts:
     """Compute regret by context, and the losses of replayed learners."""
-    agent = log.agents[name]
     schema = agent.schema
     in_blocks = len(agent.episodes) < MIN_EPISODES
-    against, suffered, rounds, replayed = sum_contexts(log, name, totals, in_blocks)
+    against, suffered, rounds, replayed = sum_contexts(agent, totals, in_blocks)
     units = len(against)
     per_episode = units / len(agent.episodes)
     known = np.ones(against.shape[1:], bool) if totals is None else totals.plays > 0
@@ -312,14 +309,13 @@ def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
     )
 
 
-def _batches(log: Log, name: str) -> Iterator[Rounds]:
+def _batches(agent: AgentLog) -> Iterator[Rounds]:
     """Read whole episodes, as many at a time as fit into `BATCH_NUMBERS`."""
-    agent = log.agents[name]
-    width = len(agent.schema.actions) + 3
+    width = agent.d + 3
     parts: list[Array] = []
     size = 0
     for number, episode in enumerate(agent.episodes, 1):
-        parts.append(log.read(name, episode))
+        parts.append(agent.read(episode))
         size += len(parts[-1]) * width
         if size > BATCH_NUMBERS or number == len(agent.episodes):
             numbers = np.concatenate(parts)

@@ -89,18 +89,33 @@ class AgentLog:
     """The rows of one agent.
 
     Attributes:
+        name: its name.
         schema: the form of its rows.
         episodes: its episodes by name.
         unanswered: number of rounds without a usable answer.
         skipped: number of rounds missing within episodes.
         answers: how many answers each parser read.
+        numbers: the numbers of all good rows of the log.
     """
 
+    name: str
     schema: Schema
     episodes: dict[str, Episode] = field(default_factory=dict)
     unanswered: int = 0
     skipped: int = 0
     answers: Counter[str] = field(default_factory=Counter)
+    numbers: Float[np.ndarray, "size"] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def d(self) -> int:
+        """Number of actions."""
+        return len(self.schema.actions)
+
+    def read(self, episode: str) -> Float[np.ndarray, "T k"]:
+        """Return the rounds of an episode, with the columns of `read_block`."""
+        stored = self.episodes[episode]
+        numbers = np.concatenate([self.numbers[block] for block in stored.blocks])
+        return numbers.reshape(stored.rounds, -1)
 
 
 @dataclass(frozen=True)
@@ -112,7 +127,6 @@ class Log:
         rows: number of good rows.
         bad_rows: number of bad rows.
         bad: lines of the bad rows with the reason, grouped by reason.
-        numbers: the numbers of all good rows.
         format: the tool that wrote the log, or "rows".
     """
 
@@ -120,7 +134,6 @@ class Log:
     rows: int
     bad_rows: int
     bad: list[tuple[str, str]]
-    numbers: Float[np.ndarray, "size"]
     format: str = "rows"
 
     def check_usable(self, path: Path) -> None:
@@ -131,12 +144,6 @@ class Log:
                 lines, reason = self.bad[0]
                 first = f"line {re.split('[,-]', lines)[0]}: {reason}"
             raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
-
-    def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
-        """Return the rounds of an episode, with the columns of `read_block`."""
-        stored = self.agents[agent].episodes[episode]
-        numbers = np.concatenate([self.numbers[block] for block in stored.blocks])
-        return numbers.reshape(stored.rounds, -1)
 
 
 def read_log(
@@ -188,13 +195,16 @@ def read_log(
         if callback is not None:
             callback("log read", 1.0, 1.0)
         stored.flush()
-        numbers = np.asarray(np.memmap(stored, float, "r")) if reader.rows else np.zeros(0)
+        if reader.rows:
+            numbers = np.asarray(np.memmap(stored, float, "r"))
+            for agent in reader.agents.values():
+                agent.numbers = numbers
     bad = []
     for reason, ranges in sorted(reader.bad.items(), key=lambda item: item[1]):
         spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
         bad.append((", ".join(spans), reason))
     form = (layout and layout.format) or "rows"
-    return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers, form)
+    return Log(reader.agents, reader.rows, reader.bad_rows, bad, form)
 
 
 def _rows(
@@ -267,7 +277,7 @@ class _Reader:
             middle = len(placed) // 2
             self._add_agent(name, placed[:middle])
             return self._add_agent(name, placed[middle:])
-        agent = self.agents.setdefault(name, AgentLog(schema))
+        agent = self.agents.setdefault(name, AgentLog(name, schema))
         agent.schema = schema
         agent.skipped += skipped
         agent.unanswered += sum(row.answered is False for row in rows)

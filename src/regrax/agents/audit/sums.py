@@ -28,7 +28,7 @@ from regrax.agents.audit.intervals import (
     estimate_losses,
     starting_guesses,
 )
-from regrax.agents.audit.read import Log
+from regrax.agents.audit.read import AgentLog
 from regrax.agents.audit.verdict import Bins, Scores, score, windows_of
 from regrax.agents.exploration import measure_episodes
 from regrax.learners import BlumMansour, Hedge, Learner, Uniform, rollout
@@ -104,23 +104,21 @@ class _Play(NamedTuple):
     blind: Any = 0.0
 
 
-def sum_agent(log: Log, name: str) -> AgentSums:
+def sum_agent(agent: AgentLog) -> AgentSums:
     """Sum over the rounds of all of an agent's episodes."""
-    agent = log.agents[name]
     feedback = agent.schema.feedback
-    d = len(agent.schema.actions)
     lengths = sorted(episode.rounds for episode in agent.episodes.values())
     horizon = lengths[(len(lengths) - 1) // 2]
     stops = checkpoints(horizon, max(2, min(48, CURVE_NUMBERS // len(lengths))))
     grain = -(-horizon // BASELINE_ROUNDS)
     coarse_stops = sorted({-(-stop // grain) for stop in stops})
-    sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * d**2 > MAX_GAINS
+    sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * agent.d**2 > MAX_GAINS
     names: list[str] = []
     parts: list[Episodes] = []
     reached: list[Reached] = []
     simulated = 0
     room = MAX_BINNED_EPISODES
-    for batch, play in _plays(log, name):
+    for batch, play in _plays(agent):
         suffered, played, losses, _, estimated = play.rounds
         n, rounds, _ = losses.shape
         curves, gains = _regret_curves(played, losses, stops)
@@ -171,23 +169,22 @@ def checkpoints(rounds: int, count: int = 48) -> list[int]:
     return sorted({round(x) for x in np.geomspace(1, rounds, count)})
 
 
-def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
+def _plays(agent: AgentLog) -> Iterator[tuple[list[str], _Play]]:
     """Yield episodes of equal length, longest first, with as many at a time as fit into `BATCH_NUMBERS`."""
-    agent = log.agents[name]
     feedback = agent.schema.feedback
-    d = len(agent.schema.actions)
+    d = agent.d
     names = list(agent.episodes)
     lengths = np.array([episode.rounds for episode in agent.episodes.values()])
     guesses = np.zeros((len(names), d))
     if feedback == "bandit":
-        guesses = _guess_losses(log, name)
+        guesses = _guess_losses(agent)
     for rounds in np.unique(lengths)[::-1]:
         places = np.flatnonzero(lengths == rounds)
         size = max(1, BATCH_NUMBERS // (d * max(int(rounds), d)))
         for start in range(0, len(places), size):
             batch = places[start : start + size]
             episodes = [names[place] for place in batch]
-            numbers = np.stack([log.read(name, episode) for episode in episodes])
+            numbers = np.stack([agent.read(episode) for episode in episodes])
             if feedback == "full":
                 yield episodes, _full_play(numbers, d)
             elif feedback == "bandit":
@@ -196,15 +193,13 @@ def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
                 yield episodes, _received_play(numbers, d)
 
 
-def _guess_losses(log: Log, name: str) -> PerAction:
+def _guess_losses(agent: AgentLog) -> PerAction:
     """Guess the losses before each episode; NaN for actions that were never played."""
-    agent = log.agents[name]
-    d = len(agent.schema.actions)
     paid, plays, first = [], [], []
     for episode in agent.episodes:
-        actions, losses = log.read(name, episode)[:, :2].T
-        paid.append(np.bincount(actions.astype(int), losses, d))
-        plays.append(np.bincount(actions.astype(int), minlength=d))
+        actions, losses = agent.read(episode)[:, :2].T
+        paid.append(np.bincount(actions.astype(int), losses, agent.d))
+        plays.append(np.bincount(actions.astype(int), minlength=agent.d))
         first.append(losses[0])
     guesses = starting_guesses(np.array(paid), np.array(plays, float), np.array(first))
     guesses[:, np.sum(plays, 0) == 0] = np.nan
