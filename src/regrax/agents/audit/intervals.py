@@ -33,6 +33,7 @@ the interval for the episodes at hand.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -73,6 +74,11 @@ class Measure:
     high: float | None = None
 
 
+def standard_error(values: Float[Array, "E *k"]) -> Any:
+    """Compute the standard error of the mean over episodes."""
+    return values.std(0, ddof=1) / len(values) ** 0.5
+
+
 def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None:
     """Compute the ends of the 95 % interval of each column's mean, or None for fewer than five episodes.
 
@@ -88,7 +94,7 @@ def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None
     if episodes < MIN_EPISODES:
         return None
     mean = values.mean(0)
-    error = values.std(0, ddof=1) / episodes**0.5
+    error = standard_error(values)
     if episodes > MAX_RESAMPLED_EPISODES and not cautious:
         low, high = ndtri([TAIL, 1 - TAIL])
     else:
@@ -214,11 +220,11 @@ def best_of_means(
     chosen = values[:, np.arange(len(best)), best]
     total = chosen.sum(1)
     gaps = chosen[..., None] - values
-    near = known & (gaps.mean(0) <= NEAR * gaps.std(0, ddof=1) / episodes**0.5)
-    error = total.std(ddof=1) / episodes**0.5
+    near = known & (gaps.mean(0) <= NEAR * standard_error(gaps))
+    error = standard_error(total)
     others = total[:, None] - gaps[:, near]  # the best with one comparator replaced
     means = others.mean(0)
-    errors = others.std(0, ddof=1) / episodes**0.5
+    errors = standard_error(others)
     value = float(total.mean())
     student = stdtrit(episodes - 1, 1 - TAIL)
     if error <= 1e-12 * np.abs(values).max(initial=0.0):

@@ -72,6 +72,7 @@ from regrax.agents.audit.intervals import (
     PerEpisode,
     Series,
     Vectors,
+    standard_error,
 )
 
 Array = np.ndarray
@@ -426,7 +427,7 @@ def _student_tests(scores: Scores) -> tuple[float, float]:
 def _student(values: PerEpisode) -> float:
     """Compute the one-sided p-value of Student's t test that the mean is above 0."""
     mean = values.mean()
-    error = values.std(ddof=1) / len(values) ** 0.5
+    error = standard_error(values)
     if error <= 1e-12 * np.abs(values).max():
         return float(mean <= 0)
     return float(stdtr(len(values) - 1, -mean / error))
@@ -505,8 +506,8 @@ def _batch_means(rates: Float[Array, "n t c"]) -> Float[Array, "n b c"]:
 def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
     """Compute one-sided bounds on the means, simultaneous over the columns."""
     count, columns = samples.shape
-    error = samples.std(0, ddof=1) / count**0.5
-    return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
+    reach = stdtrit(count - 1, 1 - LEVEL / columns) * standard_error(samples)
+    return samples.mean(0) + sign * reach
 
 
 def _halves(scores: Scores, bins: Bins, known: Known | bool) -> list[float]:
