@@ -97,7 +97,7 @@ class AgentSums(NamedTuple):
 class _Play(NamedTuple):
     """Episodes of equal length: their rounds, with known or estimated losses, and what happened in them."""
 
-    rounds: Bins
+    bins: Bins  # of one round
     plays: PerAction
     exploration: Float[Array, "n 3"]
     variance: Any = 0.0
@@ -119,7 +119,7 @@ def sum_agent(agent: AgentLog) -> AgentSums:
     simulated = 0
     room = MAX_BINNED_EPISODES
     for batch, play in _plays(agent):
-        suffered, played, losses, _, estimated = play.rounds
+        suffered, played, losses, _, estimated = play.bins
         n, rounds, _ = losses.shape
         curves, gains = _regret_curves(played, losses, stops)
         baselines = np.zeros((0, len(BASELINES), 6))
@@ -149,9 +149,9 @@ def sum_agent(agent: AgentLog) -> AgentSums:
         if rounds >= horizon:
             curves = curves[:, : len(stops)]
             if feedback == "bandit":
-                against = play.rounds.rates().cumsum(1)
+                against = play.bins.rates().cumsum(1)
                 curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
-            windows = windows_of(play.rounds, horizon)
+            windows = windows_of(play.bins, horizon)
             kept = tuple(window.part(slice(room)) for window in windows)
             reached.append(Reached(curves, baseline_curves, tuple(map(score, windows)), kept))
             room = max(0, room - n)
