@@ -240,11 +240,10 @@ def read_log(
         parsed = (parse(record, decoder) for _, record in peeked)
         first = next((record for record in parsed if isinstance(record, dict)), None)
         layout = complete_layout(layout, first, game)
-        resolver = None
-        if game is not None:
+        if game is None:
+            resolver = Resolver(layout or Layout())
+        else:
             resolver = GameResolver(layout or Layout(), game)
-        elif layout is not None:
-            resolver = Resolver(layout)
         log = Log(format=(layout and layout.format) or "rows")
         chunk: list[Numbered] = []
         start = 0
@@ -268,7 +267,7 @@ def read_log(
 
 
 def _rows(
-    records: Iterable[tuple[int, Any]], layout: Layout | None, resolver: Resolver | None
+    records: Iterable[tuple[int, Any]], layout: Layout | None, resolver: Resolver
 ) -> Iterator[Numbered]:
     """Yield the rows of all records with their lines; a row that cannot be used is replaced by the reason."""
     names: Counter[str] = Counter()
@@ -282,12 +281,11 @@ def _rows(
         for row in unfolded:
             if isinstance(row, dict):
                 row = parse(row, rows)
-            if resolver is None or isinstance(row, str):
+            if isinstance(row, str):
                 yield line, row
             else:
                 yield from resolver.resolve(line, row)
-    if resolver is not None:
-        yield from resolver.incomplete()
+    yield from resolver.incomplete()
 
 
 def _last_rounds(placed: list[Placed], agent: AgentLog | None) -> tuple[dict[str, int], int]:
