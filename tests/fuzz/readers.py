@@ -9,6 +9,7 @@ import tomllib
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -189,154 +190,75 @@ def _trained(folder):
     return Reader(data, lambda file: load_trained(file, CONFIG), _fits, bad, ".safetensors")
 
 
-def _read_strictly(file, layout=None):
-    """A log; a bad row is a ValueError here."""
-    log = read_log(file, layout=layout)
-    if log.bad_rows:
-        raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
-    return log
-
-
-def _log_bad():
-    """Mistakes that `tests/agents/audit/test_log.py` does not list."""
-    full, bandit = {"action": 0, "losses": [0, 1]}, {"action": 0, "loss": 1.0, "propensity": 0.5}
-    rows = (
-        [{}], [{**full, "action": -1}], [{**full, "action": 0.5}], [{**bandit, "action": 0.5}],
-        [{"action": "a", "losses": {"a": 0, "b": 1}}, {"action": "a", "losses": {"a": 0, "c": 1}}],
-        [{**bandit, "policy": [0.5, 0.5]}, bandit], [{**bandit, "action": n} for n in range(1001)],
-        [{**full, "agent": "a" * 300}], [{**full, "agent": 1.5}], [{**full, "episode": ""}],
-    )  # fmt: skip
-    lines = (
-        "{",
-        "7",
-        '"text"',
-        "\ud800",
-        '{"action": 0, "losses": [0, NaN]}',
-        '{"round": %s}' % ("9" * 5000),
-        "[" * 100_000,
-    )
-    made = ["\n".join(map(json.dumps, some)).encode() for some in rows]
-    long = b'{"action": 0, "losses": [0, 1], "x": "' + b"a" * 2**24 + b'"}'
-    row = json.dumps(full).encode()
-    documents = (
-        row + b'\n{"a": ' + b"[" * 100_000,
-        b'{"rows": [\n' + row + b",\n" + row + b",\n",
-        b"[" + b" " * 2**24 + b"]",
-    )
-    return (
-        b"\xff\n",
-        long,
-        *documents,
-        *(line.encode(errors="surrogatepass") for line in lines),
-        *made,
-    )
-
-
-def _log(folder):
-    rows = [{"round": t, "policy": [0.5, 0.5], "losses": [0.0, 1.0]} for t in range(1, 13)]
-    data = "\n".join(map(json.dumps, rows)).encode()
-    return Reader(
-        data,
-        _read_strictly,
-        lambda d: any(passes(is_json, x) for x in d.splitlines()),
-        _log_bad(),
-        ".jsonl",
-    )
-
-
-def _episodes(folder):
-    """A row per round, or an episode per line whose rounds are a list of their own, or lists of actions and losses."""
-    turn = {"action": 0, "losses": [0.0, 1.0]}
-    lists = {"id": 7, "action": [0, 1], "losses": [[0.0, 1.0], [1.0, 0.0]]}
-    rows = [{"id": 3, "turns": [turn, turn]}, {"id": 4, "turns": [turn]}]
-    bad = [{"turns": 3}, {"turns": {"a": 1}}, {"id": 1}, {"turns": [{"action": 0, "losses": 3}]}]
+def _log(folder, data=None, bad=(), suffix=".jsonl", **options):
+    """A log, of JSON lines unless its bytes are given, whose bad rows are ValueErrors here."""
 
     def read(file):
-        try:
-            return _read_strictly(file, Layout(rows="turns", fields={"episode": "id"}))
-        except ValueError:
-            return _read_strictly(file, Layout(fields={"episode": "id"}))
+        log = read_log(file, **options)
+        if log.bad_rows:
+            raise ValueError("; ".join(f"{lines}: {why}" for lines, why in log.bad))
 
-    lines = lambda records: "\n".join(map(json.dumps, records)).encode()  # noqa: E731
-    data = lines([lists, {"id": 8, "round": 1, **turn}])
-    cases = (lines(bad), lines(rows) + b"\n3", b"\xff")
-    return Reader(
-        data, read, lambda d: any(passes(is_json, x) for x in d.splitlines()), cases, ".jsonl"
-    )
+    def is_readable(case):
+        lines = [case, *case.splitlines()]
+        return case[:2] in (b"PK", b"\x1f\x8b") or any(passes(is_json, line) for line in lines)
 
-
-def _textarena(folder):
-    said = {"logs": [[-1, "begin"], [0, "[rock]"], [1, "[paper]"]], "rewards": {"0": -1, "1": 1}}
-    bad = ({"logs": 3}, {"logs": [[0, "a"]], "rewards": [1]}, {"rewards": {"0": 1}}, {"logs": "ab"})
-    return Reader(
-        json.dumps(said).encode(),
-        lambda file: _read_strictly(file, Layout(format="textarena", actions=("rock", "paper"))),
-        is_json,
-        tuple(json.dumps(one).encode() for one in bad),
-        ".jsonl",
-    )
+    if not isinstance(data, bytes):
+        data = _lines(data)
+    cases = tuple(case if isinstance(case, bytes) else _lines(case) for case in bad)
+    return Reader(data, read, is_readable, cases, suffix)
 
 
-SAMPLE = {
-    "id": 1,
-    "epoch": 1,
-    "messages": [{"role": "assistant", "content": "rock"}] * 3,
-    "scores": {"points": {"value": 0.5}},
+def _lines(records):
+    return "\n".join(map(json.dumps, records)).encode()
+
+
+ROWS = [{"round": t, "policy": [0.5, 0.5], "losses": [0.0, 1.0]} for t in range(1, 13)]
+FULL, BANDIT = {"action": 0, "losses": [0, 1]}, {"action": 0, "loss": 1.0, "propensity": 0.5}
+BAD_ROWS = (  # that `tests/agents/audit/test_log.py` does not list
+    [{}], [{**FULL, "action": -1}], [{**FULL, "action": 0.5}], [{**BANDIT, "action": 0.5}],
+    [{"action": "a", "losses": {"a": 0, "b": 1}}, {"action": "a", "losses": {"a": 0, "c": 1}}],
+    [{**BANDIT, "policy": [0.5, 0.5]}, BANDIT], [{**BANDIT, "action": n} for n in range(1001)],
+    [{**FULL, "agent": "a" * 300}], [{**FULL, "agent": 1.5}], [{**FULL, "episode": ""}],
+    b"\xff\n", b"7", b'"text"', "\ud800".encode(errors="surrogatepass"), b'{"round": %s}' % LONG, b"[" * 100_000,
+    _lines([FULL]) + b'\n{"a": ' + b"[" * 100_000, b'{"rows": [\n' + 2 * (_lines([FULL]) + b",\n"), b"[" + b" " * 2**24 + b"]",
+)  # fmt: skip
+TURN = {"action": 0, "losses": [0.0, 1.0]}
+LISTS = {"id": 7, "action": [0, 1], "losses": [[0.0, 1.0], [1.0, 0.0]]}
+TURNS = [{"id": 3, "turns": [TURN, TURN]}, {"id": 4, "turns": [TURN]}]
+BAD_TURNS = ([{"turns": 3}], [{"turns": {"a": 1}}], [{"id": 1}], [{"turns": [{"action": 0, "losses": 3}]}], [*TURNS, 3], b"\xff")  # fmt: skip
+SAID = {"logs": [[-1, "begin"], [0, "[rock]"], [1, "[paper]"]], "rewards": {"0": -1, "1": 1}}
+BAD_SAID = ([{"logs": 3}], [{"logs": [[0, "a"]], "rewards": [1]}], [{"rewards": {"0": 1}}], [{"logs": "ab"}])  # fmt: skip
+ANSWER = {"role": "assistant", "content": "rock"}
+SAMPLE = {"id": 1, "epoch": 1, "messages": [ANSWER] * 3, "scores": {"points": {"value": 0.5}}}
+INSPECT = {"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [SAMPLE, SAMPLE]}
+BAD_INSPECT = (
+    *([{**INSPECT, **change}] for change in ({"samples": 3}, {"eval": []}, {"samples": [3]})),
+    *([{**INSPECT, "samples": [{**SAMPLE, **change}]}] for change in ({"scores": 7}, {"messages": {}})),
+    _lines([INSPECT])[:-9],
+)  # fmt: skip
+TOP, ONE = ("header.json", b'{"eval": {"model": "m"}}'), ("samples/1.json", _lines([SAMPLE]))
+BAD_ARCHIVES = (
+    b"PK", archive(ONE), archive(TOP, ("samples/1.json", b"[" * 100_000)), archive(TOP, ("samples/1.json", b"\xff")),
+    archive(("header.json", DEEP), ONE), archive(TOP, ("samples/1.json", bytes(2**26)), compression=zipfile.ZIP_DEFLATED),
+)  # fmt: skip
+WON = {"won": {"score": 1, "weight": 1}}
+TRACE = {
+    "agent": {"name": "a"},
+    "nodes": [{"message": ANSWER, "sampled": True}] * 2,
+    "rewards": WON,
 }
+TRACES = {"id": "e", "traces": [TRACE, TRACE]}
+BAD_TRACES = tuple([{**TRACES, "traces": traces}] for traces in (3, [3], [{**TRACE, "nodes": 3}], [{**TRACE, "rewards": []}]))  # fmt: skip
+CSV = b"round,action,losses.a,losses.b\n" + b"".join(b"%d,a,0.5,1\n" % t for t in range(1, 9))
+BAD_CELLS = (b'0,"[0, 1]",3', b'0,"[0, x]"', b'0,"[0, 1"x', b"\xff,1", b"\x00,1", b'0,"' + b"[" * 100_000 + b'"', b"0," + b"1" * 2**21,
+             b"0,[" + LONG + b"]", b'0,"[0, 1]')  # fmt: skip
+BAD_CSV = (b'"', b"action,action\n", *(b"action,losses\n" + cells + b"\n" for cells in BAD_CELLS))
 SCORED = Layout({"payoff": "scores.points.value"}, actions=("rock", "paper"))
 
 
-def _inspect(folder):
-    log = {"version": 2, "status": "success", "eval": {"model": "m"}, "samples": [SAMPLE, SAMPLE]}
-    bad = [{**log, "samples": 3}, {**log, "eval": []}, {**log, "samples": [3]}]
-    bad += [
-        {**log, "samples": [{**SAMPLE, "scores": 7}]},
-        {**log, "samples": [{**SAMPLE, "messages": {}}]},
-    ]
-    cases = (*(json.dumps(case).encode() for case in bad), json.dumps(log).encode()[:-9])
-    read = lambda file: _read_strictly(file, SCORED)  # noqa: E731
-    return Reader(json.dumps(log).encode(), read, is_json, cases, ".json")
-
-
-def _inspect_archive(folder):
-    top = ("header.json", b'{"eval": {"model": "m"}}')
-    sample = json.dumps(SAMPLE).encode()
-    data = archive(top, ("samples/1_epoch_1.json", sample), ("samples/2_epoch_1.json", sample))
-    bad = (
-        b"PK", archive(("samples/1.json", sample)), archive(top, ("samples/1.json", b"[" * 100_000)),
-        archive(top, ("samples/1.json", b"\xff")), archive(("header.json", DEEP), ("samples/1.json", sample)),
-        archive(top, ("samples/1.json", bytes(2**26)), compression=zipfile.ZIP_DEFLATED),
-    )  # fmt: skip
-    read = lambda file: _read_strictly(file, SCORED)  # noqa: E731
-    return Reader(data, read, lambda case: case.startswith(b"PK"), bad, ".eval")
-
-
-def _traces(folder):
-    nodes = [{"message": {"role": "assistant", "content": "rock"}, "sampled": True}] * 2
-    trace = {"agent": {"name": "a"}, "nodes": nodes, "rewards": {"won": {"score": 1, "weight": 1}}}
-    data = {"id": "e", "traces": [trace, trace]}
-    bad = ({"traces": 3}, {"traces": [3]}, {"traces": [{**trace, "nodes": 3}]}, {**data, "traces": [{**trace, "rewards": []}]})  # fmt: skip
-    layout = Layout(format="verifiers", actions=("rock", "paper"))
-    cases = tuple(json.dumps(case).encode() for case in bad)
-    read = lambda file: _read_strictly(file, layout)  # noqa: E731
-    return Reader(json.dumps(data).encode(), read, is_json, cases, ".jsonl")
-
-
-def _zipped(folder):
-    plain = _log(folder)
-    bad = (b"\x1f\x8b", plain.data, gzip.compress(b"{"), gzip.compress(bytes(2**26)))
-    data = gzip.compress(plain.data, mtime=0)
-    return Reader(data, _read_strictly, lambda case: case.startswith(b"\x1f\x8b"), bad, ".jsonl.gz")
-
-
-CSV = b"round,action,losses.a,losses.b\n" + b"".join(b"%d,a,0.5,1\n" % t for t in range(1, 9))
-
-
 def _csv(folder):
-    top = b"action,losses\n"
-    bad = (b'"', b"action,action\n", top + b'0,"[0, 1]",3\n', top + b'0,"[0, x]"\n', top + b'0,"[0, 1"x\n', top + b"\xff,1\n",
-           top + b"\x00,1\n", top + b'0,"' + b"[" * 100_000 + b'"\n', top + b"0," + b"1" * 2**21 + b"\n", top + b"0,[" + LONG + b"]\n", top + b'0,"[0, 1]\n')  # fmt: skip
-    return Reader(CSV, _read_strictly, lambda data: b"\n" in data and data.decode(), bad, ".csv")
+    reader = _log(folder, CSV, BAD_CSV, ".csv")
+    return reader._replace(first_check=lambda data: b"\n" in data and data.decode())
 
 
 SWEEP = b"""actions = [2, 3]
@@ -507,16 +429,45 @@ READERS: dict[str, Callable[[Path], Reader]] = {
     "game.npz": lambda folder: _game(".npz", lambda data: data.startswith(b"PK"), _npz_bad()),
     "checkpoint": _checkpoint,
     "trained model": _trained,
-    "log.jsonl": _log,
+    "log.jsonl": partial(_log, data=ROWS, bad=BAD_ROWS),
     "log.csv": _csv,
     "sweep.toml": _sweep,
     "layout.toml": _layout,
-    "episodes.jsonl": _episodes,
-    "textarena.jsonl": _textarena,
-    "inspect.json": _inspect,
-    "inspect.eval": _inspect_archive,
-    "traces.jsonl": _traces,
-    "log.jsonl.gz": _zipped,
+    "episodes.jsonl": partial(
+        _log,
+        data=[LISTS, {"id": 8, "round": 1, **TURN}],
+        bad=BAD_TURNS,
+        layout=Layout({"episode": "id"}),
+    ),
+    "turns.jsonl": partial(
+        _log, data=TURNS, bad=BAD_TURNS, layout=Layout({"episode": "id"}, rows="turns")
+    ),
+    "textarena.jsonl": partial(
+        _log,
+        data=[SAID],
+        bad=BAD_SAID,
+        layout=Layout(format="textarena", actions=("rock", "paper")),
+    ),
+    "inspect.json": partial(_log, data=[INSPECT], bad=BAD_INSPECT, suffix=".json", layout=SCORED),
+    "inspect.eval": partial(
+        _log,
+        data=archive(TOP, ONE, ("samples/2.json", ONE[1])),
+        bad=BAD_ARCHIVES,
+        suffix=".eval",
+        layout=SCORED,
+    ),
+    "traces.jsonl": partial(
+        _log,
+        data=[TRACES],
+        bad=BAD_TRACES,
+        layout=Layout(format="verifiers", actions=("rock", "paper")),
+    ),
+    "log.jsonl.gz": partial(
+        _log,
+        data=gzip.compress(_lines(ROWS), mtime=0),
+        bad=(b"\x1f\x8b", _lines(ROWS), gzip.compress(b"{"), gzip.compress(bytes(2**26))),
+        suffix=".jsonl.gz",
+    ),
     "kept result": _stored,
     "training.json": _settings,
     "metrics.jsonl": _metrics,

@@ -64,8 +64,9 @@ def measure_episodes(
     n, rounds, d = losses.shape
     drawn = np.eye(d)[actions]
     shown = drawn if bandit else np.ones_like(losses)
-    counts = _sums_before(shown)
-    sums = _sums_before(shown * losses)
+    seen = shown * losses
+    counts = shown.cumsum(1) - shown
+    sums = seen.cumsum(1) - seen
     means = np.where(counts > 0, sums / np.maximum(counts, 1), np.inf)
     own = np.take_along_axis(means, actions[..., None], -1)[..., 0]
     # ties count as greedy, but an action whose loss has not been seen does not
@@ -73,9 +74,3 @@ def measure_episodes(
     failed = drawn[np.arange(n), rounds // 2 :, best].sum(1) == 0
     minimum = d * drawn.sum(1).min(1) / rounds
     return np.stack([failed, minimum, greedy.mean(1)], 1)
-
-
-def _sums_before(values: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
-    sums = np.zeros_like(values)
-    np.cumsum(values[:, :-1], 1, out=sums[:, 1:])
-    return sums

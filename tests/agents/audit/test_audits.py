@@ -30,12 +30,7 @@ def run_json(capsys, *arguments):
 
 @pytest.mark.parametrize(
     ("learner", "seed"),
-    [
-        ("hedge(0.4479)", ("--seed", "1")),
-        ("blum_mansour(hedge(0.9944))", ()),
-        pytest.param("hedge(0.4479)", (), marks=pytest.mark.slow),
-        pytest.param("blum_mansour(hedge(0.9944))", ("--seed", "1"), marks=pytest.mark.slow),
-    ],
+    [("hedge(0.4479)", ("--seed", "1")), ("blum_mansour(hedge(0.9944))", ())],
 )
 def test_a_played_log_gives_the_numbers_of_play(capsys, tmp_path, learner, seed):
     log = str(tmp_path / "log.jsonl")
@@ -67,6 +62,7 @@ def test_many_episodes_give_means_intervals_and_curves(write, x64):
         assert measure.high - measure.low == pytest.approx(width, rel=0.3)
     dynamic = ((policy * losses).sum(2) - losses.min(2)).sum(1).mean()
     assert agent.regret["dynamic"].total == pytest.approx(dynamic, rel=EXACT)
+    assert agent.exploration is None  # it is of actions
     assert agent.curve["round"] == list(range(1, 31))
     for kind, running in (("external", running_external_regret), ("swap", running_swap_regret)):
         curve = jax.vmap(running)(policy, losses).mean(0)
@@ -145,14 +141,7 @@ def test_hostile_names_do_not_break_tables_or_pages(capsys, write, tmp_path):
 
 @pytest.mark.parametrize(
     ("shape", "size"),
-    [
-        ((1, 1, 1), 1),
-        ((1, 1, 2), 1),
-        ((1, 7, 2), 1),
-        ((1, 8, 2), 1),
-        ((6, 12, 3), 1e-300),
-        ((6, 12, 3), 1e50),
-    ],
+    [((1, 1, 1), 1), ((1, 7, 2), 1), ((1, 8, 2), 1), ((6, 12, 3), 1e-300), ((6, 12, 3), 1e50)],
 )
 def test_any_size_is_audited_and_printed(capsys, write, tmp_path, shape, size):
     losses = size * np.random.default_rng(0).random(shape)
@@ -162,14 +151,6 @@ def test_any_size_is_audited_and_printed(capsys, write, tmp_path, shape, size):
     result = run_json(capsys, "audit", str(path))
     assert result["rows"] == shape[0] * shape[1]
     assert shape[0] == 1 or result["agents"][0]["regret"]["external"]["total"] > 0
-
-
-@pytest.mark.parametrize("name", ["none.jsonl", "."])
-def test_an_unreadable_log_is_one_line_of_error(capsys, tmp_path, name):
-    with pytest.raises(SystemExit) as stopped:
-        main(["audit", str(tmp_path / name)])
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize("bandit", [False, True], ids=["full", "bandit"])
@@ -189,11 +170,6 @@ def test_exploration_is_that_of_the_library(write, bandit):
         del exact["suffix_failure"]
     for name, value in exact.items():
         assert measures[name] == pytest.approx(value, abs=1e-12)
-
-
-def test_a_log_of_policies_has_no_exploration(write):
-    rows = rows_of(policy=np.full((2, 5, 2), 0.5), losses=np.ones((2, 5, 2)))
-    assert audit_log(write(rows)).agents[0].exploration is None
 
 
 def test_tables_give_regret_and_its_interval_per_round(write):

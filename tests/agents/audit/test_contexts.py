@@ -63,6 +63,11 @@ def test_estimates_equal_a_computation_by_hand(write, episodes, rounds):
     assert contexts.saved["uniform"].per_round == pytest.approx(saved)
 
 
+def test_a_single_round_may_have_a_context(write):
+    regret = audit_log(write(played(1, 1))).agents[0].contexts.regret
+    assert (regret.total, regret.low) == (0, None)
+
+
 def test_known_losses_are_compared_with_the_best_policy(write, x64):
     rng = np.random.default_rng(1)
     context, action = rng.integers(2, size=(2, 5, 20))

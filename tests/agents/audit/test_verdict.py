@@ -11,14 +11,7 @@ from tests.agents.audit.rows import rows_of
 
 from regrax import FollowTheLeader, Hedge, rollout
 from regrax.agents.audit import audit_log
-from regrax.agents.audit.verdict import (
-    Bins,
-    block_length,
-    judge,
-    published_tests,
-    regression,
-    score,
-)
+from regrax.agents.audit.verdict import Bins, judge, published_tests, regression, score
 
 
 def biased(rng, n, T, d=3, gap=0.3):
@@ -58,13 +51,8 @@ def test_verdicts_on_known_cases(episodes):
     assert verdict(hedge(turns), turns).verdict == "no regret"
 
 
-NEVER_MOVES = (
-    players.uniform,
-    players.biased,
-    players.constant,
-    players.circling,
-    players.bad_first_round,
-)
+NEVER_MOVES = [players.uniform, players.biased, players.constant, players.circling]
+NEVER_MOVES += [players.bad_first_round]
 
 
 @pytest.mark.parametrize("feedback", ["policy", "drawn", "bandit"])
@@ -119,9 +107,8 @@ def test_more_episodes_do_not_make_verdicts_worse(world, feedback):
 
 def test_actions_never_tried_rule_out_no_regret():
     for order in ARMS:
-        result = players.bandit(
-            players.simulate(np.random.default_rng(0), players.constant, order, 100, 0.0)
-        )
+        rng = np.random.default_rng(0)
+        result = players.bandit(players.simulate(rng, players.constant, order, 100, 0.0))
         assert result.verdict == "cannot tell"
         assert "played too rarely for a comparison" in result.words
 
@@ -156,28 +143,15 @@ def test_published_tests_match_a_calculation_by_hand():
     p = published_tests(curve, t)
     assert p["trend"][0] == pytest.approx(11 / 16)
     slope = np.polyfit(np.log(t), np.log(curve[0]), 1)[0]
-    assert regression(curve, t)[0][0] == pytest.approx(slope)
-    assert p["mann_kendall"][0] == pytest.approx(
-        0.1103, abs=5e-4
-    )  # S = -6, variance 50/3, z = -5/4.08
+    assert regression(curve[0], t)[0] == pytest.approx(slope)
+    by_hand = 0.1103  # S = -6, variance 50/3, z = -5/4.08
+    assert p["mann_kendall"][0] == pytest.approx(by_hand, abs=5e-4)
 
 
 def test_regression_leaves_out_rounds_without_regret():
     t = np.arange(1.0, 11.0)
-    slope, p, left_out = regression(np.stack([np.where(t < 4, -1.0, t), -t]), t)
-    assert slope.tolist() == pytest.approx([1, 1])
-    assert left_out.tolist() == [3, 10]
-    assert p[1] == 1
-
-
-def test_blocks_are_as_long_as_correlations():
-    rng = np.random.default_rng(0)
-    noise = rng.normal(size=400)
-    slow = np.zeros(400)
-    for t in range(1, 400):
-        slow[t] = 0.7 * slow[t - 1] + noise[t]
-    assert block_length(noise[None]) == 1
-    assert 4 <= block_length(slow[None]) <= 8
+    assert regression(np.where(t < 4, -1.0, t), t) == pytest.approx((1, 0.5, 3), rel=1e-5)
+    assert regression(-t, t) == (1, 1, 10)
 
 
 def test_a_long_episode_is_also_judged_by_its_start(write):
@@ -195,11 +169,3 @@ def test_a_long_episode_is_also_judged_by_its_start(write):
 def test_false_alarms_stay_below_the_level(player, episodes, logs):
     alarms = shares(verdicts(player, "fixed", "drawn", episodes, logs))["learning"]
     assert alarms <= 0.05 + 3 * (0.05 * 0.95 / logs) ** 0.5
-
-
-@pytest.mark.slow
-def test_plain_regression_has_many_false_alarms():
-    rng = np.random.default_rng(0)
-    t = np.arange(1.0, 101.0)
-    curves = np.cumsum(0.3 + rng.normal(size=(2000, 100)), 1)
-    assert 0.3 < np.mean(regression(curves, t)[1] <= 0.05) < 0.7

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from regrax import _checks as checks, _text
 from regrax._tables import to_csv, to_html, to_latex, to_pandas
@@ -31,7 +31,6 @@ from regrax.agents.audit.sums import (
     KINDS,
     MAX_BINNED_EPISODES,
     AgentSums,
-    Episodes,
     sum_agent,
 )
 from regrax.agents.audit.verdict import Learning, judge
@@ -231,8 +230,8 @@ def audit_log(
     log = read_log(Path(path), callback, layout, game)
     log.check_usable(Path(path))
     agents = []
-    for name in log.agents:
-        agents.append(audit_agent(log, name, sum_agent(log, name)))
+    for agent in log.agents.values():
+        agents.append(audit_agent(agent, sum_agent(agent)))
         if callback is not None:
             callback("agents audited", len(agents), len(log.agents))
     bad = [{"lines": lines, "reason": reason} for lines, reason in log.bad]
@@ -252,28 +251,40 @@ def _gaps(log: Log, agents: list[AgentAudit]) -> Gaps | None:
     return Gaps(*(max(agent.regret[kind].per_round for agent in agents) for kind in kinds))
 
 
-def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
+def audit_agent(agent: AgentLog, sums: AgentSums) -> AgentAudit:
     """Audit one agent from the sums over its episodes."""
-    agent = log.agents[name]
     schema = agent.schema
-    episodes = sums.episodes
+    episodes, reached = sums.episodes, sums.reached
     rounds = float(episodes.rounds.sum())
+    plays = episodes.plays.sum(0)
     exploration = None
     if not np.isnan(episodes.exploration).any():
         exploration = Exploration(*episodes.exploration.mean(0).tolist())._asdict()
-    totals = sum_rounds(log, name) if schema.feedback == "bandit" else None
-    contexts = None
-    if schema.contexts and schema.feedback != "received":
-        contexts = audit_contexts(log, name, totals)
-    if totals is not None:
-        findings = _audit_bandit(agent, sums)
-        findings["notes"] += propensity_notes(totals, schema)
-    elif schema.feedback == "full":
-        findings = _audit_full(agent, sums)
+    totals = None
+    if schema.feedback == "received":
+        learning = Learning("cannot tell", f"cannot tell: {UNKNOWN_LOSSES}")
+        findings: dict[str, Any] = {"notes": [UNKNOWN_LOSSES]}
+        if exploration is None:
+            findings["notes"].append("losses are the same in every round of an episode")
+        findings["fractions"] = dict(zip(schema.actions, (plays / rounds).tolist(), strict=True))
     else:
-        findings = _audit_received(schema, episodes)
+        is_explored = True
+        if schema.feedback == "full":
+            findings = _audit_full(sums)
+        else:
+            is_explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
+            totals = sum_rounds(agent)
+            findings = _audit_bandit(sums, schema)
+            findings["notes"] += propensity_notes(totals, schema)
+        span = float(episodes.span.sum()) / rounds
+        learning = judge(reached.windows, reached.scores, span, is_explored, plays > 0)
+        findings["notes"] = _common_notes(agent, sums) + findings["notes"]
+        if schema.mixed:
+            findings["worst_swap"] = _worst_swap(episodes.gains.sum(0) / rounds, schema)
+        if schema.contexts:
+            findings["contexts"] = audit_contexts(agent, totals)
     return AgentAudit(
-        agent=name,
+        agent=agent.name,
         feedback=schema.feedback,
         actions=schema.actions,
         episodes=len(episodes.rounds),
@@ -282,28 +293,16 @@ def audit_agent(log: Log, name: str, sums: AgentSums) -> AgentAudit:
         answers=dict(agent.answers),
         loss=mean_measures(episodes.suffered[:, None], episodes.rounds)[0],
         loss_per_round=float(episodes.suffered.sum()) / rounds,
+        learning=learning,
         exploration=exploration,
-        contexts=contexts,
         **findings,
     )
 
 
-def _audit_received(schema: Schema, episodes: Episodes) -> dict[str, Any]:
-    plays = episodes.plays.sum(0)
-    notes = [UNKNOWN_LOSSES]
-    if np.isnan(episodes.exploration).any():
-        notes.append("losses are the same in every round of an episode")
-    return {
-        "learning": Learning("cannot tell", f"cannot tell: {UNKNOWN_LOSSES}"),
-        "notes": notes,
-        "fractions": dict(zip(schema.actions, (plays / plays.sum()).tolist(), strict=True)),
-    }
-
-
-def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
+def _audit_full(sums: AgentSums) -> dict[str, Any]:
+    """Compute the findings that need the losses of every action."""
     episodes, reached = sums.episodes, sums.reached
     count = len(episodes.rounds)
-    rounds = float(episodes.rounds.sum())
     lines = {"": reached.curves.mean(0)}
     ends = interval(reached.curves.reshape(len(reached.curves), -1))
     if ends is not None:
@@ -312,7 +311,7 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     for place, kind in enumerate(KINDS):
         for suffix, line in lines.items():
             curve[kind + suffix] = line[:, place].tolist()
-    notes = _common_notes(log, sums)
+    notes = []
     if count < MIN_EPISODES:
         notes.append(f"no intervals: they need {MIN_EPISODES} episodes, got {count}")
     if sums.grain > 1:
@@ -331,47 +330,26 @@ def _audit_full(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
     return {
         "regret": dict(zip(KINDS, measures, strict=True)),
         "curve": curve,
-        "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, log.schema),
         "baselines": baselines,
         "baseline_curves": {"round": stops, **dict(zip(BASELINES, external, strict=True))},
-        "learning": judge(reached.windows, reached.scores, float(episodes.span.sum()) / rounds),
         "notes": notes,
     }
 
 
-def _audit_bandit(log: AgentLog, sums: AgentSums) -> dict[str, Any]:
+def _audit_bandit(sums: AgentSums, schema: Schema) -> dict[str, Any]:
+    """Estimate regrets against comparators shared by all episodes."""
     episodes, reached = sums.episodes, sums.reached
-    schema = log.schema
-    rounds = float(episodes.rounds.sum())
+    count = len(episodes.rounds)
     plays = episodes.plays.sum(0)
     known = plays > 0
-    ends = against_interval(episodes.against, episodes.variance)
-    measures = mean_measures(episodes.against, episodes.rounds, ends)
-    curve = reached.curves.sum(0) / len(reached.scores[0].falls)
-    is_explored = not (episodes.blind.any() or (plays < MIN_PLAYS).any())
-    span = float(episodes.span.sum()) / rounds
-    against = zip(schema.actions, measures, known, strict=True)
-    return {
-        "regret": _bandit_regrets(episodes, schema, known),
-        "curve": {
-            "round": list(map(float, sums.stops)),
-            "external": curve[:, known].max(1).tolist(),
-        },
-        "against": {action: measure for action, measure, is_known in against if is_known},
-        "worst_swap": _worst_swap(episodes.gains.sum(0) / rounds, schema) if schema.mixed else None,
-        "learning": judge(reached.windows, reached.scores, span, is_explored, known),
-        "notes": _common_notes(log, sums) + _bandit_notes(episodes, schema),
-    }
-
-
-def _bandit_regrets(
-    episodes: Episodes, schema: Schema, known: Bool[Array, "d"]
-) -> dict[str, Measure]:
-    """Estimate regrets against comparators shared by all episodes."""
-    count = len(episodes.rounds)
     values: dict[str, tuple[float, float | None, float | None]] = {}
     values["external"] = external_interval(episodes.against, episodes.variance, known)
-    if schema.mixed:
+    notes = [
+        "dynamic regret and baselines need the losses of every action, which this log does not have"
+    ]
+    if not schema.mixed:
+        notes.append("internal and swap regret need full policies, which this log does not have")
+    else:
         gains = episodes.gains * known  # no swaps to actions that were never played
         if len(gains) == count >= MIN_EPISODES:
             values["internal"] = best_of_means(gains.reshape(count, 1, -1))
@@ -380,8 +358,36 @@ def _bandit_regrets(
             mean = gains.sum(0) / count
             values["internal"] = float(internal_of(mean)), None, None
             values["swap"] = float(swap_of(mean)), None, None
+    if count > 1:
+        notes.append(
+            "regret is measured against the best action over all episodes, because received losses do not reveal which "
+            "action was best in each"
+        )
+    rare = known & (plays < MIN_PLAYS)
+    cases = {
+        "never played, so nothing is known about them": ~known,
+        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": rare,
+        "could not be played in some rounds, so their losses there are guesses": episodes.blind.any(
+            0
+        ),
+    }
+    for note, applies in cases.items():
+        if applies.any():
+            notes.append(f"{note}: {', '.join(np.array(schema.actions)[applies])}")
     length = float(episodes.rounds.mean())
-    return {kind: Measure(v, v / length, *ends) for kind, (v, *ends) in values.items()}
+    curve = reached.curves.sum(0) / len(reached.scores[0].falls)
+    ends = against_interval(episodes.against, episodes.variance)
+    measures = mean_measures(episodes.against, episodes.rounds, ends)
+    against = zip(schema.actions, measures, known, strict=True)
+    return {
+        "regret": {kind: Measure(v, v / length, *ends) for kind, (v, *ends) in values.items()},
+        "curve": {
+            "round": list(map(float, sums.stops)),
+            "external": curve[:, known].max(1).tolist(),
+        },
+        "against": {action: measure for action, measure, is_known in against if is_known},
+        "notes": notes,
+    }
 
 
 def _worst_swap(gains: Float[Array, "d d"], schema: Schema) -> Swap | None:
@@ -409,32 +415,6 @@ def _common_notes(log: AgentLog, sums: AgentSums) -> list[str]:
         notes.append(f"{counted(shorter, 'episode')} {few}")
     if len(sums.episodes.rounds) > MAX_BINNED_EPISODES:
         notes.append(f"the published tests use only {MAX_BINNED_EPISODES} of the episodes")
-    return notes
-
-
-def _bandit_notes(episodes: Episodes, schema: Schema) -> list[str]:
-    notes = [
-        "dynamic regret and baselines need the losses of every action, which this log does not have"
-    ]
-    if not schema.mixed:
-        notes.append("internal and swap regret need full policies, which this log does not have")
-    if len(episodes.rounds) > 1:
-        notes.append(
-            "regret is measured against the best action over all episodes, because received losses do not reveal which "
-            "action was best in each"
-        )
-    plays = episodes.plays.sum(0)
-    cases = {
-        "never played, so nothing is known about them": plays == 0,
-        f"played fewer than {MIN_PLAYS} times, so their intervals are unreliable": (plays > 0)
-        & (plays < MIN_PLAYS),
-        "could not be played in some rounds, so their losses there are guesses": episodes.blind.any(
-            0
-        ),
-    }
-    for note, applies in cases.items():
-        if applies.any():
-            notes.append(f"{note}: {', '.join(np.array(schema.actions)[applies])}")
     return notes
 
 

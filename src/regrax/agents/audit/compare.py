@@ -14,7 +14,6 @@ generalization of Student's problem; Janssen (1997), Studentized permutation tes
 (1979), A simple sequentially rejective multiple test procedure.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -38,7 +37,7 @@ from regrax.agents.audit.audits import (
 )
 from regrax.agents.audit.intervals import MIN_EPISODES, TAIL, Measure, mean_measures
 from regrax.agents.audit.layouts import Layout
-from regrax.agents.audit.read import Callback, Log, read_log
+from regrax.agents.audit.read import AgentLog, Callback, Log, read_log
 from regrax.agents.audit.sums import KINDS, AgentSums, sum_agent
 from regrax.games import Game
 
@@ -209,7 +208,7 @@ class _Agent:
     log: Path
     audit: AgentAudit
     sums: AgentSums
-    digests: dict[str, bytes]
+    digests: dict[str, int]
 
     def values(self, measure: str) -> Values:
         """Return the measure in every episode; the best policy is one for all episodes, so losses stand for it."""
@@ -259,10 +258,9 @@ def compare_logs(
     for path in map(Path, paths):
         log = read_log(path, callback, layout, game)
         log.check_usable(path)
-        for name in _chosen(log, path, agent, len(paths) == 1):
-            sums = sum_agent(log, name)
-            audit = audit_agent(log, name, sums)
-            agents.append(_Agent(path, audit, sums, _digests(log, name)))
+        for own in _chosen(log, path, agent, len(paths) == 1):
+            sums = sum_agent(own)
+            agents.append(_Agent(path, audit_agent(own, sums), sums, _digests(own)))
     if len(agents) > MAX_CONTESTANTS:
         raise ValueError(f"at most {MAX_CONTESTANTS} agents can be compared, got {len(agents)}")
     notes = []
@@ -336,28 +334,27 @@ def holm(p_values: list[float]) -> list[float]:
     return adjusted.round(12).tolist()
 
 
-def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[str]:
-    """Return the names of the agents to compare from a log."""
+def _chosen(log: Log, path: Path, agent: str | None, alone: bool) -> list[AgentLog]:
+    """Return the agents to compare from a log."""
     names = list(log.agents)
     some = ", ".join(names[:10])
     if agent is not None:
         if agent not in names:
             raise ValueError(f"{path} has no agent {agent!r} (it has {some})")
-        return [agent]
-    if len(names) > 1 and not alone:
+        names = [agent]
+    elif len(names) > 1 and not alone:
         raise ValueError(f"{path} has {len(names)} agents ({some}): choose which one to compare")
-    return names[: MAX_CONTESTANTS + 1]
+    return [log.agents[name] for name in names[: MAX_CONTESTANTS + 1]]
 
 
-def _digests(log: Log, name: str) -> dict[str, bytes]:
-    agent = log.agents[name]
+def _digests(agent: AgentLog) -> dict[str, int]:
     if agent.schema.feedback != "full":
         return {}
-    d = len(agent.schema.actions)
+    d = agent.d
     digests = {}
     for episode in agent.episodes:
-        losses = np.ascontiguousarray(log.read(name, episode)[:, d:])
-        digests[episode] = hashlib.blake2b(losses.data, digest_size=16).digest()
+        losses = agent.read(episode)[:, d : 2 * d]
+        digests[episode] = hash(losses.tobytes())
     return digests
 
 

@@ -23,12 +23,13 @@ Li (2011), Doubly robust policy evaluation and learning; Li, Chu, Langford, Wang
 contextual-bandit-based news article recommendation algorithms.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from regrax.agents.audit.intervals import (
@@ -38,11 +39,15 @@ from regrax.agents.audit.intervals import (
     best_of_means,
     interval,
 )
-from regrax.agents.audit.read import Log, Schema
+from regrax.agents.audit.read import AgentLog, Schema
 from regrax.agents.audit.sums import replay
 from regrax.learners import RegretMatching
 
 Array = np.ndarray
+
+Cells = Float[Array, "c d"]  # contexts and actions
+PerRound = Float[Array, "N d"]
+Keys = Int[Array, "N"]
 
 BATCH_NUMBERS = 1 << 20  # numbers in the rounds that are processed together
 MAX_UNITS = 2000  # more episodes are summed in groups
@@ -104,38 +109,27 @@ class Totals(NamedTuple):
         spread: range of the losses received.
     """
 
-    rounds: Float[Array, "c d"]
-    plays: Float[Array, "c d"]
-    paid: Float[Array, "c d"]
-    inverse: Float[Array, "c d"]
-    variance: Float[Array, "c d"]
+    rounds: Cells
+    plays: Cells
+    paid: Cells
+    inverse: Cells
+    variance: Cells
     propensities: tuple[float, float]
     spread: float = 1.0
 
 
-class ContextSums(NamedTuple):
-    """Sums for `U` units: regret against each action in each context, losses, rounds, and losses of the learners."""
-
-    against: Float[Array, "U c d"]
-    suffered: Float[Array, "U c"]
-    rounds: Float[Array, "U c"]
-    replayed: Float[Array, "U k"]
-    known: Bool[Array, "c d"]  # actions played in the context at least once
-
-
-def sum_rounds(log: Log, name: str) -> Totals:
+def sum_rounds(agent: AgentLog) -> Totals:
     """Sum the rounds of an agent with bandit feedback, for estimates and for checks of its propensities."""
-    schema = log.agents[name].schema
-    shape = max(1, len(schema.contexts)), len(schema.actions)
+    shape = max(1, len(agent.schema.contexts)), agent.d
     sums = np.zeros((4, *shape))  # plays, paid, inverse, variance
     rounds = np.zeros(shape)
     ends = []
-    for _, context, numbers in _batches(log, name):
+    for _, context, numbers in _batches(agent):
         actions, loss, chance = numbers[:, :3].T
         terms = np.ones_like(loss), loss, 1 / chance, (1 - chance) / chance**2
         for part, term in zip(sums, terms, strict=True):
             np.add.at(part, (context, actions.astype(int)), term)
-        np.add.at(rounds, context, numbers[:, 3:] > 0 if schema.mixed else 1.0)
+        np.add.at(rounds, context, numbers[:, 3 : 3 + agent.d] > 0 if agent.schema.mixed else 1.0)
         ends += [numbers[:, 1:3].min(0), numbers[:, 1:3].max(0)]
     (lowest, low), (highest, high) = np.min(ends, 0).tolist(), np.max(ends, 0).tolist()
     return Totals(rounds, *sums, propensities=(low, high), spread=highest - lowest)
@@ -185,31 +179,37 @@ def propensity_notes(totals: Totals, schema: Schema) -> list[str]:
     return notes
 
 
-def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
-    """Sum over the rounds of each unit; `totals` estimate the losses that are not known."""
-    agent = log.agents[name]
-    schema = agent.schema
-    c, d = len(schema.contexts), len(schema.actions)
+def sum_contexts(
+    agent: AgentLog, totals: Totals | None, in_blocks: bool
+) -> tuple[Float[Array, "U c d"], Float[Array, "U c"], Float[Array, "U c"], Float[Array, "U k"]]:
+    """Sum over the rounds of each of `U` units; `totals` estimate the losses that are not known.
+
+    Returns:
+        Regret against each action in each context, losses, rounds, and losses of the replayed learners.
+    """
+    c, d = len(agent.schema.contexts), agent.d
     episodes = len(agent.episodes)
     count = sum(episode.rounds for episode in agent.episodes.values())
-    units = min(BLOCKS, max(1, count // MIN_BLOCK_ROUNDS))
-    if episodes >= MIN_EPISODES:
+    if in_blocks:
+        units = min(BLOCKS, max(2, count // MIN_BLOCK_ROUNDS))
+    else:
         units = min(episodes, MAX_UNITS)
     against = np.zeros((units, c, d))
     suffered, rounds = np.zeros((2, units, c))
     replayed = np.zeros((units, len(REPLAYED)))
     first_episode = 0
     first_round = 0
-    for batch in _batches(log, name):
+    for batch in _batches(agent):
         episode, context, numbers = batch
         if totals is None:
-            played, losses = np.split(numbers, 2, axis=1)
-            loss = (played * losses).sum(1)
+            losses = numbers[:, d : 2 * d]
+            loss = (numbers[:, :d] * losses).sum(1)
         else:
-            loss = numbers[:, 1]
             losses = estimate_by_context(batch, totals)
-        unit = (np.arange(len(loss)) + first_round) * units // count
-        if episodes >= MIN_EPISODES:
+            loss = numbers[:, 1]
+        if in_blocks:
+            unit = (np.arange(len(loss)) + first_round) * units // count
+        else:
             unit = (episode + first_episode) * units // episodes
         np.add.at(against, (unit, context), loss[:, None] - losses)
         np.add.at(suffered, (unit, context), loss)
@@ -218,11 +218,10 @@ def sum_contexts(log: Log, name: str, totals: Totals | None) -> ContextSums:
         np.add.at(replayed, unit, (policies * losses).sum(2).T)
         first_episode += int(episode[-1]) + 1
         first_round += len(loss)
-    known = np.ones((c, d), bool) if totals is None else totals.plays > 0
-    return ContextSums(against, suffered, rounds, replayed, known)
+    return against, suffered, rounds, replayed
 
 
-def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
+def estimate_by_context(rounds: Rounds, totals: Totals) -> PerRound:
     """Estimate every action's losses in rounds with columns `action, loss, propensity`; whole episodes, in order."""
     episode, context, numbers = rounds
     c, d = totals.plays.shape
@@ -246,7 +245,7 @@ def estimate_by_context(rounds: Rounds, totals: Totals) -> Float[Array, "N d"]:
 
 
 def replay_learners(
-    rounds: Rounds, losses: Float[Array, "N d"], totals: Totals | None
+    rounds: Rounds, losses: PerRound, totals: Totals | None
 ) -> Float[Array, "k N d"]:
     r"""Return the policies of the replayed learners in every round.
 
@@ -269,14 +268,15 @@ def replay_learners(
     return np.stack([hedge[0], _regret_matching(place, losses), hedge[1], uniform])
 
 
-def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
+def audit_contexts(agent: AgentLog, totals: Totals | None) -> Contexts:
     """Compute regret by context, and the losses of replayed learners."""
-    schema = log.agents[name].schema
-    sums = sum_contexts(log, name, totals)
-    units = len(sums.against)
-    per_episode = units / len(log.agents[name].episodes)
-    in_blocks = len(log.agents[name].episodes) < MIN_EPISODES
-    losses = np.hstack([sums.replayed, sums.suffered.sum(1)[:, None] - sums.replayed])
+    schema = agent.schema
+    in_blocks = len(agent.episodes) < MIN_EPISODES
+    against, suffered, rounds, replayed = sum_contexts(agent, totals, in_blocks)
+    units = len(against)
+    per_episode = units / len(agent.episodes)
+    known = np.ones(against.shape[1:], bool) if totals is None else totals.plays > 0
+    losses = np.hstack([replayed, suffered.sum(1)[:, None] - replayed])
     if in_blocks and units == BLOCKS:
         # a learner's loss falls from block to block: only differences of neighbours are noise
         steps = np.diff(losses, axis=0) / 2**0.5
@@ -288,44 +288,47 @@ def audit_contexts(log: Log, name: str, totals: Totals | None) -> Contexts:
             ends = None, None
         return Measure(value * per_episode, value * units / rounds, *ends)
 
-    rounds = sums.rounds.sum(0).tolist()
-    best = np.where(sums.known, sums.against.mean(0), -np.inf).argmax(1)
+    lengths = rounds.sum(0)
+    best = np.where(known, against.mean(0), -np.inf).argmax(1)
     contexts = []
     for c, context in enumerate(schema.contexts):
-        regret = measured(*best_of_means(sums.against[:, [c]], sums.known[[c]]), rounds[c])
-        loss = float(sums.suffered[:, c].sum()) / rounds[c]
-        contexts.append(Context(context, int(rounds[c]), loss, schema.actions[best[c]], regret))
+        length = float(lengths[c])
+        regret = measured(*best_of_means(against[:, [c]], known[[c]]), length)
+        loss = float(suffered[:, c].sum()) / length
+        contexts.append(Context(context, int(length), loss, schema.actions[best[c]], regret))
+    count = float(lengths.sum())
     means = losses.mean(0)
     ends = interval(losses, cautious=True) or (means, means)
-    parts = np.stack([means, *ends], 1).tolist()
-    rows = [measured(value, low, high, sum(rounds)) for value, low, high in parts]
+    columns = np.stack([means, *ends], 1).tolist()
+    rows = [measured(value, low, high, count) for value, low, high in columns]
     return Contexts(
-        regret=measured(*best_of_means(sums.against, sums.known), sum(rounds)),
+        regret=measured(*best_of_means(against, known), count),
         contexts=contexts,
         replayed=dict(zip(REPLAYED, rows[: len(REPLAYED)], strict=True)),
         saved=dict(zip(REPLAYED, rows[len(REPLAYED) :], strict=True)),
     )
 
 
-def _batches(log: Log, name: str) -> Iterator[Rounds]:
+def _batches(agent: AgentLog) -> Iterator[Rounds]:
     """Read whole episodes, as many at a time as fit into `BATCH_NUMBERS`."""
-    agent = log.agents[name]
-    width = len(agent.schema.actions) + 3
-    parts: list[Rounds] = []
+    width = agent.d + 3
+    parts: list[Array] = []
     size = 0
-    for number, (episode, stored) in enumerate(agent.episodes.items(), 1):
-        place = np.full(stored.rounds, len(parts))
-        numbers, contexts = log.read_with_contexts(name, episode)
-        parts.append((place, contexts, numbers))
-        size += stored.rounds * width
+    for number, episode in enumerate(agent.episodes, 1):
+        parts.append(agent.read(episode))
+        size += len(parts[-1]) * width
         if size > BATCH_NUMBERS or number == len(agent.episodes):
-            episodes, contexts, numbers = map(np.concatenate, zip(*parts, strict=True))
-            yield episodes, contexts, numbers
+            numbers = np.concatenate(parts)
+            places = np.repeat(np.arange(len(parts)), list(map(len, parts)))
+            contexts = np.zeros(len(numbers), int)
+            if agent.schema.contexts:
+                contexts = numbers[:, -1].astype(int)
+            yield places, contexts, numbers
             parts = []
             size = 0
 
 
-def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "N k"]:
+def _before(key: Keys, values: PerRound) -> PerRound:
     """For every round, sum the values of earlier rounds with the same key."""
     order = np.argsort(key, kind="stable")
     ordered = values[order]
@@ -336,18 +339,18 @@ def _before(key: Int[Array, "N"], values: Float[Array, "N k"]) -> Float[Array, "
     return result
 
 
-def _regret_matching(key: Int[Array, "N"], losses: Float[Array, "N d"]) -> Float[Array, "N d"]:
+def _regret_matching(key: Keys, losses: PerRound) -> PerRound:
     """Play a copy of regret matching on the rounds of each key."""
     order = np.argsort(key, kind="stable")
-    starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-    lengths = np.diff(starts, append=len(key))
-    sizes = np.maximum(MIN_REPLAYED_ROUNDS, 1 << np.ceil(np.log2(lengths)).astype(int))
+    by_size: dict[int, list[Array]] = defaultdict(list)
+    for rounds in np.split(order, np.flatnonzero(np.diff(key[order])) + 1):
+        size = max(MIN_REPLAYED_ROUNDS, 1 << (len(rounds) - 1).bit_length())
+        by_size[size].append(rounds)
     policies = np.empty_like(losses)
-    for size in np.unique(sizes):
-        chosen = np.flatnonzero(sizes == size)
-        places = starts[chosen, None] + np.arange(size)
-        inside = np.arange(size) < lengths[chosen, None]
-        rounds = order[np.where(inside, places, 0)]
-        played = replay(RegretMatching(), losses[rounds] * inside[..., None])
-        policies[rounds[inside]] = played[inside]
+    for size, sequences in by_size.items():
+        padded = np.zeros((len(sequences), size, losses.shape[1]))
+        for row, rounds in zip(padded, sequences, strict=True):
+            row[: len(rounds)] = losses[rounds]
+        for row, rounds in zip(replay(RegretMatching(), padded), sequences, strict=True):
+            policies[rounds] = row[: len(rounds)]
     return policies

@@ -159,10 +159,21 @@ def _json_records(file: IO[bytes]) -> Iterator[Record]:
     file.seek(0)
     is_lines = _is_json(first) and not first.startswith(b"[")
     if not is_lines:
-        document = _document(file, _is_json(first))
+        is_array = first.startswith(b"[") and not _is_json(first)
+        data = file.read(MAX_LINE_BYTES + 1).removeprefix(BOM_UTF8)
         file.seek(0)
-        if document is not None:
-            yield from enumerate(document, 1)
+        if is_array and len(data) > MAX_LINE_BYTES:
+            raise ValueError(
+                f"{name} must be JSON lines, one record per line, because a JSON array may have at most "
+                f"{MAX_LINE_BYTES:,} bytes (to convert it: jq -c '.[]' {name})"
+            )
+        try:
+            document = json.loads(data.decode())
+        except (ValueError, RecursionError) as error:
+            if is_array:
+                raise ValueError(f"{name} must be a complete JSON array: {short(error)}") from None
+        else:
+            yield from enumerate(document if isinstance(document, list) else [document], 1)
             return
     for number, line in _lines(file):
         text = line.strip()
@@ -175,25 +186,6 @@ def _json_records(file: IO[bytes]) -> Iterator[Record]:
             yield number, ValueError(f"longer than {MAX_LINE_BYTES:,} bytes")
         elif text:
             yield number, text
-
-
-def _document(file: IO[bytes], first_is_json: bool) -> list[Any] | None:
-    """Return the records of a file that is one JSON document, or None if it may be JSON lines."""
-    data = file.read(MAX_LINE_BYTES + 1).removeprefix(BOM_UTF8)
-    is_array = data.lstrip().startswith(b"[") and not first_is_json
-    name = Path(file.name).name
-    if is_array and len(data) > MAX_LINE_BYTES:
-        raise ValueError(
-            f"{name} must be JSON lines, one record per line, because a JSON array may have at most "
-            f"{MAX_LINE_BYTES:,} bytes (to convert it: jq -c '.[]' {name})"
-        )
-    try:
-        value = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        if is_array:
-            raise ValueError(f"{name} must be a complete JSON array: {short(error)}") from None
-        return None
-    return value if isinstance(value, list) else [value]
 
 
 def _is_json(line: bytes) -> bool:

@@ -33,12 +33,18 @@ the interval for the episodes at hand.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import ndtri, stdtrit
 
 Array = np.ndarray
+
+PerEpisode = Float[Array, "n"]
+PerAction = Float[Array, "n d"]
+Series = Float[Array, "n T"]
+Vectors = Float[Array, "n T d"]
 
 MIN_EPISODES = 5  # with fewer, too many resamples consist of a single episode
 RESAMPLES = 1000
@@ -68,6 +74,11 @@ class Measure:
     high: float | None = None
 
 
+def standard_error(values: Float[Array, "E *k"]) -> Any:
+    """Compute the standard error of the mean over episodes."""
+    return values.std(0, ddof=1) / len(values) ** 0.5
+
+
 def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None:
     """Compute the ends of the 95 % interval of each column's mean, or None for fewer than five episodes.
 
@@ -83,7 +94,7 @@ def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None
     if episodes < MIN_EPISODES:
         return None
     mean = values.mean(0)
-    error = values.std(0, ddof=1) / episodes**0.5
+    error = standard_error(values)
     if episodes > MAX_RESAMPLED_EPISODES and not cautious:
         low, high = ndtri([TAIL, 1 - TAIL])
     else:
@@ -97,7 +108,7 @@ def interval(values: Float[Array, "E k"], cautious: bool = False) -> Ends | None
 
 
 def mean_measures(
-    values: Float[Array, "E k"], rounds: Float[Array, "E"], ends: Ends | None = None
+    values: Float[Array, "E k"], rounds: PerEpisode, ends: Ends | None = None
 ) -> list[Measure]:
     """Return the mean over episodes of every column, with the ends of its interval, by default from `interval`."""
     means = values.mean(0)
@@ -105,9 +116,7 @@ def mean_measures(
     return [Measure(*row) for row in np.stack(columns, 1).tolist()]
 
 
-def starting_guesses(
-    paid: Float[Array, "E d"], plays: Float[Array, "E d"], first: Float[Array, "E"]
-) -> Float[Array, "E d"]:
+def starting_guesses(paid: PerAction, plays: PerAction, first: PerEpisode) -> PerAction:
     """Guess the losses before each episode: each action's mean loss received in the other episodes.
 
     For an action never played in the other episodes, the guess is the mean of all losses received in them. A single
@@ -131,10 +140,10 @@ def starting_guesses(
 
 def estimate_losses(
     actions: Int[Array, "n T"],
-    losses: Float[Array, "n T"],
-    propensities: Float[Array, "n T"],
-    guesses: Float[Array, "n d"],
-) -> tuple[Float[Array, "n T d"], Float[Array, "n d"]]:
+    losses: Series,
+    propensities: Series,
+    guesses: PerAction,
+) -> tuple[Vectors, PerAction]:
     r"""Estimate every action's losses from bandit feedback; return $\hat\ell$, and $\hat V$ for every episode.
 
     >>> actions, losses, propensities = np.array([[0, 1]]), np.array([[0.5, 1.0]]), np.array([[0.5, 0.5]])
@@ -152,7 +161,7 @@ def estimate_losses(
     return guess + error, ((1 - chance) * error**2).sum(1)
 
 
-def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]) -> Ends:
+def against_interval(against: PerAction, variance: PerAction) -> Ends:
     """Compute an interval for mean regret against each fixed action, from per-episode estimates and variances."""
     mean = against.mean(0)
     reach = ndtri(1 - TAIL) * variance.sum(0) ** 0.5 / len(against)
@@ -160,8 +169,8 @@ def against_interval(against: Float[Array, "E d"], variance: Float[Array, "E d"]
 
 
 def external_interval(
-    against: Float[Array, "E d"],
-    variance: Float[Array, "E d"],
+    against: PerAction,
+    variance: PerAction,
     known: Bool[Array, "d"],
 ) -> tuple[float, float, float]:
     """Estimate regret against the action that is best for all episodes, with the ends of its 95 % interval.
@@ -211,11 +220,11 @@ def best_of_means(
     chosen = values[:, np.arange(len(best)), best]
     total = chosen.sum(1)
     gaps = chosen[..., None] - values
-    near = known & (gaps.mean(0) <= NEAR * gaps.std(0, ddof=1) / episodes**0.5)
-    error = total.std(ddof=1) / episodes**0.5
+    near = known & (gaps.mean(0) <= NEAR * standard_error(gaps))
+    error = standard_error(total)
     others = total[:, None] - gaps[:, near]  # the best with one comparator replaced
     means = others.mean(0)
-    errors = others.std(0, ddof=1) / episodes**0.5
+    errors = standard_error(others)
     value = float(total.mean())
     student = stdtrit(episodes - 1, 1 - TAIL)
     if error <= 1e-12 * np.abs(values).max(initial=0.0):

@@ -382,13 +382,14 @@ class Resolver:
             vector = getattr(row, name)
             if isinstance(vector, list) and len(vector) == len(names):
                 setattr(row, name, dict(zip(names, vector, strict=True)))
-        if isinstance(row.action, int | float):
-            if row.action not in range(len(names)):
-                where = f"from 0 to {len(names) - 1}"
-                raise ValueError(f"action must be {where}, got {short(row.action)}")
-            row.action = names[int(row.action)]
-        elif isinstance(row.action, str) and row.action not in names:
-            policy = self.reader.read(row.action, names)
+        action = row.action
+        if isinstance(action, int | float):
+            if action not in range(len(names)):
+                last = len(names) - 1
+                raise ValueError(f"action must be from 0 to {last}, got {short(action)}")
+            row.action = names[int(action)]
+        elif isinstance(action, str) and action not in names:
+            policy = self.reader.read(action, names)
             row.parser = self.reader.last
             row.action = None
             if policy.max() == 1:
@@ -408,7 +409,7 @@ class GameResolver(Resolver):
         self.players = {str(n): n for n in range(len(self.payoffs))}
         self.players |= {name: n for n, name in enumerate(self.game.players)}
         self.losses = lru_cache(1 << 14)(self._losses)
-        self.waiting: dict[tuple[Any, int], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
+        self.waiting: dict[tuple[Any, Any], dict[int, tuple[int, LogRow]]] = {}  # by episode, round
         self.last_round: dict[tuple[Any, int], int] = {}  # by episode, player
         for player in layout.players.values():
             if player not in self.players:
@@ -427,29 +428,18 @@ class GameResolver(Resolver):
         if row.action is None:
             raise ValueError("a row must give the action that was played, got none")
         if row.others is not None:
-            return [(line, self._with_losses(row, player, self._others(row, player)))]
-        own = row.episode, player
-        number = self.last_round.get(own, 0) + 1 if row.round is None else row.round
-        self.last_round[own] = row.round = round_number(number)
-        place = row.episode, row.round
-        if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
-            most = f"at most {MAX_WAITING_ROUNDS:,} rounds"
-            raise ValueError(f"{most} may wait for other players' actions")
-        waiting = self.waiting.setdefault(place, {})
-        if player in waiting:
-            name = short(self.game.players[player])
-            raise ValueError(f"player {name} has already played this round")
+            self._fill_in(row, player, self._others(row, player))
+            return [(line, row)]
+        waiting = self._waiting(row, player)
         waiting[player] = line, row
         if len(waiting) < len(self.payoffs):
             return []
-        del self.waiting[place]
-        names = self.game.actions
-        actions = [names[n].index(waiting[n][1].action) for n in range(len(waiting))]
-        complete: list[Numbered] = []
-        for n, (own_line, own_row) in sorted(waiting.items()):
-            others = (*actions[:n], *actions[n + 1 :])
-            complete.append((own_line, self._with_losses(own_row, n, others)))
-        return complete
+        del self.waiting[row.episode, row.round]
+        complete = sorted(waiting.items())
+        played = [self.game.actions[n].index(own.action) for n, (_, own) in complete]
+        for n, (_, own) in complete:
+            self._fill_in(own, n, (*played[:n], *played[n + 1 :]))
+        return [numbered for _, numbered in complete]
 
     def _player(self, row: LogRow) -> int:
         name = row.agent if row.player is None else row.player
@@ -463,6 +453,21 @@ class GameResolver(Resolver):
         known = short(", ".join(self.game.players))
         reason = f"must be one of {known} or an index from 0, got {short(name)}"
         raise ValueError(f"player (or agent) {reason}")
+
+    def _waiting(self, row: LogRow, player: int) -> dict[int, tuple[int, LogRow]]:
+        """Number a row's round, and return the rows of that round by player."""
+        own = row.episode, player
+        number = self.last_round.get(own, 0) + 1 if row.round is None else row.round
+        self.last_round[own] = row.round = round_number(number)
+        place = row.episode, row.round
+        if place not in self.waiting and len(self.waiting) >= MAX_WAITING_ROUNDS:
+            most = f"at most {MAX_WAITING_ROUNDS:,} rounds"
+            raise ValueError(f"{most} may wait for other players' actions")
+        waiting = self.waiting.setdefault(place, {})
+        if player in waiting:
+            name = short(self.game.players[player])
+            raise ValueError(f"player {name} has already played this round")
+        return waiting
 
     def _others(self, row: LogRow, player: int) -> tuple[int, ...]:
         """Return the indices of the other players' actions."""
@@ -478,11 +483,11 @@ class GameResolver(Resolver):
             places.append(own.index(other.action))
         return tuple(places)
 
+    def _fill_in(self, row: LogRow, player: int, others: tuple[int, ...]) -> None:
+        """Replace a row's loss information with the game's losses for every action."""
+        row.policy = row.payoffs = row.loss = row.payoff = row.propensity = None
+        row.losses = self.losses(player, others)
+
     def _losses(self, player: int, others: tuple[int, ...]) -> dict[str, float]:
         losses = -self.payoffs[(player, *others[:player], slice(None), *others[player:])]
         return dict(zip(self.game.actions[player], losses.tolist(), strict=True))
-
-    def _with_losses(self, row: LogRow, player: int, others: tuple[int, ...]) -> LogRow:
-        """Replace a row's loss information with the game's losses for every action."""
-        unused = dict.fromkeys(("policy", "payoffs", "loss", "payoff", "propensity"))
-        return msgspec.structs.replace(row, losses=self.losses(player, others), **unused)

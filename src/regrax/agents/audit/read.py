@@ -14,7 +14,6 @@ bad row is isolated, so conversion is fast and every bad row still gets a reason
 memory-mapped temporary file, so a log may be larger than memory.
 """
 
-import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +26,7 @@ from typing import IO, Any
 
 import msgspec
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from regrax import _checks as checks
 from regrax.agents.audit.formats import ROWS_PER_CHUNK, VECTORS, open_records, parse, short
@@ -89,21 +88,36 @@ class AgentLog:
     """The rows of one agent.
 
     Attributes:
+        name: its name.
         schema: the form of its rows.
         episodes: its episodes by name.
         unanswered: number of rounds without a usable answer.
         skipped: number of rounds missing within episodes.
         answers: how many answers each parser read.
+        numbers: the numbers of all good rows of the log.
     """
 
+    name: str
     schema: Schema
     episodes: dict[str, Episode] = field(default_factory=dict)
     unanswered: int = 0
     skipped: int = 0
     answers: Counter[str] = field(default_factory=Counter)
+    numbers: Float[np.ndarray, "size"] = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def d(self) -> int:
+        """Number of actions."""
+        return len(self.schema.actions)
+
+    def read(self, episode: str) -> Float[np.ndarray, "T k"]:
+        """Return the rounds of an episode, with the columns of `read_block`."""
+        stored = self.episodes[episode]
+        numbers = np.concatenate([self.numbers[block] for block in stored.blocks])
+        return numbers.reshape(stored.rounds, -1)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Log:
     """The contents of a log.
 
@@ -111,41 +125,90 @@ class Log:
         agents: the rows of every agent by name.
         rows: number of good rows.
         bad_rows: number of bad rows.
-        bad: lines of the bad rows with the reason, grouped by reason.
-        numbers: the numbers of all good rows.
+        ranges: ranges of lines with bad rows, by reason.
         format: the tool that wrote the log, or "rows".
     """
 
-    agents: dict[str, AgentLog]
-    rows: int
-    bad_rows: int
-    bad: list[tuple[str, str]]
-    numbers: Float[np.ndarray, "size"]
+    agents: dict[str, AgentLog] = field(default_factory=dict)
+    rows: int = 0
+    bad_rows: int = 0
+    ranges: dict[str, list[list[int]]] = field(default_factory=dict)
     format: str = "rows"
+
+    @property
+    def bad(self) -> list[tuple[str, str]]:
+        """Lines of the bad rows with the reason, grouped by reason."""
+        bad = []
+        for reason, ranges in sorted(self.ranges.items(), key=lambda item: item[1]):
+            spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
+            bad.append((", ".join(spans), reason))
+        return bad
 
     def check_usable(self, path: Path) -> None:
         """Raise if the log has no good rows."""
         if not self.rows:
             first = "the file has no rows"
-            if self.bad:
-                lines, reason = self.bad[0]
-                first = f"line {re.split('[,-]', lines)[0]}: {reason}"
+            if self.ranges:
+                reason, ranges = min(self.ranges.items(), key=lambda item: item[1])
+                first = f"line {ranges[0][0]}: {reason}"
             raise ValueError(f"{path} has no usable rows ({self.bad_rows:,} bad); {first}")
 
-    def read(self, agent: str, episode: str) -> Float[np.ndarray, "T k"]:
-        """Return the rounds of an episode, with the columns of `read_block` but the context."""
-        return self.read_with_contexts(agent, episode)[0]
+    def add(self, rows: list[Numbered], file: IO[bytes]) -> None:
+        """Add rows, with their numbers in a file and everything else in memory."""
+        agents: dict[str, list[Placed]] = defaultdict(list)
+        for line, row in rows:
+            try:
+                if isinstance(row, str):
+                    raise ValueError(row)
+                agent = _name("agent", row.agent, "agent")
+                episode = _name("episode", row.episode, "0")
+            except ValueError as error:
+                self._reject(line, str(error))
+            else:
+                agents[agent].append((line, episode, row))
+        for agent, placed in agents.items():
+            self._add_agent(agent, placed, file)
 
-    def read_with_contexts(
-        self, agent: str, episode: str
-    ) -> tuple[Float[np.ndarray, "T k"], Int[np.ndarray, "T"]]:
-        """Return the rounds of an episode, and the index of the context in each; 0 if the rows give none."""
-        stored = self.agents[agent].episodes[episode]
-        numbers = np.concatenate([self.numbers[block] for block in stored.blocks])
-        numbers = numbers.reshape(stored.rounds, -1)
-        if self.agents[agent].schema.contexts:
-            return numbers[:, :-1], numbers[:, -1].astype(int)
-        return numbers, np.zeros(stored.rounds, int)
+    def _reject(self, line: int, reason: str) -> None:
+        self.bad_rows += 1
+        ranges = self.ranges.setdefault(reason, [])
+        if ranges and ranges[-1][1] + 1 == line:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+
+    def _add_agent(self, name: str, placed: list[Placed], file: IO[bytes]) -> None:
+        """Store one agent's rows; if they raise, bisect them until each bad row is isolated."""
+        agent = self.agents.get(name)
+        rows = [row for _, _, row in placed]
+        try:
+            schema, numbers = read_block(rows, agent.schema if agent else None)
+            last, skipped = _last_rounds(placed, agent)
+        except ValueError as error:
+            if len(placed) == 1:
+                return self._reject(placed[0][0], str(error))
+            middle = len(placed) // 2
+            self._add_agent(name, placed[:middle], file)
+            return self._add_agent(name, placed[middle:], file)
+        agent = self.agents.setdefault(name, AgentLog(name, schema))
+        agent.schema = schema
+        agent.skipped += skipped
+        agent.unanswered += sum(row.answered is False for row in rows)
+        agent.answers.update(row.parser for row in rows if row.parser)
+        self.rows += len(rows)
+        places = {episode: place for place, episode in enumerate(last)}
+        which = np.array([places[episode] for _, episode, _ in placed])
+        start = file.tell() // numbers.itemsize
+        file.write(numbers[np.argsort(which, kind="stable")].tobytes())
+        for (episode, number), rounds in zip(
+            last.items(), np.bincount(which).tolist(), strict=True
+        ):
+            stored = agent.episodes.setdefault(episode, Episode())
+            end = start + rounds * numbers.shape[1]
+            stored.blocks.append(slice(start, end))
+            start = end
+            stored.rounds += rounds
+            stored.last = number
 
 
 def read_log(
@@ -177,37 +240,34 @@ def read_log(
         parsed = (parse(record, decoder) for _, record in peeked)
         first = next((record for record in parsed if isinstance(record, dict)), None)
         layout = complete_layout(layout, first, game)
-        resolver = None
-        if game is not None:
+        if game is None:
+            resolver = Resolver(layout or Layout())
+        else:
             resolver = GameResolver(layout or Layout(), game)
-        elif layout is not None:
-            resolver = Resolver(layout)
-        reader = _Reader(stored)
+        log = Log(format=(layout and layout.format) or "rows")
         chunk: list[Numbered] = []
         start = 0
         for row in _rows(chain(peeked, records), layout, resolver):
             chunk.append(row)
             if len(chunk) == ROWS_PER_CHUNK or text.tell() - start > MAX_CHUNK_BYTES:
-                reader.add(chunk)
+                log.add(chunk, stored)
                 chunk = []
                 start = text.tell()
                 if callback is not None:
                     callback("log read", min(raw.tell() / size, 1.0), 1.0)
-        reader.add(chunk)
+        log.add(chunk, stored)
         if callback is not None:
             callback("log read", 1.0, 1.0)
         stored.flush()
-        numbers = np.asarray(np.memmap(stored, float, "r")) if reader.rows else np.zeros(0)
-    bad = []
-    for reason, ranges in sorted(reader.bad.items(), key=lambda item: item[1]):
-        spans = [f"{first}-{last}" if last > first else f"{first}" for first, last in ranges]
-        bad.append((", ".join(spans), reason))
-    form = (layout and layout.format) or "rows"
-    return Log(reader.agents, reader.rows, reader.bad_rows, bad, numbers, form)
+        if log.rows:
+            numbers = np.asarray(np.memmap(stored, float, "r"))
+            for agent in log.agents.values():
+                agent.numbers = numbers
+    return log
 
 
 def _rows(
-    records: Iterable[tuple[int, Any]], layout: Layout | None, resolver: Resolver | None
+    records: Iterable[tuple[int, Any]], layout: Layout | None, resolver: Resolver
 ) -> Iterator[Numbered]:
     """Yield the rows of all records with their lines; a row that cannot be used is replaced by the reason."""
     names: Counter[str] = Counter()
@@ -221,79 +281,11 @@ def _rows(
         for row in unfolded:
             if isinstance(row, dict):
                 row = parse(row, rows)
-            if resolver is None or isinstance(row, str):
+            if isinstance(row, str):
                 yield line, row
             else:
                 yield from resolver.resolve(line, row)
-    if resolver is not None:
-        yield from resolver.incomplete()
-
-
-class _Reader:
-    """Collects rows, with numbers in a file and everything else in memory."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file = file
-        self.size = 0  # numbers written
-        self.rows = 0
-        self.bad_rows = 0
-        self.bad: dict[str, list[list[int]]] = {}  # ranges of lines by reason
-        self.agents: dict[str, AgentLog] = {}
-
-    def add(self, rows: list[Numbered]) -> None:
-        agents: dict[str, list[Placed]] = defaultdict(list)
-        for line, row in rows:
-            try:
-                if isinstance(row, str):
-                    raise ValueError(row)
-                agent = _name("agent", row.agent, "agent")
-                episode = _name("episode", row.episode, "0")
-            except ValueError as error:
-                self._reject(line, str(error))
-            else:
-                agents[agent].append((line, episode, row))
-        for agent, placed in agents.items():
-            self._add_agent(agent, placed)
-
-    def _reject(self, line: int, reason: str) -> None:
-        self.bad_rows += 1
-        ranges = self.bad.setdefault(reason, [])
-        if ranges and ranges[-1][1] + 1 == line:
-            ranges[-1][1] = line
-        else:
-            ranges.append([line, line])
-
-    def _add_agent(self, name: str, placed: list[Placed]) -> None:
-        """Store one agent's rows; if they raise, bisect them until each bad row is isolated."""
-        agent = self.agents.get(name)
-        rows = [row for _, _, row in placed]
-        try:
-            schema, numbers = read_block(rows, agent.schema if agent else None)
-            last, skipped = _last_rounds(placed, agent)
-        except ValueError as error:
-            if len(placed) == 1:
-                return self._reject(placed[0][0], str(error))
-            middle = len(placed) // 2
-            self._add_agent(name, placed[:middle])
-            return self._add_agent(name, placed[middle:])
-        agent = self.agents.setdefault(name, AgentLog(schema))
-        agent.schema = schema
-        agent.skipped += skipped
-        agent.unanswered += sum(row.answered is False for row in rows)
-        agent.answers.update(row.parser for row in rows if row.parser)
-        self.rows += len(rows)
-        places = {episode: place for place, episode in enumerate(last)}
-        which = np.array([places[episode] for _, episode, _ in placed])
-        self.file.write(numbers[np.argsort(which, kind="stable")].tobytes())
-        for (episode, number), rounds in zip(
-            last.items(), np.bincount(which).tolist(), strict=True
-        ):
-            stored = agent.episodes.setdefault(episode, Episode())
-            start = self.size
-            self.size += rounds * numbers.shape[1]
-            stored.blocks.append(slice(start, self.size))
-            stored.rounds += rounds
-            stored.last = number
+    yield from resolver.incomplete()
 
 
 def _last_rounds(placed: list[Placed], agent: AgentLog | None) -> tuple[dict[str, int], int]:

@@ -12,7 +12,6 @@ Episodes of equal length are processed in batches of shape `(n, T, d)` and bound
 exceed that bound, so memory use grows with the longest episode, not with the size of the log.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -21,9 +20,16 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from regrax.agents.audit.intervals import RESAMPLES, estimate_losses, starting_guesses
-from regrax.agents.audit.read import Log
-from regrax.agents.audit.verdict import BINS, Bins, Scores, score
+from regrax.agents.audit.intervals import (
+    RESAMPLES,
+    PerAction,
+    PerEpisode,
+    Vectors,
+    estimate_losses,
+    starting_guesses,
+)
+from regrax.agents.audit.read import AgentLog
+from regrax.agents.audit.verdict import Bins, Scores, score, windows_of
 from regrax.agents.exploration import measure_episodes
 from regrax.learners import BlumMansour, Hedge, Learner, Uniform, rollout
 from regrax.regret import external_of, gains_of, internal_of, swap_of
@@ -44,14 +50,14 @@ Array = np.ndarray
 class Episodes(NamedTuple):
     """Totals for `n` episodes; `against`, `variance` and `blind` matter only for bandit feedback."""
 
-    rounds: Float[Array, "n"]
-    suffered: Float[Array, "n"]
-    span: Float[Array, "n"]  # spread of a round's losses, or of all received, summed over rounds
+    rounds: PerEpisode
+    suffered: PerEpisode
+    span: PerEpisode  # spread of a round's losses, or of all received, summed over rounds
     regrets: Float[Array, "n 4"]
-    plays: Float[Array, "n d"]
-    against: Float[Array, "n d"]  # regret against every action
-    variance: Float[Array, "n d"]
-    blind: Float[Array, "n d"]  # rounds in which an action could not be played
+    plays: PerAction
+    against: PerAction  # regret against every action
+    variance: PerAction
+    blind: PerAction  # rounds in which an action could not be played
     exploration: Float[Array, "n 3"]  # NaN if no actions were drawn
     baselines: Float[Array, "k R 6"]  # rounds, loss, and the regrets; k is n or 0
     gains: Float[Array, "k d d"]  # per episode, or summed over episodes
@@ -89,55 +95,50 @@ class AgentSums(NamedTuple):
 
 
 class _Play(NamedTuple):
-    """The rounds of `n` episodes of equal length; losses are known or estimated."""
+    """Episodes of equal length: their rounds, with known or estimated losses, and what happened in them."""
 
-    suffered: Float[Array, "n T"]
-    played: Float[Array, "n T d"]
-    losses: Float[Array, "n T d"]
-    plays: Float[Array, "n d"]
+    bins: Bins  # of one round
+    plays: PerAction
     exploration: Float[Array, "n 3"]
-    estimated: bool = True
     variance: Any = 0.0
     blind: Any = 0.0
 
 
-def sum_agent(log: Log, name: str) -> AgentSums:
+def sum_agent(agent: AgentLog) -> AgentSums:
     """Sum over the rounds of all of an agent's episodes."""
-    agent = log.agents[name]
     feedback = agent.schema.feedback
-    d = len(agent.schema.actions)
     lengths = sorted(episode.rounds for episode in agent.episodes.values())
     horizon = lengths[(len(lengths) - 1) // 2]
     stops = checkpoints(horizon, max(2, min(48, CURVE_NUMBERS // len(lengths))))
     grain = -(-horizon // BASELINE_ROUNDS)
     coarse_stops = sorted({-(-stop // grain) for stop in stops})
-    sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * d**2 > MAX_GAINS
+    sum_gains = feedback != "bandit" or (len(lengths) + RESAMPLES) * agent.d**2 > MAX_GAINS
     names: list[str] = []
     parts: list[Episodes] = []
     reached: list[Reached] = []
     simulated = 0
     room = MAX_BINNED_EPISODES
-    for batch, play in _plays(log, name):
-        n, rounds, _ = play.losses.shape
-        curves, matrix = _regret_curves(play.played, play.losses, stops)
-        gains = gains_of(matrix)
+    for batch, play in _plays(agent):
+        suffered, played, losses, _, estimated = play.bins
+        n, rounds, _ = losses.shape
+        curves, gains = _regret_curves(played, losses, stops)
         baselines = np.zeros((0, len(BASELINES), 6))
         baseline_curves = np.zeros((0, len(BASELINES), len(coarse_stops)))
         if feedback == "full" and simulated < BASELINE_ROUNDS:
-            baselines, baseline_curves = _play_baselines(play.losses, grain, coarse_stops)
+            baselines, baseline_curves = _play_baselines(losses, grain, coarse_stops)
             simulated += n * rounds
-        spans = np.ptp(play.losses, axis=2).sum(1)
-        if play.estimated:  # estimated losses are more spread out than true losses
-            spans = rounds * np.ptp(play.suffered, axis=1)
+        spans = np.ptp(losses, axis=2).sum(1)
+        if estimated:  # estimated losses are more spread out than true losses
+            spans = rounds * np.ptp(suffered, axis=1)
         names += batch
         parts.append(
             Episodes(
                 rounds=np.full(n, float(rounds)),
-                suffered=play.suffered.sum(1),
+                suffered=suffered.sum(1),
                 span=spans,
                 regrets=curves[:, -1],
                 plays=play.plays,
-                against=play.suffered.sum(1)[:, None] - play.losses.sum(1),
+                against=suffered.sum(1)[:, None] - losses.sum(1),
                 variance=play.variance + np.zeros_like(play.plays),
                 blind=play.blind + np.zeros_like(play.plays),
                 exploration=play.exploration,
@@ -148,11 +149,11 @@ def sum_agent(log: Log, name: str) -> AgentSums:
         if rounds >= horizon:
             curves = curves[:, : len(stops)]
             if feedback == "bandit":
-                against = (play.suffered[..., None] - play.losses).cumsum(1)
+                against = play.bins.rates().cumsum(1)
                 curves = against[:, np.array(stops) - 1].sum(0, keepdims=True)
-            bins = _bins(play, horizon)
-            windows = tuple(window.part(slice(room)) for window in bins)
-            reached.append(Reached(curves, baseline_curves, tuple(map(score, bins)), windows))
+            windows = windows_of(play.bins, horizon)
+            kept = tuple(window.part(slice(room)) for window in windows)
+            reached.append(Reached(curves, baseline_curves, tuple(map(score, windows)), kept))
             room = max(0, room - n)
     return AgentSums(names, horizon, stops, grain, coarse_stops, _join(parts), _join(reached))
 
@@ -168,48 +169,46 @@ def checkpoints(rounds: int, count: int = 48) -> list[int]:
     return sorted({round(x) for x in np.geomspace(1, rounds, count)})
 
 
-def _plays(log: Log, name: str) -> Iterator[tuple[list[str], _Play]]:
+def _plays(agent: AgentLog) -> Iterator[tuple[list[str], _Play]]:
     """Yield episodes of equal length, longest first, with as many at a time as fit into `BATCH_NUMBERS`."""
-    agent = log.agents[name]
     feedback = agent.schema.feedback
-    d = len(agent.schema.actions)
-    guesses = _guess_losses(log, name) if feedback == "bandit" else {}
-    by_length: dict[int, list[str]] = defaultdict(list)
-    for episode, stored in agent.episodes.items():
-        by_length[stored.rounds].append(episode)
-    for rounds in sorted(by_length, reverse=True):
-        size = max(1, BATCH_NUMBERS // (d * max(rounds, d)))
-        for start in range(0, len(by_length[rounds]), size):
-            batch = by_length[rounds][start : start + size]
-            numbers = np.stack([log.read(name, episode) for episode in batch])
+    d = agent.d
+    names = list(agent.episodes)
+    lengths = np.array([episode.rounds for episode in agent.episodes.values()])
+    guesses = np.zeros((len(names), d))
+    if feedback == "bandit":
+        guesses = _guess_losses(agent)
+    for rounds in np.unique(lengths)[::-1]:
+        places = np.flatnonzero(lengths == rounds)
+        size = max(1, BATCH_NUMBERS // (d * max(int(rounds), d)))
+        for start in range(0, len(places), size):
+            batch = places[start : start + size]
+            episodes = [names[place] for place in batch]
+            numbers = np.stack([agent.read(episode) for episode in episodes])
             if feedback == "full":
-                yield batch, _full_play(numbers)
+                yield episodes, _full_play(numbers, d)
             elif feedback == "bandit":
-                yield (
-                    batch,
-                    _bandit_play(numbers, np.stack([guesses[episode] for episode in batch])),
-                )
+                yield episodes, _bandit_play(numbers, guesses[batch], agent.schema.mixed)
             else:
-                yield batch, _received_play(numbers, d)
+                yield episodes, _received_play(numbers, d)
 
 
-def _guess_losses(log: Log, name: str) -> dict[str, Float[Array, "d"]]:
+def _guess_losses(agent: AgentLog) -> PerAction:
     """Guess the losses before each episode; NaN for actions that were never played."""
-    agent = log.agents[name]
-    d = len(agent.schema.actions)
     paid, plays, first = [], [], []
     for episode in agent.episodes:
-        actions, losses = log.read(name, episode)[:, :2].T
-        paid.append(np.bincount(actions.astype(int), losses, d))
-        plays.append(np.bincount(actions.astype(int), minlength=d))
+        actions, losses = agent.read(episode)[:, :2].T
+        paid.append(np.bincount(actions.astype(int), losses, agent.d))
+        plays.append(np.bincount(actions.astype(int), minlength=agent.d))
         first.append(losses[0])
     guesses = starting_guesses(np.array(paid), np.array(plays, float), np.array(first))
     guesses[:, np.sum(plays, 0) == 0] = np.nan
-    return dict(zip(agent.episodes, guesses, strict=True))
+    return guesses
 
 
-def _full_play(numbers: Float[Array, "n T k"]) -> _Play:
-    played, losses = np.split(numbers, 2, axis=2)
+def _full_play(numbers: Float[Array, "n T k"], d: int) -> _Play:
+    played = numbers[..., :d]
+    losses = numbers[..., d : 2 * d]
     exploration = np.full((len(numbers), 3), np.nan)
     is_drawn = (played.max(2) == 1).all(1)
     if is_drawn.any():
@@ -217,33 +216,30 @@ def _full_play(numbers: Float[Array, "n T k"]) -> _Play:
         exploration = measure_episodes(played.argmax(2), losses, best, bandit=False)
         exploration[~is_drawn] = np.nan
     suffered = np.einsum("ntd,ntd->nt", played, losses)
-    return _Play(suffered, played, losses, played.sum(1), exploration, estimated=False)
+    return _Play(Bins(suffered, played, losses), played.sum(1), exploration)
 
 
-def _bandit_play(numbers: Float[Array, "n T k"], guesses: Float[Array, "n d"]) -> _Play:
+def _bandit_play(numbers: Float[Array, "n T k"], guesses: PerAction, mixed: bool) -> _Play:
+    d = guesses.shape[1]
     actions = numbers[..., 0].astype(int)
     suffered = numbers[..., 1]
-    policies = numbers[..., 3:]
-    drawn = np.eye(guesses.shape[1])[actions]
+    drawn = np.eye(d)[actions]
     losses, variance = estimate_losses(actions, suffered, numbers[..., 2], guesses)
     # no regret against an unknown loss
     losses = np.where(np.isnan(losses), suffered[..., None], losses)
     best = losses.sum(1).argmin(1)
     exploration = measure_episodes(actions, drawn * suffered[..., None], best, bandit=True)
-    played = policies if policies.shape[2] else drawn
-    blind = (policies <= 0).sum(1) if policies.shape[2] else 0.0
+    policies = numbers[..., 3 : 3 + d]
     return _Play(
-        suffered,
-        played,
-        losses,
+        Bins(suffered, policies if mixed else drawn, losses, estimated=True),
         drawn.sum(1),
         exploration,
         variance=np.nan_to_num(variance),
-        blind=blind,
+        blind=(policies <= 0).sum(1) if mixed else 0.0,
     )
 
 
-def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
+def _received_play(numbers: Float[Array, "n T k"], d: int) -> _Play:
     """Treat the action played as the only one, since nothing is known about the others."""
     actions = numbers[..., 0].astype(int)
     suffered = numbers[..., 1]
@@ -253,16 +249,18 @@ def _received_play(numbers: Float[Array, "n T 2"], d: int) -> _Play:
     means = np.where(plays > 0, received.sum(1) / np.maximum(plays, 1), np.inf)
     exploration = measure_episodes(actions, received, means.argmin(1), bandit=True)
     exploration[(suffered == suffered[:, :1]).all(1)] = np.nan
-    return _Play(suffered, np.ones_like(numbers[..., :1]), numbers[..., 1:], plays, exploration)
+    alone = suffered[..., None]
+    return _Play(Bins(suffered, np.ones_like(alone), alone, estimated=True), plays, exploration)
 
 
 def _regret_curves(
-    played: Float[Array, "n T d"], losses: Float[Array, "n T d"], stops: list[int]
+    played: Vectors, losses: Vectors, stops: list[int]
 ) -> tuple[Float[Array, "n s 4"], Float[Array, "n d d"]]:
-    """Compute the four regrets at the stops and after the last round, and the matrix `M` over all rounds."""
+    """Compute the four regrets at the stops and after the last round, and the gains of swaps over all rounds."""
     n, rounds, d = losses.shape
     matrix = np.zeros((n, d, d))
     smallest = np.zeros(n)
+    gains = matrix
     curves = []
     start = 0
     for stop in [*(stop for stop in stops if stop < rounds), rounds]:
@@ -273,35 +271,16 @@ def _regret_curves(
         regrets = [external_of(gains), internal_of(gains), swap_of(gains), dynamic]
         curves.append(np.stack(regrets, 1))
         start = stop
-    return np.stack(curves, 1), matrix
-
-
-def _bins(play: _Play, horizon: int) -> list[Bins]:
-    """Sum rounds up to the horizon in bins; if bins are longer than a round, add the first rounds alone."""
-    length = -(-horizon // BINS)
-    sizes = [(length, horizon // length)]
-    if length > 1:
-        sizes.append((1, BINS))
-    windows = []
-    for length, count in sizes:
-        series = (play.suffered, play.played, play.losses)
-        sums = [_sums_over(part[:, : count * length], length) for part in series]
-        windows.append(Bins(*sums, length=length, estimated=play.estimated))
-    return windows
-
-
-def _sums_over(series: Float[Array, "n t ..."], length: int) -> Float[Array, "n u ..."]:
-    """Sum over blocks of `length` rounds; the last block may be shorter."""
-    return np.add.reduceat(series, np.arange(0, series.shape[1], length), axis=1)
+    return np.stack(curves, 1), gains
 
 
 def _play_baselines(
-    losses: Float[Array, "n T d"], grain: int, stops: list[int]
+    losses: Vectors, grain: int, stops: list[int]
 ) -> tuple[Float[Array, "n R 6"], Float[Array, "n R s"]]:
     """Play the baselines; return the rounds, loss and regrets of each, and its external regret at the coarse stops."""
     n, rounds, d = losses.shape
     smallest = losses.min(2).sum(1)
-    losses = _sums_over(losses, grain)
+    losses = np.add.reduceat(losses, np.arange(0, rounds, grain), axis=1)
     low = losses.min((1, 2))
     width = losses.max((1, 2)) - low
     deviation = losses.var(2, ddof=min(1, d - 1)).mean(1) ** 0.5
@@ -311,8 +290,8 @@ def _play_baselines(
         scale = deviation if name == "best possible" else width
         factor = np.where(scale > 0, scale, 1.0)[:, None, None]
         policies = replay(learner, (losses - low[:, None, None]) / factor)
-        curve, matrix = _regret_curves(policies, losses, stops)
-        suffered = np.trace(matrix, axis1=1, axis2=2)
+        curve, _ = _regret_curves(policies, losses, stops)
+        suffered = (policies * losses).sum((1, 2))
         regrets = [*curve[:, -1, :3].T, suffered - smallest]
         totals.append(np.column_stack([np.full(n, rounds), suffered, *regrets]))
         curves.append(curve[:, : len(stops), 0])
@@ -333,7 +312,7 @@ def baseline_learners(actions: int, rounds: int) -> dict[str, Learner]:
     return dict(zip(BASELINES, learners, strict=True))
 
 
-def replay(learner: Learner, losses: Float[Array, "n T d"]) -> Float[Array, "n T d"]:
+def replay(learner: Learner, losses: Vectors) -> Vectors:
     """Play a learner on many episodes in float64, padded to a small set of shapes to limit compilation."""
     n, rounds, d = losses.shape
     shape = _padded(n), _padded(rounds)

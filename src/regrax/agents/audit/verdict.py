@@ -64,12 +64,21 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy.special import bdtrc, ndtr, stdtr, stdtrit
 
-from regrax.agents.audit.intervals import MIN_EPISODES
+from regrax.agents.audit.intervals import (
+    MIN_EPISODES,
+    PerEpisode,
+    Series,
+    Vectors,
+    standard_error,
+)
 
 Array = np.ndarray
+
+Curve = Float[Array, "m"]
+Known = Bool[Array, "d"]
 
 BINS = 512  # longer episodes are summed into this many bins
 MIN_ROUNDS = 8
@@ -85,7 +94,7 @@ Verdict = Literal["learning", "not learning", "no regret", "cannot tell"]
 
 
 class Bins(NamedTuple):
-    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds.
+    """`n` episodes of `m` bins over `d` actions, where each bin sums `length` rounds, such as one.
 
     Attributes:
         suffered: the player's loss.
@@ -95,18 +104,25 @@ class Bins(NamedTuple):
         estimated: True if losses are estimates from bandit feedback.
     """
 
-    suffered: Float[Array, "n m"]
-    played: Float[Array, "n m d"]
-    losses: Float[Array, "n m d"]
-    length: int
+    suffered: Series
+    played: Vectors
+    losses: Vectors
+    length: int = 1
     estimated: bool = False
 
     def part(self, at: slice) -> "Bins":
         """Return a slice of the episodes."""
-        arrays = (self.suffered[at], self.played[at], self.losses[at])
-        return Bins(*arrays, self.length, self.estimated)
+        suffered, played, losses = (part[at] for part in self[:3])
+        return Bins(suffered, played, losses, self.length, self.estimated)
 
-    def average(self) -> Float[Array, "n m d"]:
+    def merged(self, length: int, count: int) -> "Bins":
+        """Sum the first rounds in `count` bins of `length` rounds each."""
+        starts = np.arange(0, count * length, length)
+        whole = (part[:, : count * length] for part in self[:3])
+        suffered, played, losses = (np.add.reduceat(part, starts, axis=1) for part in whole)
+        return Bins(suffered, played, losses, length, self.estimated)
+
+    def average(self) -> Vectors:
         """Return the average losses against which each bin is judged."""
         m = self.losses.shape[1]
         if not self.estimated or m < 2:
@@ -116,12 +132,12 @@ class Bins(NamedTuple):
         second = self.losses[:, ~half].mean(1)[:, None]
         return np.where(half[None, :, None], second, first)
 
-    def regrets(self) -> Float[Array, "n m"]:
+    def regrets(self) -> Series:
         """Return the regret `r` of every bin."""
         best = self.average().argmin(2)[..., None]
         return self.suffered - np.take_along_axis(self.losses, best, 2)[..., 0]
 
-    def contrasts(self, power: float = 0.0) -> Float[Array, "n m d"]:
+    def contrasts(self, power: float = 0.0) -> Vectors:
         """Return vectors `g` with `Y = sum_t <g_t, pi_t>`, the first half weighted by `t**power`."""
         m = self.losses.shape[1]
         half = m // 2
@@ -143,11 +159,11 @@ class Bins(NamedTuple):
         others = np.stack([led, late.mean(2)], 2)
         return (self.suffered[:, half:, None] - others) / self.length
 
-    def rates(self) -> Float[Array, "n m d"]:
+    def rates(self) -> Vectors:
         """Return the regret per round against every action."""
         return (self.suffered[..., None] - self.losses) / self.length
 
-    def curve(self, order: Array | None = None) -> Float[Array, "m"]:
+    def curve(self, order: Array | None = None) -> Curve:
         """Return the mean external regret after every bin, with the bins in the given order."""
         suffered = self.suffered
         losses = self.losses
@@ -157,25 +173,30 @@ class Bins(NamedTuple):
         return (np.cumsum(suffered, 1) - np.cumsum(losses, 1).min(2)).mean(0)
 
 
+def windows_of(rounds: Bins, horizon: int) -> tuple[Bins, ...]:
+    """Sum rounds up to the horizon in bins; if bins are longer than a round, add the first rounds alone."""
+    length = -(-horizon // BINS)
+    whole = rounds.merged(length, horizon // length)
+    if length == 1:
+        return (whole,)
+    return whole, rounds.merged(1, BINS)
+
+
 class Scores(NamedTuple):
     """Statistics of `n` episodes, with regrets per round.
 
     Attributes:
         falls: $W$.
         improves: $Y$.
-        early: regret in the first half against the episode's own best action.
-        late: regret in the second half against the episode's own best action.
-        early_against: regret in the first half against every action.
-        late_against: regret in the second half against every action.
+        halves: regret in the first and in the second half against the episode's own best action.
+        against: regret in each half against every action.
         savings: savings in the second half from following the leader and from random play.
     """
 
-    falls: Float[Array, "n"]
-    improves: Float[Array, "n"]
-    early: Float[Array, "n"]
-    late: Float[Array, "n"]
-    early_against: Float[Array, "n d"]
-    late_against: Float[Array, "n d"]
+    falls: PerEpisode
+    improves: PerEpisode
+    halves: Float[Array, "n 2"]
+    against: Float[Array, "n 2 d"]
     savings: Float[Array, "n 2"]
 
 
@@ -184,29 +205,26 @@ def score(bins: Bins) -> Scores:
     regrets = bins.regrets()
     half = bins.losses.shape[1] // 2
     first = slice(0, half or 1)  # a single bin serves as both halves
-    against = bins.rates()
+    halves = (first, slice(half, None))
+    rates = bins.rates()
     improves = np.einsum("nmd,nmd->n", bins.contrasts(), bins.played)
     return Scores(
         falls=_without_rounding(regrets @ weights(regrets.shape[1]), regrets),
         improves=_without_rounding(improves, bins.losses[:, first]),
-        early=regrets[:, first].mean(1) / bins.length,
-        late=regrets[:, half:].mean(1) / bins.length,
-        early_against=against[:, first].mean(1),
-        late_against=against[:, half:].mean(1),
+        halves=np.stack([regrets[:, part].mean(1) / bins.length for part in halves], 1),
+        against=np.stack([rates[:, part].mean(1) for part in halves], 1),
         savings=bins.savings().mean(1),
     )
 
 
-def weights(m: int) -> Float[Array, "m"]:
+def weights(m: int) -> Curve:
     r"""Compute $w_t = t^{-1/2}$ minus its mean, scaled to unit length."""
     w = np.arange(1, m + 1) ** -0.5
     w -= w.mean()
     return w / max(np.linalg.norm(w), 1e-300)  # a single round has weight 0
 
 
-def published_tests(
-    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
-) -> dict[str, Float[Array, "k"]]:
+def published_tests(curves: Float[Array, "k m"], rounds: Curve) -> dict[str, Float[Array, "k"]]:
     """Compute the p-values of the published tests for each curve; 1 where a test does not apply.
 
     >>> t = np.arange(1.0, 101.0)
@@ -217,37 +235,34 @@ def published_tests(
     falls = (np.diff(average, axis=1) < 0).sum(1)
     return {
         "trend": bdtrc(falls - 1, average.shape[1] - 1, 0.5),
-        "regression": regression(curves, rounds)[1],
+        "regression": np.array([regression(curve, rounds)[1] for curve in curves]),
         "mann_kendall": _mann_kendall(average),
     }
 
 
-def regression(
-    curves: Float[Array, "k m"], rounds: Float[Array, "m"]
-) -> tuple[Float[Array, "k"], Float[Array, "k"], Int[Array, "k"]]:
+def regression(curve: Curve, rounds: Curve) -> tuple[float, float, int]:
     """Compute the exponent `b0`, its p-value against 1, and the number of rounds without positive regret.
 
     >>> t = np.arange(1.0, 101.0)
-    >>> b0, _, left_out = regression(np.sqrt(t)[None], t)
-    >>> float(b0[0]), int(left_out[0])
+    >>> b0, _, left_out = regression(np.sqrt(t), t)
+    >>> b0, left_out
     (0.5, 0)
     """
-    used = curves > 0
-    count = used.sum(1)
-
-    def centred(values: Float[Array, "k m"]) -> Float[Array, "k m"]:
-        means = np.where(used, values, 0.0).sum(1) / np.maximum(count, 1)
-        return np.where(used, values - means[:, None], 0.0)
-
-    dx = centred(np.broadcast_to(np.log(rounds), curves.shape))
-    dy = centred(np.log(curves.clip(1e-300)))
-    spread = np.maximum((dx**2).sum(1), 1e-300)
-    slope = (dx * dy).sum(1) / spread
-    freedom = np.maximum(count - 2, 1)
-    residual = ((dy - slope[:, None] * dx) ** 2).sum(1) / freedom
-    p = stdtr(freedom, (slope - 1) / np.sqrt(np.maximum(residual / spread, 1e-30)))
-    enough = count >= 3
-    return np.where(enough, slope, 1.0), np.where(enough, p, 1.0), curves.shape[1] - count
+    used = curve > 0
+    freedom = int(used.sum()) - 2
+    left_out = int((~used).sum())
+    if freedom < 1:
+        return 1.0, 1.0, left_out
+    dx = np.log(rounds[used])
+    dx -= dx.mean()
+    dy = np.log(curve[used])
+    dy -= dy.mean()
+    spread = max(dx @ dx, 1e-300)
+    slope = dx @ dy / spread
+    residual = ((dy - slope * dx) ** 2).sum() / freedom
+    error = max(residual / spread, 1e-20) ** 0.5  # not below rounding
+    p = stdtr(freedom, (slope - 1) / error)
+    return float(slope), float(p), left_out
 
 
 def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
@@ -261,7 +276,7 @@ def _mann_kendall(average: Float[Array, "k m"]) -> Float[Array, "k"]:
     return ndtr(z)
 
 
-def _without_rounding(sums: Float[Array, "n"], terms: Array) -> Float[Array, "n"]:
+def _without_rounding(sums: PerEpisode, terms: Array) -> PerEpisode:
     """Replace sums that are pure rounding error with 0."""
     scale = np.abs(terms).reshape(len(terms), -1).max(1, initial=0.0)
     return np.where(np.abs(sums) > 1e-9 * scale, sums, 0.0)
@@ -317,7 +332,7 @@ def judge(
     scores: tuple[Scores, ...],
     span: float,
     explored: bool = True,
-    known: Bool[Array, "d"] | None = None,
+    known: Known | bool = True,
     seed: int = 0,
     curves: int = CURVES,
 ) -> Learning:
@@ -337,7 +352,7 @@ def judge(
     if m < MIN_ROUNDS:
         few = f"cannot tell: at least {MIN_ROUNDS} rounds are needed, got {m}"
         return Learning("cannot tell", few)
-    is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].late)
+    is_single = _is_constant(scores[0].falls) and _is_constant(scores[0].halves[:, 1])
     if is_single:  # identical episodes give no more evidence than one
         windows = tuple(window.part(slice(1)) for window in windows)
         whole = windows[0]
@@ -347,17 +362,16 @@ def judge(
     else:
         pairs = [_permutation_tests(window, seed) for window in windows]
     falls, moves = (min(1.0, len(pairs) * p) for p in min(pairs, key=max))
-    halves = _halves(scores[0], whole, known)
+    first_half, second_half = _halves(scores[0], whole, known)
     low, high = _late_bounds(whole, scores[0], independent)
     d = whole.losses.shape[2]
     seen = 1 / d if whole.estimated else 1.0  # fraction of the losses that a learner sees
     bound = span * (np.log(d) / (2 * seen * m * whole.length)) ** 0.5  # Hedge's regret per round
 
     # the rules in the module docstring
-    early = scores[0].early.mean()
-    late = scores[0].late.mean()
+    early, late = scores[0].halves.mean(0)
     p_value = max(falls, moves)
-    rates = f"{halves[0]:.3g} per round in the first half, {halves[1]:.3g} in the second"
+    rates = f"{first_half:.3g} per round in the first half, {second_half:.3g} in the second"
     falls_enough = early - late >= FALL * abs(early)
     improves_enough = scores[0].improves.mean() >= FALL * early
     verdict: Verdict = "cannot tell"
@@ -383,36 +397,37 @@ def judge(
         why = f"neither a fall in regret (p = {falls:.2g}) nor lasting regret is clear, "
         why += f"{rates}{lasts}"
     ticks = whole.length * np.arange(1.0, m + 1)
-    exponents, _, left_out = regression(whole.curve()[None], ticks)
+    exponent, _, left_out = regression(whole.curve(), ticks)
     return Learning(
         verdict,
         f"{verdict}: {why}",
         p_value=p_value,
         regret_falls=falls,
         play_moves=moves,
-        early=halves[0],
-        late=halves[1],
-        exponent=float(exponents[0]),
-        left_out=int(left_out[0]),
+        early=first_half,
+        late=second_half,
+        exponent=exponent,
+        left_out=left_out,
         tests=_published(whole, ticks, seed, curves) if curves else {},
         null="Student's t over episodes" if independent else "rounds in random order",
     )
 
 
-def _is_constant(values: Float[Array, "n"]) -> bool:
+def _is_constant(values: PerEpisode) -> bool:
     return bool(np.ptp(values) <= 1e-12 * np.abs(values).max())
 
 
 def _student_tests(scores: Scores) -> tuple[float, float]:
     """Compute p-values for falling regret and improving play, over independent episodes."""
-    enough = scores.improves - FALL * np.sign(scores.early.mean()) * scores.early
+    early = scores.halves[:, 0]
+    enough = scores.improves - FALL * np.sign(early.mean()) * early
     return _student(scores.falls), max(_student(scores.improves), _student(enough))
 
 
-def _student(values: Float[Array, "n"]) -> float:
+def _student(values: PerEpisode) -> float:
     """Compute the one-sided p-value of Student's t test that the mean is above 0."""
     mean = values.mean()
-    error = values.std(ddof=1) / len(values) ** 0.5
+    error = standard_error(values)
     if error <= 1e-12 * np.abs(values).max():
         return float(mean <= 0)
     return float(stdtr(len(values) - 1, -mean / error))
@@ -427,7 +442,7 @@ def _permutation_tests(bins: Bins, seed: int) -> tuple[float, float]:
     return _permuted(falls, regrets, seed), _permuted(moves, qualities, seed)
 
 
-def _permuted(terms: Float[Array, "n m m"], series: Float[Array, "n m"], seed: int) -> float:
+def _permuted(terms: Float[Array, "n m m"], series: Series, seed: int) -> float:
     """Compute how often the sum of `terms[e, t, order[t]]` in random orders reaches its value in the true order."""
     n, m = series.shape
     generator = np.random.default_rng(seed)
@@ -448,7 +463,7 @@ def orders(n: int, m: int, block: int, generator: np.random.Generator) -> Array:
     return np.argsort(np.repeat(keys, block, 1)[:, :m], axis=1, kind="stable")
 
 
-def block_length(series: Float[Array, "n m"]) -> int:
+def block_length(series: Series) -> int:
     r"""Compute $(1 + \rho)/(1 - \rho)$, rounded up; $\rho$ correlates neighbours around the fit $c + \theta t^{-1/2}$.
 
     >>> block_length(np.random.default_rng(0).normal(size=(1, 200)))
@@ -470,7 +485,7 @@ def block_length(series: Float[Array, "n m"]) -> int:
 def _late_bounds(bins: Bins, scores: Scores, independent: bool) -> tuple[float, float]:
     """Bound the regret per round in the second half from below and above, each at 95 %."""
     if independent:
-        best = scores.late_against.max(1, keepdims=True)
+        best = scores.against[:, 1].max(1, keepdims=True)
         low = min(_bound(scores.savings, -1).max(), _bound(best, -1).item())
         return float(low), float(_bound(best, 1).item())
     # batches of a few bins take the place of episodes
@@ -491,28 +506,25 @@ def _batch_means(rates: Float[Array, "n t c"]) -> Float[Array, "n b c"]:
 def _bound(samples: Float[Array, "k c"], sign: int) -> Float[Array, "c"]:
     """Compute one-sided bounds on the means, simultaneous over the columns."""
     count, columns = samples.shape
-    error = samples.std(0, ddof=1) / count**0.5
-    return samples.mean(0) + sign * stdtrit(count - 1, 1 - LEVEL / columns) * error
+    reach = stdtrit(count - 1, 1 - LEVEL / columns) * standard_error(samples)
+    return samples.mean(0) + sign * reach
 
 
-def _halves(scores: Scores, bins: Bins, known: Bool[Array, "d"] | None) -> tuple[float, float]:
+def _halves(scores: Scores, bins: Bins, known: Known | bool) -> list[float]:
     """Compute regret per round in the two halves, with the comparator used for external regret in the table.
 
     The comparator is each episode's own best action or, for estimated losses, the best action over all episodes.
     """
     if not bins.estimated:
-        return float(scores.early.mean()), float(scores.late.mean())
+        return scores.halves.mean(0).tolist()
     m = bins.suffered.shape[1]
-    early = scores.early_against.mean(0)
-    late = scores.late_against.mean(0)
-    total = (m // 2) * early + (m - m // 2) * late
-    best = np.argmax(total if known is None else np.where(known, total, -np.inf))
-    return float(early[best]), float(late[best])
+    against = scores.against.mean(0)
+    total = np.array([m // 2, m - m // 2]) @ against
+    best = np.where(known, total, -np.inf).argmax()
+    return against[:, best].tolist()
 
 
-def _published(
-    bins: Bins, rounds: Float[Array, "m"], seed: int, count: int
-) -> dict[str, Published]:
+def _published(bins: Bins, rounds: Curve, seed: int, count: int) -> dict[str, Published]:
     """Apply the published tests to the mean curve, and count their false alarms on rounds in random order."""
     n, m = bins.suffered.shape
     generator = np.random.default_rng(seed)
