@@ -28,7 +28,7 @@ from regrax.agents.audit.contexts import (
     replay_learners,
     sum_rounds,
 )
-from regrax.agents.audit.read import AgentLog, Episode, Log, Schema
+from regrax.agents.audit.read import AgentLog, Episode, Schema
 
 PLAYERS = ("fixed", "learning", "stream")
 CHANCES = np.array([0.4, 0.3, 0.2, 0.1])
@@ -65,16 +65,15 @@ def play(rng: np.random.Generator, player: str, rounds: int) -> np.ndarray:
     return numbers
 
 
-def as_log(numbers: np.ndarray) -> Log:
-    """Store a log as `read_log` does."""
+def as_rows(numbers: np.ndarray) -> AgentLog:
+    """Store the rows of an agent as `read_log` does."""
     episodes, length, width = numbers.shape
     schema = Schema("bandit", ("a", "b", "c"), named=True, mixed=False, contexts=tuple("wxyz"))
     places = {
         str(e): Episode(length, length, [slice(e * length * width, (e + 1) * length * width)])
         for e in range(episodes)
     }
-    agent = AgentLog(schema, places)
-    return Log({"agent": agent}, episodes * length, 0, [], numbers.reshape(-1))
+    return AgentLog("agent", schema, places, numbers=numbers.reshape(-1))
 
 
 def oracle_width(values: np.ndarray) -> float:
@@ -104,7 +103,7 @@ def replayed_losses(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     flat = numbers.reshape(-1, 4)
     episode = np.repeat(np.arange(episodes), length)
     context = flat[:, 3].astype(int)
-    totals = sum_rounds(as_log(numbers), "agent")
+    totals = sum_rounds(as_rows(numbers))
     rounds = (episode, context, flat[:, :3])
     losses = estimate_by_context(rounds, totals)
     policies = replay_learners(rounds, losses, totals)
@@ -124,8 +123,8 @@ def cell(player: str, rounds: int, logs: int) -> dict[str, tuple[float, float]]:
     replayed = []
     for log in range(logs):
         numbers = play(rng, player, rounds)
-        stored = as_log(numbers)
-        audit = audit_contexts(stored, "agent", sum_rounds(stored, "agent"))
+        stored = as_rows(numbers)
+        audit = audit_contexts(stored, sum_rounds(stored))
         regrets = {context.context: context.regret for context in audit.contexts}
         found = [audit.regret, *(regrets[name] for name in "wxyz"), *audit.replayed.values()]
         ends.append([(measure.low, measure.high) for measure in found])
