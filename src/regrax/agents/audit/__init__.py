@@ -7,7 +7,6 @@
 `compare` compares the audits of several agents.
 """
 
-from regrax._text import counted as counted
 
 from .audits import (
     AgentAudit as AgentAudit,
