@@ -106,8 +106,7 @@ def _rendered(template: str, special_tokens: str, system: str) -> str:
     try:
         return run_sandboxed(RENDER, template, messages, json.loads(special_tokens))
     except ValueError as error:
-        reason = textwrap.shorten(str(error), 200, placeholder=" ...")
-        raise ValueError(f"the chat template cannot be used: {reason}") from None
+        raise ValueError(f"the chat template cannot be used: {error}") from None
 
 
 def encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
