@@ -132,10 +132,10 @@ def test_naming_is_the_share_of_answers_that_name_an_action(which, tokenizer):
     pieces = tokenize_pieces(tokenizer, task, task.rounds)
     context = [*pieces.opening, *pieces.asks[0], *pieces.suffix]
     total = 0.0
-    for name in pieces.names.tokens:
+    for name in pieces.names:
         probability = 1.0
         for place, token in enumerate(name):
-            if any(point.path == name[:place] for point in pieces.names.branchings):
+            if any(point.path == name[:place] for point in pieces.branchings):
                 logits = model(input_ids=torch.tensor([[*context, *name[:place]]])).logits[0, -1]
                 probability *= torch.softmax(logits, -1)[token].item()
         total += probability

@@ -456,7 +456,7 @@ def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
     actions = rng.integers(task.d, size=losses.shape[:2])
     rounds = rng.integers(1, task.rounds + 1, size=len(losses))
     batch, pieces = transcripts(tokenizer, task, losses, actions, rounds)
-    longest = max(map(len, pieces.names.tokens)) + 2
+    longest = max(map(len, pieces.names)) + 2
     valid = 0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -247,7 +247,7 @@ def _single_rounds(
     rows = []
     for place, action in zip(places, actions, strict=True):
         question = [*batch[place].tokens, *pieces.suffix]
-        rows.append(answer_row(question, pieces.names.tokens[action]))
+        rows.append(answer_row(question, pieces.names[action]))
     faced = losses[groups, rounds[groups]]
     return rows, Rollouts(faced[:, None], policies[:, None], actions[:, None])
 
