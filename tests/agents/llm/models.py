@@ -1,11 +1,15 @@
-"""Tiny models and tokenizers made in the tests."""
+"""Tiny models and tokenizers made in the tests, and training in processes of their own."""
 
+import os
+import subprocess
+import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 import torch
 import transformers
-from examples.llm_scratch import scratch_model, scratch_tokenizer
+from examples.llm_scratch import scratch_model, scratch_task, scratch_tokenizer
 from tokenizers import (
     SentencePieceBPETokenizer,
     SentencePieceUnigramTokenizer,
@@ -109,3 +113,36 @@ def scratch(task, seed=0, **sizes):
     """A tiny model with random parameters that knows only the words of its task, and its tokenizer."""
     tokenizer = scratch_tokenizer(task, largest=20.0)
     return scratch_model(tokenizer, **{"width": 16, "heads": 2, "seed": seed, **sizes}), tokenizer
+
+
+BIASED = scratch_task(2, 4, losses="biased-gaussian(3.0)", decimals=0)
+ROOT = Path(__file__).parents[3]
+PROGRAM = """
+import os, sys, torch
+from pathlib import Path
+from tests.agents.llm.models import BIASED, scratch
+from regrax.agents.llm import GRPOConfig, RMFTConfig, TrainConfig, grpo, rmft, train
+
+torch.set_num_threads(1)
+config, folder = eval(sys.argv[1]), sys.argv[2]
+model, tokenizer = scratch(BIASED)
+model.config.attention_dropout = float(sys.argv[3])
+show = lambda progress: print(progress.done, flush=True)
+method, options = {
+    TrainConfig: (train, {"save_every": 0.0}), GRPOConfig: (grpo, {}), RMFTConfig: (rmft, {})
+}[type(config)]
+trained = method(model, tokenizer, BIASED, config, folder, on_progress=show, **options)
+total = sum(parameter.double().sum().item() for parameter in trained.parameters())
+Path(folder, f"total-{os.environ.get('RANK', 0)}").write_text(repr(total))
+"""
+
+
+def start(folder, config, *, processes=1, dropout=0.0):
+    """Train a tiny model in new processes, which print the number of steps done."""
+    launcher = ["-m", "torch.distributed.run", f"--nproc-per-node={processes}", "--standalone"]
+    program = folder.parent / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, *(launcher if processes > 1 else ()), program, repr(config)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    command += [folder, str(dropout)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

@@ -8,15 +8,9 @@ import torch
 from examples.llm_scratch import scratch_task
 from tests.agents.llm.models import byte_pairs, scratch, tiny
 
+from regrax import llm
 from regrax._text import number
-from regrax.agents.llm import (
-    Task,
-    compare_models,
-    draw_losses,
-    evaluate_rollouts,
-    save_model,
-    transcript_lines,
-)
+from regrax.agents.llm import Task, compare_models, save_model
 from regrax.cli import main
 from regrax.show.report import posttrain_page
 
@@ -53,8 +47,8 @@ def test_the_page_fits_the_window(browse):
 def test_rollouts_are_exported_with_messages():
     model, tokenizer = scratch(TASK)
     task = TASK.replace(system="Be brief.")
-    played = evaluate_rollouts(model, tokenizer, task, 3)
-    rows = [json.loads(line) for line in transcript_lines(task, played)]
+    played = llm.evaluate_rollouts(model, tokenizer, task, 3)
+    rows = [json.loads(line) for line in llm.transcript_lines(task, played)]
     roles = [message["role"] for message in rows[0]["messages"]]
     assert roles == ["system"] + ["user", "assistant"] * 3
     assert rows[1]["regret"] == pytest.approx(played.regrets()[1])
@@ -63,7 +57,7 @@ def test_rollouts_are_exported_with_messages():
 def test_models_with_a_full_context_are_compared():
     """Positions are learnt here: a token too many would be an error."""
     task, tokenizer = Task(2, 3, decimals=0), byte_pairs()
-    drawn = draw_losses(task, 500, seed=0)
+    drawn = llm.draw_losses(task, 500, seed=0)
     longest = 1 + max(len(tokenizer(task.text(rows))["input_ids"]) for rows in drawn)
     model = tiny("gpt2", tokenizer, torch.float32, n_positions=longest)
     found = compare_models(model, model, tokenizer, task, sequences=4, elsewhere=())
@@ -107,16 +101,15 @@ def test_the_command_trains_exports_and_resumes(tmp_path, capsys, monkeypatch):
         ("--method rmft --group 1", "group must be an integer >= 2"),
         ("--rounds 500", "but the model's context is 512"),
         ("--losses gausian", "did you mean gaussian"),
+        ("--feedback bandit", "need transcripts without answers"),
         ("--task nothing", "scenario must be one of ads, clinic,"),
         ("--pretrained smollm2", "pass either a model (a folder or a name on the hub) or --pret"),
     ],
 )
-def test_bad_options_stop_before_training(options, message, tmp_path, capsys, monkeypatch):
+def test_bad_options_stop_before_training(options, message, tmp_path, one_line_error, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("words.txt").write_text("no such words")
     Path("empty.txt").touch()
     save_model(tmp_path / "base", *scratch(TASK), TASK)
-    with pytest.raises(SystemExit, match="2"):
-        main(["posttrain", "base", "--out", "run", *options.split()])
-    assert message in capsys.readouterr().err
+    assert message in one_line_error("posttrain", "base", "--out", "run", *options.split())
     assert not (tmp_path / "run").exists()

@@ -1,6 +1,5 @@
 """The page on language models and the examples run, on a smaller scale."""
 
-import importlib.util
 import re
 import runpy
 import sys
@@ -42,13 +41,6 @@ def test_the_example_trains_from_scratch(tmp_path, monkeypatch, capsys):
     assert re.search(r"^best possible +\d", printed, re.MULTILINE)
 
 
-def loaded(path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 SMALLER = {
     "rmft": {"iterations": 1, "scenarios": 4},
     "grpo": {"iterations": 1, "steps": 1, "groups": 2},
@@ -59,11 +51,11 @@ SMALLER = {
 @pytest.mark.parametrize("method", SMALLER)
 def test_the_other_example_trains_on_biased_losses(method, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(ROOT / "examples")
-    example = loaded(ROOT / "examples" / "llm_biased.py")
-    train, config, *words = example.METHODS[method]
+    example = runpy.run_path(str(ROOT / "examples" / "llm_biased.py"))
+    train, config, *words = example["METHODS"][method]
     assert f"`{type(config).__name__}({config.iterations}, " in PAGE
-    example.METHODS[method] = (train, replace(config, **SMALLER[method]), *words)
+    example["METHODS"][method] = (train, replace(config, **SMALLER[method]), *words)
     options = f"--method {method} --sequences 20 --rounds 2 --threads 1 --out {tmp_path}"
     monkeypatch.setattr(sys, "argv", ["llm_biased.py", *options.split()])
-    example.main()
+    example["main"]()
     assert re.search(r"before .*\n.*\nafter +regret \d", capsys.readouterr().out)

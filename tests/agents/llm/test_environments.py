@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import json
 import sys
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -91,21 +92,24 @@ def test_parallel_play_pays_the_game_and_reports_regret():
     game = rx.games.chicken()
     env = parallel_environment(game, rounds=3)
     env.reset(seed=0)
-    joint = [(0, 1), (1, 1), (0, 0)]
+    joint = np.array([(0, 1), (1, 1), (0, 0)])
+    rows = []
     for actions in joint:
         chosen = dict(zip(env.agents, actions, strict=True))
         seen, rewards, ended, truncated, infos = env.step(chosen)
         for player, agent in enumerate(seen):
             assert rewards[agent] == game.payoffs[(player, *actions)]
             assert seen[agent][actions[player]] == rewards[agent]
+        rows.append(list(seen.values()))
     assert all(truncated.values())
     assert not any(ended.values())
     assert env.agents == []
     first, second = np.asarray(game.payoffs)
-    losses = ([-first[:, b] for _, b in joint], [-second[a] for a, _ in joint])
-    for player, rows in enumerate(losses):
-        own = sum(row[actions[player]] for row, actions in zip(rows, joint, strict=True))
-        assert infos[f"player_{player}"]["regret"] == pytest.approx(own - np.sum(rows, 0).min())
+    expected = (first[:, joint[:, 1]].T, second[joint[:, 0]])
+    for player, payoffs in enumerate(expected):
+        np.testing.assert_array_equal(np.array(rows)[:, player], payoffs)
+        paid = payoffs[np.arange(3), joint[:, player]].sum()
+        assert infos[f"player_{player}"]["regret"] == pytest.approx(payoffs.sum(0).max() - paid)
 
 
 @pytest.mark.extras
@@ -127,35 +131,21 @@ def test_verifiers_plays_a_task(answers, tmp_path, monkeypatch):
     third = list(env.taskset.take(4))[2]
     assert third.data.seed == third.data.idx == 2
 
-    class Player:
-        """An agent that gives the answers in turn and keeps what it is told."""
+    heard = []
+    replies = iter(answers)
 
-        def __init__(self):
-            self.heard = []
-            self.answers = iter(answers)
-            agent = vf.AgentInfo(config=env.config.player)
-            recorded = vf.TraceTask(type="DecisionTask", data=third.data)
-            self.trace = vf.Trace(task=recorded, agent=agent)
+    async def turn(message=None):
+        heard.append(message)
+        return vf.Segment([], root_reply=next(replies))
 
-        def interaction(self, task):
-            return self
-
-        async def __aenter__(self):
-            return self
-
-        async def __aexit__(self, *_):
-            pass
-
-        async def turn(self, message=None):
-            self.heard.append(message)
-            reply = next(self.answers)
-            return vf.Segment([], root_reply=reply)
-
-    player = Player()
+    recorded = vf.TraceTask(type="DecisionTask", data=third.data)
+    trace = vf.Trace(task=recorded, agent=vf.AgentInfo(config=env.config.player))
+    conversation = nullcontext(SimpleNamespace(turn=turn, trace=trace))
+    player = SimpleNamespace(interaction=lambda task: conversation)
     asyncio.run(env.run(third, SimpleNamespace(player=player)))
     game = environment(task)()
     game.reset(seed=2)
     for answer in answers:
         game.choose(answer)
-    assert player.trace.rewards["regret"].value == pytest.approx(game.get_reward())
-    assert len(player.heard) == min(len(answers), task.rounds + 1)
+    assert trace.rewards["regret"].value == pytest.approx(game.get_reward())
+    assert len(heard) == min(len(answers), task.rounds + 1)

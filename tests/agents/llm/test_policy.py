@@ -9,14 +9,12 @@ from tests.agents.llm.models import CONFIGS, LONG_NAMES, byte_pairs, tiny
 
 from regrax.agents.llm import LanguageLearner, Task, draw_losses, policies, scenario
 from regrax.agents.llm.policy import answers
-from regrax.agents.llm.transcript import tokenize_pieces
 from regrax.learners import rollout
 from regrax.torch import hindsight_loss, regret_loss, swap_loss
 
 ROUNDING = 1e-6  # norms and attention compute in float32 inside, whatever the model is in
 
-CHAT = scenario("routes", 3, chat=True)
-TASKS = {"letters": Task(3, 4), "long names": LONG_NAMES, "chat": CHAT}
+TASKS = {"letters": Task(3, 4), "long names": LONG_NAMES, "chat": scenario("routes", 3, chat=True)}
 PAIRS = [*product(CONFIGS, ("long names", "chat")), ("llama", "letters"), ("gemma2", "letters")]
 
 
@@ -26,39 +24,44 @@ def tokenizer():
 
 
 def by_hand(model, tokenizer, task, past):
-    """The policy after past losses from whole texts and the model's full logits, a forward pass per token."""
+    """The policy after past losses, and the share of free answers that name an action.
+
+    From whole texts and the model's full logits, by a forward pass per token of a name.
+    """
 
     def encode(text):
         return tokenizer(text, add_special_tokens=False)["input_ids"]
 
-    before = "<|user|>" if task.chat else ""
-    context = encode(before + task.opening_text())
+    context = encode(("<|user|>" if task.chat else "") + task.opening_text())
     for s, row in enumerate(past):
         context += encode(task.ask_text(s)) + encode(task.tell_text(s, row))
-    context += encode(task.ask_text(len(past))) + (
-        encode("<|end|><|assistant|>") if task.chat else []
-    )
+    context += encode(task.ask_text(len(past)))
+    context += encode("<|end|><|assistant|>" if task.chat else "")
     texts = [task.answer_text(j) for j in range(task.d)]
     names = [encode(text.lstrip() if task.chat else text) for text in texts]
-    result = np.ones(task.d)
+    policy, named = np.ones(task.d), np.ones(task.d)
     for j, name in enumerate(names):
         for n, token in enumerate(name):
             open_tokens = sorted({o[n] for o in names if o[:n] == name[:n]})
-            with torch.no_grad():
-                logits = model(input_ids=torch.tensor([context + name[:n]])).logits[0, -1]
-            allowed = torch.softmax(logits[open_tokens].double(), 0)
-            result[j] *= allowed[open_tokens.index(token)].item()
-    return result
+            if len(open_tokens) > 1:
+                with torch.no_grad():
+                    logits = model(input_ids=torch.tensor([context + name[:n]])).logits[0, -1]
+                allowed = torch.softmax(logits[open_tokens].double(), 0)
+                policy[j] *= allowed[open_tokens.index(token)].item()
+                named[j] *= torch.softmax(logits, -1)[token].item()
+    return policy, named.sum()
 
 
 @pytest.mark.parametrize(("kind", "which"), PAIRS)
 def test_one_pass_and_cached_play_are_the_models_own_logits(x64, kind, which, tokenizer):
     task, model = TASKS[which], tiny(kind, tokenizer)
     (losses,) = draw_losses(task, 1, seed=0)
-    expected = [by_hand(model, tokenizer, task, losses[:t]) for t in range(task.rounds)]
+    rows = [by_hand(model, tokenizer, task, losses[:t]) for t in range(task.rounds)]
+    expected = [policy for policy, _ in rows]
     assert np.std(expected) > 0.01  # not all alike: something is compared
-    found = policies(model, tokenizer, task, losses[None])[0].detach()
-    np.testing.assert_allclose(found, expected, atol=ROUNDING)
+    found, naming = answers(model, tokenizer, task, losses[None])
+    np.testing.assert_allclose(found[0].detach(), expected, atol=ROUNDING)
+    np.testing.assert_allclose(naming[0].exp().detach(), [named for _, named in rows], rtol=1e-5)
     played = rollout(LanguageLearner(model, tokenizer, task), losses)
     np.testing.assert_allclose(played, expected, atol=ROUNDING)
 
@@ -78,16 +81,6 @@ def test_padding_and_lengths_change_nothing(kind, which, tokenizer):
         for i, own in enumerate(alone):
             np.testing.assert_allclose(found[i, : len(own)].detach(), own.detach(), atol=ROUNDING)
             assert (found[i, len(own) :] == 1 / 3).all()
-
-
-def test_a_policy_sees_only_the_past(tokenizer):
-    model, task = tiny("llama", tokenizer), TASKS["long names"]
-    losses = draw_losses(task, 1, seed=3)
-    changed = losses.copy()
-    changed[0, 2:] += 1
-    first, second = (policies(model, tokenizer, task, one)[0].detach() for one in (losses, changed))
-    np.testing.assert_allclose(first[:3], second[:3], atol=ROUNDING)
-    assert (first[3] - second[3]).abs().max() > 1e-4
 
 
 @pytest.mark.parametrize("loss", [regret_loss, swap_loss, hindsight_loss])
@@ -125,31 +118,15 @@ def test_logits_are_computed_only_for_decisions(tokenizer):
     assert sizes == [(2, 4, 1, len(tokenizer))]
 
 
-@pytest.mark.parametrize("which", TASKS)
-def test_naming_is_the_share_of_answers_that_name_an_action(which, tokenizer):
-    model, task = tiny("llama", tokenizer), TASKS[which]
-    found = answers(model, tokenizer, task, draw_losses(task, 1, seed=0)).naming[0, 0].exp()
-    pieces = tokenize_pieces(tokenizer, task, task.rounds)
-    context = [*pieces.opening, *pieces.asks[0], *pieces.suffix]
-    total = 0.0
-    for name in pieces.names.tokens:
-        probability = 1.0
-        for place, token in enumerate(name):
-            if any(point.path == name[:place] for point in pieces.names.branchings):
-                logits = model(input_ids=torch.tensor([[*context, *name[:place]]])).logits[0, -1]
-                probability *= torch.softmax(logits, -1)[token].item()
-        total += probability
-    assert found.item() == pytest.approx(total, rel=1e-5)
-
-
 def test_answers_are_read_where_the_transcript_holds_them(tokenizer):
     task, model = scenario("ads", 3, feedback="bandit"), tiny("llama", tokenizer)
     losses, actions = draw_losses(task, 2, seed=5), np.array([[0, 1, 2], [2, 2, 0]])
-    found = policies(model, tokenizer, task, losses, actions=actions).detach().numpy()
     unseen = losses.copy()
     unseen[0, 0, 1] += 1  # a loss that was not told
-    np.testing.assert_array_equal(
-        found, policies(model, tokenizer, task, unseen, actions=actions).detach().numpy()
+    cases = [(losses, actions), (unseen, actions), (losses, actions[::-1])]
+    found, same, other = (
+        policies(model, tokenizer, task, rows, actions=played).detach().numpy()
+        for rows, played in cases
     )
-    other = policies(model, tokenizer, task, losses, actions=actions[::-1]).detach().numpy()
+    np.testing.assert_array_equal(found, same)
     assert np.abs(found[:, 0] - other[:, 0]).max() < ROUNDING < np.abs(found - other).max()

@@ -54,30 +54,23 @@ def test_templates_are_rendered_as_transformers_does():
     torch.testing.assert_close(asked[0, 0], policies(model, tokenizer, plain, losses)[0, 0])
 
 
-BAD = [
-    (Task(("a", "ab"), 4), {}, "cannot tell the action names 'a' and 'ab' apart"),
-    (Task(2, 4), {"max_position_embeddings": 64}, "context is 64: use fewer rounds or shorter"),
-    (Task(2, 4), {"vocab_size": 300}, "they do not match"),
-]
-
-
-@pytest.mark.parametrize(("task", "config", "message"), BAD)
-def test_texts_that_the_model_cannot_read_raise(task, config, message):
-    tokenizer = byte_pairs()
-    model = tiny("llama", tokenizer, torch.float32, **config)
-    with pytest.raises(ValueError, match=message):
-        policies(model, tokenizer, task, draw_losses(task, 1, seed=0))
+def words():
+    return scratch_tokenizer(scratch_task(2, 4))
 
 
 @pytest.mark.parametrize(
-    ("task", "message"),
+    ("made", "task", "config", "message"),
     [
-        (Task(2, 4), "the tokenizer does not know a word in .*: does it belong"),
-        (scratch_task(("left", "A"), 4), "has no tokens for the action name 'left'"),
-        (scratch_task(2, 4, chat=True), "this tokenizer has no chat template"),
+        (byte_pairs, Task(("a", "ab"), 4), {}, "cannot tell the action names 'a' and 'ab' apart"),
+        (byte_pairs, Task(2, 4), {"max_position_embeddings": 64}, "context is 64: use fewer"),
+        (byte_pairs, Task(2, 4), {"vocab_size": 300}, "they do not match"),
+        (words, Task(2, 4), {}, "the tokenizer does not know a word in .*: does it belong"),
+        (words, scratch_task(("left", "A"), 4), {}, "has no tokens for the action name 'left'"),
+        (words, scratch_task(2, 4, chat=True), {}, "this tokenizer has no chat template"),
     ],
 )
-def test_words_that_the_tokenizer_does_not_know_raise(task, message):
-    tokenizer = scratch_tokenizer(scratch_task(2, 4))
+def test_texts_that_the_model_cannot_read_raise(made, task, config, message):
+    tokenizer = made()
+    model = tiny("llama", tokenizer, torch.float32, **config)
     with pytest.raises(ValueError, match=message):
-        policies(tiny("llama", byte_pairs()), tokenizer, task, draw_losses(task, 1, seed=0))
+        policies(model, tokenizer, task, draw_losses(task, 1, seed=0))

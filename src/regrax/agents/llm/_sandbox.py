@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 from typing import Any
 
 SECONDS = 10
@@ -76,5 +77,10 @@ def run_sandboxed(work: str, *arguments: Any) -> Any:
         raise ValueError(f"it takes more than {GIBIBYTES} GiB of memory")
     answer = json.loads(child.stdout)
     if "error" in answer:
-        raise ValueError(answer["error"])
+        raise ValueError(shortened(answer["error"]))
     return answer["result"]
+
+
+def shortened(error: Any) -> str:
+    """Return the beginning of an error message, in one line."""
+    return textwrap.shorten(str(error), 200, placeholder=" ...")

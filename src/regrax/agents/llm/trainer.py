@@ -334,8 +334,8 @@ def train(
             learning.save_pretrained(str(run.folder / "adapter"))
         return merge_lora(learning, config.strength)
 
-    start = (config.objective, model, tokenizer, tasks, config)
-    return run_in_folder(folder, *start, learn, resume=resume)
+    method = config.objective
+    return run_in_folder(folder, method, model, tokenizer, tasks, config, learn, resume=resume)
 
 
 def trainer_arguments(model: Any, folder: str | Path) -> dict[str, Any]:
@@ -363,7 +363,7 @@ def run_trainer(
         with contextlib.suppress(ValueError, KeyError):  # written last: damaged if killed
             step = json.loads(state.read_text())["global_step"]
             checkpoints[step] = str(state.parent)
-    newest = checkpoints[max(checkpoints)] if checkpoints else None
+    newest = checkpoints.get(max(checkpoints, default=0))
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(_Report(run, name, on_progress, save_every))
     trainer.train(resume_from_checkpoint=newest)

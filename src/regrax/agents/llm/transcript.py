@@ -12,6 +12,7 @@ This is the distribution of an answer sampled from the model when only action na
 single token, it is the softmax over the logits of those tokens.
 """
 
+import contextlib
 import json
 import textwrap
 from collections.abc import Sequence
@@ -33,16 +34,7 @@ class Branching(NamedTuple):
 
     path: tuple[int, ...]  # the tokens of the name so far
     tokens: tuple[int, ...]  # the tokens that can follow
-    choice: tuple[
-        int, ...
-    ]  # for each action, the index of its token, or -1 if it is not on this path
-
-
-class NameTree(NamedTuple):
-    """The tokens of every action name, and where they diverge."""
-
-    tokens: tuple[tuple[int, ...], ...]
-    branchings: tuple[Branching, ...]
+    choice: tuple[int, ...]  # the index of each action's token, or -1 if it is not on this path
 
 
 class Pieces(NamedTuple):
@@ -51,12 +43,13 @@ class Pieces(NamedTuple):
     opening: list[int]
     asks: list[list[int]]  # the question of each round
     suffix: list[int]  # what a chat template puts between the question and the answer
-    names: NameTree
+    names: list[tuple[int, ...]]  # the answer that names each action
+    branchings: list[Branching]  # where the names diverge
 
     @property
     def depth(self) -> int:
         """Number of tokens after a question that must be read before a decision."""
-        return len(self.suffix) + max(len(point.path) for point in self.names.branchings)
+        return len(self.suffix) + max(len(point.path) for point in self.branchings)
 
 
 class Transcript(NamedTuple):
@@ -82,7 +75,8 @@ def tokenize_pieces(tokenizer: Any, task: Task, rounds: int) -> Pieces:
     suffix, *asks = encode(tokenizer, [after, *(task.ask_text(t) for t in range(rounds))])
     if not opening + asks[0]:
         raise ValueError("a transcript must have text before the first answer, got none")
-    return Pieces(opening, asks, suffix, _name_tree(tokenizer, task))
+    names = _name_tokens(tokenizer, task)
+    return Pieces(opening, asks, suffix, names, _branchings(names))
 
 
 def _chat_frame(tokenizer: Any, system: str) -> tuple[str, str]:
@@ -106,8 +100,7 @@ def _rendered(template: str, special_tokens: str, system: str) -> str:
     try:
         return run_sandboxed(RENDER, template, messages, json.loads(special_tokens))
     except ValueError as error:
-        reason = textwrap.shorten(str(error), 200, placeholder=" ...")
-        raise ValueError(f"the chat template cannot be used: {reason}") from None
+        raise ValueError(f"the chat template cannot be used: {error}") from None
 
 
 def encode(tokenizer: Any, texts: list[str]) -> list[list[int]]:
@@ -145,16 +138,15 @@ def _continuation(tokenizer: Any, text: str) -> list[int]:
     raise ValueError(f"the tokenizer cannot continue a text with {text!r:.60}")
 
 
-def _name_tree(tokenizer: Any, task: Task) -> NameTree:
-    texts = [task.answer_text(action) for action in range(task.d)]
-    if task.chat:
-        texts = [text.lstrip() for text in texts]
+def _name_tokens(tokenizer: Any, task: Task) -> list[tuple[int, ...]]:
     names = []
-    for name, text in zip(task.actions, texts, strict=True):
-        try:
+    for action, name in enumerate(task.actions):
+        text = task.answer_text(action)
+        if task.chat:
+            text = text.lstrip()
+        tokens = ()
+        with contextlib.suppress(ValueError):  # an unknown word
             tokens = tuple(encode(tokenizer, [text])[0])
-        except ValueError:
-            tokens = ()
         if not tokens:
             raise ValueError(f"the tokenizer has no tokens for the action name {name!r}")
         names.append(tokens)
@@ -164,6 +156,10 @@ def _name_tree(tokenizer: Any, task: Task) -> NameTree:
                 f"the tokenizer cannot tell the action names {task.actions[first]!r} and {task.actions[second]!r} "
                 "apart: the tokens of the first are a prefix of the second's"
             )
+    return names
+
+
+def _branchings(names: list[tuple[int, ...]]) -> list[Branching]:
     paths = {name[:length] for name in names for length in range(len(name))}
     branchings = []
     for path in sorted(paths, key=lambda path: (len(path), path)):
@@ -172,7 +168,7 @@ def _name_tree(tokenizer: Any, task: Task) -> NameTree:
         if len(following) > 1:
             choice = tuple(-1 if token == -1 else following.index(token) for token in ahead)
             branchings.append(Branching(path, following, choice))
-    return NameTree(tuple(names), tuple(branchings))
+    return branchings
 
 
 def transcripts(
@@ -205,7 +201,7 @@ def transcripts(
         ends = [len(tokens)]
         for t in range(1, length):
             if task.answers:
-                tokens += pieces.names.tokens[played[t - 1]]
+                tokens += pieces.names[played[t - 1]]
             tokens += next(report_tokens) + pieces.asks[t]
             ends.append(len(tokens))
         batch.append(Transcript(tokens, ends))
@@ -235,7 +231,7 @@ def check_fits(model: Any, batch: list[Transcript], pieces: Pieces) -> None:
             f"the transcript has {longest} tokens, but the model's context is {room}: use fewer rounds or shorter texts"
         )
     known = model.get_input_embeddings().weight.shape[0]
-    largest = max(map(max, [*token_lists, [0, *pieces.suffix], *pieces.names.tokens]))
+    largest = max(map(max, [*token_lists, [0, *pieces.suffix], *pieces.names]))
     if largest >= known:
         raise ValueError(
             f"the tokenizer has token {largest}, but the model has {known} tokens: they do not match"
