@@ -22,9 +22,10 @@ from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import Bound, Count, Rounds, Scalar, SumLearner
-from regrax.simplex import Vector
+from regrax.simplex import Number, Vector
 from regrax.specs import register
 
+Gaps = Float[Array, "d *batch"]
 _DIGITS = {jnp.dtype("float32"): 18.0, jnp.dtype("float64"): 37.0}
 """The grid covers the integrand down to exp(-digits), below rounding."""
 
@@ -52,8 +53,8 @@ def perturbed_leader(
 
 
 @jax.custom_jvp
-def _leader_odds(gaps: Float[Array, "d *batch"]) -> Float[Array, "d *batch"]:
-    def add_node(odds: Float[Array, "d *batch"], z: Float[Array, ""]) -> tuple[Array, None]:
+def _leader_odds(gaps: Gaps) -> Gaps:
+    def add_node(odds: Gaps, z: Number) -> tuple[Array, None]:
         return odds + _at_node(z, gaps)[0], None
 
     # one node at a time: for a large batch this is five times faster than storing arrays of the grid's size
@@ -66,7 +67,7 @@ def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
     (gaps,) = primals
     (tangent,) = tangents
 
-    def add_node(sums: tuple, z: Float[Array, ""]) -> tuple[tuple, None]:
+    def add_node(sums: tuple, z: Number) -> tuple[tuple, None]:
         odds, hazard = _at_node(z, gaps)
         return (sums[0] + odds, sums[1] + odds[:, None] * hazard[None]), None
 
@@ -77,9 +78,7 @@ def _leader_odds_jvp(primals: tuple, tangents: tuple) -> tuple:
     return odds / total, move / total
 
 
-def _at_node(
-    z: Float[Array, ""], gaps: Float[Array, "d *batch"]
-) -> tuple[Float[Array, "d *batch"], Float[Array, "d *batch"]]:
+def _at_node(z: Number, gaps: Gaps) -> tuple[Gaps, Gaps]:
     r"""Return $H_j(z) P(z)$ up to a factor that normalisation removes, and $H_j(z)$."""
     x = z - gaps
     tails, density = lax.erfc(x * math.sqrt(0.5)), jnp.exp(-x * x / 2)  # 2 Q(x)
