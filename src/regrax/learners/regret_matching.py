@@ -1,7 +1,9 @@
 """Regret matching and its plus, predictive and discounted variants, which need no step size."""
 
+from abc import abstractmethod
 from typing import NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,7 +24,7 @@ from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
-def proportional(regrets: Vector, prior: Prior = None) -> Vector:
+def proportional(regrets: Vector, prior: Prior) -> Vector:
     """Normalise `max(R, 0)`; if no regret is positive, return the prior, by default uniform."""
     check_prior(prior, regrets.size)
     positive = jnp.maximum(regrets, 0)
@@ -32,28 +34,42 @@ def proportional(regrets: Vector, prior: Prior = None) -> Vector:
     return jnp.where(has_regret, positive / jnp.where(has_regret, total, 1), otherwise)
 
 
-def instant_regret(policy: Vector, loss: Vector) -> Vector:
-    r"""Return $r_{t,j} = \langle \ell_t, \pi_t \rangle - \ell_{t,j}$."""
-    return policy @ loss - loss
+class Regrets(NamedTuple):
+    """State of regret matching."""
+
+    sums: Sum  # R_{t-1}
+    last: Vector  # r_{t-1}
+    round: Integer  # t - 1
 
 
-class RegretSumLearner(Learner):
-    """A learner that plays in proportion to the positive entries of a sum of regrets."""
+class RegretLearner(Learner):
+    r"""A learner that plays in proportion to its positive regrets.
 
-    prior: Prior = prior_field()
+    Variants differ in how they `add` the regret of a round, $r_t = \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
+    """
 
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
-        return Sum.zeros(actions)
+    prior: eqx.AbstractVar[Prior]
 
-    def policy(self, state: Sum) -> Vector:
-        return proportional(state.value, self.prior)
+    @abstractmethod
+    def add(self, state: Regrets, instant: Vector) -> Sum:
+        r"""Return $R_t$, given $R_{t-1}$ and $r_t$."""
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Regrets:
+        return Regrets(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
+
+    def policy(self, state: Regrets) -> Vector:
+        return proportional(state.sums.value, self.prior)
+
+    def update(self, state: Regrets, feedback: Vector) -> Regrets:
+        instant = self.policy(state) @ feedback - feedback
+        return Regrets(self.add(state, instant), instant, state.round + 1)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         return width * ((actions - 1) * rounds) ** 0.5
 
 
 @register("learner", "regret_matching()")
-class RegretMatching(RegretSumLearner):
+class RegretMatching(RegretLearner):
     r"""Regret matching: play actions in proportion to their positive regret.
 
     $\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
@@ -68,12 +84,14 @@ class RegretMatching(RegretSumLearner):
     Reference: Hart, Mas-Colell (2000), A simple adaptive procedure leading to correlated equilibrium.
     """
 
-    def update(self, state: Sum, feedback: Vector) -> Sum:
-        return state.add(instant_regret(self.policy(state), feedback))
+    prior: Prior = prior_field()
+
+    def add(self, state: Regrets, instant: Vector) -> Sum:
+        return state.sums.add(instant)
 
 
 @register("learner", "regret_matching_plus()")
-class RegretMatchingPlus(RegretSumLearner):
+class RegretMatchingPlus(RegretLearner):
     r"""Regret matching that resets negative regret to zero.
 
     $\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
@@ -88,19 +106,14 @@ class RegretMatchingPlus(RegretSumLearner):
     Reference: Tammelin (2014), Solving large imperfect information games using CFR+.
     """
 
-    def update(self, state: Sum, feedback: Vector) -> Sum:
-        return state.add(instant_regret(self.policy(state), feedback)).clipped()
+    prior: Prior = prior_field()
 
-
-class Forecast(NamedTuple):
-    """State of predictive regret matching plus."""
-
-    regrets: Sum  # Q_{t-1}
-    last: Vector  # r_{t-1}, the forecast of r_t
+    def add(self, state: Regrets, instant: Vector) -> Sum:
+        return state.sums.add(instant).clipped()
 
 
 @register("learner", "predictive_regret_matching_plus()")
-class PredictiveRegretMatchingPlus(Learner):
+class PredictiveRegretMatchingPlus(RegretMatchingPlus):
     r"""Regret matching plus that expects the last round to repeat.
 
     $\pi_t \propto \max(Q_{t-1} + r_{t-1}, 0)$, $Q_t = \max(Q_{t-1} + r_t, 0)$.
@@ -117,31 +130,15 @@ class PredictiveRegretMatchingPlus(Learner):
     Reference: Farina, Kroer, Sandholm (2021), Faster game solving via predictive Blackwell approachability.
     """
 
-    prior: Prior = prior_field()
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Forecast:
-        return Forecast(Sum.zeros(actions), jnp.zeros(actions))
-
-    def policy(self, state: Forecast) -> Vector:
-        return proportional(state.regrets.value + state.last, self.prior)
-
-    def update(self, state: Forecast, feedback: Vector) -> Forecast:
-        instant = instant_regret(self.policy(state), feedback)
-        return Forecast(state.regrets.add(instant).clipped(), instant)
+    def policy(self, state: Regrets) -> Vector:
+        return proportional(state.sums.value + state.last, self.prior)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        return 2 * width * ((actions - 1) * rounds) ** 0.5
-
-
-class Discounted(NamedTuple):
-    """State of discounted regret matching."""
-
-    regrets: Sum
-    round: Integer  # t - 1
+        return super()._bound(actions, rounds, 2 * width, largest)
 
 
 @register("learner", "discounted_regret_matching(2.0, -1.0)")
-class DiscountedRegretMatching(Learner):
+class DiscountedRegretMatching(RegretLearner):
     r"""Regret matching that discounts old regret.
 
     $\pi_t \propto \max(R_{t-1}, 0)$; after round $t$, $R_t = R_{t-1} + r_t$ is discounted.
@@ -168,19 +165,13 @@ class DiscountedRegretMatching(Learner):
         checks.finite("alpha", self.alpha)
         checks.finite("beta", self.beta)
 
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Discounted:
-        return Discounted(Sum.zeros(actions), jnp.zeros((), int))
-
-    def policy(self, state: Discounted) -> Vector:
-        return proportional(state.regrets.value, self.prior)
-
-    def update(self, state: Discounted, feedback: Vector) -> Discounted:
-        regrets = state.regrets.add(instant_regret(self.policy(state), feedback))
-        log = jnp.log(state.round.astype(feedback.dtype) + 1)
+    def add(self, state: Regrets, instant: Vector) -> Sum:
+        regrets = state.sums.add(instant)
+        log = jnp.log(state.round.astype(instant.dtype) + 1)
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
         # t^a / (t^a + 1) without overflow
         weight = jax.nn.sigmoid(exponent * log)
-        return Discounted(Sum(regrets.pair * weight[None]), state.round + 1)
+        return Sum(regrets.pair * weight[None])
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         # Let v_t be the remaining weight of round t's regret. If beta <= alpha, discounted regret is never below the
@@ -190,4 +181,4 @@ class DiscountedRegretMatching(Learner):
         if beta > alpha:
             return None
         fading = np.cumprod(1 + np.maximum(np.arange(rounds.max()), 1.0) ** -alpha) / 2
-        return width * ((actions - 1) * rounds) ** 0.5 * fading[rounds - 1]
+        return super()._bound(actions, rounds, width, largest) * fading[rounds - 1]
