@@ -1,9 +1,7 @@
 """Regret matching and its plus, predictive and discounted variants, which need no step size."""
 
-from abc import abstractmethod
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +22,7 @@ from regrax.simplex import Integer, Vector
 from regrax.specs import register
 
 
-def proportional(regrets: Vector, prior: Prior) -> Vector:
+def proportional(regrets: Vector, prior: Prior = None) -> Vector:
     """Normalise `max(R, 0)`; if no regret is positive, return the prior, by default uniform."""
     check_prior(prior, regrets.size)
     positive = jnp.maximum(regrets, 0)
@@ -34,42 +32,28 @@ def proportional(regrets: Vector, prior: Prior) -> Vector:
     return jnp.where(has_regret, positive / jnp.where(has_regret, total, 1), otherwise)
 
 
-class Regrets(NamedTuple):
-    """State of regret matching."""
-
-    sums: Sum  # R_{t-1}
-    last: Vector  # r_{t-1}
-    round: Integer  # t - 1
+def instant_regret(policy: Vector, loss: Vector) -> Vector:
+    r"""Return $r_{t,j} = \langle \ell_t, \pi_t \rangle - \ell_{t,j}$."""
+    return policy @ loss - loss
 
 
-class RegretLearner(Learner):
-    r"""A learner that plays in proportion to its positive regrets.
+class RegretSumLearner(Learner):
+    """A learner that plays in proportion to the positive entries of a sum of regrets."""
 
-    Variants differ in how they `add` the regret of a round, $r_t = \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
-    """
+    prior: Prior = prior_field()
 
-    prior: eqx.AbstractVar[Prior]
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Sum:
+        return Sum.zeros(actions)
 
-    @abstractmethod
-    def add(self, state: Regrets, instant: Vector) -> Sum:
-        r"""Return $R_t$, given $R_{t-1}$ and $r_t$."""
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Regrets:
-        return Regrets(Sum.zeros(actions), jnp.zeros(actions), jnp.zeros((), int))
-
-    def policy(self, state: Regrets) -> Vector:
-        return proportional(state.sums.value, self.prior)
-
-    def update(self, state: Regrets, feedback: Vector) -> Regrets:
-        instant = self.policy(state) @ feedback - feedback
-        return Regrets(self.add(state, instant), instant, state.round + 1)
+    def policy(self, state: Sum) -> Vector:
+        return proportional(state.value, self.prior)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         return width * ((actions - 1) * rounds) ** 0.5
 
 
 @register("learner", "regret_matching()")
-class RegretMatching(RegretLearner):
+class RegretMatching(RegretSumLearner):
     r"""Regret matching: play actions in proportion to their positive regret.
 
     $\pi_t \propto \max(R_{t-1}, 0)$, $R_t = R_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t$.
@@ -84,14 +68,12 @@ class RegretMatching(RegretLearner):
     Reference: Hart, Mas-Colell (2000), A simple adaptive procedure leading to correlated equilibrium.
     """
 
-    prior: Prior = prior_field()
-
-    def add(self, state: Regrets, instant: Vector) -> Sum:
-        return state.sums.add(instant)
+    def update(self, state: Sum, feedback: Vector) -> Sum:
+        return state.add(instant_regret(self.policy(state), feedback))
 
 
 @register("learner", "regret_matching_plus()")
-class RegretMatchingPlus(RegretLearner):
+class RegretMatchingPlus(RegretSumLearner):
     r"""Regret matching that resets negative regret to zero.
 
     $\pi_t \propto Q_{t-1}$, $Q_t = \max(Q_{t-1} + \langle \ell_t, \pi_t \rangle 1 - \ell_t, 0)$.
@@ -106,14 +88,19 @@ class RegretMatchingPlus(RegretLearner):
     Reference: Tammelin (2014), Solving large imperfect information games using CFR+.
     """
 
-    prior: Prior = prior_field()
+    def update(self, state: Sum, feedback: Vector) -> Sum:
+        return state.add(instant_regret(self.policy(state), feedback)).clipped()
 
-    def add(self, state: Regrets, instant: Vector) -> Sum:
-        return state.sums.add(instant).clipped()
+
+class Forecast(NamedTuple):
+    """State of predictive regret matching plus."""
+
+    regrets: Sum  # Q_{t-1}
+    last: Vector  # r_{t-1}, the forecast of r_t
 
 
 @register("learner", "predictive_regret_matching_plus()")
-class PredictiveRegretMatchingPlus(RegretMatchingPlus):
+class PredictiveRegretMatchingPlus(Learner):
     r"""Regret matching plus that expects the last round to repeat.
 
     $\pi_t \propto \max(Q_{t-1} + r_{t-1}, 0)$, $Q_t = \max(Q_{t-1} + r_t, 0)$.
@@ -130,15 +117,31 @@ class PredictiveRegretMatchingPlus(RegretMatchingPlus):
     Reference: Farina, Kroer, Sandholm (2021), Faster game solving via predictive Blackwell approachability.
     """
 
-    def policy(self, state: Regrets) -> Vector:
-        return proportional(state.sums.value + state.last, self.prior)
+    prior: Prior = prior_field()
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Forecast:
+        return Forecast(Sum.zeros(actions), jnp.zeros(actions))
+
+    def policy(self, state: Forecast) -> Vector:
+        return proportional(state.regrets.value + state.last, self.prior)
+
+    def update(self, state: Forecast, feedback: Vector) -> Forecast:
+        instant = instant_regret(self.policy(state), feedback)
+        return Forecast(state.regrets.add(instant).clipped(), instant)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        return super()._bound(actions, rounds, 2 * width, largest)
+        return 2 * width * ((actions - 1) * rounds) ** 0.5
+
+
+class Discounted(NamedTuple):
+    """State of discounted regret matching."""
+
+    regrets: Sum
+    round: Integer  # t - 1
 
 
 @register("learner", "discounted_regret_matching(2.0, -1.0)")
-class DiscountedRegretMatching(RegretLearner):
+class DiscountedRegretMatching(Learner):
     r"""Regret matching that discounts old regret.
 
     $\pi_t \propto \max(R_{t-1}, 0)$; after round $t$, $R_t = R_{t-1} + r_t$ is discounted.
@@ -165,13 +168,19 @@ class DiscountedRegretMatching(RegretLearner):
         checks.finite("alpha", self.alpha)
         checks.finite("beta", self.beta)
 
-    def add(self, state: Regrets, instant: Vector) -> Sum:
-        regrets = state.sums.add(instant)
-        log = jnp.log(state.round.astype(instant.dtype) + 1)
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Discounted:
+        return Discounted(Sum.zeros(actions), jnp.zeros((), int))
+
+    def policy(self, state: Discounted) -> Vector:
+        return proportional(state.regrets.value, self.prior)
+
+    def update(self, state: Discounted, feedback: Vector) -> Discounted:
+        regrets = state.regrets.add(instant_regret(self.policy(state), feedback))
+        log = jnp.log(state.round.astype(feedback.dtype) + 1)
         exponent = jnp.where(regrets.value > 0, self.alpha, self.beta)
         # t^a / (t^a + 1) without overflow
         weight = jax.nn.sigmoid(exponent * log)
-        return Sum(regrets.pair * weight[None])
+        return Discounted(Sum(regrets.pair * weight[None]), state.round + 1)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         # Let v_t be the remaining weight of round t's regret. If beta <= alpha, discounted regret is never below the
@@ -181,4 +190,4 @@ class DiscountedRegretMatching(RegretLearner):
         if beta > alpha:
             return None
         fading = np.cumprod(1 + np.maximum(np.arange(rounds.max()), 1.0) ** -alpha) / 2
-        return super()._bound(actions, rounds, width, largest) * fading[rounds - 1]
+        return width * ((actions - 1) * rounds) ** 0.5 * fading[rounds - 1]

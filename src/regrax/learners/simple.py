@@ -30,7 +30,7 @@ def leaders(total: Vector) -> Vector:
 
 
 @register("learner", "uniform()")
-class Uniform(SumLearner):
+class Uniform(Learner):
     r"""Equal probabilities in every round, whatever the losses.
 
     $\pi_t = 1/d$: the baseline that does not learn.
@@ -41,7 +41,17 @@ class Uniform(SumLearner):
     [[0.5, 0.5]]
     """
 
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Vector:
+        return jnp.full(actions, 1 / actions, float)
+
+    def policy(self, state: Vector) -> Vector:
+        return state
+
+    def update(self, state: Vector, feedback: Vector) -> Vector:
+        return state
+
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        """Return equal probabilities."""
         return jnp.full_like(sums, 1 / len(sums))
 
 
