@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
+from jax.test_util import check_grads
 from scipy.special import ndtr
 
 from regrax import training
@@ -26,7 +27,6 @@ LARGEST_Z = 4.5  # about a hundred z-scores: one run in a thousand exceeds it
 
 KEY = jax.random.key(3)
 D, T, N = 2, 3, 4
-STEP = 1e-5  # of the difference quotient that derivatives are compared with
 KINDS = [RegretObjective, HindsightObjective]
 KINDS += [training.SwapRegretObjective, training.ClosedLoopSwapObjective]
 LINEAR = partial(LinearAttention, D, key=KEY)
@@ -119,6 +119,7 @@ BIASED = RegretObjective(D, T, BiasedGaussian(), surrogate="identity")
 DELAYED = RegretObjective(D, T, feedback=training.DelayedFeedback(1))
 WEIGHTED = RegretObjective(D, T, group_size=2, sharpness=0.7)
 CONDITIONAL = HindsightObjective(D, T, conditional=True)
+WITH_COVARIANCE = HindsightObjective(D, T, CORRELATED)
 TABLE = {
     "square": Entry(RegretObjective(D, T), LINEAR, mean_of(np.square)),
     "function": Entry(RegretObjective(D, T, surrogate=jnp.cosh), LINEAR, mean_of(np.cosh)),
@@ -129,32 +130,11 @@ TABLE = {
     "swap": Entry(training.SwapRegretObjective(D, T), SWAP, mean_of(np.square, of_heads)),
     "closed loop": Entry(training.ClosedLoopSwapObjective(D, T), SWAP, mean_of(np.square, swap)),
     "hindsight": Entry(HindsightObjective(D, T), LINEAR, hindsight(np.eye(D))),
-    "correlated": Entry(
-        HindsightObjective(D, T, CORRELATED), LINEAR, hindsight(CORRELATED.covariance)
-    ),
+    "correlated": Entry(WITH_COVARIANCE, LINEAR, hindsight(CORRELATED.covariance)),
     "conditional": Entry(CONDITIONAL, LINEAR, conditional_mean),
     "heads": Entry(HindsightObjective(D, T, swap=True), SWAP, hindsight_of_heads),
 }
 LONG_TO_COMPILE = ("function", "identity", "groups", "closed loop", "correlated", "heads")
-
-
-@eqx.filter_jit
-def measured(objective, model, data):
-    """The loss and its gradient, the loss on each half of the data, and its slope along a line of models, twice."""
-    halves = jax.tree.map(lambda leaf: jnp.stack(jnp.split(leaf, 2, -1)), data)
-    each = jax.vmap(objective.loss, (None, 0))(model, halves)
-    # the gradient is the derivative of the loss only without a baseline
-    has_baseline = getattr(objective, "baseline", False)
-    plain = dataclasses.replace(objective, baseline=False) if has_baseline else objective
-
-    def along(step):
-        moved = jax.tree.map(lambda leaf: leaf + step * jnp.cos(7 * leaf), model)
-        return plain.loss(moved, data)
-
-    steps = STEP * jnp.array([-1.0, 0.0, 1.0])
-    losses, slopes = jax.vmap(lambda step: jax.jvp(along, (step,), (jnp.ones(()),)))(steps)
-    loss, gradient = jax.value_and_grad(objective.loss)(model, data)
-    return loss, gradient, each, slopes[1], (losses[2] - losses[0]) / (2 * STEP)
 
 
 @pytest.mark.parametrize(
@@ -165,17 +145,21 @@ def measured(objective, model, data):
     ],
 )
 def test_every_objective_keeps_the_contract(x64, entry):
-    model = entry.model()
-    draw = jax.jit(lambda: entry.objective.draw(N, key=KEY))
+    model, objective = entry.model(), entry.objective
+    draw = jax.jit(lambda: objective.draw(N, key=KEY))
     data = draw()
     jax.tree.map(np.testing.assert_array_equal, data, draw())
-    loss, gradient, halves, slope, difference = measured(entry.objective, model, data)
-    losses, seen = data if isinstance(entry.objective, RegretObjective) else (data, data)
+    losses, seen = data if isinstance(objective, RegretObjective) else (data, data)
     expected = entry.loss(answers(model, seen), np.asarray(losses))
-    np.testing.assert_allclose(loss, expected, rtol=ROUNDING)
-    np.testing.assert_allclose(halves.mean(), loss, rtol=ROUNDING)
-    np.testing.assert_allclose(slope, difference, rtol=1e-6, atol=1e-8)
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+    loss = jax.jit(lambda data: objective.loss(model, data))
+    halves = [loss(jax.tree.map(lambda x, i=i: x[..., i : i + 2], data)) for i in (0, 2)]
+    np.testing.assert_allclose([loss(data), np.mean(halves)], [expected] * 2, rtol=ROUNDING)
+    # the gradient is the derivative of the loss only without a baseline
+    has_baseline = getattr(objective, "baseline", False)
+    plain = dataclasses.replace(objective, baseline=False) if has_baseline else objective
+    check_grads(
+        jax.jit(lambda model: plain.loss(model, data)), (model,), 1, "rev", rtol=1e-6, eps=1e-5
+    )
 
 
 def test_the_table_has_every_objective():
@@ -207,18 +191,14 @@ THREE = Gaussian([[2.0, 0.5, 0.0], [0.5, 1.0, -0.3], [0.0, -0.3, 0.5]])
 GROUPS = RegretObjective(3, 6, group_size=4, sharpness=0.3)
 HINDSIGHT = HindsightObjective(3, 20)
 REGRET_FORMS = [RegretObjective(3, 20), HINDSIGHT, dataclasses.replace(HINDSIGHT, conditional=True)]
+PAIR = [RegretObjective(3, 6, THREE), HindsightObjective(3, 6, THREE)]
+SWAPS = [training.SwapRegretObjective(2, 5), HindsightObjective(2, 5, swap=True)]
 EQUAL_GRADIENTS = {
     "random": (RANDOM, REGRET_FORMS),
     "optimum": (partial(LinearAttention.hedge, 3, 0.4479), REGRET_FORMS),
-    "swap": (
-        partial(SwapAttention, 2, key=KEY, scale=0.3),
-        [training.SwapRegretObjective(2, 5), HindsightObjective(2, 5, swap=True)],
-    ),
-    "correlated": (RANDOM, [RegretObjective(3, 6, THREE), HindsightObjective(3, 6, THREE)]),
-    "ball": (
-        partial(LinearAttention, 3, key=KEY, scale=0.1, operator="ball"),
-        [RegretObjective(3, 6, THREE), HindsightObjective(3, 6, THREE)],
-    ),
+    "swap": (partial(SwapAttention, 2, key=KEY, scale=0.3), SWAPS),
+    "correlated": (RANDOM, PAIR),
+    "ball": (partial(LinearAttention, 3, key=KEY, scale=0.1, operator="ball"), PAIR),
     "groups": (RANDOM, [GROUPS]),
 }
 
@@ -247,16 +227,14 @@ def test_all_forms_have_the_expected_gradient_of_regret(name):
             assert plain.var(0).sum() > gradients.var(0).sum()
 
 
-def test_the_baseline_changes_only_gradients_of_fair_losses(x64):
-    model = LINEAR()
-    for distribution in (Gaussian(), BiasedGaussian()):
-        objective = RegretObjective(D, T, distribution)
-        plain = dataclasses.replace(objective, baseline=False)
-        data = objective.draw(N, key=KEY)
-        loss, gradient = jax.jit(jax.value_and_grad(objective.loss))(model, data)
-        plain_loss, plain_gradient = jax.jit(jax.value_and_grad(plain.loss))(model, data)
-        np.testing.assert_allclose(loss, plain_loss, rtol=ROUNDING)
-        assert bool(eqx.tree_equal(gradient, plain_gradient)) == (distribution.mean is None)
+@pytest.mark.parametrize("distribution", [Gaussian(), BiasedGaussian()])
+def test_the_baseline_changes_only_gradients_of_fair_losses(x64, distribution):
+    objective = RegretObjective(D, T, distribution)
+    plain = dataclasses.replace(objective, baseline=False)
+    both = jax.jit(lambda *a: [jax.value_and_grad(kind.loss)(*a) for kind in (objective, plain)])
+    (loss, gradient), (expected, slope) = both(LINEAR(), objective.draw(N, key=KEY))
+    np.testing.assert_allclose(loss, expected, rtol=ROUNDING)
+    assert bool(eqx.tree_equal(gradient, slope)) == (distribution.mean is None)
 
 
 @pytest.mark.parametrize("kind", [RegretObjective, training.SwapRegretObjective])
@@ -290,22 +268,12 @@ BLOCKS = np.ones((T, D, D, N), np.float32)
     [
         (lambda: GROUPS.draw(6, key=KEY), "group_size = 4, so count, batch and chunk .* got 6"),
         (lambda: RegretObjective(D, T, feedback="bandit"), "must be a PartialFeedback or None"),
-        (
-            lambda: HindsightObjective(D, T, training.Rademacher()),
-            "Gaussian losses, got Rademacher",
-        ),
-        (lambda: HindsightObjective(D, T, training.RandomHorizon(Gaussian())), "got RandomHorizon"),
+        (lambda: HindsightObjective(D, T, training.Rademacher()), "losses, got Rademacher"),
         (lambda: HindsightObjective(D, T, CORRELATED, conditional=True), "got a covariance"),
         (lambda: HindsightObjective(D, T, CORRELATED, swap=True), "got a covariance"),
-        (
-            lambda: training.SwapRegretObjective(D, T).loss(LINEAR(), BLOCKS),
-            "requires a SwapAttention",
-        ),
+        (lambda: TABLE["swap"].objective.loss(LINEAR(), BLOCKS), "requires a SwapAttention"),
         (lambda: CONDITIONAL.loss(BALL(), LOSSES), "defined on the simplex"),
-        (
-            lambda: training.ClosedLoopSwapObjective(D, T).loss(BALL(), LOSSES),
-            "defined on the simplex",
-        ),
+        (lambda: TABLE["closed loop"].objective.loss(BALL(), LOSSES), "defined on the simplex"),
     ],
 )
 def test_wrong_combinations_are_rejected(make, message):
