@@ -5,7 +5,7 @@ importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,
 expected regret and assume losses between 0 and $w$; shift losses that lie outside this range.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -65,8 +65,28 @@ class BanditSumLearner(BanditLearner, SumLearner):
         return state.add(estimate(self.policy(state), feedback))
 
 
+class BanditHedge(BanditSumLearner, StepLearner):
+    """Hedge on estimated losses, with uniform `exploration`, or with estimates that `gamma` makes too small."""
+
+    prior: eqx.AbstractVar[Prior]
+    exploration: ClassVar[Scalar] = 0.0
+    gamma: ClassVar[Scalar] = 0.0
+
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        policy = exponential_weights(self.prior, -self.step_at(round) * sums)
+        return explore(policy, self.exploration)
+
+    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
+        return state.add(estimate(self.policy(state), feedback, self.gamma))
+
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        cost = (float(self.exploration) + float(self.gamma) * actions) * width * rounds
+        distance = prior_bits(self.prior, actions)
+        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, cost)
+
+
 @register("learner", "exp3(inverse_sqrt(0.5), 0.1)")
-class Exp3(BanditSumLearner, StepLearner):
+class Exp3(BanditHedge):
     r"""Hedge on importance-weighted losses with uniform exploration, for bandit feedback.
 
     $\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
@@ -83,24 +103,15 @@ class Exp3(BanditSumLearner, StepLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    exploration: Scalar = 0.0
+    exploration: Scalar = 0.0  # pyright: ignore[reportIncompatibleVariableOverride]
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         check_share("exploration", self.exploration)
 
-    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        policy = exponential_weights(self.prior, -self.step_at(round) * sums)
-        return explore(policy, self.exploration)
-
-    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        explored = float(self.exploration) * width * rounds
-        distance = prior_bits(self.prior, actions)
-        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, explored)
-
 
 @register("learner", "exp3_ix(0.05, 0.025)")
-class Exp3IX(BanditSumLearner, StepLearner):
+class Exp3IX(BanditHedge):
     r"""Hedge on slightly underestimated losses (implicit exploration), for bandit feedback.
 
     $\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
@@ -119,22 +130,11 @@ class Exp3IX(BanditSumLearner, StepLearner):
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits.
     """
 
-    gamma: Scalar
+    gamma: Scalar = eqx.field()  # pyright: ignore[reportIncompatibleVariableOverride]
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         checks.positive("gamma", self.gamma)
-
-    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        return exponential_weights(self.prior, -self.step_at(round) * sums)
-
-    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
-        return state.add(estimate(self.policy(state), feedback, self.gamma))
-
-    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        bias = float(self.gamma) * actions * width * rounds
-        distance = prior_bits(self.prior, actions)
-        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, bias)
 
 
 @jax.jit
