@@ -35,13 +35,16 @@ def optimistic_hedge(losses):
     return [softmax(-0.3 * (losses[:t].sum(0) + padded[t])) for t in range(len(losses))]
 
 
+def hedge(step):
+    return lambda losses: [softmax(-step(t) * losses[:t].sum(0)) for t in range(len(losses))]
+
+
 def doubling_hedge(losses):
-    """Hedge in epochs of 1, 2, 4 and the first 5 of 8 rounds."""
-    policies = []
-    for start, end, length in ((0, 1, 1), (1, 3, 2), (3, 7, 4), (7, 12, 8)):
-        step = 2 / np.sqrt(length)
-        policies += [softmax(-step * losses[start:t].sum(0)) for t in range(start, end)]
-    return policies
+    """Hedge in epochs of 1, 2, 4, 8 and the first 14 of 16 rounds."""
+    epochs = [losses[2**k - 1 : 2 ** (k + 1) - 1] for k in range(5)]
+    return np.concatenate(
+        [hedge(lambda _, k=k: 2 / 2 ** (k / 2))(epoch) for k, epoch in enumerate(epochs)]
+    )
 
 
 def ada_hedge(losses):
@@ -98,9 +101,37 @@ def positive(regrets, t):
     return np.maximum(regrets, 0)
 
 
+def perturbed_leader(losses):
+    return optimal_policy(jnp.array(losses.cumsum(0) - losses), 9.0)
+
+
+def tree_swap(losses):
+    """Level by level: blocks of 3**h rounds, each played with the base's policy on the blocks before it."""
+    rounds, policies = len(losses), np.zeros_like(losses)
+    for block in (1, 3, 9):
+        for start in range(0, rounds, block * 3):
+            inside = losses[start : start + block * 3]
+            whole = len(inside) // block
+            means = inside[: whole * block].reshape(whole, block, 3).mean(1)
+            # and the open block
+            answers = rx.rollout(rx.Hedge(0.7), np.vstack([means, np.zeros(3)]))
+            policies[start : start + len(inside)] += np.repeat(answers, block, 0)[: len(inside)]
+    return policies / 3
+
+
+def delayed(base):
+    """The base, three rounds ago."""
+    return lambda losses: np.vstack([np.full((3, 3), 1 / 3), rx.rollout(base, losses)[:-3]])
+
+
+BLUM_MANSOUR = rx.BlumMansour(rx.Hedge(0.5))
+
+
 @pytest.mark.parametrize(
     ("learner", "by_hand"),
     [
+        (rx.Hedge(rx.InverseSqrt(2.0)), hedge(lambda t: 2 / np.sqrt(t + 1))),
+        (rx.Hedge(rx.PerRound(0.5, 0.4, 0.3)), hedge(lambda t: (0.5, 0.4, 0.3)[min(t, 2)])),
         (rx.OptimisticHedge(0.3), optimistic_hedge),
         (rx.DoublingHedge(2.0), doubling_hedge),
         (rx.AdaHedge(), ada_hedge),
@@ -109,11 +140,15 @@ def positive(regrets, t):
         (rx.RegretMatchingPlus(), matching(positive)),
         (rx.PredictiveRegretMatchingPlus(), matching(positive, forecast=1)),
         (rx.DiscountedRegretMatching(2.0, -1.0), matching(discount)),
+        (rx.FollowThePerturbedLeader(3.0), perturbed_leader),
+        (rx.Delayed(rx.FollowTheLeader(), 3), delayed(rx.FollowTheLeader())),
+        pytest.param(rx.Delayed(BLUM_MANSOUR, 3), delayed(BLUM_MANSOUR), marks=pytest.mark.slow),
+        pytest.param(rx.TreeSwap(rx.Hedge(0.7), 3, 3), tree_swap, marks=pytest.mark.slow),
     ],
     ids=str,
 )
 def test_against_a_numpy_loop(x64, learner, by_hand):
-    losses = gaussian()
+    losses = gaussian(29)
     np.testing.assert_allclose(rx.rollout(learner, losses), by_hand(losses), atol=ROUNDING)
 
 
@@ -154,48 +189,6 @@ def test_pairs_balance_their_gains_every_round(x64, learner):
             np.exp(0.5 * gains) if isinstance(learner, rx.StoltzLugosi) else np.maximum(gains, 0)
         )
         assert flow_imbalance(policies[t], rates) < 1e-12
-
-
-def tree_swap(base, depth, branching, losses):
-    """Level by level: blocks of branching**h rounds, each played with the base's policy on the blocks before it."""
-    rounds, policies = len(losses), np.zeros_like(losses)
-    for h in range(depth):
-        block = branching**h
-        for start in range(0, rounds, block * branching):
-            inside = losses[start : start + block * branching]
-            whole = len(inside) // block
-            means = inside[: whole * block].reshape(whole, block, 3).mean(1)
-            answers = rx.rollout(base, np.vstack([means, np.zeros(3)]))  # and the open block
-            policies[start : start + len(inside)] += np.repeat(answers, block, 0)[: len(inside)]
-    return policies / depth
-
-
-@pytest.mark.slow
-def test_tree_swap_is_a_copy_a_level(x64):
-    losses = gaussian(31)
-    found = rx.rollout(rx.TreeSwap(rx.Hedge(0.7), 3, 3), losses)
-    np.testing.assert_allclose(found, tree_swap(rx.Hedge(0.7), 3, 3, losses), atol=ROUNDING)
-
-
-@pytest.mark.parametrize(
-    "base",
-    [
-        pytest.param(rx.FollowTheLeader(), id="ftl"),
-        pytest.param(rx.BlumMansour(rx.Hedge(0.5)), id="bm", marks=pytest.mark.slow),
-    ],
-)
-def test_delayed_is_the_base_some_rounds_ago(x64, base):
-    losses = gaussian(12)
-    late, prompt = rx.rollout(rx.Delayed(base, 3), losses), rx.rollout(base, losses)
-    np.testing.assert_allclose(late[3:], prompt[:-3], atol=ROUNDING)
-    np.testing.assert_allclose(late[:3], 1 / 3, rtol=1e-12)
-
-
-def test_the_perturbed_leader_is_optimal_for_gaussian_losses(x64):
-    losses = gaussian(6)
-    totals = jnp.array(np.vstack([np.zeros(3), np.cumsum(losses, 0)[:-1]]))
-    found = rx.rollout(rx.FollowThePerturbedLeader(3.0), losses)
-    np.testing.assert_allclose(found, optimal_policy(totals, 9.0), atol=1e-12)
 
 
 def tsallis_leader(sums):

@@ -211,18 +211,6 @@ def test_follow_the_leader_has_linear_regret_on_alternating_losses():
     assert float(rx.external_regret(policies, losses)) > 95
 
 
-def test_schedules_give_each_round_its_step(x64):
-    losses = gaussian(4)
-    totals = np.vstack([np.zeros(3), np.cumsum(losses, 0)[:-1]])
-    for schedule, steps in (
-        (rx.InverseSqrt(2.0), 2 / np.sqrt([1, 2, 3, 4])),
-        (rx.PerRound(0.5, 0.4, 0.3), np.array([0.5, 0.4, 0.3, 0.3])),
-    ):
-        weights = np.exp(-steps[:, None] * totals)
-        expected = weights / weights.sum(1, keepdims=True)
-        np.testing.assert_allclose(rx.rollout(rx.Hedge(schedule), losses), expected, rtol=1e-12)
-
-
 def test_a_sweep_over_steps_is_a_vmap_and_compiles_once(x64):
     steps, losses = np.array([0.1, 0.2, 0.4]), gaussian()
     swept = jax.jit(jax.vmap(lambda k: rx.rollout(rx.Hedge(k), losses)))(steps)
