@@ -61,23 +61,21 @@ def check_share(name: str, share: Scalar) -> None:
 class BanditSumLearner(BanditLearner, SumLearner):
     r"""A learner whose policy follows from the sum of estimates $\sum_{s<t} \hat\ell_s$ and $t$."""
 
+    gamma: ClassVar[Scalar] = 0.0  # bias of the estimates
+
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return state.add(estimate(self.policy(state), feedback))
+        return state.add(estimate(self.policy(state), feedback, self.gamma))
 
 
 class BanditHedge(BanditSumLearner, StepLearner):
-    """Hedge on estimated losses, with uniform `exploration`, or with estimates that `gamma` makes too small."""
+    """Hedge on estimated losses, mixed with uniform `exploration`."""
 
     prior: eqx.AbstractVar[Prior]
     exploration: ClassVar[Scalar] = 0.0
-    gamma: ClassVar[Scalar] = 0.0
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
         policy = exponential_weights(self.prior, -self.step_at(round) * sums)
         return explore(policy, self.exploration)
-
-    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
-        return state.add(estimate(self.policy(state), feedback, self.gamma))
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
         cost = (float(self.exploration) + float(self.gamma) * actions) * width * rounds

@@ -5,8 +5,8 @@ Conditioning on the smallest value, with $g_j = (S_j - \min_i S_i)/\sigma$,
 $$\pi_j = \int \varphi(z - g_j) \prod_{i \ne j} Q(z - g_i)\, dz = \int H_j(z)\, P(z)\, dz, \qquad
 P = \prod_i Q(z - g_i), \quad H_j = \frac{\varphi(z - g_j)}{Q(z - g_j)}.$$
 
-The minimum lies within a few $\sigma$ of the leader whatever the other gaps are, so one grid works for every state, and
-the trapezoid rule on it is exact to rounding, and so is its derivative.
+The minimum lies within a few $\sigma$ of the leader whatever the other gaps are, so one grid works for every state. On
+it the trapezoid rule and its derivatives are exact to rounding.
 """
 
 import math
