@@ -63,17 +63,21 @@ def test_a_checkpoint_plays_and_prints_its_spec(tmp_path):
     np.testing.assert_array_equal(played.joint, expected.joint)
 
 
-def test_save_model_rejects_wrong_arguments(as_users_run_it, tmp_path):
-    model = LinearAttention.hedge(2, 0.5)
-    with pytest.raises(ValueError, match="path must be a path, got LinearAttention"):
-        save_model(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="model must be a trained model or a learner, got 3"):
-        save_model(tmp_path / "model", 3)
-    projected = LinearAttention(3, key=KEY, operator="ball", projection=jnp.tanh)
-    with pytest.raises(ValueError, match="cannot be saved: its projection is a Python function"):
-        save_model(tmp_path / "m", projected)
-    with pytest.raises(ValueError, match=r"cannot be saved: .*specs.register"):
-        save_model(tmp_path / "m", Agent(lambda losses: [1.0, 0.0]))
+PROJECTED = LinearAttention(3, key=KEY, operator="ball", projection=jnp.tanh)
+
+
+@pytest.mark.parametrize(
+    ("path", "model", "message"),
+    [
+        (3, PROJECTED, "path must be a path, got 3"),
+        ("m", 3, "model must be a trained model or a learner, got 3"),
+        ("m", PROJECTED, "cannot be saved: its projection is a Python function"),
+        ("m", Agent(lambda losses: [1.0, 0.0]), r"cannot be saved: .*specs.register"),
+    ],
+)
+def test_save_model_rejects_wrong_arguments(as_users_run_it, tmp_path, path, model, message):
+    with pytest.raises(ValueError, match=message):
+        save_model(path if path == 3 else tmp_path / path, model)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -98,22 +102,14 @@ def with_huge_array(data):
     return len(text).to_bytes(8, "little") + text + data[size:]
 
 
-NOT_OURS = r"m\.safetensors is damaged or is not a regrax check"
-DAMAGED = {
-    "cut short": (lambda data: data[:-5], NOT_OURS),
-    "cut in the header": (lambda data: data[:40], NOT_OURS),
-    "empty": (lambda data: b"", NOT_OURS),
-    "not safetensors": (lambda data: b"\xff" * 100, NOT_OURS),
-    "sizes that are not there": (with_huge_array, NOT_OURS),
-    "no regrax header": (lambda data: save(load(data)), NOT_OURS),
-    "a bit flipped": (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "checksum does not match"),
-}
-
-
-@pytest.mark.parametrize(("damage", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_or_foreign_file_is_rejected(saved, damage, message, as_users_run_it):
-    saved.write_bytes(damage(saved.read_bytes()))
-    with pytest.raises(ValueError, match=message):
+def test_a_damaged_or_foreign_file_is_rejected(saved, as_users_run_it):
+    data = saved.read_bytes()
+    for other in (data[:-5], data[:40], b"", with_huge_array(data), save(load(data))):
+        saved.write_bytes(other)
+        with pytest.raises(ValueError, match=r"m\.safetensors is damaged or is not a regrax check"):
+            load_model(saved)
+    saved.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(ValueError, match="checksum does not match"):
         load_model(saved)
 
 
@@ -125,10 +121,7 @@ def test_a_damaged_or_foreign_file_is_rejected(saved, damage, message, as_users_
         ({"model": []}, r"must contain one of .*got \[\]"),
         ({"settings": {"actions": 3, "layers": 2}}, "invalid settings for a linear_.*: .*layers"),
         ({"settings": {"actions": 0}}, "actions must be an integer >= 1, got 0"),
-        (
-            {"model": "transformer", "settings": {"actions": 3, "layers": 10**9}},
-            "layers = 1000000000, but its largest array axis is 3",
-        ),
+        ({"model": "transformer", "settings": {"layers": 10**9}}, "layers = 1000000000, but its"),
         ({"settings": {"actions": 2}}, r"bias must have shape \(2,\), got \(3,\)"),
         ({"model": "swap_attention", "settings": {"actions": 3}}, r"bias must have shape \(3, 3\)"),
     ],
@@ -173,10 +166,7 @@ class Scaled(TrainableLearner):
 
     @property
     def settings(self):
-        return {"actions": self.d, "layers": self.layers}
-
-    def policies(self, losses):
-        return jax.nn.softmax(-self.scale * (jnp.cumsum(losses, 0) - losses), 1)
+        return {"actions": self.actions, "layers": self.layers}
 
     def init(self, actions, rounds=None, *, key=None):
         return jnp.zeros(actions)

@@ -56,9 +56,9 @@ def test_an_action_never_played_keeps_itself_in_the_best_swap():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_blum_mansour_decomposition(x64, seed):
-    """Swap regret of the fixed point equals the sum of the heads' external regrets, and is bounded by it."""
+    """Swap regret of the fixed point, found to 1e-10, is the sum of the heads' external regrets."""
     losses = jax.random.normal(jax.random.key(seed), (30, 4))
-    learner = BlumMansour(Hedge(0.8), tolerance=1e-14)
+    learner = BlumMansour(Hedge(3.0))
     state, suffered, update = learner.init(4), 0.0, jax.jit(lambda *a: learner.update(*a))
     totals = np.zeros((4, 4))
     for loss in losses:
@@ -100,15 +100,13 @@ RUNNING = (rx.running_external_regret, rx.running_internal_regret, rx.running_sw
 
 @pytest.mark.parametrize("running", RUNNING)
 def test_running_regret_at_some_rounds_matches_all_rounds(running):
-    """Of so many actions that only a few prefixes are computed at a time."""
+    """With so many actions that only a few prefixes are computed at a time."""
     rng = np.random.default_rng(0)
     policies, losses = rng.dirichlet(np.ones(200), (2, 60)), rng.normal(size=(2, 60, 200))
     every = running(policies, losses)
-    for t in (1, 30, 60):
-        alone = running(policies[:, :t], losses[:, :t], [t])
-        np.testing.assert_allclose(every[:, [t - 1]], alone, atol=ROUNDING)
-    for rounds in ([1, 2, 3], [1, 4, 5, 60], [7, 40, 7, 1, 39, 12]):
-        some = running(policies, losses, rounds)
+    for rounds in ([1], [30], [60], [1, 2, 3], [1, 4, 5, 60], [7, 40, 7, 1, 39, 12]):
+        last = max(rounds)
+        some = running(policies[:, :last], losses[:, :last], rounds)
         np.testing.assert_allclose(some, every[:, np.array(rounds) - 1], atol=ROUNDING)
 
 

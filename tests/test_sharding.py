@@ -19,10 +19,7 @@ from regrax.cli import main
 from regrax.experiments.runs import TrainConfig, train
 
 HERE = Path(__file__).parent
-BOUNDS = {
-    "recipe": 1e-5,
-    "curvature": 1e-10,
-}  # as in docs/how-to/scaling.md; 1e-12 for all other works
+BOUNDS = {"recipe": 1e-5, "curvature": 1e-10}  # as in docs/how-to/sweeps.md; otherwise 1e-12
 LOST = 3  # exit code
 LEAVE_SECONDS = 40.0  # a heartbeat takes 20 s
 
@@ -55,10 +52,11 @@ def output(process):
     return text
 
 
-def failure(process, seconds=200):
-    """The exit code and the error output of a process that fails."""
+def fails(process, code, message, seconds=200):
+    """Assert that a process fails with this exit code and error."""
     _, errors = process.communicate(timeout=seconds)
-    return process.returncode, errors
+    assert process.returncode == code, errors
+    assert message in errors
 
 
 @contextlib.contextmanager
@@ -138,11 +136,8 @@ def kill_in_the_middle(out, count, victim):
         wait_for((out / "state.safetensors").exists)
         assert all(process.poll() is None for process in processes), "ended before the kill"
         processes[victim].kill()
-        for process in processes:
-            code, errors = failure(process, LEAVE_SECONDS)
-            if process is not processes[victim]:
-                assert code == LOST, errors
-                assert "regrax: error: lost another process of this run" in errors
+        for process in [*processes[:victim], *processes[victim + 1 :]]:
+            fails(process, LOST, "regrax: error: lost another process of this run", LEAVE_SECONDS)
     assert not (out / "seed-0.safetensors").exists()
 
 
@@ -173,13 +168,9 @@ def test_fewer_processes_resume_after_a_kill(tmp_path, count, victim, resumed_by
 def test_an_error_of_the_first_process_is_printed_by_all(tmp_path):
     train(CONFIG, tmp_path)
     alone = start("-m", "regrax", *TRAIN, "--out", tmp_path / "run", "--coordinator", "auto")
-    code, errors = failure(alone)
-    assert code == 2
-    assert "no multi-process launcher was detected" in errors
+    fails(alone, 2, "no multi-process launcher was detected")
     for process in start_all(tmp_path, 2):
-        code, errors = failure(process)
-        assert code == 2
-        assert "already contains a run" in errors
+        fails(process, 2, "already contains a run")
 
 
 @pytest.mark.slow
@@ -187,10 +178,8 @@ def test_processes_with_different_settings_stop(tmp_path):
     shared = [*TRAIN, "--out", tmp_path / "run", "--coordinator", free_address(), "--processes", 2]
     first = start("-m", "regrax", *shared, "--process-id", 0)
     other = start("-m", "regrax", *shared, "--process-id", 1, "--rate", 0.5)
-    code, errors = failure(other)
-    assert code == 2, errors
-    assert "got rate = 0.5 here and None in the first" in errors
-    assert failure(first, LEAVE_SECONDS)[0] == LOST
+    fails(other, 2, "got rate = 0.5 here and None in the first")
+    fails(first, LOST, "lost another process", LEAVE_SECONDS)
 
 
 @pytest.mark.slow
@@ -198,27 +187,19 @@ def test_processes_with_different_settings_stop(tmp_path):
 def test_waiting_for_a_missing_process_has_a_timeout(process_id):
     script = "from regrax import distributed; "
     script += f"distributed.join({free_address()!r}, 2, {process_id}, timeout=3.0)"
-    code, errors = failure(start("-c", script))
-    assert code == LOST
-    assert "not all of 2 processes reached 127.0.0.1" in errors
+    fails(start("-c", script), LOST, "not all of 2 processes reached 127.0.0.1")
 
 
 @pytest.mark.slow
 def test_a_slurm_job_needs_no_coordinator(tmp_path):
     job = 40_000 + os.getpid() % 4096
-    port = 65535 - 2**12 + 1 + job % 2**12
+    address = f"127.0.0.1:{65535 - 2**12 + 1 + job % 2**12}"
+    shared = {"SLURM_JOB_ID": str(job), "SLURM_STEP_NODELIST": "localhost", "SLURM_NTASKS": "2"}
+    shared |= {"SLURM_STEP_NUM_TASKS": "2", "JAX_COORDINATOR_BIND_ADDRESS": address}
     processes = []
-    for task in range(2):
-        variables = {
-            "SLURM_JOB_ID": str(job),
-            "SLURM_STEP_NODELIST": "localhost",
-            "SLURM_NTASKS": "2",
-            "SLURM_STEP_NUM_TASKS": "2",
-            "SLURM_PROCID": str(task),
-            "SLURM_LOCALID": str(task),
-            "JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}",
-        }
-        processes.append(start("-m", "regrax", *TRAIN, "--out", tmp_path / "run", **variables))
+    for task in ("0", "1"):
+        own = {"SLURM_PROCID": task, "SLURM_LOCALID": task}
+        processes.append(start("-m", "regrax", *TRAIN, "--out", tmp_path / "run", **shared, **own))
     first, second = [output(process) for process in processes]
     assert json.loads(first)
     assert not second

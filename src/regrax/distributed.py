@@ -41,10 +41,14 @@ def joined(
         coordinator, processes, process_id: see `join`; None runs alone, or with the processes of a launcher.
         command: the command of this program, which runs again in a child.
     """
-    coordinator = coordinator or launcher()
+    if coordinator is None:
+        for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
+            size = os.environ.get(name, "")
+            if size.isdigit() and int(size) > 1:  # started by srun or mpirun
+                coordinator = "auto"
     if coordinator is None and (processes is not None or process_id is not None):
         raise ValueError("--processes and --process-id need a --coordinator HOST:PORT")
-    if coordinator is not None and not is_child() and os.name == "posix":
+    if coordinator is not None and CHILD not in os.environ and os.name == "posix":
         sys.exit(run_in_child(command))
     from regrax.sharding import choose_devices, from_first
 
@@ -84,7 +88,7 @@ def join(
             f"not all of {processes} processes reached {coordinator} within {timeout:.0f} s: "
             "start one process per --process-id, from 0 up, all with the same --coordinator and --processes"
         )
-    if is_child():
+    if CHILD in os.environ:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     jax.config.update("jax_enable_preemption_service", False)  # it would swallow SIGTERM
     timer = threading.Timer(timeout, leave, [absent])  # jax itself would abort without a message
@@ -151,20 +155,6 @@ def _settings(coordinator: str, processes: int | None, process_id: int | None) -
         "cluster_detection_method": "deactivate",
         "coordinator_bind_address": coordinator if loopback else None,
     }
-
-
-def launcher() -> str | None:
-    """Return "auto" if srun or mpirun started several processes of this program."""
-    for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
-        size = os.environ.get(name, "")
-        if size.isdigit() and int(size) > 1:
-            return "auto"
-    return None
-
-
-def is_child() -> bool:
-    """True in a process started by `run_in_child`."""
-    return CHILD in os.environ
 
 
 def run_in_child(command: Sequence[str]) -> int:

@@ -4,14 +4,18 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from regrax import _checks as checks
-from regrax.simplex import Vector, project_ball, project_simplex
+from regrax.simplex import Number, Vector, project_ball, project_simplex
 from regrax.specs import register
 
 __all__ = ["Ball", "Domain", "Simplex"]
+
+Points = Float[Array, "d *n"]
+"""A vector, or a batch of vectors with the batch axes last."""
 
 
 class Domain(eqx.Module):
@@ -24,11 +28,11 @@ class Domain(eqx.Module):
         r"""Return the nearest point of the domain, $\arg\min_{x \in \Pi} \|x - y\|_2$."""
 
     @abstractmethod
-    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+    def best(self, total: Points) -> Points:
         r"""Return $x^*(S) \in \arg\min_{x \in \Pi} \langle S, x \rangle$, with actions on the first axis."""
 
     @abstractmethod
-    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+    def least(self, total: Points) -> Float[Array, "*n"]:
         r"""Return $\min_{x \in \Pi} \langle S, x \rangle$, the loss of the best fixed point."""
 
 
@@ -49,11 +53,10 @@ class Simplex(Domain):
     def project(self, point: Vector) -> Vector:
         return project_simplex(point)
 
-    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
-        order = jnp.arange(len(total)).reshape(-1, *(1,) * (total.ndim - 1))
-        return (order == jnp.argmin(total, 0, keepdims=True)).astype(total.dtype)
+    def best(self, total: Points) -> Points:
+        return jax.nn.one_hot(total.argmin(0), len(total), axis=0, dtype=total.dtype)
 
-    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+    def least(self, total: Points) -> Float[Array, "*n"]:
         return total.min(0)
 
 
@@ -67,7 +70,7 @@ class Ball(Domain):
     """
 
     name: ClassVar[str] = "ball"
-    radius: float | int | Float[Array, ""] = 1.0
+    radius: float | int | Number = 1.0
 
     def __check_init__(self) -> None:
         checks.positive("radius", self.radius)
@@ -75,11 +78,11 @@ class Ball(Domain):
     def project(self, point: Vector) -> Vector:
         return project_ball(point, self.radius)
 
-    def best(self, total: Float[Array, "d *n"]) -> Float[Array, "d *n"]:
+    def best(self, total: Points) -> Points:
         return -self.radius * total / jnp.linalg.norm(total, axis=0, keepdims=True)
 
     def __str__(self) -> str:
         return f"ball({self.radius})"
 
-    def least(self, total: Float[Array, "d *n"]) -> Float[Array, "*n"]:
+    def least(self, total: Points) -> Float[Array, "*n"]:
         return -self.radius * jnp.linalg.norm(total, axis=0)

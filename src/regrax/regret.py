@@ -140,8 +140,7 @@ def best_pair(policies: Played, losses: Losses) -> tuple[Index, Index]:
     [1, 0]
     """
     gains = _gains(policies, losses)
-    best = gains.reshape(*gains.shape[:-2], -1).argmax(-1)
-    return best // gains.shape[-1], best % gains.shape[-1]
+    return divmod(gains.reshape(*gains.shape[:-2], -1).argmax(-1), gains.shape[-1])
 
 
 def best_swap(policies: Played, losses: Losses) -> Int[AnyArray, "*n d"]:

@@ -20,6 +20,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Int
 
 Devices = Sequence[jax.Device]
+Index = Int[Array, ""]
+Indices = Int[Array, "_"]
 Tree = TypeVar("Tree")
 
 
@@ -65,7 +67,7 @@ def choose_devices(devices: str | None) -> Devices | None:
 
 
 def total(
-    function: Callable[[Any, Int[Array, ""]], Tree],
+    function: Callable[[Any, Index], Tree],
     shared: Any,
     count: int,
     zero: Tree,
@@ -85,13 +87,13 @@ def total(
     60
     """
 
-    def add_up(shared: Any, indices: Int[Array, "_"]) -> Tree:
-        def add(tree: Tree, index: Int[Array, ""]) -> tuple[Tree, None]:
+    def add_up(shared: Any, indices: Indices) -> Tree:
+        def add(tree: Tree, index: Index) -> tuple[Tree, None]:
             return jax.tree.map(jnp.add, tree, function(shared, index)), None
 
         return lax.scan(add, zero, indices)[0]
 
-    def add_up_all(shared: Any, indices: Int[Array, "_"]) -> Any:
+    def add_up_all(shared: Any, indices: Indices) -> Any:
         flat, unravel = ravel_pytree(add_up(shared, indices))
         return unravel(lax.psum(flat, "pieces"))  # one message for all arrays
 
@@ -101,7 +103,7 @@ def total(
 
 
 def each(
-    function: Callable[[Any, Int[Array, ""]], Tree],
+    function: Callable[[Any, Index], Tree],
     shared: Any,
     count: int,
     mesh: Mesh | None = None,
@@ -112,7 +114,7 @@ def each(
     [0, 2, 4]
     """
 
-    def share(shared: Any, indices: Int[Array, "_"]) -> Any:
+    def share(shared: Any, indices: Indices) -> Any:
         return lax.map(lambda index: function(shared, index), indices)
 
     return over_rows(share, shared, jnp.arange(count), mesh)

@@ -17,6 +17,7 @@ from regrax import _checks as checks
 
 Vector = Float[Array, "d"]
 Matrix = Float[Array, "d d"]
+Number = Float[Array, ""]
 Integer = Int[Array, ""]
 
 MAX_UNROLLED_STATES = 16
@@ -29,7 +30,7 @@ class PowerIteration(NamedTuple):
     """Result of `power_iteration`."""
 
     distribution: Vector
-    residual: Float[Array, ""]  # ||P pi - pi||_1 at the last step
+    residual: Number  # ||P pi - pi||_1 at the last step
     iterations: Integer
 
 
@@ -245,7 +246,7 @@ def _project_simplex(point: Vector) -> Vector:
     return jnp.maximum(point - thresholds[support - 1], 0)
 
 
-def project_ball(point: Vector, radius: float | Float[Array, ""] = 1.0) -> Vector:
+def project_ball(point: Vector, radius: float | Number = 1.0) -> Vector:
     r"""Project a point onto the L2 ball: $\arg\min_{\|x\| \le R} \|x - y\|_2 = y \min(1, R/\|y\|)$.
 
     >>> import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """The contract of every model; at the stationary parameters the models are classical algorithms."""
 
-from functools import cache, partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -30,14 +28,9 @@ def draws(*shape: int):
     return np.random.default_rng(7).normal(size=shape).astype(jax.dtypes.canonicalize_dtype(float))
 
 
-@cache
-def pair_of_models(make):
-    return jax.jit(jax.vmap(make))
-
-
 def two(make):
     """Return two models, and both stacked."""
-    models = pair_of_models(make)(KEYS)
+    models = jax.jit(jax.vmap(make))(KEYS)
     arrays = jax.tree.map(np.asarray, models)
     return [jax.tree.map(lambda leaf, i=i: jnp.asarray(leaf[i]), arrays) for i in (0, 1)], models
 
@@ -81,25 +74,23 @@ def shifted_hedge(d, step):
     return hedge.replaced(hedge.values + 0.3, hedge.scores, hedge.bias + 0.7)
 
 
-STATIONARY = {
-    "hedge": (rx.LinearAttention.hedge, rx.Hedge),
-    "shifted": (shifted_hedge, rx.Hedge),
-    "ball": (
-        partial(rx.LinearAttention.hedge, operator="ball"),
-        lambda step: rx.EuclideanFTRL(step, rx.Ball()),
-    ),
-    "swap": (rx.SwapAttention.hedge, lambda step: rx.BlumMansour(rx.Hedge(step))),
-}
+def ball(d, step):
+    return rx.LinearAttention.hedge(d, step, operator="ball")
+
+
+STATIONARY = [
+    (rx.LinearAttention.hedge, rx.Hedge(0.45)),
+    (shifted_hedge, rx.Hedge(0.45)),
+    (ball, rx.EuclideanFTRL(0.45, rx.Ball())),
+    (rx.SwapAttention.hedge, rx.BlumMansour(rx.Hedge(0.45))),
+]
 
 
 @pytest.mark.parametrize("d", [pytest.param(2, marks=pytest.mark.slow), 5])
-@pytest.mark.parametrize(("model", "algorithm"), STATIONARY.values(), ids=STATIONARY)
+@pytest.mark.parametrize(("model", "algorithm"), STATIONARY)
 def test_stationary_parameters_play_an_algorithm(x64, model, algorithm, d):
-    losses = draws(30, d)
-    played = rx.rollout(model(d, 0.45), losses)
-    np.testing.assert_allclose(
-        played, rx.rollout(algorithm(0.45), losses), rtol=0, atol=FIXED_POINT
-    )
+    played, expected = (rx.rollout(player, draws(30, d)) for player in (model(d, 0.45), algorithm))
+    np.testing.assert_allclose(played, expected, rtol=0, atol=FIXED_POINT)
 
 
 def test_swap_policies_are_fixed_points_of_the_columns(x64):
@@ -151,16 +142,10 @@ def test_a_projection_replaces_the_one_onto_the_ball():
     [
         (lambda: rx.LinearAttention(0, key=KEY), "actions must be an integer >= 1, got 0"),
         (lambda: rx.LinearAttention(3, key=KEY, operator="relu"), "must be one of softmax, ball"),
-        (
-            lambda: rx.LinearAttention(3, key=KEY, projection=rx.project_simplex),
-            "projection requires",
-        ),
+        (lambda: rx.LinearAttention(3, key=KEY, projection=jnp.tanh), "projection requires"),
         (lambda: rx.LinearAttention.hedge(3, -1.0), "step must be above 0"),
         (lambda: rx.Transformer(3, key=KEY, width=10), "multiple of heads = 4"),
-        (
-            lambda: rx.Transformer(3, key=KEY, width=4).init(3),
-            r"rounds, the size of .* must be an integer >= 1, got None",
-        ),
+        (lambda: rx.Transformer(3, key=KEY, width=4).init(3), "rounds, the size .* >= 1, got None"),
     ],
 )
 def test_wrong_arguments_are_rejected(make, message, as_users_run_it):

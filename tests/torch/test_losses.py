@@ -130,17 +130,12 @@ def test_masked_rounds_are_ignored(name, kind):
 
 
 def test_bandit_estimates_are_unbiased():
-    generator = torch.Generator().manual_seed(0)
-    chances = torch.tensor([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]], dtype=torch.float64)
-    losses = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, 1.0]], dtype=torch.float64)
-    many = chances.expand(20_000, 2, 3)
-    actions = torch.multinomial(many.reshape(-1, 3), 1, generator=generator).reshape(-1, 2)
-    received = losses.expand(20_000, 2, 3).gather(-1, actions[..., None])[..., 0]
-    estimates = rt.bandit_estimates(actions, received, many)
-    torch.testing.assert_close(estimates.mean(0), losses, atol=0.1, rtol=0)
-    assert rt.external_regret(actions, estimates).shape == (20_000,)
+    chances, losses = (torch.tensor(x) for x in rounds(5, T=2))
+    actions = [torch.full((2,), action) for action in range(3)]
+    estimates = [rt.bandit_estimates(a, losses[:, a[0]], chances) for a in actions]
+    torch.testing.assert_close(sum(chances.T[..., None] * torch.stack(estimates)), losses)
     with pytest.raises(ValueError, match="received must have shape"):
-        rt.bandit_estimates(actions, received[0], many)
+        rt.bandit_estimates(actions[0], losses, chances)
     with pytest.raises(ValueError, match="chances must be above 0 for the sampled actions"):
         rt.bandit_estimates(torch.tensor([0]), torch.ones(1), torch.tensor([[0.0, 1.0]]))
 
@@ -156,14 +151,6 @@ def test_half_precision_and_any_batch_axes_are_accepted():
     assert rt.swap_regret(policies, losses).shape == (4, 5)
     assert rt.regret_loss(policies, losses).isfinite()
     assert rt.hindsight_loss(policies, losses).ndim == 0
-
-
-def test_hindsight_loss_is_squared_regret_on_average():
-    generator = torch.Generator().manual_seed(0)
-    losses = torch.randn(100_000, 10, 3, generator=generator, dtype=torch.float64)
-    policies = torch.softmax(-0.5 * (losses.cumsum(1) - losses), -1)
-    found, expected = rt.hindsight_loss(policies, losses), rt.regret_loss(policies, losses)
-    torch.testing.assert_close(found, expected, rtol=0.02, atol=0)
 
 
 def test_the_example_beats_uniform_play():

@@ -11,22 +11,7 @@ import pytest
 from regrax import specs, training
 from regrax.games import weighted_rps
 from regrax.learners import Hedge, Uniform
-from regrax.training import (
-    Alternating,
-    BiasedGaussian,
-    Distribution,
-    Drifting,
-    FromKey,
-    Gaussian,
-    InGame,
-    Laplace,
-    Mixture,
-    Rademacher,
-    RandomHorizon,
-    Rescaled,
-    StudentT,
-    UniformLosses,
-)
+from regrax.training import BiasedGaussian, Distribution, Gaussian, InGame, Mixture, UniformLosses
 
 LARGEST_Z = 5.0  # about 400 z-scores: one run in four thousand exceeds it
 
@@ -49,23 +34,23 @@ TABLE = {
     "biased": Entry(BiasedGaussian(0.5), spec="biased-gaussian(0.5)"),
     "uniform": Entry(UniformLosses(), 1 / 3, "uniform"),
     "uniform above 0": Entry(UniformLosses(0.0, 1.0), 1 / 12, "uniform(0.0, high=1.0)"),
-    "rademacher": Entry(Rademacher(), 1.0, "rademacher"),
-    "laplace": Entry(Laplace(), 1.0, "laplace"),
-    "student": Entry(StudentT(6.0), 1.5, "student-t(6.0)"),
-    "alternating": Entry(Alternating(), spec="alternating"),
-    "drifting": Entry(Drifting(), spec="drifting"),
+    "rademacher": Entry(training.Rademacher(), 1.0, "rademacher"),
+    "laplace": Entry(training.Laplace(), 1.0, "laplace"),
+    "student": Entry(training.StudentT(6.0), 1.5, "student-t(6.0)"),
+    "alternating": Entry(training.Alternating(), spec="alternating"),
+    "drifting": Entry(training.Drifting(), spec="drifting"),
     "in a game": Entry(
         InGame(weighted_rps(), (Uniform(), Hedge(0.5)), 1),
         spec='in-game("weighted-rps", "uniform", "hedge(0.5)", seat=1)',
     ),
-    "from a key": Entry(FromKey(lambda key: jax.random.exponential(key, (T, D)))),
+    "from a key": Entry(training.FromKey(lambda key: jax.random.exponential(key, (T, D)))),
     "mixture": Entry(Mixture((Gaussian(), UniformLosses()), (0.25, 0.75)), 0.5),
     "mixture of means": Entry(
         Mixture((Gaussian(), BiasedGaussian())), spec="mixture(gaussian, biased_gaussian)"
     ),
-    "random horizon": Entry(RandomHorizon(Gaussian()), 7 / 12),
-    "random horizon above 0": Entry(RandomHorizon(UniformLosses(0.0, 1.0))),
-    "rescaled": Entry(Rescaled(UniformLosses(0.0, 1.0), 0.5), 1 / 3),
+    "random horizon": Entry(training.RandomHorizon(Gaussian()), 7 / 12),
+    "random horizon above 0": Entry(training.RandomHorizon(UniformLosses(0.0, 1.0))),
+    "rescaled": Entry(training.Rescaled(UniformLosses(0.0, 1.0), 0.5), 1 / 3),
 }
 
 
@@ -121,19 +106,19 @@ def test_the_table_has_every_distribution():
         (lambda: Gaussian("wide"), "covariance must be numbers"),
         (lambda: Gaussian(np.eye(2)).draw(T, 3, 4, key=KEY), "covariance must have shape"),
         (lambda: BiasedGaussian("wide"), "spread must be numbers"),
-        (lambda: Alternating(np.inf), "noise must be finite"),
-        (lambda: Drifting(np.nan), "drift must be finite"),
+        (lambda: training.Alternating(np.inf), "noise must be finite"),
+        (lambda: training.Drifting(np.nan), "drift must be finite"),
         (lambda: UniformLosses(1.0, -1.0), "low must be below high, got 1.0 and -1.0"),
         (lambda: UniformLosses("a"), "low must be numbers"),
-        (lambda: StudentT(2.0), "freedom must be above 2, got 2.0"),
-        (lambda: StudentT("heavy"), "freedom must be numbers"),
+        (lambda: training.StudentT(2.0), "freedom must be above 2, got 2.0"),
+        (lambda: training.StudentT("heavy"), "freedom must be numbers"),
         (lambda: Mixture(()), "the number of parts must be"),
         (lambda: Mixture((Gaussian(), 5)), "every part of a mixture must be a Distribution.*got 5"),
-        (lambda: Mixture((Gaussian(), Laplace()), (0.5, 0.6)), "must sum to 1"),
-        (lambda: Mixture((Gaussian(), Laplace()), (1.0,)), "weights must have shape"),
-        (lambda: RandomHorizon("gaussian"), "base must be a Distribution.*got 'gaussian'"),
-        (lambda: Rescaled("gaussian", 1.0), "base must be a Distribution.*got 'gaussian'"),
-        (lambda: Rescaled(Gaussian(), 0.0), "deviation must be above 0"),
+        (lambda: Mixture((Gaussian(), training.Laplace()), (0.5, 0.6)), "must sum to 1"),
+        (lambda: Mixture((Gaussian(), training.Laplace()), (1.0,)), "weights must have shape"),
+        (lambda: training.RandomHorizon("gaussian"), "base must be a Distribution.*got 'gaussian'"),
+        (lambda: training.Rescaled("gaussian", 1.0), "base must be a Distribution.*got 'gaussian'"),
+        (lambda: training.Rescaled(Gaussian(), 0.0), "deviation must be above 0"),
         (lambda: InGame(weighted_rps(), (Uniform(),), 2), "seat must be below 2.*got 2"),
         (lambda: InGame(weighted_rps(), (Uniform(),), -1), "seat must be"),
         (lambda: InGame(weighted_rps(), (Uniform(),)).draw(T, 2, 4, key=KEY), "2 actions at seat"),
@@ -152,7 +137,7 @@ def test_wrong_arguments_are_rejected(make, message):
 def test_student_losses_have_their_distribution(freedom):
     from scipy import stats  # takes a second to import
 
-    losses = np.ravel(drawn(StudentT(freedom), KEY)[..., :5_000])
+    losses = np.ravel(drawn(training.StudentT(freedom), KEY)[..., :5_000])
     assert stats.kstest(losses, stats.t(freedom).cdf).pvalue > 1e-3
     tails = np.quantile(np.abs(losses), [0.99, 0.999])  # to which that test is insensitive
     np.testing.assert_allclose(stats.t(freedom).sf(tails), [0.005, 0.0005], rtol=0.2)

@@ -52,29 +52,29 @@ def test_sequences_are_evaluated_in_whole_groups(sequences):
 
 
 def test_one_sequence_at_a_time_has_a_finite_loss():
-    model = rx.SwapAttention(2, key=KEY)
-    objective = rx.SwapRegretObjective(2, 5, surrogate="positive")
+    model, objective = rx.SwapAttention(2, key=KEY), rx.SwapRegretObjective(2, 5)
     assert np.isfinite(rx.evaluate(model, objective, key=KEY, sequences=30).loss)
     assert np.isfinite(rx.fit(model, objective, key=KEY, steps=2, batch=1).losses).all()
 
 
+OTHER_GOALS = [
+    rx.RegretObjective(3, 20, rx.training.BiasedGaussian()),
+    rx.RegretObjective(3, 20, feedback=rx.training.DelayedFeedback(1)),
+    rx.RegretObjective(3, 20, group_size=2),
+    rx.RegretObjective(3, 20, surrogate="softplus"),
+    rx.HindsightObjective(3, 20, rx.training.Gaussian(2 * np.eye(3))),
+    rx.ClosedLoopSwapObjective(3, 20),
+]
+
+
 def test_objectives_know_the_optimum_where_theory_does():
-    hedge = rx.Hedge(0.4)
+    hedge, swap = rx.Hedge(0.4), rx.SwapRegretObjective(3, 20)
     ball = rx.LinearAttention(3, key=KEY, operator="ball", radius=2.0)
-    assert rx.RegretObjective(3, 20).optimal_loss(hedge) == optimal_loss(3, 20)
-    assert rx.SwapRegretObjective(3, 20).optimal_loss(hedge) == pytest.approx(129.826, rel=1e-5)
+    assert swap.optimal_loss(hedge) == pytest.approx(129.826, rel=1e-5)
     on_ball = optimal_loss(3, 20, operator="ball", radius=2.0)
     for kind in (rx.RegretObjective, rx.HindsightObjective):
         assert kind(3, 20).optimal_loss(ball) == on_ball
-    for objective in (
-        rx.RegretObjective(3, 20, rx.training.BiasedGaussian()),
-        rx.RegretObjective(3, 20, feedback=rx.training.DelayedFeedback(1)),
-        rx.RegretObjective(3, 20, group_size=2),
-        rx.RegretObjective(3, 20, surrogate="softplus"),
-        rx.HindsightObjective(3, 20, rx.training.Gaussian(2 * np.eye(3))),
-        rx.ClosedLoopSwapObjective(3, 20),
-    ):
-        assert objective.optimal_loss(hedge) is None
+    assert [objective.optimal_loss(hedge) for objective in OTHER_GOALS] == [None] * 6
 
 
 def test_objectives_know_the_recipe_of_a_model():
@@ -109,10 +109,10 @@ def test_the_fitted_step_minimises_the_squared_error(x64):
     def difference(step):
         return jax.nn.softmax(-step * before, 1) - model.policies(losses)
 
-    for step in (nearest.step - 1e-3, nearest.step + 1e-3):
-        assert step < 0 or jnp.mean(difference(step) ** 2) > nearest.mse
     at_step = difference(nearest.step)
     assert nearest.mse == pytest.approx(float(jnp.mean(at_step**2)), rel=1e-9)
+    for step in (nearest.step - 1e-3, nearest.step + 1e-3):
+        assert step < 0 or jnp.mean(difference(step) ** 2) > nearest.mse
     assert nearest.l1 == pytest.approx(float(jnp.abs(at_step).sum(1).mean()))
     assert nearest.total_variation == pytest.approx(nearest.l1 / 2)
     assert nearest.per_action == pytest.approx(nearest.l1 / 3)

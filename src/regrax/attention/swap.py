@@ -106,9 +106,6 @@ class SwapAttention(TrainableLearner):
         checks.plays(self, actions)
         return Columns(Sum.zeros(actions, actions), jnp.full(actions, 1 / actions, float))
 
-    def policy(self, state: Columns) -> Vector:
-        return state.policy
-
     def update(self, state: Columns, feedback: Vector) -> Columns:
         features = jnp.kron(state.policy, feedback)
         logits = state.logits.add(jax.vmap(lambda head: head.increment(features))(self.heads))

@@ -24,6 +24,7 @@ from regrax.attention.base import Batch, Recipe, TrainableLearner
 from regrax.learners import Key
 from regrax.simplex import Integer, Vector
 
+Square = Float[Array, "w w"]
 Tokens = Float[Array, "w t *n"]
 KeysAndValues = Float[Array, "2 w s *n"]
 
@@ -31,10 +32,10 @@ KeysAndValues = Float[Array, "2 w s *n"]
 class Block(eqx.Module):
     """One layer: attention, then a perceptron, each added to the residual stream."""
 
-    queries: Float[Array, "w w"]  # Q, heads stacked along the rows
-    keys: Float[Array, "w w"]  # K
-    values: Float[Array, "w w"]  # V
-    output: Float[Array, "w w"]  # O
+    queries: Square  # Q, heads stacked along the rows
+    keys: Square  # K
+    values: Square  # V
+    output: Square  # O
     expand: Float[Array, "h w"]  # A
     expand_bias: Float[Array, "h"]  # b
     contract: Float[Array, "w h"]  # B
@@ -159,9 +160,6 @@ class Transformer(TrainableLearner):
         empty = jnp.zeros((len(self.blocks), 2, self.start.size, rounds + 1))
         cache = Cache(empty, jnp.zeros((), int), jnp.zeros(actions))
         return self._append(cache, self.start)
-
-    def policy(self, state: Cache) -> Vector:
-        return state.policy
 
     def update(self, state: Cache, feedback: Vector) -> Cache:
         return self._append(state, self.embed @ feedback)

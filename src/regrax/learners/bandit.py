@@ -5,7 +5,7 @@ importance-weighted estimate $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,
 expected regret and assume losses between 0 and $w$; shift losses that lie outside this range.
 """
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -22,23 +22,21 @@ from regrax.learners.base import (
     Drawn,
     InverseSqrt,
     Key,
-    Learner,
     Prior,
+    Reduction,
     Rounds,
     Scalar,
     State,
     StepLearner,
     SumLearner,
-    as_base,
-    check_base,
     check_prior,
+    exponential_weights,
     prior_bits,
     prior_field,
     step_bound,
     where,
-    with_prior,
 )
-from regrax.simplex import Integer, Vector
+from regrax.simplex import Integer, Number, Vector
 from regrax.specs import register
 
 
@@ -63,12 +61,30 @@ def check_share(name: str, share: Scalar) -> None:
 class BanditSumLearner(BanditLearner, SumLearner):
     r"""A learner whose policy follows from the sum of estimates $\sum_{s<t} \hat\ell_s$ and $t$."""
 
+    gamma: ClassVar[Scalar] = 0.0  # bias of the estimates
+
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return state.add(estimate(self.policy(state), feedback))
+        return state.add(estimate(self.policy(state), feedback, self.gamma))
+
+
+class BanditHedge(BanditSumLearner, StepLearner):
+    """Hedge on estimated losses, mixed with uniform `exploration`."""
+
+    prior: eqx.AbstractVar[Prior]
+    exploration: ClassVar[Scalar] = 0.0
+
+    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
+        policy = exponential_weights(self.prior, -self.step_at(round) * sums)
+        return explore(policy, self.exploration)
+
+    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
+        cost = (float(self.exploration) + float(self.gamma) * actions) * width * rounds
+        distance = prior_bits(self.prior, actions)
+        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, cost)
 
 
 @register("learner", "exp3(inverse_sqrt(0.5), 0.1)")
-class Exp3(BanditSumLearner, StepLearner):
+class Exp3(BanditHedge):
     r"""Hedge on importance-weighted losses with uniform exploration, for bandit feedback.
 
     $\pi_t = (1 - \gamma)\, \mathrm{softmax}(-k_t \sum_{s<t} \hat\ell_s) + \gamma / d$.
@@ -85,24 +101,15 @@ class Exp3(BanditSumLearner, StepLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    exploration: Scalar = 0.0
+    exploration: Scalar = 0.0  # pyright: ignore[reportIncompatibleVariableOverride]
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         check_share("exploration", self.exploration)
 
-    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        logits = -self.step_at(round) * sums
-        return explore(jax.nn.softmax(with_prior(self.prior, logits)), self.exploration)
-
-    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        explored = float(self.exploration) * width * rounds
-        distance = prior_bits(self.prior, actions)
-        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, explored)
-
 
 @register("learner", "exp3_ix(0.05, 0.025)")
-class Exp3IX(BanditSumLearner, StepLearner):
+class Exp3IX(BanditHedge):
     r"""Hedge on slightly underestimated losses (implicit exploration), for bandit feedback.
 
     $\pi_t = \mathrm{softmax}(-k_t \sum_{s<t} \tilde\ell_s)$, $\tilde\ell_j = 1[a = j]\, \ell_j / (\pi_j + \gamma)$.
@@ -121,23 +128,11 @@ class Exp3IX(BanditSumLearner, StepLearner):
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits.
     """
 
-    gamma: Scalar
+    gamma: Scalar = eqx.field()  # pyright: ignore[reportIncompatibleVariableOverride]
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         checks.positive("gamma", self.gamma)
-
-    def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        logits = -self.step_at(round) * sums
-        return jax.nn.softmax(with_prior(self.prior, logits))
-
-    def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:
-        return state.add(estimate(self.policy(state), feedback, self.gamma))
-
-    def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        bias = float(self.gamma) * actions * width * rounds
-        distance = prior_bits(self.prior, actions)
-        return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, bias)
 
 
 @jax.jit
@@ -149,7 +144,7 @@ def tsallis_leader(gaps: Vector) -> Vector:
     one more step, from a constant, gives the result the right derivative.
     """
 
-    def newton(y: Float[Array, ""], gaps: Vector) -> Float[Array, ""]:
+    def newton(y: Number, gaps: Vector) -> Number:
         inverse = 1 / (gaps + y)
         squares = jnp.sum(inverse**2)
         return y + (2 - squares**-0.5) / (jnp.sum(inverse**3) * squares**-1.5)
@@ -208,7 +203,7 @@ class TsallisINF(BanditSumLearner):
 
 
 @register("learner", "importance_weighted(ada_hedge(), 0.2)")
-class ImportanceWeighted(BanditLearner):
+class ImportanceWeighted(Reduction, BanditLearner):
     r"""Any base learner on importance-weighted losses with exploration, for bandit feedback.
 
     The full-information `base` sees $\hat\ell_{t,j} = 1[a_t = j]\, \ell_{t,j} / \pi_{t,j}$ in place of $\ell_t$.
@@ -228,15 +223,10 @@ class ImportanceWeighted(BanditLearner):
     Reference: Auer, Cesa-Bianchi, Freund, Schapire (2002), The nonstochastic multiarmed bandit problem.
     """
 
-    base: Learner = eqx.field(converter=as_base)
     exploration: Scalar = 0.0
 
     def __check_init__(self) -> None:
-        check_base(self.base)
         check_share("exploration", self.exploration)
-
-    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
-        return self.base.init(actions, rounds, key=key)
 
     def policy(self, state: State) -> Vector:
         return explore(self.base.policy(state), self.exploration)
@@ -264,7 +254,7 @@ class Waiting(NamedTuple):
 
 
 @register("learner", "delayed(hedge(0.3), 2)")
-class Delayed(Learner):
+class Delayed(Reduction):
     r"""Any base learner, with losses that arrive some rounds late.
 
     $\pi_t$ is the policy of `base` after $\ell_1, \dots, \ell_{t-1-D}$ with $D$ = `delay`. The base is unaware of the
@@ -281,11 +271,9 @@ class Delayed(Learner):
     Reference: Joulani, György, Szepesvári (2013), Online learning under delayed feedback.
     """
 
-    base: Learner = eqx.field(converter=as_base)
     delay: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        check_base(self.base)
         checks.at_least("delay", self.delay, 1)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Waiting:

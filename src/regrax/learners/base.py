@@ -18,14 +18,14 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree
 
 from regrax import _checks as checks
 from regrax.domains import Domain, Simplex
-from regrax.simplex import Integer, Vector
+from regrax.simplex import Integer, Number, Vector
 from regrax.specs import name_of, parse_learner, register
 
 State = PyTree
 Key = PRNGKeyArray | None
 Feedback = PyTree
 """The loss vector of a round; for a bandit learner, the drawn action and its loss."""
-Drawn = tuple[Integer, Float[Array, ""]]
+Drawn = tuple[Integer, Number]
 """The drawn action and its loss."""
 Rounds = Int[np.ndarray, "*n"]
 Bound = float | np.floating | Float[np.ndarray, "*n"] | None
@@ -57,9 +57,9 @@ class Learner(eqx.Module):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         """Return the state before round 1; learners with a buffer need `rounds`, an upper bound on the rounds."""
 
-    @abstractmethod
     def policy(self, state: State) -> Vector:
-        """Return the distribution to play this round."""
+        """Return the distribution to play this round; by default `state.policy`."""
+        return state.policy
 
     @abstractmethod
     def update(self, state: State, feedback: Feedback) -> State:
@@ -101,21 +101,15 @@ class Learner(eqx.Module):
         return started(self, start)
 
     def with_prior(self, prior: Any) -> "Learner":
-        """Return this learner with `prior` as the initial distribution of its weights.
-
-        A wrapper passes the prior on to its base. Raises ValueError if the learner has no prior.
-        """
+        """Return this learner with `prior` as the initial distribution of its weights, or raise if it has no prior."""
         if not self.has_prior:
             raise ValueError(f"{self} has no prior; use start to set its policy in round 1")
-        if hasattr(self, "prior"):
-            return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
-        base: Learner = self.base  # pyright: ignore[reportAttributeAccessIssue]
-        return dataclasses.replace(self, base=base.with_prior(prior))  # pyright: ignore[reportCallIssue]
+        return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
 
     @property
     def has_prior(self) -> bool:
-        """True if the learner or its base has a prior."""
-        return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
+        """True if the learner has a prior."""
+        return hasattr(self, "prior")
 
     def observe(self, loss: Vector, action: Integer | None) -> Feedback:
         """Return the feedback that the learner sees in a round, which is passed to `update`."""
@@ -157,12 +151,12 @@ def check_prior(prior: Prior, actions: int) -> None:
         checks.shape("prior", prior, f"({actions},)", np.shape(prior) == (actions,))
 
 
-def with_prior(prior: Prior, logits: Vector) -> Vector:
-    r"""Return $z + \ln \pi_1$, or $z$ without a prior."""
+def exponential_weights(prior: Prior, logits: Vector) -> Vector:
+    r"""Return $\pi_j \propto \pi_{1,j} e^{z_j}$."""
     check_prior(prior, logits.size)
-    if prior is None:
-        return logits
-    return logits + jnp.log(jnp.asarray(prior, logits.dtype))
+    if prior is not None:
+        logits = logits + jnp.log(jnp.asarray(prior, logits.dtype))
+    return jax.nn.softmax(logits)
 
 
 def prior_or_uniform(prior: Prior, actions: int) -> Vector:
@@ -182,27 +176,43 @@ def prior_bits(prior: Prior, actions: int) -> float:
         return float(-np.log(np.min(prior)))
 
 
-def as_base(base: Any) -> Any:
-    """Return the base learner, built from its spec if it is a string."""
-    return parse_learner(base) if isinstance(base, str) else base
+class Wrapper(Learner):
+    """A learner that plays through a `base`, a learner or its spec, and passes a prior on to it."""
+
+    base: Learner = eqx.field(
+        converter=lambda base: parse_learner(base) if isinstance(base, str) else base
+    )
+
+    def __check_init__(self) -> None:
+        checks.instance("base", self.base, Learner, "a learner")
+        if not isinstance(self.base.domain, Simplex):
+            raise ValueError(
+                f"base must play on the simplex, but {self.base} plays on the {self.base.domain.name}"
+            )
+
+    def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
+        return self.base.init(actions, rounds, key=key)
+
+    def with_prior(self, prior: Any) -> Learner:
+        """Return this learner with `prior` passed on to its base."""
+        return dataclasses.replace(self, base=self.base.with_prior(prior))
+
+    @property
+    def has_prior(self) -> bool:
+        """True if the base has a prior."""
+        return self.base.has_prior
 
 
-def check_on_simplex(base: Any) -> None:
-    """Raise unless `base` is a learner whose policies are distributions."""
-    checks.instance("base", base, Learner, "a learner")
-    if not isinstance(base.domain, Simplex):
-        raise ValueError(
-            f"base must play on the simplex, but {base} plays on the {base.domain.name}"
-        )
+class Reduction(Wrapper):
+    """A wrapper around a base that learns from loss vectors and can be traced."""
 
-
-def check_base(base: Any) -> None:
-    """Raise unless `base` is a learner that learns from loss vectors and can be traced."""
-    check_on_simplex(base)
-    if isinstance(base, BanditLearner):
-        raise ValueError(f"base must learn from loss vectors, but {base} learns from drawn actions")
-    if isinstance(base, HostLearner):
-        raise ValueError(f"base must be traceable by jax, but {base} runs in Python")
+    def __check_init__(self) -> None:
+        if isinstance(self.base, BanditLearner):
+            raise ValueError(
+                f"base must learn from loss vectors, but {self.base} learns from drawn actions"
+            )
+        if isinstance(self.base, HostLearner):
+            raise ValueError(f"base must be traceable by jax, but {self.base} runs in Python")
 
 
 def spec(x: Any) -> str:
@@ -319,7 +329,7 @@ class SumLearner(Learner):
         return state.add(feedback)
 
 
-Scalar = float | int | Float[Array, ""]
+Scalar = float | int | Number
 Numbers = Int[Array, "*T"] | Int[np.ndarray, "*T"]
 Values = Float[Array, "*T"] | Float[np.ndarray, "*T"]
 

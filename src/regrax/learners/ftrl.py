@@ -107,9 +107,6 @@ class OnlineGradientDescent(StepLearner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Descent:
         return Descent(prior_or_uniform(self.prior, actions), jnp.zeros((), int))
 
-    def policy(self, state: Descent) -> Vector:
-        return state.policy
-
     def update(self, state: Descent, feedback: Vector) -> Descent:
         step = self.step_at(state.round)
         return Descent(project_simplex(state.policy - step * feedback), state.round + 1)

@@ -4,10 +4,8 @@ import math
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from regrax import _checks as checks
 from regrax.learners.base import (
@@ -23,13 +21,13 @@ from regrax.learners.base import (
     Sum,
     SumLearner,
     check_prior,
+    exponential_weights,
     prior_bits,
     prior_field,
     step_bound,
     where,
-    with_prior,
 )
-from regrax.simplex import Integer, Vector
+from regrax.simplex import Integer, Number, Vector
 from regrax.specs import register
 
 
@@ -57,8 +55,7 @@ class Hedge(StepLearner, SumLearner):
     prior: Prior = prior_field()
 
     def policy_from_sums(self, sums: Vector, round: Count) -> Vector:
-        step = self.step_at(round)
-        return jax.nn.softmax(with_prior(self.prior, -step * sums))
+        return exponential_weights(self.prior, -self.step_at(round) * sums)
 
     def update(self, state: Cumulative, feedback: Vector) -> Cumulative:
         # relative to the first action: the policy is the same, and the sum stays small over long horizons
@@ -112,7 +109,7 @@ class AdaHedge(Learner):
         gap = jnp.maximum(policy @ loss - mixed, 0)
         return Mixability(state.losses.add(feedback), state.gaps.add(gap))
 
-    def _mixed(self, step: Float[Array, ""], total: Vector) -> tuple[Float[Array, ""], Vector]:
+    def _mixed(self, step: Number, total: Vector) -> tuple[Number, Vector]:
         r"""Return $-\frac1k \ln \sum_j \pi_{1,j} e^{-k S_j}$, which grows by the mix loss, and the policy after $S$."""
         check_prior(self.prior, total.size)
         prior = 1.0
@@ -131,7 +128,7 @@ class AdaHedge(Learner):
         return width * np.sqrt(rounds * log) + largest * (4 / 3 * log + 2)
 
 
-def _step(state: Mixability) -> Float[Array, ""]:
+def _step(state: Mixability) -> Number:
     r"""Return $\ln d / \Delta$; if $\Delta$ is too small to divide by, a step that leaves only the leaders."""
     gaps = state.gaps.value
     tiny = float(jnp.finfo(gaps.dtype).tiny)
@@ -177,7 +174,7 @@ class DoublingHedge(Learner):
     def policy(self, state: Epoch) -> Vector:
         total = state.losses.value
         step = self.scale / jnp.sqrt(state.length.astype(total.dtype))
-        return jax.nn.softmax(with_prior(self.prior, -step * total))
+        return exponential_weights(self.prior, -step * total)
 
     def update(self, state: Epoch, feedback: Vector) -> Epoch:
         over = state.left == 1
@@ -229,7 +226,7 @@ class OptimisticHedge(StepLearner):
 
     def policy(self, state: Predicted) -> Vector:
         logits = -self.step_at(state.round) * (state.losses.value + state.last)
-        return jax.nn.softmax(with_prior(self.prior, logits))
+        return exponential_weights(self.prior, logits)
 
     def update(self, state: Predicted, feedback: Vector) -> Predicted:
         return Predicted(state.losses.add(feedback), feedback, state.round + 1)

@@ -17,12 +17,11 @@ from regrax.learners.base import (
     HostLearner,
     Key,
     Learner,
+    Reduction,
     Rounds,
     State,
-    as_base,
+    Wrapper,
     as_prior,
-    check_base,
-    check_on_simplex,
     check_prior,
 )
 from regrax.simplex import Integer, Vector
@@ -86,14 +85,10 @@ class First(NamedTuple):
     first: Bool[Array, ""]  # True before round 1
 
 
-class _Starting(Learner):
+class _Starting(Wrapper):
     """Base class of learners with a fixed start."""
 
-    base: Learner = eqx.field(converter=as_base)
     start: Vector | Float[np.ndarray, "d"] = eqx.field(converter=as_prior)
-
-    def __check_init__(self) -> None:
-        check_on_simplex(self.base)
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> First:
         check_prior(self.start, actions)
@@ -127,7 +122,7 @@ class _Starting(Learner):
 
 
 @register("argument", "started(hedge(0.1), [0.2, 0.8])")
-class Started(_Starting):
+class Started(_Starting, Reduction):  # pyright: ignore[reportIncompatibleVariableOverride]
     r"""A learner that plays $\pi_1 =$ `start`, and from round 2 on what `base` would play after the same losses.
 
     >>> import jax.numpy as jnp
@@ -135,9 +130,6 @@ class Started(_Starting):
     >>> rollout(Started(FollowTheLeader(), [1.0, 0.0]), jnp.array([[1.0, 0.0], [0.0, 0.0]])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-
-    def __check_init__(self) -> None:
-        check_base(self.base)
 
 
 class StartedBandit(_Starting, BanditLearner):  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -21,12 +21,11 @@ from regrax.learners.base import (
     Key,
     Learner,
     Prior,
+    Reduction,
     Rounds,
     State,
     StepLearner,
     Sum,
-    as_base,
-    check_base,
     prior_field,
     prior_or_uniform,
     step_bound,
@@ -53,7 +52,7 @@ class Heads(NamedTuple):
     "blum_mansour(regret_matching())",
     "blum_mansour(optimistic_hedge(0.5))",
 )
-class BlumMansour(Learner):
+class BlumMansour(Reduction):
     r"""Low swap regret from any base learner: run a copy per action and play the fixed point of their policies.
 
     $\pi_t = P_t \pi_t$, where copy $i$ of `base` plays column $i$ of $P_t$ on losses $x_{i,t} = \pi_{t,i} \ell_t$.
@@ -71,11 +70,9 @@ class BlumMansour(Learner):
     """
 
     regret: ClassVar = "swap"
-    base: Learner = eqx.field(converter=as_base)
     tolerance: float | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
-        check_base(self.base)
         if self.tolerance is not None:
             checks.positive("tolerance", self.tolerance)
 
@@ -87,9 +84,6 @@ class BlumMansour(Learner):
         # without keys the copies are equal, and the fixed point of a matrix with equal columns is that column
         policy = columns[:, 0] if keys is None else stationary(columns)
         return Heads(heads, policy, jnp.stack([policy, policy]))
-
-    def policy(self, state: Heads) -> Vector:
-        return state.policy
 
     def update(self, state: Heads, feedback: Vector) -> Heads:
         shares = state.policy[:, None] * feedback[None]
@@ -123,7 +117,7 @@ class Levels(NamedTuple):
 
 
 @register("learner", "tree_swap(hedge(0.7), 3, 8)")
-class TreeSwap(Learner):
+class TreeSwap(Reduction):
     r"""Low swap regret from any base learner: average copies that run on longer and longer blocks.
 
     $\pi_t = \frac1L \sum_{h<L} \pi_t^{(h)}$: level $h$ is `base` on the mean losses of blocks of $M^h$ rounds.
@@ -145,12 +139,10 @@ class TreeSwap(Learner):
     """
 
     regret: ClassVar = "swap"
-    base: Learner = eqx.field(converter=as_base)
     depth: int = eqx.field(static=True)
     branching: int = eqx.field(static=True)
 
     def __check_init__(self) -> None:
-        check_base(self.base)
         checks.at_least("depth", self.depth, 1, MAX_DEPTH)
         checks.at_least("branching", self.branching, 2)
 
@@ -235,9 +227,6 @@ class PairLearner(Learner):
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> Pairs:
         policy = prior_or_uniform(self.prior, actions)
         return Pairs(Sum.zeros(actions, actions), policy, jnp.zeros((), int))
-
-    def policy(self, state: Pairs) -> Vector:
-        return state.policy
 
     def update(self, state: Pairs, feedback: Vector) -> Pairs:
         gained = state.policy[:, None] * (feedback[:, None] - feedback[None, :])

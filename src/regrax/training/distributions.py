@@ -8,7 +8,7 @@ for every policy, and training can use the baseline of `regrax.training.objectiv
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -19,9 +19,11 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.attention.base import Batch
-from regrax.games import Game, play
 from regrax.learners import Learner
 from regrax.specs import as_game, as_learner, register
+
+if TYPE_CHECKING:
+    from regrax.games import Game
 
 Shape = tuple[int, int, int]  # rounds, actions, sequences
 
@@ -359,7 +361,7 @@ class InGame(Distribution):
     (20, 3, 100)
     """
 
-    game: Game = eqx.field(converter=as_game)
+    game: "Game" = eqx.field(converter=as_game)
     learners: tuple[Learner, ...] = eqx.field(converter=lambda specs: tuple(map(as_learner, specs)))
     seat: int = eqx.field(static=True, default=0)
 
@@ -372,6 +374,8 @@ class InGame(Distribution):
             )
 
     def _draw(self, shape: Shape, key: PRNGKeyArray) -> Batch:
+        from regrax.games import play
+
         rounds, actions, count = shape
         fits = self.game.sizes[self.seat] == actions
         checks.shape("game", self.game.payoffs, f"with {actions} actions at seat {self.seat}", fits)

@@ -15,6 +15,7 @@ from regrax.attention import SwapAttention, TrainableLearner
 from regrax.domains import Simplex
 from regrax.learners import Learner
 from regrax.sharding import Devices, each, mesh_of, replicate
+from regrax.simplex import Number
 from regrax.specs import as_learner
 from regrax.training.objectives import Objective, draw_blocks, heads_last, policies, sums_before
 
@@ -95,7 +96,7 @@ def _chunk_losses(
     chunk: int,
     mesh: Mesh | None,
 ) -> Float[Array, "chunks"]:
-    def loss(shared: tuple, index: Int[Array, ""]) -> Float[Array, ""]:
+    def loss(shared: tuple, index: Int[Array, ""]) -> Number:
         model, objective, key = shared
         return objective.loss(model, objective.draw(chunk, key=jax.random.fold_in(key, index)))
 
@@ -142,13 +143,13 @@ def _nearest_step(
     played = heads_last(policies(model, data))
     before = sums_before(losses)
 
-    def difference(step: Float[Array, ""], count: int | None = None) -> Float[Array, "T d m"]:
+    def difference(step: Number, count: int | None = None) -> Float[Array, "T d m"]:
         nearest = -step * before[..., :count]
         if isinstance(model.domain, Simplex):
             nearest = jax.nn.softmax(nearest, axis=1)
         return nearest - played[..., :count]
 
-    def gauss_newton(step: Float[Array, ""], _: None) -> tuple:
+    def gauss_newton(step: Number, _: None) -> tuple:
         residual, slope = jax.jvp(difference, (step,), (jnp.ones_like(step),))
         moved = step - jnp.vdot(slope, residual) / jnp.vdot(slope, slope)
         return jnp.clip(moved, 0, MAX_STEP), None

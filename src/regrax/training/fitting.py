@@ -27,6 +27,7 @@ from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, PyTree, UInt32
 from regrax import _checks as checks
 from regrax.learners import Learner
 from regrax.sharding import Devices, local, mesh_of, replicate, split, total
+from regrax.simplex import Number
 from regrax.training.objectives import Objective
 
 Keys = PRNGKeyArray | Key[Array, "seeds"] | UInt32[Array, "seeds _"]  # one key, or one per seed
@@ -203,12 +204,12 @@ def _train(
 ) -> tuple[TrainingState, Float[Array, "*seeds count"]]:
     """Take `count` steps; return the new state and the loss of every step."""
 
-    def piece(shared: tuple, index: Int[Array, ""]) -> tuple[Float[Array, ""], Learner]:
+    def piece(shared: tuple, index: Int[Array, ""]) -> tuple[Number, Learner]:
         model, objective, key = shared
         data = objective.draw(plan.chunk, key=jax.random.fold_in(key, index))
         return jax.value_and_grad(objective.loss)(model, split(data, plan.mesh))
 
-    def step(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Float[Array, ""]]:
+    def step(state: TrainingState, key: PRNGKeyArray) -> tuple[TrainingState, Number]:
         shared = (state.model, objective, jax.random.fold_in(key, state.step))
         zero = (jnp.zeros(()), jax.tree.map(jnp.zeros_like, state.model))
         summed = total(piece, shared, plan.pieces, zero, plan.mesh)

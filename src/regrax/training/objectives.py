@@ -27,7 +27,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -136,7 +136,68 @@ class Objective(eqx.Module):
         return getattr(model, "recipe", Recipe())
 
 
-class RegretObjective(Objective):
+class ExpectedRegret(Objective):
+    """Base class of $E[h(R)]$ for one kind of regret, with the baseline where it is unbiased."""
+
+    distribution: eqx.AbstractVar[Distribution]
+    surrogate: eqx.AbstractVar[str | Surrogate]
+    baseline: eqx.AbstractVar[bool]
+    group_size: eqx.AbstractVar[int]  # sequences that are weighted together
+
+    def __check_init__(self) -> None:
+        check_distribution("distribution", self.distribution)
+        if not callable(self.surrogate) and self.surrogate not in SURROGATES:
+            known = ", ".join(SURROGATES)
+            raise ValueError(
+                f"surrogate must be a function or one of {known}, got {self.surrogate!r}"
+            )
+        if self.surrogate == "identity" and self.is_fair:
+            warnings.warn(
+                "surrogate identity has no gradient on these losses: expected regret is the same for every policy",
+                stacklevel=3,
+            )
+
+    @property
+    def is_fair(self) -> bool:
+        """True if the expected regret is the same for every policy on the simplex."""
+        return self.distribution.mean is not None
+
+    @property
+    def is_standard(self) -> bool:
+        is_square = self.is_fair and self.surrogate == "square"
+        return is_square and _is_standard_gaussian(self.distribution)
+
+    def draw(self, count: int, *, key: PRNGKeyArray) -> PyTree:
+        return self.distribution.draw(self.horizon, self.actions, count, key=key)
+
+    @abstractmethod
+    def regrets(self, model: Learner, data: PyTree) -> Regrets:
+        """Compute the model's regret on every sequence."""
+
+    def loss(self, model: Learner, data: PyTree) -> Loss:
+        regrets = self.regrets(model, data)
+        fair = self.is_fair and (isinstance(model.domain, Simplex) or self.distribution.mean == 0)
+        if not (self.baseline and fair and regrets.size > self.group_size):
+            return self.average(regrets)
+        # subtract the mean weight of the other groups' sequences from each weight in the gradient; leaving out a
+        # sequence's own group makes the baseline independent of it, so the gradient stays unbiased
+        value, weights = jax.value_and_grad(self.average)(lax.stop_gradient(regrets))
+        groups = weights.reshape(-1, self.group_size)
+        others = (groups.sum() - groups.sum(1)) / (weights.size - self.group_size)
+        change = jnp.vdot((groups - others[:, None]).ravel(), regrets)
+        return value + change - lax.stop_gradient(change)
+
+    def average(self, regrets: Regrets) -> Loss:
+        """Average $h(R)$ over the sequences."""
+        return self.h(regrets).mean()
+
+    @property
+    def h(self) -> Surrogate:
+        """The function of regret that `surrogate` is or names."""
+        return self.surrogate if callable(self.surrogate) else SURROGATES[self.surrogate]
+
+
+class RegretObjective(ExpectedRegret):
     r"""$E[h(R)]$, $R = \sum_t \langle \ell_t, \pi_t \rangle - \min_x \langle S_T, x \rangle$: the regret loss.
 
     The minimum is over the model's domain, the simplex or the ball.
@@ -173,16 +234,13 @@ class RegretObjective(Objective):
     baseline: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self) -> None:
-        check_distribution("distribution", self.distribution)
         expected = "a PartialFeedback or None"
         checks.instance("feedback", self.feedback, PartialFeedback | None, expected)
         checks.at_least("group_size", self.group_size, 1)
-        _check_surrogate(self.surrogate, self.distribution)
 
     @property
     def is_standard(self) -> bool:
-        plain = self.surrogate == "square" and self.group_size == 1 and self.feedback is None
-        return plain and _is_standard_gaussian(self.distribution)
+        return super().is_standard and self.group_size == 1 and self.feedback is None
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> tuple[Batch, Batch]:
         """Draw the losses and the part of them that the model sees."""
@@ -192,39 +250,29 @@ class RegretObjective(Objective):
                 f"multiples of it, got {count}"
             )
         for_losses, for_feedback = jax.random.split(key)
-        losses = self.distribution.draw(self.horizon, self.actions, count, key=for_losses)
+        losses = super().draw(count, key=for_losses)
         if self.feedback is None:
             return losses, losses
         return losses, self.feedback.observe(losses, key=for_feedback)
 
     def regrets(self, model: Learner, data: tuple[Batch, Batch]) -> Regrets:
-        """Compute the model's regret on every sequence."""
         losses, seen = data
         incurred = jnp.sum(policies(model, seen) * losses, (0, 1))
         return incurred - model.domain.least(losses.sum(0))
 
-    def loss(self, model: Learner, data: tuple[Batch, Batch]) -> Loss:
-        regrets = self.regrets(model, data)
-        mean = self.distribution.mean
-        fair = mean is not None and (isinstance(model.domain, Simplex) or mean == 0)
-        if self.baseline and fair and regrets.size > self.group_size:
-            return _baselined(self._aggregate, regrets, self.group_size)
-        return self._aggregate(regrets)
-
-    def _aggregate(self, regrets: Regrets) -> Loss:
+    def average(self, regrets: Regrets) -> Loss:
         r"""Average $\sum_j h(R_j) f(R_j, k) / \sum_j f(R_j, k)$ over the groups."""
-        surrogate = _surrogate(self.surrogate)
         if self.group_size == 1:
-            return surrogate(regrets).mean()
+            return super().average(regrets)
 
         def group(regrets: Float[Array, "N"]) -> Loss:
             weights = self.weight(regrets, self.sharpness)
-            return jnp.sum(surrogate(regrets) * weights) / weights.sum()
+            return jnp.sum(self.h(regrets) * weights) / weights.sum()
 
         return jax.vmap(group)(regrets.reshape(-1, self.group_size)).mean()
 
 
-class SwapRegretObjective(Objective):
+class SwapRegretObjective(ExpectedRegret):
     r"""$E[h(\sum_i (\sum_t \langle x_{i,t}, p_{i,t} \rangle - \min_j \sum_t x_{i,t,j}))]$ on Gaussian blocks $x_{i,t}$.
 
     The heads of a `SwapAttention` see full-scale blocks $X \sim N(0, I_{d^2 T})$. After training, play
@@ -241,19 +289,14 @@ class SwapRegretObjective(Objective):
     (5, 2, 2, 100)
     """
 
+    distribution: ClassVar[Distribution] = Gaussian()  # pyright: ignore[reportIncompatibleVariableOverride]
+    group_size: ClassVar[int] = 1  # pyright: ignore[reportIncompatibleVariableOverride]
     surrogate: str | Surrogate = eqx.field(static=True, default="square")
     baseline: bool = eqx.field(static=True, default=True)
-
-    def __check_init__(self) -> None:
-        _check_surrogate(self.surrogate, Gaussian())
 
     @property
     def heads(self) -> int:
         return self.actions
-
-    @property
-    def is_standard(self) -> bool:
-        return self.surrogate == "square"
 
     def draw(self, count: int, *, key: PRNGKeyArray) -> Blocks:
         return draw_blocks(self.horizon, self.actions, count, key)
@@ -263,17 +306,8 @@ class SwapRegretObjective(Objective):
         incurred = jnp.sum(policies(model, data) * data, (0, 1, 2))
         return incurred - data.sum(0).min(1).sum(0)
 
-    def loss(self, model: Learner, data: Blocks) -> Loss:
-        def mean(regrets: Regrets) -> Loss:
-            return _surrogate(self.surrogate)(regrets).mean()
 
-        regrets = self.regrets(model, data)
-        if self.baseline and regrets.size > 1:
-            return _baselined(mean, regrets, 1)
-        return mean(regrets)
-
-
-class ClosedLoopSwapObjective(Objective):
+class ClosedLoopSwapObjective(ExpectedRegret):
     r"""$E[h(\mathrm{Swap})]$ of actual play: $x_{i,t} = \pi_{t,i} \ell_t$, differentiated through the fixed points.
 
     Training and play see the same features, so the trained model needs no calibration.
@@ -289,21 +323,21 @@ class ClosedLoopSwapObjective(Objective):
     (5, 2, 8)
     """
 
+    baseline: ClassVar[bool] = False  # pyright: ignore[reportIncompatibleVariableOverride]
+    group_size: ClassVar[int] = 1  # pyright: ignore[reportIncompatibleVariableOverride]
     distribution: Distribution = Gaussian()
     surrogate: str | Surrogate = eqx.field(static=True, default="square")
 
-    def __check_init__(self) -> None:
-        _surrogate(self.surrogate)
-        check_distribution("distribution", self.distribution)
+    @property
+    def is_fair(self) -> bool:
+        """False: what a swap would have saved depends on the policy."""
+        return False
 
-    def draw(self, count: int, *, key: PRNGKeyArray) -> Batch:
-        return self.distribution.draw(self.horizon, self.actions, count, key=key)
-
-    def loss(self, model: Learner, data: Batch) -> Loss:
+    def regrets(self, model: Learner, data: Batch) -> Regrets:
+        """Compute the swap regret of the model's play on every sequence."""
         _check_simplex("swap regret", model)
         matrix = jnp.einsum("tin,tjn->ijn", policies(model, data), data)
-        regrets = jnp.einsum("iin->n", matrix) - matrix.min(1).sum(0)
-        return _surrogate(self.surrogate)(regrets).mean()
+        return jnp.einsum("iin->n", matrix) - matrix.min(1).sum(0)
 
 
 class HindsightObjective(Objective):
@@ -443,38 +477,6 @@ def best_loss(actions: int, rounds: int, heads: int = 1) -> float:
     """
     cross = heads * (heads - 1) * rounds * theory.minimum_moment(actions, 1) ** 2
     return heads * theory.optimal_loss(actions, rounds) + cross
-
-
-def _baselined(loss: Callable[[Regrets], Loss], regrets: Regrets, group_size: int) -> Loss:
-    """Compute `loss(regrets)` with a gradient that subtracts the mean weight of the other groups' sequences.
-
-    Leaving out a sequence's own group makes the baseline independent of it, so the gradient stays unbiased.
-    """
-    value, weights = jax.value_and_grad(loss)(lax.stop_gradient(regrets))
-    groups = weights.reshape(-1, group_size)
-    others = (groups.sum() - groups.sum(1)) / (weights.size - group_size)
-    centred = (groups - others[:, None]).ravel()
-    change = jnp.vdot(lax.stop_gradient(centred), regrets)
-    return value + change - lax.stop_gradient(change)
-
-
-def _surrogate(surrogate: str | Surrogate) -> Surrogate:
-    if callable(surrogate):
-        return surrogate
-    if surrogate not in SURROGATES:
-        known = ", ".join(SURROGATES)
-        raise ValueError(f"surrogate must be a function or one of {known}, got {surrogate!r}")
-    return SURROGATES[surrogate]
-
-
-def _check_surrogate(surrogate: str | Surrogate, distribution: Distribution) -> None:
-    """Raise ValueError unless the surrogate is known, and warn if its expected gradient is zero."""
-    _surrogate(surrogate)
-    if surrogate == "identity" and distribution.mean is not None:
-        warnings.warn(
-            "surrogate identity has no gradient on these losses: expected regret is the same for every policy",
-            stacklevel=3,
-        )
 
 
 def _check_simplex(quantity: str, model: Learner) -> None:
