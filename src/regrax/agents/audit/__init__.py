@@ -7,7 +7,6 @@
 `compare` compares the audits of several agents.
 """
 
-
 from .audits import (
     AgentAudit as AgentAudit,
     Audit as Audit,
