@@ -25,7 +25,7 @@ MAX_WAIT = 600.0  # seconds to wait in all because a server demands it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class NoAnswer(ValueError):
+class NoAnswer(Exception):
     """Raised if a request gets no answer.
 
     Attributes:
@@ -68,7 +68,7 @@ class Endpoint:
             )
 
     def ask(self, body: dict[str, Any], timeout: float, retries: int) -> Answer:
-        """Post a request and return the answer; raise `NoAnswer` if there is none.
+        """Post a request and return the answer; raise ValueError if there is none.
 
         A failed request is repeated after a pause that doubles each time. A server that demands a pause (Retry-After)
         gets it, and such requests do not count as failed.
@@ -101,7 +101,7 @@ class Endpoint:
                     waited += delay
                 most = MAX_FAILURES if self._has_answered else retries
                 if not error.again or failed > most or waited > MAX_WAIT:
-                    raise
+                    raise ValueError(f"{self.shown} gave no answer: {error}") from None
             await asyncio.sleep(delay)
 
     async def _post(self, body: dict[str, Any], timeout: float) -> Answer:

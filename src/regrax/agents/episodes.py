@@ -159,7 +159,7 @@ def run_episodes(
         for players, played in _in_order(run, episodes, workers, write):
             for learner, player in zip(learners, players, strict=True):
                 if isinstance(learner, ChatAgent) and isinstance(player, ChatAgent):
-                    learner.include(player)
+                    learner.exchanges.extend(player.exchanges)
             yield played
 
 
