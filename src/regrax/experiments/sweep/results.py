@@ -73,19 +73,18 @@ class CellResult:
     @property
     def exact_step(self) -> float | None:
         """Stationary step $k^*$, or None if the lower bound on the loss is unknown."""
-        return self._exact()[0]
+        if self.measured.optimal_loss is None:
+            return None
+        return _exact(self.config.actions, self.config.horizon, self.config.operator)[0]
 
     @property
     def exact_step_loss(self) -> float | None:
         """Loss of the algorithm with step $k^*$; with $d$ heads the excess over the optimum is $d$ times larger."""
-        return self._exact()[1]
-
-    def _exact(self) -> tuple[float, float] | tuple[None, None]:
         if self.measured.optimal_loss is None:
-            return None, None
-        step, excess = _exact(self.config.actions, self.config.horizon, self.config.operator)
+            return None
         heads = self.config.actions if self.config.model == "swap" else 1
-        return step, self.measured.optimal_loss + heads * excess
+        excess = _exact(self.config.actions, self.config.horizon, self.config.operator)[1]
+        return self.measured.optimal_loss + heads * excess
 
     def to_dict(self) -> dict[str, Any]:
         """Return a flat table row with settings, measurements and the checkpoint's path."""
@@ -149,13 +148,10 @@ def cell_path(folder: Path, cell: TrainConfig) -> Path:
 def _read_rows(folder: Path, cells: list[TrainConfig]) -> list[CellResult]:
     rows = []
     for cell in cells:
-        path = cell_path(folder, cell)
+        path = file_of(cell_path(folder, cell))
         with suppress(OSError, ValueError):  # the cell is missing or damaged, and runs again
-            trained = load_trained(path, cell)
-            checkpoint = str(file_of(path))
-            rows.append(
-                CellResult(cell, trained.measured, trained.seconds, trained.operations, checkpoint)
-            )
+            _, *numbers = load_trained(path, cell)
+            rows.append(CellResult(cell, *numbers, str(path)))
     return rows
 
 
