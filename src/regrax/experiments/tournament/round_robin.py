@@ -202,40 +202,58 @@ def _play_group(
     """
     players = len(jobs[0].sizes)
     matches = seatings(len(learners), players)
-    failed: dict[Seating, str] = {}
-    traced = []
+    tables = [(job.drawn.payoffs, job.start) for job in jobs]
+    payoffs, starts = jax.tree.map(lambda *arrays: np.stack(arrays), *tables)
+    keys = jax.tree.map(lambda *own: jnp.stack(own), *[job.key for job in jobs])
+    failed = {}
+    traced = set()
     for k, learner in enumerate(learners):
         if not isinstance(learner.domain, Simplex):
             failed[(k,)] = f"it plays on the {learner.domain.name}"
         elif not isinstance(learner, HostLearner):
-            traced.append(k)
+            traced.add(k)
+
+    def together(chosen: Sequence[Seating]) -> list[Any]:
+        """Play matches in one program; return each player's swap matrices, of shape `(J, M, d, d)`."""
+        playing = {k for match in chosen for k in match}
+        seated = tuple(learner if k in playing else None for k, learner in enumerate(learners))
+        inputs = {"payoffs": payoffs, "learners": seated, "keys": keys, "starts": starts}
+        inputs = replicate(inputs, mesh)
+        return swap_matrices(**inputs, seatings=tuple(chosen), rounds=rounds, mesh=mesh)  # pyright: ignore
+
+    def score_traced() -> Float[np.ndarray, "J M measures N"]:
+        """Score the matches of the traced learners; the scores of other matches are NaN."""
+        scores = np.full((len(jobs), len(matches), len(MEASURES), players), np.nan)
+        chosen = [match for match in matches if traced.issuperset(match)]
+        if chosen:
+            scores[:, [matches[match] for match in chosen]] = _measures(together(chosen), rounds)
+        return scores
+
     try:
-        scores = _play_traced(jobs, learners, traced, matches, rounds, mesh)
+        scores = score_traced()
     except Exception:  # learners may be user-defined, so leave out those that fail on their own
-        able = traced.copy()
+        errors = {}
         for k in traced:
-            alone = [(k,) * players]
             try:
-                jax.eval_shape(lambda m=alone: _matrices(jobs, learners, m, rounds, mesh))
+                jax.eval_shape(lambda k=k: together([(k,) * players]))
             except Exception as error:
-                failed[(k,)] = _first_line(error)
-                able.remove(k)
-        if able == traced:
+                errors[k] = _first_line(error)
+        if not errors:
             raise
-        traced = able
-        scores = _play_traced(jobs, learners, traced, matches, rounds, mesh)
-    out = {k for (k,) in failed}
+        failed |= {(k,): error for k, error in errors.items()}
+        traced -= errors.keys()
+        scores = score_traced()
+    left_out = {k for (k,) in failed}
     for job, own in zip(jobs, scores, strict=True):
         problems = dict(failed)
         for match, number in matches.items():
-            if not out.isdisjoint(match):
+            if not left_out.isdisjoint(match):
                 continue
-            if not set(match) <= set(traced):
+            if not traced.issuperset(match):
                 seated = [learners[k] for k in match]
+                settings = {"key": job.key, "start": job.start}
                 try:
-                    played = play(
-                        job.drawn, seated, rounds, key=job.key, start=job.start, keep="summary"
-                    )
+                    played = play(job.drawn, seated, rounds, keep="summary", **settings)
                 except Exception as error:
                     problems[match] = _first_line(error)
                     continue
@@ -248,40 +266,6 @@ def _play_group(
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-def _play_traced(
-    jobs: list[Job],
-    learners: Sequence[Learner],
-    traced: list[int],
-    matches: Mapping[Seating, int],
-    rounds: int,
-    mesh: Mesh | None,
-) -> Float[np.ndarray, "J M measures N"]:
-    """Play the matches of the traced learners in one program; the measures of other matches are NaN."""
-    scores = np.full((len(jobs), len(matches), len(MEASURES), len(jobs[0].sizes)), np.nan)
-    own = {match: number for match, number in matches.items() if set(match) <= set(traced)}
-    if own:
-        matrices = _matrices(jobs, learners, list(own), rounds, mesh)
-        scores[:, list(own.values())] = _measures(matrices, rounds)
-    return scores
-
-
-def _matrices(
-    jobs: list[Job],
-    learners: Sequence[Learner],
-    matches: Sequence[Seating],
-    rounds: int,
-    mesh: Mesh | None,
-) -> list[Any]:
-    """Compute each player's swap matrices in all games, of shape `(J, M, d, d)`."""
-    playing = {k for match in matches for k in match}
-    seated = tuple(learner if k in playing else None for k, learner in enumerate(learners))
-    inputs = [(job.drawn.payoffs, job.start) for job in jobs]
-    payoffs, starts = jax.tree.map(lambda *arrays: np.stack(arrays), *inputs)
-    keys = jax.tree.map(lambda *own: jnp.stack(own), *[job.key for job in jobs])
-    payoffs, seated, keys, starts = replicate((payoffs, seated, keys, starts), mesh)
-    return swap_matrices(payoffs, seated, tuple(matches), rounds, keys, mesh, starts)  # pyright: ignore[reportArgumentType]
 
 
 def _scaled(game: Game) -> Game:
