@@ -150,8 +150,8 @@ def _read_rows(folder: Path, cells: list[TrainConfig]) -> list[CellResult]:
     for cell in cells:
         path = file_of(cell_path(folder, cell))
         with suppress(OSError, ValueError):  # the cell is missing or damaged, and runs again
-            _, *numbers = load_trained(path, cell)
-            rows.append(CellResult(cell, *numbers, str(path)))
+            trained = load_trained(path, cell)
+            rows.append(CellResult(cell, *trained[1:], str(path)))
     return rows
 
 
