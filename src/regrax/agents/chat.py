@@ -271,12 +271,7 @@ class ChatAgent(HostLearner):
         if self.cache is None:
             return self._request(body)
         key = request_key({"target": self._label(), **body}, *self.place, number, attempt)
-        answer = self.cache.find(key)
-        if answer is None:
-            with self.cache.paying():
-                answer = self._request(body)
-                self.cache.add(key, answer)
-        return answer
+        return self.cache.answer(key, partial(self._request, body))
 
     def _request(self, body: dict[str, Any]) -> Answer:
         if self.endpoint is not None:

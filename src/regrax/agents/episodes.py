@@ -67,12 +67,11 @@ def play_episodes(
     """
     game = as_game(game)
     check_rounds(game, rounds, "all", episodes)
-    starts: dict[str, Any] = {"start": start, "prior": prior}
     alone = (first, episodes) == (0, 1)
 
     def play_one(episode: int, players: Sequence[Learner], on_round: OnRound) -> Trajectory:
         own = key if key is None or alone else jax.random.fold_in(key, episode)
-        return play(game, players, rounds, key=own, on_round=on_round, **starts)
+        return play(game, players, rounds, key=own, start=start, prior=prior, on_round=on_round)
 
     seed = None if key is None else jax.random.key_data(key).tolist()
     yield from run_episodes(
