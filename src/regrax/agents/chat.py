@@ -243,12 +243,18 @@ class ChatAgent(HostLearner):
         policy = None
         while policy is None and len(tries) <= self.retries:
             answer = self._answer(question, len(past.losses) + 1, len(tries))
-            tries.append(self._logged(answer))
+            entry: dict[str, Any] = {"answer": answer.text[:LOGGED_CHARACTERS]}
+            entry["seconds"] = round(answer.seconds, 3)
+            if answer.input_tokens is not None:
+                entry["tokens"] = [answer.input_tokens, answer.output_tokens]
+                if self.cache is not None and max(self.cache.prices) > 0:
+                    entry["cost"] = self.cache.cost(*entry["tokens"])
             try:
                 policy = self.reader.read(answer.text, names, self.timeout)
-                tries[-1]["parser"] = self.reader.last
+                entry["parser"] = self.reader.last
             except ValueError as error:
-                tries[-1]["problem"] = str(error)
+                entry["problem"] = str(error)
+            tries.append(entry)
         answered = policy is not None
         self.exchanges.append({"question": question, "tries": tries, "answered": answered})
         recent = [exchange["answered"] for exchange in self.exchanges[-MAX_SILENT_ROUNDS:]]
@@ -286,16 +292,6 @@ class ChatAgent(HostLearner):
         if not isinstance(text, str):
             raise ValueError(f"{self._label()} must return a string, got {type(text).__name__}")
         return Answer(text.encode("utf-8", "replace").decode(), seconds=monotonic() - began)
-
-    def _logged(self, answer: Answer) -> dict[str, Any]:
-        """Return the log entry of an answer: the text, and its time, tokens and cost."""
-        entry: dict[str, Any] = {"answer": answer.text[:LOGGED_CHARACTERS]}
-        entry["seconds"] = round(answer.seconds, 3)
-        if answer.input_tokens is not None:
-            entry["tokens"] = [answer.input_tokens, answer.output_tokens]
-            if self.cache is not None and max(self.cache.prices) > 0:
-                entry["cost"] = self.cache.cost(answer.input_tokens, answer.output_tokens)
-        return entry
 
     def _label(self) -> str:
         if self.endpoint is not None:
