@@ -155,8 +155,9 @@ class TrainConfig:
         return "swap" if self.model == "swap" else "regret"
 
     def __post_init__(self) -> None:
+        own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
         choices = {
-            "model": model_names(),
+            "model": (*BUILT_IN, *own),
             "objective": get_args(ObjectiveName),
             "operator": get_args(Operator),
             "surrogate": get_args(Surrogate),
@@ -196,12 +197,6 @@ class TrainConfig:
             parse_feedback(self.feedback)
             if name != "regret":
                 raise ValueError(f"feedback needs the objective regret, got objective {name}")
-
-
-def model_names() -> tuple[str, ...]:
-    """Return the values of the setting `model`, including the names of your own models."""
-    own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
-    return (*BUILT_IN, *own)
 
 
 def taken_settings(config: TrainConfig) -> list[str]:
@@ -482,7 +477,14 @@ def train(
         key = for_seeds(draw_keys)
         if files:
             template = eqx.filter_eval_shape(initial_state, key)
-            position, state = _read_state(state_file, files[STATE], template)
+            about, arrays = read_contents(files[STATE], state_file)
+            position = parse_about(state_file, about, _Position)
+            if position.layout != LAYOUT:
+                raise ValueError(
+                    f"{state_file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
+                    "remove it to train from scratch, or finish the run with regrax 0.1.0"
+                )
+            state = fill(template, arrays, state_file)
         else:
             state = initial_state(key)
         if is_first():
@@ -529,17 +531,3 @@ class _Position(msgspec.Struct):
     step: int
     seconds: float
     layout: int = 1
-
-
-def _read_state(
-    file: Path, data: bytes, template: TrainingState
-) -> tuple[_Position, TrainingState]:
-    """Read the state to resume from."""
-    about, arrays = read_contents(data, file)
-    position = parse_about(file, about, _Position)
-    if position.layout != LAYOUT:
-        raise ValueError(
-            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
-            "remove it to train from scratch, or finish the run with regrax 0.1.0"
-        )
-    return position, fill(template, arrays, file)

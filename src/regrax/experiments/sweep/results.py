@@ -217,30 +217,29 @@ def groups(rows: Sequence[CellResult]) -> list[Group]:
         model = architecture(config)
         values |= {(model, setting, getattr(config, setting)) for setting in OTHERS}
     counts = Counter((model, setting) for model, setting, _ in values)
-    return [_group(config, own, counts) for config, own in cells.items()]
-
-
-def _group(config: TrainConfig, rows: list[CellResult], counts: Counter[tuple[str, str]]) -> Group:
-    model = architecture(config)
-    label = [model]
-    for setting in OTHERS:
-        value = getattr(config, setting)
-        if counts[model, setting] == 1:
-            continue
-        if value is None:
-            label.append(f"no {setting}")
-        elif isinstance(value, str):
-            label.append(value)
-        else:
-            label.append(f"{setting} {value:g}")
-    numbers = [_numbers(row) for row in rows]
-    mean = {}
-    spread = {}
-    for name in numbers[0]:
-        values = [own[name] for own in numbers if own[name] is not None]
-        mean[name] = statistics.fmean(values) if values else None
-        spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
-    return Group(", ".join(label), rows[0], len(rows), mean, spread)
+    found = []
+    for config, own in cells.items():
+        model = architecture(config)
+        label = [model]
+        for setting in OTHERS:
+            value = getattr(config, setting)
+            if counts[model, setting] == 1:
+                continue
+            if value is None:
+                label.append(f"no {setting}")
+            elif isinstance(value, str):
+                label.append(value)
+            else:
+                label.append(f"{setting} {value:g}")
+        mean = {}
+        spread = {}
+        numbers = [_numbers(row) for row in own]
+        for name in numbers[0]:
+            values = [row[name] for row in numbers if row[name] is not None]
+            mean[name] = statistics.fmean(values) if values else None
+            spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
+        found.append(Group(", ".join(label), own[0], len(own), mean, spread))
+    return found
 
 
 def architecture(config: TrainConfig) -> str:

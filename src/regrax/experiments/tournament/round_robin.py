@@ -260,7 +260,11 @@ def _play_group(
                 own[number] = _measures(played.matrices, rounds)
             if not np.isfinite(own[number]).all():
                 problems[match] = "play produced values that are not finite"
-        yield _by_pairing(own, matches, len(learners)), problems
+        means = np.empty((len(MEASURES), len(learners), len(learners)))
+        for i, j in np.ndindex(means.shape[1:]):
+            parts = [own[matches[seating(i, j, n, players)], :, n] for n in range(players)]
+            means[:, i, j] = np.mean(parts, 0)
+        yield means, problems
 
 
 def _first_line(error: Exception) -> str:
@@ -288,15 +292,3 @@ def _measures(matrices: Sequence[Any], rounds: int) -> Float[np.ndarray, "*match
     cce_gap = np.broadcast_to(regret.max(-1, keepdims=True), regret.shape)
     ce_gap = np.broadcast_to(internal.max(-1, keepdims=True), internal.shape)
     return np.stack([regret, swap, 1 - losses, cce_gap, ce_gap], -2)
-
-
-def _by_pairing(
-    scores: Float[np.ndarray, "M measures N"], matches: Mapping[Seating, int], learners: int
-) -> Float[np.ndarray, "measures K K"]:
-    """Return the mean over positions of every pairing, NaN if a match failed."""
-    players = scores.shape[-1]
-    means = np.empty((len(MEASURES), learners, learners))
-    for i, j in np.ndindex(learners, learners):
-        parts = [scores[matches[seating(i, j, n, players)], :, n] for n in range(players)]
-        means[:, i, j] = np.mean(parts, 0)
-    return means
