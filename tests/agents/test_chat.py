@@ -25,9 +25,9 @@ def ask(agent, losses=((0.5, 1.0),), actions=()):
     return np.asarray(agent.policy(state))
 
 
-def ask_once(respond, retries=0, timeout=5.0, **more):
+def ask_once(respond, retries=0, **more):
     with server(respond) as (url, requests):
-        agent = ChatAgent(url, timeout=timeout, retries=retries, **more)
+        agent = ChatAgent(url, timeout=5.0, retries=retries, **more)
         return agent, ask(agent), requests
 
 
@@ -79,6 +79,10 @@ def cut_short(handler, _):
     handler.close_connection = True
 
 
+def status(number):
+    return lambda h, q: send(h, b"", number, headers=[("Location", "http://127.0.0.1:9/")])
+
+
 HOSTILE = [
     (lambda h, q: send(h, b"{"), "the answer is not JSON"),
     (lambda h, q: send(h, b"\xff\xfe"), "the answer is not UTF-8 text"),
@@ -88,32 +92,35 @@ HOSTILE = [
     (lambda h, q: send(h, b'{"choices": [{"message": {}}]}'), "no text at choices"),
     (lambda h, q: send(h, b'{"choices": []}'), "no text at choices"),
     (lambda h, q: send(h, b"1", kind="text/html"), "content type of the answer is not JSON"),
-    (lambda h, q: send(h, b"", status=500), "status 500"),
+    (status(500), "status 500"),
     (lambda h, q: h.wfile.write(b"nonsense\r\n\r\n"), "the connection failed"),
     (lambda h, q: None, "the connection failed"),
     (cut_short, "the connection failed"),
     (lambda h, q: send(h, b" " * (MAX_ANSWER_BYTES + 10)), "longer than 1,048,576 bytes"),
     (endless, "longer than 1,048,576 bytes"),
 ]
-
-
-@pytest.mark.parametrize(("respond", "problem"), HOSTILE)
-def test_a_hostile_server_stops_play_with_the_reason(respond, problem):
-    with pytest.raises(ValueError, match=f"gave no answer: .*{problem}"):
-        ask_once(respond)
+SLOW = [
+    drip(HEAD + b"Content-Length: 1000\r\n\r\n"),
+    drip(*[bytes([letter]) for letter in HEAD], b"X-Long: "),
+    lambda h, q: time.sleep(1.0),
+]
+FINAL = [(status(302), "redirects"), (status(401), "status 401"), (status(404), "status 404")]
 
 
 @pytest.mark.parametrize(
-    "respond",
+    ("respond", "problem", "options"),
     [
-        drip(HEAD + b"Content-Length: 1000\r\n\r\n"),
-        drip(*[bytes([letter]) for letter in HEAD], b"X-Long: "),
-        lambda h, q: time.sleep(1.0),
+        *[(*case, {}) for case in HOSTILE],
+        *[(case, r"no answer within 0.3 s", {"timeout": 0.3}) for case in SLOW],
+        *[(*case, {"retries": 3}) for case in FINAL],  # no retry can help
     ],
 )
-def test_a_slow_answer_ends_at_the_time_limit(respond):
-    with pytest.raises(ValueError, match=r"no answer within 0.3 s"):
-        ask_once(respond, timeout=0.3)
+def test_a_hostile_server_stops_play_with_the_reason(respond, problem, options):
+    with server(respond) as (url, requests):
+        agent = ChatAgent(url, **{"timeout": 5.0, "retries": 0, **options})
+        with pytest.raises(ValueError, match=f"gave no answer: .*{problem}"):
+            ask(agent)
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize("answer", ["I cannot choose.", None])
@@ -140,21 +147,6 @@ def test_failed_requests_are_repeated_and_not_logged():
     assert (len(requests), agent.unanswered) == (4, 0)
     assert policy.tolist() == [1, 0]
     assert [tried["answer"] for tried in agent.exchanges[0]["tries"]] == ["no idea", "0"]
-
-
-@pytest.mark.parametrize(
-    ("status", "reason"), [(302, "redirects"), (401, "status 401"), (404, "status 404")]
-)
-def test_an_error_that_no_retry_can_fix_stops_play(status, reason):
-    questions = []
-
-    def respond(handler, question):
-        questions.append(question)
-        send(handler, b"", status=status, headers=[("Location", "http://127.0.0.1:9/")])
-
-    with pytest.raises(ValueError, match=reason):
-        ask_once(respond, retries=3)
-    assert len(questions) == 1
 
 
 def test_an_agent_that_never_answers_stops_play():
@@ -233,10 +225,9 @@ def test_the_log_has_the_rounds_before_an_agent_fell_silent(capsys, tmp_path):
     assert (agent.rounds, agent.unanswered) == (6, 4)
 
 
-def test_each_player_has_its_own_exchanges(capsys, tmp_path):
+def test_each_player_has_its_own_exchanges(tmp_path):
     with server(lambda h, q: say(h, "0")) as (url, _):
         rows = play_logged(tmp_path / "log.jsonl", f'agent("{url}")', rounds=2)
-    capsys.readouterr()
     assert [row["exchange"]["question"].count("This is round 2") for row in rows] == [0, 0, 1, 1]
 
 
@@ -252,9 +243,8 @@ def test_templates_names_and_system_prompt_reach_the_model():
     (played,) = play_episodes(game, [ChatAgent(model, prompt=prompt), Hedge(0.1)], 2)
     assert played.policies[0].tolist() == [[0, 1]] * 2
     first, second = (messages[0]["content"] for messages in conversations)
-    name = f"{game.players[0]} of {game.name}"
-    about = "round 1 of 2 rounds: heads, tails (2). the loss of every action."
-    assert first == f"{name}, {about} none yet $"
+    about = "round 1 of 2 rounds: heads, tails (2). the loss of every action. none yet $"
+    assert first == f"{game.players[0]} of {game.name}, {about}"
     assert "(round: heads, tails)\n1: 0, 0\nSums over all 1 rounds: 0, 0 $" in second
 
 

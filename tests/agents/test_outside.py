@@ -59,41 +59,47 @@ def test_an_agent_prints_its_spec(spec):
     assert str(as_learner(spec)) == spec
 
 
-def test_errors_of_a_python_agent_name_the_round(tmp_path, monkeypatch):
-    (tmp_path / "my_agents.py").write_text(
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    """Work in a folder with a module of agents."""
+    (tmp_path / "mine.py").write_text(
+        "import os\n"
         "def good(losses):\n    return len(losses) % 2\n"
         "def bad(losses):\n    return 1 / (2 - len(losses))\n"
         "def wrong(losses):\n    return [0.5, 0.6]\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    played = play(matching_pennies(), as_learner('agent("python:my_agents:good")'), 3)
-    assert played.policies[0].argmax(1).tolist() == [0, 1, 0]
-    for name, message in (
-        ("my_agents:bad", "in round 1: the answer is neither"),
-        ("my_agents:wrong", "in round 1: a distribution must"),
-        ("math:sqrt", r"math:sqrt in round 1 failed: TypeError"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            play(matching_pennies(), as_learner(f'agent("python:{name}")'), 3)
-
-
-def test_a_chat_model_may_be_a_python_function(tmp_path, monkeypatch):
-    (tmp_path / "my_chat.py").write_text(
+        "def endless(losses):\n    while len(losses) == 2: pass\n    return 0\n"
+        "def leave(losses):\n    os._exit(3)\n"
         "def say(messages):\n    return 'I pick tails'\n"
-        "def bad(messages):\n    raise SystemExit('no')\n"
+        "def refuse(messages):\n    raise SystemExit('no')\n"
         "def number(messages):\n    return 3\n"
     )
     (tmp_path / "prompt.txt").write_text("Round $round: choose.")
     monkeypatch.chdir(tmp_path)
-    agent = as_learner('agent("chat:my_chat:say", prompt="@prompt.txt")')
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("python:mine:bad", "in round 1: the answer is neither"),
+        ("python:mine:wrong", "in round 1: a distribution must"),
+        ("python:math:sqrt", "math:sqrt in round 1 failed: TypeError"),
+        ("python:mine:endless", "mine:endless in round 3 took more than 2 s and was stopped"),
+        ("python:mine:leave", "mine:leave in round 1 failed: its process ended with code 3"),
+        ("chat:mine:refuse", "failed: SystemExit: no"),
+        ("chat:mine:number", "return a string, got int"),
+    ],
+)
+def test_an_error_of_a_function_stops_play(functions, target, message):
+    with pytest.raises(ValueError, match=message):
+        play(matching_pennies(), outside_agent(target, retries=0, timeout=2.0), 5)
+
+
+def test_a_function_may_be_a_player_or_a_chat_model(functions):
+    played = play(matching_pennies(), as_learner('agent("python:mine:good")'), 3)
+    assert played.policies[0].argmax(1).tolist() == [0, 1, 0]
+    agent = as_learner('agent("chat:mine:say", prompt="@prompt.txt")')
     (played,) = play_episodes(matching_pennies(), [agent, Hedge(0.1)], 2)
     assert played.policies[0].argmax(1).tolist() == [1, 1]
     assert agent.exchanges[1]["question"] == "Round 2: choose."
-    for name, message in (
-        ("bad", "failed: SystemExit: no"),
-        ("number", "return a string, got int"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            play(matching_pennies(), as_learner(f'agent("chat:my_chat:{name}", retries=0)'), 9)
     with pytest.raises(FileNotFoundError):
-        as_learner('agent("chat:my_chat:say", system="@nothing.txt")')
+        as_learner('agent("chat:mine:say", system="@nothing.txt")')

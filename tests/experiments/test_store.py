@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import pytest
 
 from regrax import experiments
-from regrax.cli import main
 from regrax.experiments import Store
 from regrax.experiments.runs import TrainConfig, train
 from regrax.experiments.sweep import completed, run_sweep
@@ -157,12 +156,3 @@ def test_a_run_killed_before_its_first_file_can_start(tmp_path):
     for name in (".lock", ".training.json.12.regrax.tmp"):
         (tmp_path / name).touch()
     train(TOY, tmp_path)
-
-
-def test_the_command_names_a_foreign_file_in_one_line(tmp_path, capsys):
-    plant(tmp_path, ["thesis.tex"])
-    with pytest.raises(SystemExit, match="2"):
-        main(["train", "--model", "linear", "--actions", "2", "--out", str(tmp_path)])
-    error = capsys.readouterr().err
-    assert "such as thesis.tex: choose a new or empty folder" in error
-    assert error.count("\n") == 1

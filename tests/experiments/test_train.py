@@ -60,6 +60,8 @@ def test_a_run_writes_models_settings_and_metrics_once(whole):
     assert [model.seconds for model in models] == [about["seconds"]] * 2
     assert about["seconds"] > 0
     assert not reports
+    with pytest.raises(ValueError, match="already contains a run: add --resume to continue it"):
+        train(QUICK, whole, resume=False)
     assert (whole / "seed-0.safetensors").stat().st_mtime_ns == before
 
 
@@ -155,26 +157,6 @@ def test_settings_that_cannot_be_trained_leave_no_folder(changes, message, tmp_p
     with pytest.raises(ValueError, match=message):
         train(replace(QUICK, **changes), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_the_command_prints_the_measures_of_each_seed(tmp_path, capsys, as_users_run_it):
-    out = tmp_path / "run"
-    small = [*COMMAND, "--steps", "60", "--batch", "256", "--sequences", "2000"]
-    small += ["--out", str(out), "--json"]
-    main(small)
-    (row,) = json.loads(capsys.readouterr().out)["seeds"]
-    measured = {"loss", "loss_error", "optimal_loss", "step_size", "total_variation"}
-    assert set(row) == {"seed", *measured, "seconds"}
-    assert row["loss"] > row["optimal_loss"] > row["loss_error"] > 0
-    with pytest.raises(SystemExit, match="2"):
-        main(small)
-    assert "already contains a run: add --resume to continue it" in capsys.readouterr().err
-    main([*small, "--resume"])
-    assert json.loads(capsys.readouterr().out)["seeds"] == [row]
-    game = ["play", "coordination", "--rounds", "5", "--json"]
-    main([*game, "--learners", f'checkpoint("{out}/seed-0")'])
-    assert json.loads(capsys.readouterr().out)["learners"] == [f'checkpoint("{out}/seed-0")'] * 2
 
 
 def test_a_divergence_saves_the_last_good_state(tmp_path, capsys, as_users_run_it):

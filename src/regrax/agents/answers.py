@@ -179,7 +179,12 @@ class AnswerReader:
         prepared = prepare_names(tuple(names))
         try:
             for parser in self.parsers:
-                policy = self._parse(parser, text, prepared, seconds)
+                policy = None
+                if parser in READERS:
+                    policy = READERS[parser](text, prepared)
+                elif parser == "regex" and self.regex is not None:
+                    match = self.regex.last(text, seconds)
+                    policy = None if match is None else prepared.find(match)
                 if policy is not None:
                     by.append(parser)
                     self.counts.update(by)
@@ -189,13 +194,6 @@ class AnswerReader:
         except ValueError:
             self.counts["unread"] += 1
             raise
-
-    def _parse(self, parser: str, text: str, names: Names, seconds: float) -> Policy | None:
-        if parser == "regex" and self.regex is not None:
-            match = self.regex.last(text, seconds)
-            return None if match is None else names.find(match)
-        read = READERS.get(parser)
-        return None if read is None else read(text, names)
 
 
 def policy_of(value: Any, names: Names) -> Policy:

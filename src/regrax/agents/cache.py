@@ -5,7 +5,7 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,20 +114,25 @@ class AnswerCache:
         count, _, total_in, total_out, *_ = self._query(TOTALS)
         return Spent(count, total_in + total_out, self.cost(total_in, total_out))
 
-    @contextlib.contextmanager
-    def paying(self) -> Iterator[None]:
-        """Reserve part of the budget while a question is asked; raise `BudgetReached` if too little is left."""
+    def answer(self, key: str, ask: Callable[[], Answer]) -> Answer:
+        """Return the answer with this key, or ask and store it; raise `BudgetReached` if too little is left."""
+        answer = self.find(key)
+        if answer is not None:
+            return answer
         with self._lock:
-            if self.budget_tokens is not None or self.budget_cost is not None:
-                self._check_budget()
+            self._check_budget()
             self._in_flight += 1
         try:
-            yield
+            answer = ask()
+            self.add(key, answer)
         finally:
             with self._lock:
                 self._in_flight -= 1
+        return answer
 
     def _check_budget(self) -> None:
+        if self.budget_tokens is None and self.budget_cost is None:
+            return
         count, reported, total_in, total_out, most_in, most_out = self._query(TOTALS)
         if reported < count:
             raise ValueError("the server does not report tokens, so no budget can be enforced")

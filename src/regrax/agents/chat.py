@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from regrax import _checks as checks
 from regrax.agents.answers import PARSERS, AnswerReader, Policy
 from regrax.agents.cache import Answer, AnswerCache, request_key
-from regrax.agents.endpoint import Endpoint, NoAnswer
+from regrax.agents.endpoint import Endpoint
 from regrax.games import Game
 from regrax.learners import HostLearner, Key, runs_in_python
 
@@ -50,14 +50,6 @@ class Past(NamedTuple):
     actions: tuple[int, ...]
 
 
-@dataclasses.dataclass
-class Record:
-    """An agent's exchanges, one per round."""
-
-    exchanges: list[dict[str, Any]] = dataclasses.field(default_factory=list)
-    silent: int = 0  # consecutive rounds without a usable answer
-
-
 class ChatAgent(HostLearner):
     r"""Play $\pi_t$, a chat model's answer to a question that lists the losses of rounds $1, \dots, t-1$.
 
@@ -84,7 +76,8 @@ class ChatAgent(HostLearner):
         parsers: the parsers that read an answer, in order.
         regex: a regular expression whose last match is the answer, used by the parser `regex`.
         game, player, names: names used in the questions; `seated` sets them.
-        record, reader, endpoint: built from the arguments above; `seated` passes them on.
+        reader, endpoint: built from the arguments above; `seated` passes them on.
+        exchanges: questions and answers, one entry per round.
         cache, place: where to look for answers, and the game, player and episode they belong to; see `for_episode`.
         prior: the policy for round 1; see `starting_at`.
 
@@ -113,7 +106,7 @@ class ChatAgent(HostLearner):
     game: str = _static(default="a repeated game")
     player: str = _static(default="a player")
     names: tuple[str, ...] = _static(default=(), converter=tuple)
-    record: Record = _static(default_factory=Record, repr=False)
+    exchanges: list[dict[str, Any]] = _static(default_factory=list, repr=False)
     reader: AnswerReader = _static(default=None, repr=False)  # pyright: ignore
     endpoint: Endpoint | None = _static(default=None, repr=False)
     cache: AnswerCache | None = _static(default=None, repr=False)
@@ -140,11 +133,6 @@ class ChatAgent(HostLearner):
             raise ValueError(reason) from None
 
     @property
-    def exchanges(self) -> list[dict[str, Any]]:
-        """Questions and answers, one entry per round."""
-        return self.record.exchanges
-
-    @property
     def unanswered(self) -> int:
         """Number of rounds without a usable answer, which were played uniformly."""
         return sum(not exchange["answered"] for exchange in self.exchanges)
@@ -152,10 +140,14 @@ class ChatAgent(HostLearner):
     @property
     def counts(self) -> Counter[str]:
         """Number of answers understood by each parser, and the number that went `unread`."""
-        return self.reader.counts
+        counts: Counter[str] = Counter()
+        for exchange in self.exchanges:
+            for tried in exchange["tries"]:
+                counts.update(tried.get("parser", "unread").split("+"))
+        return counts
 
     def seated(self, game: Game, player: int) -> "ChatAgent":
-        """Return a copy of this agent that asks with a game's names as one of its players; the record is shared."""
+        """Return a copy that asks with a game's names as one of its players; the exchanges are shared."""
         return dataclasses.replace(
             self,
             game=game.name or "a repeated game",
@@ -168,7 +160,6 @@ class ChatAgent(HostLearner):
             raise ValueError(
                 f"names must have {actions} entries, one per action, got {len(self.names)}"
             )
-        self.record.silent = 0
         return Past(rounds, np.zeros((0, actions)), ())
 
     def policy(self, state: Past) -> Float[Array, "d"]:
@@ -188,14 +179,8 @@ class ChatAgent(HostLearner):
         return Past(state.rounds, np.vstack([state.losses, np.asarray(loss, float)]), actions)
 
     def for_episode(self, cache: AnswerCache | None, *place: Any) -> "ChatAgent":
-        """Return a copy with its own record for an episode, named by game, player, seed and number."""
-        reader = AnswerReader(self.parsers, self.regex)
-        return dataclasses.replace(self, cache=cache, place=place, record=Record(), reader=reader)
-
-    def include(self, other: "ChatAgent") -> None:
-        """Add the exchanges of a copy made by `for_episode` to this agent's."""
-        self.exchanges.extend(other.exchanges)
-        self.counts.update(other.counts)
+        """Return a copy with its own exchanges for an episode, named by game, player, seed and number."""
+        return dataclasses.replace(self, cache=cache, place=place, exchanges=[], reader=None)
 
     def question(self, past: Past, names: tuple[str, ...]) -> str:
         """Fill in the prompt for a round.
@@ -258,18 +243,25 @@ class ChatAgent(HostLearner):
         policy = None
         while policy is None and len(tries) <= self.retries:
             answer = self._answer(question, len(past.losses) + 1, len(tries))
-            tries.append(self._logged(answer))
+            entry: dict[str, Any] = {"answer": answer.text[:LOGGED_CHARACTERS]}
+            entry["seconds"] = round(answer.seconds, 3)
+            if answer.input_tokens is not None:
+                entry["tokens"] = [answer.input_tokens, answer.output_tokens]
+                if self.cache is not None and max(self.cache.prices) > 0:
+                    entry["cost"] = self.cache.cost(*entry["tokens"])
             try:
                 policy = self.reader.read(answer.text, names, self.timeout)
-                tries[-1]["parser"] = self.reader.last
+                entry["parser"] = self.reader.last
             except ValueError as error:
-                tries[-1]["problem"] = str(error)
+                entry["problem"] = str(error)
+            tries.append(entry)
         answered = policy is not None
         self.exchanges.append({"question": question, "tries": tries, "answered": answered})
-        self.record.silent = 0 if answered else self.record.silent + 1
-        if self.record.silent >= MAX_SILENT_ROUNDS:
+        recent = [exchange["answered"] for exchange in self.exchanges[-MAX_SILENT_ROUNDS:]]
+        silent = recent.count(False)
+        if silent == MAX_SILENT_ROUNDS and len(past.losses) + 1 >= silent:
             raise ValueError(
-                f"{self._label()} gave no usable answer for {self.record.silent} rounds in a row; "
+                f"{self._label()} gave no usable answer for {silent} rounds in a row; "
                 f"the last reason was: {tries[-1]['problem']}"
             )
         return np.full(d, 1 / d) if policy is None else policy
@@ -285,19 +277,11 @@ class ChatAgent(HostLearner):
         if self.cache is None:
             return self._request(body)
         key = request_key({"target": self._label(), **body}, *self.place, number, attempt)
-        answer = self.cache.find(key)
-        if answer is None:
-            with self.cache.paying():
-                answer = self._request(body)
-                self.cache.add(key, answer)
-        return answer
+        return self.cache.answer(key, partial(self._request, body))
 
     def _request(self, body: dict[str, Any]) -> Answer:
         if self.endpoint is not None:
-            try:
-                return self.endpoint.ask(body, self.timeout, self.retries)
-            except NoAnswer as error:
-                raise ValueError(f"{self._label()} gave no answer: {error}") from None
+            return self.endpoint.ask(body, self.timeout, self.retries)
         assert callable(self.target)
         began = monotonic()
         try:
@@ -308,16 +292,6 @@ class ChatAgent(HostLearner):
         if not isinstance(text, str):
             raise ValueError(f"{self._label()} must return a string, got {type(text).__name__}")
         return Answer(text.encode("utf-8", "replace").decode(), seconds=monotonic() - began)
-
-    def _logged(self, answer: Answer) -> dict[str, Any]:
-        """Return the log entry of an answer: the text, and its time, tokens and cost."""
-        entry: dict[str, Any] = {"answer": answer.text[:LOGGED_CHARACTERS]}
-        entry["seconds"] = round(answer.seconds, 3)
-        if answer.input_tokens is not None:
-            entry["tokens"] = [answer.input_tokens, answer.output_tokens]
-            if self.cache is not None and max(self.cache.prices) > 0:
-                entry["cost"] = self.cache.cost(answer.input_tokens, answer.output_tokens)
-        return entry
 
     def _label(self) -> str:
         if self.endpoint is not None:

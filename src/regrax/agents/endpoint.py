@@ -25,7 +25,7 @@ MAX_WAIT = 600.0  # seconds to wait in all because a server demands it
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class NoAnswer(ValueError):
+class NoAnswer(Exception):
     """Raised if a request gets no answer.
 
     Attributes:
@@ -68,7 +68,7 @@ class Endpoint:
             )
 
     def ask(self, body: dict[str, Any], timeout: float, retries: int) -> Answer:
-        """Post a request and return the answer; raise `NoAnswer` if there is none.
+        """Post a request and return the answer; raise ValueError if there is none.
 
         A failed request is repeated after a pause that doubles each time. A server that demands a pause (Retry-After)
         gets it, and such requests do not count as failed.
@@ -101,7 +101,7 @@ class Endpoint:
                     waited += delay
                 most = MAX_FAILURES if self._has_answered else retries
                 if not error.again or failed > most or waited > MAX_WAIT:
-                    raise
+                    raise ValueError(f"{self.shown} gave no answer: {error}") from None
             await asyncio.sleep(delay)
 
     async def _post(self, body: dict[str, Any], timeout: float) -> Answer:
@@ -122,18 +122,41 @@ class Endpoint:
                 asyncio.timeout(timeout),
                 self._client.stream("POST", url, json=body, headers=headers) as response,
             ):
-                return self._read(await _content(response))
+                return await self._read(response)
         except TimeoutError:
             raise NoAnswer(f"no answer within {timeout:g} s") from None
         except httpx.HTTPError as error:
             reason = self.clean(str(error)) or type(error).__name__
             raise NoAnswer(f"the connection failed: {reason}") from None
 
-    def _read(self, content: Any) -> Answer:
+    async def _read(self, response: Any) -> Answer:
+        """Read a server's answer, or raise `NoAnswer`."""
+        status = response.status_code
+        if 300 <= status < 400:
+            reason = f"the server redirects (status {status}), and redirects are not followed"
+            raise NoAnswer(reason, again=False)
+        if status != 200:
+            again = status in (408, 425, 429) or status >= 500
+            wait = _demanded_pause(response.headers)
+            pause = "" if wait is None else f", Retry-After {wait:.0f} s"
+            raise NoAnswer(f"status {status}{pause}", again, wait)
+        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not kind.endswith("+json"):
+            raise NoAnswer("the content type of the answer is not JSON")
+        data = b""
+        async for chunk in response.aiter_raw():
+            data += chunk
+            if len(data) > MAX_ANSWER_BYTES:
+                raise NoAnswer(f"the answer is longer than {MAX_ANSWER_BYTES:,} bytes")
         try:
+            content = json.loads(data.decode())
             # a model may think and say nothing
             said = content["choices"][0]["message"]["content"] or ""
             text = said if isinstance(said, str) else "".join(part["text"] for part in said)
+        except UnicodeDecodeError:
+            raise NoAnswer("the answer is not UTF-8 text") from None
+        except (ValueError, RecursionError):
+            raise NoAnswer("the answer is not JSON") from None
         except (TypeError, KeyError, IndexError):
             raise NoAnswer("the answer has no text at choices[0].message.content") from None
         usage = content.get("usage")
@@ -183,34 +206,6 @@ def _completions_url(url: str, shown: str) -> SplitResult:
     if not path.endswith("/chat/completions"):
         path = f"{path}/chat/completions"
     return parts._replace(path=path, fragment="")
-
-
-async def _content(response: Any) -> Any:
-    """Read a server's JSON, or raise `NoAnswer`."""
-    status = response.status_code
-    if 300 <= status < 400:
-        raise NoAnswer(
-            f"the server redirects (status {status}), and redirects are not followed", again=False
-        )
-    if status != 200:
-        again = status in (408, 425, 429) or status >= 500
-        wait = _demanded_pause(response.headers)
-        pause = "" if wait is None else f", Retry-After {wait:.0f} s"
-        raise NoAnswer(f"status {status}{pause}", again, wait)
-    kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if kind != "application/json" and not kind.endswith("+json"):
-        raise NoAnswer("the content type of the answer is not JSON")
-    data = b""
-    async for chunk in response.aiter_raw():
-        data += chunk
-        if len(data) > MAX_ANSWER_BYTES:
-            raise NoAnswer(f"the answer is longer than {MAX_ANSWER_BYTES:,} bytes")
-    try:
-        return json.loads(data.decode())
-    except UnicodeDecodeError:
-        raise NoAnswer("the answer is not UTF-8 text") from None
-    except (ValueError, RecursionError):
-        raise NoAnswer("the answer is not JSON") from None
 
 
 def _demanded_pause(headers: Any) -> float | None:

@@ -67,12 +67,11 @@ def play_episodes(
     """
     game = as_game(game)
     check_rounds(game, rounds, "all", episodes)
-    starts: dict[str, Any] = {"start": start, "prior": prior}
     alone = (first, episodes) == (0, 1)
 
     def play_one(episode: int, players: Sequence[Learner], on_round: OnRound) -> Trajectory:
         own = key if key is None or alone else jax.random.fold_in(key, episode)
-        return play(game, players, rounds, key=own, on_round=on_round, **starts)
+        return play(game, players, rounds, key=own, start=start, prior=prior, on_round=on_round)
 
     seed = None if key is None else jax.random.key_data(key).tolist()
     yield from run_episodes(
@@ -131,9 +130,22 @@ def run_episodes(
             done = 0
 
             def log_round(played: Any) -> None:
+                """Write a round's row for every player, including the exchanges of chat agents."""
                 nonlocal done
                 done += 1
-                for row in _log_rows(episode, done, names, players, played):
+                numbers = jax.tree.map(lambda values: values.tolist(), tuple(played))
+                policies, losses, actions = numbers
+                for n, player in enumerate(players):
+                    row = {"episode": episode, "agent": names[n], "round": done}
+                    row["policy"] = policies[n]
+                    if actions is not None:
+                        row["action"] = actions[n]
+                    row["losses"] = losses[n]
+                    if isinstance(player, ChatAgent) and player.exchanges:
+                        exchange = player.exchanges[-1]
+                        row["answered"] = exchange["answered"]
+                        row["parser"] = exchange["tries"][-1].get("parser")
+                        row["exchange"] = {name: exchange[name] for name in ("question", "tries")}
                     write(row)
 
             try:
@@ -159,7 +171,7 @@ def run_episodes(
         for players, played in _in_order(run, episodes, workers, write):
             for learner, player in zip(learners, players, strict=True):
                 if isinstance(learner, ChatAgent) and isinstance(player, ChatAgent):
-                    learner.include(player)
+                    learner.exchanges.extend(player.exchanges)
             yield played
 
 
@@ -197,21 +209,3 @@ def _in_order(
     finally:
         stopped.set()
         pool.shutdown(cancel_futures=True)  # answers in flight are still added to the cache
-
-
-def _log_rows(
-    episode: int, number: int, names: Sequence[str], players: Sequence[Learner], played: Any
-) -> Iterator[dict[str, Any]]:
-    """Yield a round's row for every player, including the exchanges of chat agents."""
-    policies, losses, actions = jax.tree.map(lambda values: values.tolist(), tuple(played))
-    for n, player in enumerate(players):
-        row = {"episode": episode, "agent": names[n], "round": number, "policy": policies[n]}
-        if actions is not None:
-            row["action"] = actions[n]
-        row["losses"] = losses[n]
-        if isinstance(player, ChatAgent) and player.exchanges:
-            exchange = player.exchanges[-1]
-            row["answered"] = exchange["answered"]
-            row["parser"] = exchange["tries"][-1].get("parser")
-            row["exchange"] = {name: exchange[name] for name in ("question", "tries")}
-        yield row

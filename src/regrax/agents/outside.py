@@ -131,12 +131,11 @@ class OwnProcess:
         self.timeout = timeout
         self._child: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
-        with self._lock:
-            try:
-                if not self._launch():
-                    raise ValueError(f"must name a function, but {module} has no function {name}")
-            except ValueError as error:
-                raise ValueError(f"{target} {error}") from None
+        try:
+            if not self._launch():
+                raise ValueError(f"must name a function, but {module} has no function {name}")
+        except ValueError as error:
+            raise ValueError(f"{target} {error}") from None
 
     def __call__(self, value: Any) -> Any:
         """Call the function with a JSON value; raise ValueError if it fails or takes too long."""

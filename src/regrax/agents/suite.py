@@ -359,10 +359,7 @@ def benchmark(
                 audited = audit_log(log).agents[0]
                 regret, low, high = audited.regret_per_round("external")
                 assert regret is not None
-                about = (str(learner), task.name, learner is not agent)
-                verdict = audited.learning.verdict
-                results.append(
-                    TaskResult(*about, regret, low, high, share, verdict, audited.unanswered)
-                )
+                about = (str(learner), task.name, learner is not agent, regret, low, high, share)
+                results.append(TaskResult(*about, audited.learning.verdict, audited.unanswered))
     on_progress(Progress("benchmark", len(TASKS), len(TASKS)))
     return Benchmark(str(agent), episodes, tuple(results), cache.spent())

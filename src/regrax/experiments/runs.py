@@ -13,13 +13,12 @@ processes.
 
 import contextlib
 import inspect
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypedDict, get_args
 
 import equinox as eqx
 import jax
@@ -156,8 +155,9 @@ class TrainConfig:
         return "swap" if self.model == "swap" else "regret"
 
     def __post_init__(self) -> None:
+        own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
         choices = {
-            "model": model_names(),
+            "model": (*BUILT_IN, *own),
             "objective": get_args(ObjectiveName),
             "operator": get_args(Operator),
             "surrogate": get_args(Surrogate),
@@ -197,12 +197,6 @@ class TrainConfig:
             parse_feedback(self.feedback)
             if name != "regret":
                 raise ValueError(f"feedback needs the objective regret, got objective {name}")
-
-
-def model_names() -> tuple[str, ...]:
-    """Return the values of the setting `model`, including the names of your own models."""
-    own = [name for name, kind in MODELS.items() if not kind.__module__.startswith("regrax.")]
-    return (*BUILT_IN, *own)
 
 
 def taken_settings(config: TrainConfig) -> list[str]:
@@ -248,7 +242,7 @@ class Trained(NamedTuple):
     operations: int | None = None
 
 
-class _Numbers(msgspec.Struct):
+class _Numbers(TypedDict):
     measured: Measured
     seconds: float
     operations: int | None
@@ -346,9 +340,9 @@ def measure(
 
 def save_trained(path: Path, config: TrainConfig, trained: Trained) -> None:
     """Write a checkpoint with a model, its settings and its measurements."""
-    model, measured, seconds, operations = trained
-    numbers = msgspec.to_builtins(_Numbers(measured, seconds, operations))
-    save_model(path, model, config=asdict(config), **numbers)
+    numbers = trained._asdict()
+    model = numbers.pop("model")
+    save_model(path, model, config=asdict(config), **msgspec.to_builtins(numbers))
 
 
 def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> Trained:
@@ -369,8 +363,7 @@ def load_trained(path: Path, config: TrainConfig, data: bytes | None = None) -> 
             raise ValueError(
                 f"{file} must contain a model with {name} = {value!r}, got {stored.get(name)!r}"
             )
-    numbers = parse_about(file, about, _Numbers)
-    return Trained(model, numbers.measured, numbers.seconds, numbers.operations)
+    return Trained(model, **parse_about(file, about, _Numbers))
 
 
 def train(
@@ -405,7 +398,6 @@ def train(
     """
     checks.instance("config", config, TrainConfig, "a TrainConfig")
     settings = asdict(config)
-    _check_same_settings(settings)
     shapes = model_shapes(config)
     objective = build_objective(config)
     usual = objective.recipe(shapes)
@@ -424,14 +416,15 @@ def train(
     saved = began
 
     def lock_and_read(stack: contextlib.ExitStack) -> bytes:
-        """Lock the folder and read all models, or the saved state if the run is not finished."""
+        """Lock the folder; return the settings and all models, or the saved state if the run is not finished."""
         stack.enter_context(store.locked(settings, resume))
         files = list(configs)
         if all(file.exists() for file in files):
             state_file.unlink(missing_ok=True)  # left by a process killed at the very end
         else:
             files = [state_file] if state_file.exists() else []
-        return msgspec.msgpack.encode({file.name: read_whole(file) for file in files})
+        contents = {file.name: read_whole(file) for file in files}
+        return msgspec.msgpack.encode((settings, contents))
 
     def for_seeds(build: Callable[[Seeds], Any]) -> Any:
         """Build for all seeds, without the seed axis if there is only one: a batch of one trains half as fast."""
@@ -472,13 +465,26 @@ def train(
 
     with contextlib.ExitStack() as stack:
         packed = from_first(lambda: lock_and_read(stack))
-        files = msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        first, files = msgspec.msgpack.decode(packed, type=tuple[dict[str, Any], dict[str, bytes]])
+        for name, value in settings.items():
+            if first[name] != value:
+                raise ValueError(
+                    f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
+                    "in the first"
+                )
         if files and STATE not in files:
             return [load_trained(file, own, files[file.name]) for file, own in configs.items()]
         key = for_seeds(draw_keys)
         if files:
             template = eqx.filter_eval_shape(initial_state, key)
-            position, state = _read_state(state_file, files[STATE], template)
+            about, arrays = read_contents(files[STATE], state_file)
+            position = parse_about(state_file, about, _Position)
+            if position.layout != LAYOUT:
+                raise ValueError(
+                    f"{state_file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
+                    "remove it to train from scratch, or finish the run with regrax 0.1.0"
+                )
+            state = fill(template, arrays, state_file)
         else:
             state = initial_state(key)
         if is_first():
@@ -512,17 +518,6 @@ def train(
         return trained
 
 
-def _check_same_settings(settings: dict[str, Any]) -> None:
-    """Raise ValueError unless the first process has the same settings."""
-    first = json.loads(from_first(lambda: json.dumps(settings).encode()))
-    for name, value in settings.items():
-        if first[name] != value:
-            raise ValueError(
-                f"all processes must have the same settings, got {name} = {value!r} here and {first[name]!r} "
-                "in the first"
-            )
-
-
 def unstack(models: TrainableLearner) -> list[TrainableLearner]:
     """Split models stacked along a leading axis."""
     arrays = jax.tree.map(np.asarray, models)
@@ -536,17 +531,3 @@ class _Position(msgspec.Struct):
     step: int
     seconds: float
     layout: int = 1
-
-
-def _read_state(
-    file: Path, data: bytes, template: TrainingState
-) -> tuple[_Position, TrainingState]:
-    """Read the state to resume from."""
-    about, arrays = read_contents(data, file)
-    position = parse_about(file, about, _Position)
-    if position.layout != LAYOUT:
-        raise ValueError(
-            f"{file} was written by regrax 0.1.0 and cannot be resumed by later versions: "
-            "remove it to train from scratch, or finish the run with regrax 0.1.0"
-        )
-    return position, fill(template, arrays, file)

@@ -11,7 +11,7 @@ import os
 import reprlib
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -33,12 +33,6 @@ class StoredResult(Generic[R]):
 
     config: Any
     result: R
-    seconds: float
-
-
-class _Record(msgspec.Struct):
-    config: msgspec.Raw
-    result: msgspec.Raw
     seconds: float
 
 
@@ -127,20 +121,18 @@ class Store:
             compute: Function to call if there is no valid result for these settings.
         """
         file = self.path(name, config, ".json")
-        settings = _encoded(config)
+        kind = StoredResult[kind]
         with contextlib.suppress(FileNotFoundError, msgspec.MsgspecError, RecursionError):
-            record = msgspec.json.decode(file.read_bytes(), type=_Record)
-            if bytes(record.config) == settings:
-                result = msgspec.json.decode(record.result, type=kind)
-                return StoredResult(config, result, record.seconds)
+            stored = msgspec.json.decode(file.read_bytes(), type=kind)
+            if _encoded(stored.config) == _encoded(config):
+                return replace(stored, config=config)
         began = time.perf_counter()
-        encoded = msgspec.json.encode(compute())
-        seconds = time.perf_counter() - began
-        result = msgspec.json.decode(encoded, type=kind)  # raises for NaN, which JSON lacks
-        record = _Record(msgspec.Raw(settings), msgspec.Raw(encoded), seconds)
+        result = compute()
+        data = msgspec.json.encode(StoredResult(config, result, time.perf_counter() - began))
+        stored = msgspec.json.decode(data, type=kind)  # raises for NaN, which JSON lacks
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, msgspec.json.encode(record))
-        return StoredResult(config, result, seconds)
+        write_whole(file, data)
+        return replace(stored, config=config)
 
     def _claim(self, settings: dict[str, Any], resume: bool) -> None:
         if not self.settings.exists():

@@ -2,7 +2,6 @@
 
 import pytest
 
-from regrax.cli import main
 from regrax.experiments.runs import TrainConfig
 from regrax.experiments.sweep import batches, completed, name_of, read_sweep
 
@@ -94,14 +93,3 @@ def test_an_error_names_the_file_in_one_sentence(read, text, message, as_users_r
         read(text)
     assert "grid.toml" in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_the_command_prints_an_error_in_one_line(tmp_path, capsys, as_users_run_it):
-    file = tmp_path / "grid.toml"
-    file.write_bytes(b"model = '\xff'")
-    for path in (file, tmp_path / "nowhere.toml", tmp_path):
-        with pytest.raises(SystemExit, match="2"):
-            main(["sweep", str(path), "--out", str(tmp_path / "out")])
-        message = capsys.readouterr().err
-        assert str(path) in message
-        assert message.count("\n") == 1

@@ -100,6 +100,10 @@ def test_intervals_have_width_only_if_something_is_random(x64):
     ):
         found = round_robin([Hedge(0.3)], known, 20, seeds=4, **more)
         assert (found.overall("payoff", game)[0].half > 0) == is_random
+    with pytest.raises(ValueError, match="measure must be one of regret"):
+        found.overall("fame")
+    with pytest.raises(ValueError, match="game must be one of fixed, drawn"):
+        found.overall("regret", "chess")
 
 
 def test_bandits_learn_from_what_they_draw(x64):
@@ -112,6 +116,24 @@ def test_bandits_learn_from_what_they_draw(x64):
         round_robin([Exp3(0.1)], game, 5)
 
 
+class Copycat(rx.Learner):
+    """A user-defined learner with nothing but the three methods."""
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jax.numpy.ones(actions) / actions
+
+    def policy(self, state):
+        return state
+
+    def update(self, state, feedback):
+        return jax.nn.softmax(-feedback)
+
+
+class Fails(Copycat):
+    def policy(self, state):
+        raise ValueError("I cannot\nplay")
+
+
 def test_failures_are_listed_and_the_rest_is_played(x64):
     def breaks(losses):
         raise RuntimeError("out of tokens\nand more")
@@ -120,16 +142,16 @@ def test_failures_are_listed_and_the_rest_is_played(x64):
         return np.full(losses.shape[1], 1 / losses.shape[1])
 
     ball, huge = EuclideanFTRL(0.1, Ball()), Hedge(1e308)
-    learners = [Uniform(), ball, Agent(breaks), Agent(plays), huge]
+    learners = [Uniform(), ball, Agent(breaks), Agent(plays), huge, Fails()]
     found = round_robin(learners, PENNIES, 3)
     reasons = {failure.learners: failure.reason for failure in found.failures}
     assert reasons[(str(ball),)] == "it plays on the ball"
-    assert "out of tokens" in reasons[("uniform()", str(learners[2]))]
-    assert "\n" not in reasons[("uniform()", str(learners[2]))]
+    assert reasons[("uniform()", str(learners[2]))] == "out of tokens"
+    assert reasons[("Fails()",)] == "I cannot"
     assert np.isnan(found.values["regret"][0, 1]).all()
     assert np.isnan(found.values["regret"][0, :, 2]).all()
     assert np.isfinite(found.values["payoff"][0, 0, 3, 0])
-    assert found.ranking()[-1] in (1, 2)
+    assert found.ranking()[-1] in (1, 2, 5)
 
 
 @pytest.mark.usefixtures("as_users_run_it")
@@ -153,40 +175,15 @@ def test_bad_input_raises_an_error(arguments, message):
         round_robin(*arguments)
 
 
-def test_unknown_measures_and_games_raise_an_error():
-    found = round_robin([Uniform()], PENNIES, 1)
-    with pytest.raises(ValueError, match="measure must be one of regret"):
-        found.overall("fame")
-    with pytest.raises(ValueError, match="game must be one of pennies"):
-        found.overall("regret", "chess")
-
-
 def test_the_plot_has_a_map_per_measure():
     found = round_robin([Uniform(), Hedge(0.1), EuclideanFTRL(0.1, Ball())], PENNIES, 2)
-    figure = plot_tournament(found, "ce_gap")
-    maps = [axes for axes in figure.axes if axes.images]
+    maps = [axes for axes in plot_tournament(found, "ce_gap").axes if axes.images]
     titles = [axes.get_title() for axes in maps]
     assert titles == ["CE gap", "Regret", "Swap regret", "Payoff"]
-    assert all(len(axes.texts) == 9 for axes in maps)
-    assert sum(text.get_text() == "-" for text in maps[0].texts) == 5
-    names = {label.get_text() for label in maps[0].get_yticklabels()}
-    assert {"Uniform", "Hedge, k = 0.1"} < names
-    assert {label.get_text() for label in maps[0].get_xticklabels()} == names
+    texts = [text.get_text() for text in maps[0].texts]
+    assert (len(texts), texts.count("-")) == (9, 5)
     low, high = maps[1].images[0].get_clim()
     assert low == -high  # white is zero
-
-
-class Copycat(rx.Learner):
-    """A user-defined learner with nothing but the three methods."""
-
-    def init(self, actions, rounds=None, *, key=None):
-        return jax.numpy.ones(actions) / actions
-
-    def policy(self, state):
-        return state
-
-    def update(self, state, feedback):
-        return jax.nn.softmax(-feedback)
 
 
 def test_specs_names_and_user_defined_learners(x64):
@@ -220,51 +217,23 @@ def test_tables_hold_every_match(tmp_path):
     assert len(rows) == 8
     assert rows[2]["opponent"] == "hedge(0.3)"
     assert float(rows[3]["payoff"]) == found.values["payoff"][0, 0, 1, 1]
-    assert r"hedge(0.3) & 0." in found.to_latex()
     assert found.to_latex().count(r" \\") == 3
 
 
 @pytest.mark.usefixtures("as_users_run_it")
 def test_the_command_prints_and_plots(capsys, tmp_path, monkeypatch):
     picture = tmp_path / "map.svg"
-    chosen = ("--learners", "uniform", "hedge(0.5)", "--games", "chicken", "random(2, 2)")
-    command = ("tournament", *chosen, "--rounds", "20", "--seeds", "2", "--plot", str(picture))
-    main((*command, "--json"))
+    command = ["tournament", "--learners", "uniform", "exp3(0.1)", "--games", "chicken"]
+    command += ["--rounds", "20", "--seeds", "1", "--plot", str(picture)]
+    main([*command, "--json"])
     out, err = capsys.readouterr()
     result = json.loads(out)
     assert err == ""
-    assert set(result["overall"]) == set(MEASURES)
-    assert result["ranking"][0] == "hedge(0.5)"
-    assert result["by_game"]["chicken"]["overall"]["regret"][0]["half"] > 0
-    assert result["start"] == "random"
     assert np.shape(result["pairings"]["payoff"]) == (2, 2)
+    assert set(result["by_game"]["chicken"]["overall"]) == set(MEASURES)
     assert b"<svg" in picture.read_bytes()
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     main(command)
-    shown, err = capsys.readouterr()
-    assert "2 learners, 2 games, 20 rounds, 2 seeds, random starts, expected losses;" in shown
-    assert "±" in shown
-    assert "\\n" not in shown
+    out, err = capsys.readouterr()
+    assert "2 learners, 1 game, 20 rounds, 1 seed, random starts, sampled actions;" in out
     assert "games played" in err
-    bandit = "tournament --learners exp3(0.1) --games chicken --rounds 3 --seeds 1"
-    main(bandit.split())
-    assert "1 seed, random starts, sampled actions" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("as_users_run_it")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--learners", "hegde(1)"), "did you mean hedge"),
-        (("--learners", "--rounds", "1"), "--learners requires at least 1 element"),
-        (("--rank", "fame"), "--rank"),
-        (("--plot", "x.gif"), "must end in .pdf, .png, .svg"),
-    ],
-)
-def test_bad_options_print_one_line(capsys, arguments, message):
-    with pytest.raises(SystemExit) as left:
-        main(("tournament", *arguments))
-    err = capsys.readouterr().err
-    assert left.value.code == 2
-    assert err.count("\n") == 1
-    assert message in err

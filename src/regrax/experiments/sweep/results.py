@@ -73,19 +73,18 @@ class CellResult:
     @property
     def exact_step(self) -> float | None:
         """Stationary step $k^*$, or None if the lower bound on the loss is unknown."""
-        return self._exact()[0]
+        if self.measured.optimal_loss is None:
+            return None
+        return _exact(self.config.actions, self.config.horizon, self.config.operator)[0]
 
     @property
     def exact_step_loss(self) -> float | None:
         """Loss of the algorithm with step $k^*$; with $d$ heads the excess over the optimum is $d$ times larger."""
-        return self._exact()[1]
-
-    def _exact(self) -> tuple[float, float] | tuple[None, None]:
         if self.measured.optimal_loss is None:
-            return None, None
-        step, excess = _exact(self.config.actions, self.config.horizon, self.config.operator)
+            return None
         heads = self.config.actions if self.config.model == "swap" else 1
-        return step, self.measured.optimal_loss + heads * excess
+        excess = _exact(self.config.actions, self.config.horizon, self.config.operator)[1]
+        return self.measured.optimal_loss + heads * excess
 
     def to_dict(self) -> dict[str, Any]:
         """Return a flat table row with settings, measurements and the checkpoint's path."""
@@ -149,13 +148,10 @@ def cell_path(folder: Path, cell: TrainConfig) -> Path:
 def _read_rows(folder: Path, cells: list[TrainConfig]) -> list[CellResult]:
     rows = []
     for cell in cells:
-        path = cell_path(folder, cell)
+        path = file_of(cell_path(folder, cell))
         with suppress(OSError, ValueError):  # the cell is missing or damaged, and runs again
             trained = load_trained(path, cell)
-            checkpoint = str(file_of(path))
-            rows.append(
-                CellResult(cell, trained.measured, trained.seconds, trained.operations, checkpoint)
-            )
+            rows.append(CellResult(cell, *trained[1:], str(path)))
     return rows
 
 
@@ -221,30 +217,29 @@ def groups(rows: Sequence[CellResult]) -> list[Group]:
         model = architecture(config)
         values |= {(model, setting, getattr(config, setting)) for setting in OTHERS}
     counts = Counter((model, setting) for model, setting, _ in values)
-    return [_group(config, own, counts) for config, own in cells.items()]
-
-
-def _group(config: TrainConfig, rows: list[CellResult], counts: Counter[tuple[str, str]]) -> Group:
-    model = architecture(config)
-    label = [model]
-    for setting in OTHERS:
-        value = getattr(config, setting)
-        if counts[model, setting] == 1:
-            continue
-        if value is None:
-            label.append(f"no {setting}")
-        elif isinstance(value, str):
-            label.append(value)
-        else:
-            label.append(f"{setting} {value:g}")
-    numbers = [_numbers(row) for row in rows]
-    mean = {}
-    spread = {}
-    for name in numbers[0]:
-        values = [own[name] for own in numbers if own[name] is not None]
-        mean[name] = statistics.fmean(values) if values else None
-        spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
-    return Group(", ".join(label), rows[0], len(rows), mean, spread)
+    found = []
+    for config, own in cells.items():
+        model = architecture(config)
+        label = [model]
+        for setting in OTHERS:
+            value = getattr(config, setting)
+            if counts[model, setting] == 1:
+                continue
+            if value is None:
+                label.append(f"no {setting}")
+            elif isinstance(value, str):
+                label.append(value)
+            else:
+                label.append(f"{setting} {value:g}")
+        mean = {}
+        spread = {}
+        numbers = [_numbers(row) for row in own]
+        for name in numbers[0]:
+            values = [row[name] for row in numbers if row[name] is not None]
+            mean[name] = statistics.fmean(values) if values else None
+            spread[name] = statistics.stdev(values) if len(values) > 1 else 0.0
+        found.append(Group(", ".join(label), own[0], len(own), mean, spread))
+    return found
 
 
 def architecture(config: TrainConfig) -> str:

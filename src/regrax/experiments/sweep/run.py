@@ -1,7 +1,7 @@
 """Run a sweep; cells that share a program train in one `vmap`, in this process or on a Dask cluster."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -227,34 +227,24 @@ def operations(function: Callable[..., Any], *arguments: Any) -> int | None:
 
 
 def _count(program: Any) -> float:
-    return sum(_count_equation(equation) for equation in program.eqns)
-
-
-def _count_equation(equation: Any) -> float:
-    name = equation.primitive.name
-    if name == "dot_general":
-        (contracted, _), _ = equation.params["dimension_numbers"]
-        left = equation.invars[0].aval.shape
-        return 2 * _size(equation.outvars) * prod(left[axis] for axis in contracted)
-    if name in ELEMENTWISE:
-        return _size(equation.outvars)
-    if name in SUMS:
-        return _size(equation.invars)
-    if name == "while":
-        return inf
-    counts = [_count(program) for program in _subprograms(equation.params)]
-    if name == "cond":
-        return max(counts)
-    return equation.params.get("length", 1) * sum(counts)
-
-
-def _subprograms(parameters: dict[str, Any]) -> Iterator[Any]:
-    for value in parameters.values():
-        for part in value if isinstance(value, tuple | list) else (value,):
-            program = getattr(part, "jaxpr", part)
-            if hasattr(program, "eqns"):
-                yield program
-
-
-def _size(variables: Any) -> int:
-    return sum(prod(variable.aval.shape) for variable in variables)
+    total: float = 0
+    for equation in program.eqns:
+        name = equation.primitive.name
+        size = sum(prod(output.aval.shape) for output in equation.outvars)
+        parts = [getattr(leaf, "jaxpr", leaf) for leaf in jax.tree.leaves(equation.params)]
+        inner = [_count(part) for part in parts if hasattr(part, "eqns")]
+        if name == "dot_general":
+            (contracted, _), _ = equation.params["dimension_numbers"]
+            shape = equation.invars[0].aval.shape
+            total += 2 * size * prod(shape[axis] for axis in contracted)
+        elif name in ELEMENTWISE:
+            total += size
+        elif name in SUMS:
+            total += sum(prod(argument.aval.shape) for argument in equation.invars)
+        elif name == "while":
+            total += inf
+        elif name == "cond":
+            total += max(inner)
+        else:
+            total += equation.params.get("length", 1) * sum(inner)
+    return total

@@ -82,14 +82,12 @@ class Tournament:
 
     def pairings(self, measure: str, game: str | None = None) -> list[list[Interval]]:
         """Return the table of row learners against column learners, in one game or over all games."""
-        means = _finite_mean(self._select(measure, game))
+        means = self._means(measure, game, (0,))
         return [[interval(samples) for samples in row] for row in means]
 
     def overall(self, measure: str, game: str | None = None) -> list[Interval]:
         """Return each learner's mean over all opponents, itself included, in one game or over all games."""
-        values = np.moveaxis(self._select(measure, game), 1, 0)
-        rows = [own.reshape(-1, self.seeds) for own in values]
-        return [interval(_finite_mean(own)) for own in rows]
+        return [interval(samples) for samples in self._means(measure, game, (0, 2))]
 
     def ranking(self, measure: str = "regret") -> list[int]:
         """Return learner indices, best (lowest regret or gap, highest payoff) first and failed learners last."""
@@ -107,11 +105,11 @@ class Tournament:
         names = ("learners", "games", "rounds", "seeds", "start", "sampled")
         result = {name: getattr(self, name) for name in names}
         result |= {"ranked_by": rank, "ranking": [self.learners[k] for k in self.ranking(rank)]}
-        result |= self._means(None)
-        result["by_game"] = {game: self._means(game) for game in self.games}
+        result |= self._intervals(None)
+        result["by_game"] = {game: self._intervals(game) for game in self.games}
         return {**result, "failures": [failure._asdict() for failure in self.failures]}
 
-    def _means(self, game: str | None) -> dict[str, Any]:
+    def _intervals(self, game: str | None) -> dict[str, Any]:
         overall = {}
         pairings = {}
         for measure in MEASURES:
@@ -174,12 +172,16 @@ class Tournament:
             table[measure.replace("_", " ")] = [overall[k].mean for k in order]
         return table
 
-    def _select(self, measure: str, game: str | None) -> Float[np.ndarray, "G K K R"]:
+    def _means(
+        self, measure: str, game: str | None, axes: tuple[int, ...]
+    ) -> Float[np.ndarray, "K *K R"]:
+        """Return the mean of the finite values over games, and opponents if `axes` has their axis; NaN without any."""
         checks.one_of("measure", measure, MEASURES)
-        if game is None:
-            return self.values[measure]
-        checks.one_of("game", game, self.games)
-        return self.values[measure][self.games.index(game)][None]
+        values = self.values[measure]
+        if game is not None:
+            checks.one_of("game", game, self.games)
+            values = values[[self.games.index(game)]]
+        return np.ma.masked_invalid(values).mean(axes).filled(np.nan)
 
 
 def interval(samples: Float[np.ndarray, "R"]) -> Interval:
@@ -196,11 +198,3 @@ def interval(samples: Float[np.ndarray, "R"]) -> Interval:
         return Interval(mean, np.nan)
     error = finite.std(ddof=1) / np.sqrt(len(finite))
     return Interval(mean, float(stdtrit(len(finite) - 1, 0.975) * error))
-
-
-def _finite_mean(values: Float[np.ndarray, "n *rest"]) -> Float[np.ndarray, "*rest"]:
-    """Return the mean of the finite entries over the first axis, NaN where there are none."""
-    finite = np.isfinite(values)
-    count = finite.sum(0)
-    total = np.where(finite, values, 0.0).sum(0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

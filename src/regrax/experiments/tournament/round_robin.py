@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
 from regrax import _checks as checks
 from regrax.domains import Simplex
@@ -39,8 +39,6 @@ from regrax.specs import as_learner, draw_games
 Learners = Sequence[Learner | str] | Mapping[str, Learner | str]
 Games = Sequence[Game | str] | Mapping[str, Game | str | Sequence[Game]]
 Start = Literal["random", "own"]
-Scores = dict[Seating, Float[np.ndarray, "measures N"]]
-"""Each player's measures (in the order of `MEASURES`), for each assignment of learners to players."""
 MAX_BATCH_NUMBERS = 200_000_000
 """Largest number of array entries in one program, which take 1.6 GB."""
 
@@ -49,10 +47,14 @@ class Job(NamedTuple):
     """One drawn game, scaled, with its position in the results."""
 
     game: int
-    seed: int
+    seeds: slice  # all seeds if nothing is random
     drawn: Game
     key: PRNGKeyArray | None
     start: tuple[Float[np.ndarray, "_"], ...] | None  # each player's policy in round 1
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.drawn.sizes
 
 
 def round_robin(
@@ -88,13 +90,12 @@ def round_robin(
     checks.at_least("rounds", rounds, 1)
     checks.one_of("start", start, ("random", "own"))
     named = _named("learners", learners, lambda learner: str(as_learner(learner)))
-    players = {name: as_learner(learner) for name, learner in named.items()}
+    names = tuple(named)
+    seated = [as_learner(learner) for learner in named.values()]
     drawn = _drawn_games(games, seeds)
-    if not players or not drawn:
+    if not seated or not drawn:
         raise ValueError("a tournament needs at least one learner and one game, got none")
-    seated = tuple(players.values())
     check_key(seated, key)
-    names = tuple(players)
     titles = tuple(drawn)
     values = np.full((len(MEASURES), len(drawn), len(names), len(names), seeds), np.nan)
     failures: dict[Failure, None] = {}
@@ -103,18 +104,14 @@ def round_robin(
     done = 0
     on_progress(Progress("games played", 0, len(jobs)))
     for group in _groups(jobs, len(names)):
-        for job, (scores, failed) in zip(
-            group, _play_group(group, seated, rounds, mesh), strict=True
-        ):
-            values[:, job.game, :, :, job.seed] = _by_pairing(scores, len(names), job.drawn)
-            for assigned, reason in failed:
-                pairing = tuple(names[k] for k in dict.fromkeys(assigned))
+        played = _play_group(group, seated, rounds, mesh)
+        for job, (means, failed) in zip(group, played, strict=True):
+            values[:, job.game, :, :, job.seeds] = means[..., None]
+            for match, reason in failed.items():
+                pairing = tuple(names[k] for k in dict.fromkeys(match))
                 failures[Failure(titles[job.game], pairing, reason)] = None
         done += len(group)
         on_progress(Progress("games played", done, len(jobs)))
-    for game, own in enumerate(drawn.values()):
-        if not _is_random(own, start, key):
-            values[:, game] = values[:, game, :, :, :1]
     measured = dict(zip(MEASURES, values, strict=True))
     return Tournament(
         names, titles, rounds, seeds, start, key is not None, measured, tuple(failures)
@@ -143,31 +140,25 @@ def _drawn_games(games: Games, seeds: int) -> dict[str, Sequence[Game]]:
     drawn: dict[str, Sequence[Game]] = {}
     for name, game in _named("games", games, lambda game: getattr(game, "name", game)).items():
         if isinstance(game, str):
-            drawn[name] = draw_games(game, seeds)
-        elif isinstance(game, Game):
-            drawn[name] = [game]
-        else:
-            drawn[name] = game
+            game = draw_games(game, seeds)
+        drawn[name] = [game] if isinstance(game, Game) else game
         if len(drawn[name]) not in (1, seeds):
             raise ValueError(f"{name} must have one game or {seeds}, got {len(drawn[name])}")
     return drawn
-
-
-def _is_random(drawn: Sequence[Game], start: Start, key: PRNGKeyArray | None) -> bool:
-    return key is not None or start == "random" or len(drawn) > 1
 
 
 def _jobs(
     games: Mapping[str, Sequence[Game]], seeds: int, start: Start, key: PRNGKeyArray | None
 ) -> Iterator[Job]:
     for g, drawn in enumerate(games.values()):
-        for seed in range(seeds if _is_random(drawn, start, key) else 1):
+        is_random = key is not None or start == "random" or len(drawn) > 1
+        for seed in range(seeds if is_random else 1):
             game = _scaled(drawn[seed % len(drawn)])
             own = None if key is None else jax.random.fold_in(jax.random.fold_in(key, g), seed)
             starts = None
             if start == "random":
                 starts = tuple(random_start(size, seed, n) for n, size in enumerate(game.sizes))
-            yield Job(g, seed, game, own, starts)
+            yield Job(g, slice(seed, seed + 1) if is_random else slice(None), game, own, starts)
 
 
 def seating(i: int, j: int, player: int, players: int) -> Seating:
@@ -175,22 +166,23 @@ def seating(i: int, j: int, player: int, players: int) -> Seating:
     return tuple(i if n == player else j for n in range(players))
 
 
-def seatings(learners: Sequence[int], players: int) -> list[Seating]:
-    """List the distinct assignments of all pairs of learners.
+def seatings(learners: int, players: int) -> dict[Seating, int]:
+    """Number the distinct assignments of all pairs of learners.
 
-    >>> seatings([0, 1], 2)
-    [(0, 0), (0, 1), (1, 0), (1, 1)]
+    >>> seatings(2, 2)
+    {(0, 0): 0, (0, 1): 1, (1, 0): 2, (1, 1): 3}
     """
-    triples = itertools.product(learners, learners, range(players))
-    return list(dict.fromkeys(seating(i, j, n, players) for i, j, n in triples))
+    triples = itertools.product(range(learners), range(learners), range(players))
+    distinct = dict.fromkeys(seating(i, j, n, players) for i, j, n in triples)
+    return {match: number for number, match in enumerate(distinct)}
 
 
 def _groups(jobs: Sequence[Job], learners: int) -> Iterator[list[Job]]:
     """Yield groups of jobs whose games have the same shape, each as large as fits in memory."""
-    for sizes, same in itertools.groupby(sorted(jobs, key=_sizes), key=_sizes):
+    by_sizes = sorted(jobs, key=lambda job: job.sizes)
+    for sizes, same in itertools.groupby(by_sizes, key=lambda job: job.sizes):
         group = list(same)
-        matches = len(seatings(range(learners), len(sizes)))
-        needed = matches * sum(size**2 for size in sizes)
+        needed = len(seatings(learners, len(sizes))) * sum(size**2 for size in sizes)
         if needed > MAX_BATCH_NUMBERS:
             raise ValueError(
                 f"{learners} learners in a game of sizes {list(sizes)} need {needed:,} array entries at once, "
@@ -200,95 +192,84 @@ def _groups(jobs: Sequence[Job], learners: int) -> Iterator[list[Job]]:
         yield from (group[first : first + count] for first in range(0, len(group), count))
 
 
-def _sizes(job: Job) -> tuple[int, ...]:
-    return job.drawn.sizes
-
-
 def _play_group(
     jobs: list[Job], learners: Sequence[Learner], rounds: int, mesh: Mesh | None
-) -> Iterator[tuple[Scores, list[tuple[Seating, str]]]]:
-    """Play all matches in games of the same shape; yield each game's scores, and what failed with the reason."""
+) -> Iterator[tuple[Float[np.ndarray, "measures K K"], dict[Seating, str]]]:
+    """Play all matches in games of the same shape.
+
+    Yields:
+        For each game, the means over positions of every pairing, NaN where a match failed, and the reasons of failures.
+    """
+    players = len(jobs[0].sizes)
+    matches = seatings(len(learners), players)
+    tables = [(job.drawn.payoffs, job.start) for job in jobs]
+    payoffs, starts = jax.tree.map(lambda *arrays: np.stack(arrays), *tables)
+    keys = jax.tree.map(lambda *own: jnp.stack(own), *[job.key for job in jobs])
     failed = {}
-    traced = []
+    traced = set()
     for k, learner in enumerate(learners):
         if not isinstance(learner.domain, Simplex):
-            failed[k] = f"it plays on the {learner.domain.name}"
+            failed[(k,)] = f"it plays on the {learner.domain.name}"
         elif not isinstance(learner, HostLearner):
-            traced.append(k)
+            traced.add(k)
+
+    def together(chosen: Sequence[Seating]) -> list[Any]:
+        """Play matches in one program; return each player's swap matrices, of shape `(J, M, d, d)`."""
+        playing = {k for match in chosen for k in match}
+        seated = tuple(learner if k in playing else None for k, learner in enumerate(learners))
+        inputs = {"payoffs": payoffs, "learners": seated, "keys": keys, "starts": starts}
+        inputs = replicate(inputs, mesh)
+        return swap_matrices(**inputs, seatings=tuple(chosen), rounds=rounds, mesh=mesh)  # pyright: ignore
+
+    def score_traced() -> Float[np.ndarray, "J M measures N"]:
+        """Score the matches of the traced learners; the scores of other matches are NaN."""
+        scores = np.full((len(jobs), len(matches), len(MEASURES), players), np.nan)
+        chosen = [match for match in matches if traced.issuperset(match)]
+        if chosen:
+            scores[:, [matches[match] for match in chosen]] = _measures(together(chosen), rounds)
+        return scores
+
     try:
-        scores = _play_traced(jobs, learners, traced, rounds, mesh)
+        scores = score_traced()
     except Exception:  # learners may be user-defined, so leave out those that fail on their own
-        errors = {k: _trace_error(learners[k], jobs[0], rounds) for k in traced}
-        failed |= {k: error for k, error in errors.items() if error}
-        if not any(errors.values()):
-            raise
-        traced = [k for k in traced if k not in failed]
-        scores = _play_traced(jobs, learners, traced, rounds, mesh)
-    able = [k for k in range(len(learners)) if k not in failed]
-    for job, own in zip(jobs, scores, strict=True):
-        problems: list[tuple[Seating, str]] = [((k,), reason) for k, reason in failed.items()]
-        for assigned in seatings(able, len(job.drawn.sizes)):
-            if assigned in own:
-                continue
-            seated = [learners[k] for k in assigned]
+        errors = {}
+        for k in traced:
             try:
-                played = play(
-                    job.drawn, seated, rounds, key=job.key, start=job.start, keep="summary"
-                )
-                own[assigned] = _measures([matrix[None] / rounds for matrix in played.matrices])[0]
+                jax.eval_shape(lambda k=k: together([(k,) * players]))
             except Exception as error:
-                problems.append((assigned, _first_line(error)))
-        for assigned, measures in own.items():
-            if not np.isfinite(measures).all():
-                problems.append((assigned, "play produced values that are not finite"))
-        yield own, problems
-
-
-def _trace_error(learner: Learner, job: Job, rounds: int) -> str:
-    """Trace one round of a learner without running it, and return its error or an empty string."""
-
-    def one_round(start: Float[Array, "d"]) -> Any:
-        started = learner if job.start is None else learner.starting_at(start)
-        state = started.init(start.size, rounds, key=job.key)
-        feedback = started.observe(jnp.zeros_like(start), jnp.array(0))
-        return started.policy(state), started.update(state, feedback)
-
-    try:
-        for size in set(job.drawn.sizes):
-            jax.eval_shape(one_round, jnp.ones(size) / size)
-    except Exception as error:
-        return _first_line(error)
-    return ""
+                errors[k] = _first_line(error)
+        if not errors:
+            raise
+        failed |= {(k,): error for k, error in errors.items()}
+        traced -= errors.keys()
+        scores = score_traced()
+    left_out = {k for (k,) in failed}
+    for job, own in zip(jobs, scores, strict=True):
+        problems = dict(failed)
+        for match, number in matches.items():
+            if not left_out.isdisjoint(match):
+                continue
+            if not traced.issuperset(match):
+                seated = [learners[k] for k in match]
+                settings = {"key": job.key, "start": job.start}
+                try:
+                    played = play(job.drawn, seated, rounds, keep="summary", **settings)
+                except Exception as error:
+                    problems[match] = _first_line(error)
+                    continue
+                own[number] = _measures(played.matrices, rounds)
+            if not np.isfinite(own[number]).all():
+                problems[match] = "play produced values that are not finite"
+        means = np.empty((len(MEASURES), len(learners), len(learners)))
+        for i, j in np.ndindex(means.shape[1:]):
+            parts = [own[matches[seating(i, j, n, players)], :, n] for n in range(players)]
+            means[:, i, j] = np.mean(parts, 0)
+        yield means, problems
 
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
-
-
-def _play_traced(
-    jobs: list[Job],
-    learners: Sequence[Learner],
-    traced: list[int],
-    rounds: int,
-    mesh: Mesh | None,
-) -> list[Scores]:
-    """Play the learners that jax can trace, with all games in one program."""
-    if not traced:
-        return [{} for _ in jobs]
-    players = len(jobs[0].drawn.sizes)
-    inputs = [(job.drawn.payoffs, job.start) for job in jobs]
-    payoffs, starts = jax.tree.map(lambda *arrays: np.stack(arrays), *inputs)
-    keys = jax.tree.map(lambda *own: jnp.stack(own), *[job.key for job in jobs])
-    seated = tuple(learners[k] for k in traced)
-    payoffs, seated, keys, starts = replicate((payoffs, seated, keys, starts), mesh)
-    places = tuple(seatings(range(len(traced)), players))
-    matrices = swap_matrices(payoffs, seated, places, rounds, keys, mesh, starts)
-    means = [np.asarray(matrix, float) / rounds for matrix in matrices]
-    assigned = seatings(traced, players)
-    return [
-        dict(zip(assigned, _measures(of_game), strict=True)) for of_game in zip(*means, strict=True)
-    ]
 
 
 def _scaled(game: Game) -> Game:
@@ -300,24 +281,14 @@ def _scaled(game: Game) -> Game:
     return Game(scaled.reshape(game.payoffs.shape))
 
 
-def _measures(matrices: Sequence[Any]) -> Float[np.ndarray, "M measures N"]:
-    """Compute the measures per round from each player's matrices, one per assignment."""
-    gains = [gains_of(matrix) for matrix in matrices]
-    losses = np.stack([np.trace(matrix, axis1=1, axis2=2) for matrix in matrices], 1)
-    regret = np.stack([external_of(gain) for gain in gains], 1)
-    internal = np.stack([internal_of(gain) for gain in gains], 1)
-    swap = np.stack([swap_of(gain) for gain in gains], 1)
-    cce_gap = np.broadcast_to(regret.max(1, keepdims=True), regret.shape)
-    ce_gap = np.broadcast_to(internal.max(1, keepdims=True), internal.shape)
-    return np.stack([regret, swap, 1 - losses, cce_gap, ce_gap], 1)
-
-
-def _by_pairing(scores: Scores, count: int, game: Game) -> Float[np.ndarray, "measures K K"]:
-    """Return the mean over positions for every pairing that was played in all of them, and NaN for the others."""
-    players = len(game.sizes)
-    missing = np.full((len(MEASURES), players), np.nan)
-    means = np.empty((len(MEASURES), count, count))
-    for i, j in np.ndindex(count, count):
-        parts = [scores.get(seating(i, j, n, players), missing)[:, n] for n in range(players)]
-        means[:, i, j] = np.mean(parts, 0)
-    return means
+def _measures(matrices: Sequence[Any], rounds: int) -> Float[np.ndarray, "*matches measures N"]:
+    """Compute the measures from each player's swap matrices, one per match."""
+    means = [np.asarray(matrix, float) / rounds for matrix in matrices]
+    gains = [gains_of(mean) for mean in means]
+    losses = np.stack([np.trace(mean, axis1=-2, axis2=-1) for mean in means], -1)
+    regret, internal, swap = (
+        np.stack([kind(gain) for gain in gains], -1) for kind in (external_of, internal_of, swap_of)
+    )
+    cce_gap = np.broadcast_to(regret.max(-1, keepdims=True), regret.shape)
+    ce_gap = np.broadcast_to(internal.max(-1, keepdims=True), internal.shape)
+    return np.stack([regret, swap, 1 - losses, cce_gap, ce_gap], -2)
