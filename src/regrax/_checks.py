@@ -180,14 +180,16 @@ def distributions(name: str, value: Any) -> None:
     array = np.asarray(value)
     if array.dtype.kind not in "iuf":
         finite(name, value)
+    least = array.min()
     sums = array.sum(-1)
-    if not np.isfinite(sums).all():
-        finite(name, value)
-    if array.min() < -TOLERANCE:
-        raise ValueError(f"{name} must have no negative entries, got {array.min():.6g}")
-    worst = sums.flat[np.argmax(np.abs(sums - 1))]
-    if abs(worst - 1) > TOLERANCE:
-        raise ValueError(f"{name} must sum to 1 along its last axis, got {worst:.6g}")
+    errors = np.abs(sums - 1)
+    if least >= -TOLERANCE and errors.max() <= TOLERANCE:  # False for nan
+        return
+    finite(name, value)
+    if least < -TOLERANCE:
+        raise ValueError(f"{name} must have no negative entries, got {least:.6g}")
+    worst = sums.flat[np.argmax(errors)]
+    raise ValueError(f"{name} must sum to 1 along its last axis, got {worst:.6g}")
 
 
 def as_float(value: Any) -> Any:
