@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
 from regrax import theory
-from regrax.theory.moments import collision, foresight, round_loss
+from regrax.theory.moments import round_terms
 from regrax.theory.steps import secant
 
 PRINTED_7 = 0.6e-7  # seven decimals
@@ -33,7 +33,7 @@ def test_losses_have_the_published_digits(actions, uniform, fictitious, best):
 
 
 def two_actions(scaled, tau):
-    """Values and slopes of A and B for d = 2, as integrals over the difference of the two sums."""
+    """A, B and their slopes for d = 2, as integrals over the difference of the two sums."""
     spread, noise = math.sqrt(2 * tau), math.sqrt(2 * (1 - tau))
 
     def expect(f):
@@ -49,29 +49,26 @@ def two_actions(scaled, tau):
         return x * p(x) * p(-x)
 
     return (
-        (expect(lambda x: p(x) ** 2 + p(-x) ** 2), expect(lambda x: 2 * dp(x) * (p(x) - p(-x)))),
-        (
-            expect(lambda x: p(x) * ndtr(x / noise) + p(-x) * ndtr(-x / noise)),
-            expect(lambda x: dp(x) * (ndtr(x / noise) - ndtr(-x / noise))),
-        ),
+        expect(lambda x: p(x) ** 2 + p(-x) ** 2),
+        expect(lambda x: p(x) * ndtr(x / noise) + p(-x) * ndtr(-x / noise)),
+        expect(lambda x: 2 * dp(x) * (p(x) - p(-x))),
+        expect(lambda x: dp(x) * (ndtr(x / noise) - ndtr(-x / noise))),
     )
 
 
 @pytest.mark.parametrize("tau", [0.001, 0.3, 0.7, 0.999])
 @pytest.mark.parametrize("scaled", [0.1, 1.9, 12.0])
 def test_two_actions_agree_with_a_single_integral(scaled, tau):
-    pairs, hits = two_actions(scaled, tau)
-    np.testing.assert_allclose(collision(scaled, tau, 2), pairs, atol=INDEPENDENT)
-    np.testing.assert_allclose(foresight(scaled, tau, 2), hits, atol=INDEPENDENT)
+    terms = round_terms(scaled, tau, 2)
+    np.testing.assert_allclose(terms, two_actions(scaled, tau), atol=INDEPENDENT)
 
 
 @pytest.mark.parametrize(("actions", "tolerance"), [(2, 1e-12), (30, 1e-12), (10**6, 2e-10)])
 @pytest.mark.parametrize("tau", [0.002, 0.5, 0.998])
 def test_refining_every_grid_changes_nothing(actions, tolerance, tau):
     scaled = theory.step_size(actions, 2) * math.sqrt(2)
-    for term in (collision, foresight):
-        coarse, fine = term(scaled, tau, actions), term(scaled, tau, actions, 1.6)
-        np.testing.assert_allclose(coarse, fine, atol=tolerance)
+    coarse, fine = (round_terms(scaled, tau, actions, fineness) for fineness in (1.0, 1.6))
+    np.testing.assert_allclose(coarse, fine, atol=tolerance)
 
 
 @pytest.mark.parametrize("actions", [2, 3, 1000])
@@ -89,7 +86,7 @@ def test_a_few_rounds_represent_all(horizon):
     """L is the sum over rounds of A - 2B, and T times E[m^2]."""
     step = theory.step_size(3, horizon)
     scaled = step * math.sqrt(horizon)
-    every = [round_loss(scaled, n / horizon, 3).value for n in range(horizon)]
+    every = [round_terms(scaled, n / horizon, 3).loss for n in range(horizon)]
     exact = horizon * theory.minimum_moment(3, 2) + math.fsum(every)
     assert math.isclose(theory.loss(step, 3, horizon), exact, rel_tol=ROUNDING)
 
@@ -210,7 +207,7 @@ def test_the_schedule_minimises_the_loss_of_each_round():
     assert 0.98 < schedule.closed < 1
 
     def of_round(step, n):
-        return round_loss(step * math.sqrt(20), n / 20, 3).value
+        return round_terms(step * math.sqrt(20), n / 20, 3).loss
 
     for n in (1, 10, 19):
         best = of_round(schedule.steps[n], n)
@@ -226,7 +223,7 @@ def test_a_long_schedule_is_interpolated_to_many_digits():
     for n in (1, 77, 199):
         scaled = schedule.steps[n] * math.sqrt(200)
         direct, _ = secant(
-            lambda K, tau=n / 200: round_loss(K, tau, 4).slope, 0.99 * scaled, scaled, 1e-12
+            lambda K, tau=n / 200: round_terms(K, tau, 4).slope, 0.99 * scaled, scaled, 1e-12
         )
         assert abs(scaled / direct - 1) < 1e-8
     first = -4 / 3 * theory.minimum_moment(4, 1) / math.sqrt(200)

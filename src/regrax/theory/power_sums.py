@@ -92,14 +92,15 @@ def partitions(count: int) -> list[list[list[int]]]:
     return result
 
 
-def policy_rule(spread: float, d: int, fineness: float) -> Rule:
-    r"""Return the rule for products without $J^*$; `spread` is the standard deviation $K\sqrt{\tau}$ of a logit.
+def policy_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
+    r"""Return the rule for products without $J^*$ at the scaled step $K$ after a fraction $\tau > 0$ of the rounds.
 
-    >>> policy_rule(1.0, 3, 1.0).mean((2, 0))  # E ||pi||^2
+    >>> policy_rule(2.0, 0.25, 3, 1.0).mean((2, 0))  # E ||pi||^2
     0.4816
     """
     from scipy.special import ndtri
 
+    spread = K * math.sqrt(tau)  # standard deviation of a logit
     size = math.log(d)
     low = -1 - max(size + min(spread**2 / 2, size), spread * lowest(d))
     highest = REACH

@@ -6,12 +6,11 @@ $\pi_j = \int \varphi(z) \prod_{i \ne j} \Phi((S_i - S_j)/\sigma - z)\,dz$, wher
 $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational weights, so it is computed exactly.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
 from regrax import _checks as checks
 from regrax.learners import FollowThePerturbedLeader, Hedge, Learner, Schedule
@@ -19,10 +18,8 @@ from regrax.paper.certify.balls import Ball, normal_density, precision
 from regrax.paper.certify.two_actions import Enclosure
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
-from regrax.theory.lattice import build_lattice, grid_losses
+from regrax.theory.lattice import Lattice, build_lattice, grid_losses
 
-Solve = Callable[[list[int], int, list[Any]], Any]
-"""A state's value from its sums, the number of rounds played, and the values after each possible loss."""
 DIGITS = 20  # precision of the policies
 REACH = 12  # standard deviations; the normal tails beyond have probability 4e-33
 
@@ -40,20 +37,17 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     >>> rigorous_worst_case("hedge(0.66)", 3, 20).verdict("3.0772088965639")  # doctest: +SKIP
     'proved'
     """
-    from flint import arb
-
     learner = as_learner(learner)
-    losses = grid_losses(actions)
+    lattice = _binary_lattice(actions, rounds)
+    maximum = np.frompyfunc(lambda ball, other: ball.max(other), 2, 1)
 
-    def worst(sums: list[int], played: int, later: list[Ball]) -> Ball:
-        policy = _policy(learner, sums, played)
-        options = []
-        for loss, value in zip(losses, later, strict=False):
-            options.append(sum((policy[action] for action in np.flatnonzero(loss)), value))
-        return reduce(lambda largest, option: largest.max(option), options)
+    def worst(played: int, later: ndarray) -> ndarray:
+        sums = lattice.states[: len(later)].tolist()
+        policies = np.array([_policy(learner, state, played) for state in sums])
+        return maximum.reduce(policies @ lattice.losses.T + later, 1)
 
     with precision(DIGITS):
-        return Enclosure(_first_value(actions, rounds, arb(0), worst))
+        return Enclosure(lattice.solve(worst))
 
 
 def rigorous_minimax(actions: int, rounds: int) -> Fraction:
@@ -62,38 +56,16 @@ def rigorous_minimax(actions: int, rounds: int) -> Fraction:
     >>> rigorous_minimax(3, 4)
     Fraction(9, 8)
     """
-    rows, shares = balanced_collections(actions)
-    vertices = []
-    for share, row in zip(shares, rows, strict=True):
-        exact = [Fraction(p).limit_denominator(60) for p in row]
-        vertices.append((Fraction(share).limit_denominator(60), exact))
-
-    def best(sums: list[int], played: int, later: list[Fraction]) -> Fraction:
-        return max(
-            share + sum(p * value for p, value in zip(row, later, strict=True))
-            for share, row in vertices
-        )
-
-    return _first_value(actions, rounds, Fraction(0), best)
+    lattice = _binary_lattice(actions, rounds)
+    exact = np.vectorize(lambda share: Fraction(share).limit_denominator(60), otypes=[object])
+    probabilities, share = map(exact, balanced_collections(actions))
+    return lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1))
 
 
-def _first_value(actions: int, rounds: int, zero: Any, solve: Solve) -> Any:
-    """Run the recursion on the lattice of `theory.worst_case`, with exact values of the states."""
+def _binary_lattice(actions: int, rounds: int) -> Lattice:
     checks.at_least("actions", actions, 2, 3)
     checks.at_least("rounds", rounds, 1)
-    lattice = build_lattice(grid_losses(actions), rounds)
-    after, shift = lattice.successors()
-    states = lattice.states.tolist()
-    values = [zero] * len(states)
-    for played in reversed(range(rounds)):
-        later = values
-        values = []
-        for index in range(lattice.counts[played]):
-            options = [
-                later[state] + int(s) for state, s in zip(after[index], shift[index], strict=True)
-            ]
-            values.append(solve(states[index], played, options))
-    return values[0]
+    return build_lattice(grid_losses(actions), rounds)
 
 
 def _policy(learner: Learner, sums: list[int], played: int) -> list[Ball]:
