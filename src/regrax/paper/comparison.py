@@ -226,17 +226,18 @@ def compare(reproduction: Reproduction) -> list[Line]:
 
 def claims_of(lines: Sequence[Line], horizon: int) -> list[tuple[str, Line]]:
     """Return the claims of the paper, in its order, each with the number that represents it."""
-    rows = {row.quantity: row for row in lines}
-    claims = {quantity.format(horizon): claim for quantity, claim in CLAIMS.items()}
-    return [(claim, rows[quantity]) for quantity, claim in claims.items() if quantity in rows]
+    claims = []
+    for quantity, claim in CLAIMS.items():
+        for row in lines:
+            if row.quantity == quantity.format(horizon):
+                claims.append((claim, row))
+    return claims
 
 
 def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
     """Count the verdicts on the numbers in the paper; empty if there are none."""
     words = [row.word for row in lines if row.paper]
-    if not words:
-        return {}
-    return {verdict: words.count(verdict) for verdict in VERDICTS}
+    return {verdict: words.count(verdict) for verdict in VERDICTS if words}
 
 
 def _steps(reproduction: Reproduction) -> Iterator[Line]:
@@ -247,9 +248,9 @@ def _steps(reproduction: Reproduction) -> Iterator[Line]:
             if (point.cell.architecture, point.cell.actions) == (architecture, d):
                 curve[point.cell.horizon] = point
         if T in curve:
-            cell = curve[T].cell
-            why = f"Monte Carlo, {cell.runs} runs of {cell.samples} samples"
-            yield line(f"k*({d}, {T}), {label}", curve[T].steps, why, exact=curve[T].exact)
+            here = curve[T]
+            why = f"Monte Carlo, {here.cell.runs} runs of {here.cell.samples} samples"
+            yield line(f"k*({d}, {T}), {label}", here.steps, why, exact=here.exact)
             estimated = exponent([*curve], [point.mean for point in curve.values()])
             exact = exponent([*curve], [point.exact for point in curve.values()])
             why = "the paper claims -1/2 up to logarithms, but its figure has no numbers"

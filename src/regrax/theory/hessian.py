@@ -405,22 +405,27 @@ def _apply(direction: Direction, eigenvalues: dict[str, float], mixed: np.ndarra
     V, v, a = direction
     d = len(v)
     rows = V - V.mean(0, keepdims=True)  # without 1 c^T
-    common = rows.mean(1)  # rows = common 1^T + square
-    square = rows - common[:, None]
+    common = rows.mean(1)[:, None]  # rows = common 1^T + square
+    square = rows - common
+    unit = math.sqrt(d / (d - 2)) if d > 2 else 0.0
+    parts = [unit * (square.diagonal() - square.trace() / d), v - v.mean(), a - a.mean()]
+    parts = parts[-len(mixed) :]
+
+    def mix(row: np.ndarray) -> Any:
+        return sum(entry * part for entry, part in zip(row, parts, strict=True))
+
+    def N(c: Any) -> Any:
+        return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
+
     step = square.trace() / (d - 1) * (np.eye(d) - 1 / d)
-    values = eigenvalues["step"] * step + eigenvalues["common loss"] * common[:, None] + 0 * V
-    parts = [v - v.mean(), a - a.mean()]
-    if d > 2:
-        unit = math.sqrt(d / (d - 2))
-        parts = [unit * (square.diagonal() - square.trace() / d), *parts]
-
-        def N(c: Any) -> Any:
-            return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
-
-        symmetric = (square + square.T) / 2 - step - N(parts[0])
-        values = values + N(sum(m * part for m, part in zip(mixed[0], parts, strict=True)))
-        values = values + eigenvalues["skew"] * (square - square.T) / 2
-        values = values + eigenvalues.get("symmetric", 0.0) * symmetric
-    bias = sum(m * part for m, part in zip(mixed[-2], parts, strict=True))
-    scores = sum(m * part for m, part in zip(mixed[-1], parts, strict=True))
-    return Direction(values, bias, scores + eigenvalues["common score"] * a.mean())
+    symmetric = (square + square.T) / 2 - step - N(parts[0])
+    values = (
+        eigenvalues["step"] * step
+        + eigenvalues["common loss"] * common
+        + eigenvalues.get("symmetric", 0.0) * symmetric
+        + eigenvalues.get("skew", 0.0) * (square - square.T) / 2
+        + N(mix(mixed[0]))
+    )
+    return Direction(
+        values, mix(mixed[-2]), mix(mixed[-1]) + eigenvalues["common score"] * a.mean()
+    )

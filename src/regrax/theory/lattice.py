@@ -88,6 +88,13 @@ def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool =
     return Lattice(symmetric, levels, losses, np.array(table), states, counts)
 
 
+def binary_lattice(actions: int, rounds: int, limit: int) -> Lattice:
+    """Build the lattice of binary losses, for at most `limit` actions."""
+    checks.at_least("actions", actions, 2, limit)
+    checks.at_least("rounds", rounds, 1)
+    return build_lattice(grid_losses(actions), rounds)
+
+
 def grid_losses(actions: int, levels: int = 1) -> Int[ndarray, "m d"]:
     r"""List all of $\{0, 1, \dots, m\}^d$."""
     return np.array(list(product(range(levels + 1), repeat=actions)))

@@ -31,7 +31,7 @@ from regrax import _checks as checks
 from regrax.learners import Count, SumLearner
 from regrax.simplex import Vector
 from regrax.specs import register
-from regrax.theory.lattice import Lattice, build_lattice, grid_losses
+from regrax.theory.lattice import Lattice, binary_lattice, grid_losses
 from regrax.theory.optimal import optimal_policy
 
 MAX_ACTIONS = 5  # six actions have 200,214 minimal balanced collections
@@ -76,21 +76,15 @@ def minimax(actions: int, rounds: int) -> float:
     >>> minimax(3, 20)
     2.4080263774
     """
-    lattice = _binary_lattice(actions, rounds)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     probabilities, share = balanced_collections(actions)
     return float(lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1)))
-
-
-def _binary_lattice(actions: int, rounds: int) -> Lattice:
-    checks.at_least("actions", actions, 2, MAX_ACTIONS)
-    checks.at_least("rounds", rounds, 1)
-    return build_lattice(grid_losses(actions), rounds)
 
 
 @cache
 def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]:
     """Return the lattice, the minimax policy in every round and state, and the row of each round's first state."""
-    lattice = _binary_lattice(actions, rounds)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     needed = 16.0 * actions * lattice.counts.sum()
     checks.fits_in_memory("the Minimax policy table", needed, "use fewer rounds or actions")
     probabilities, share = balanced_collections(actions)

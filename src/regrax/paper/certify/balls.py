@@ -78,25 +78,20 @@ def round_sums(k: Ball, n: int, horizon: int, digits: int, widen: float = 1.0) -
         kappa = k * arb(2 * n).sqrt()
         grid = _grid(n, horizon, digits, math.ceil(float(kappa.upper()) * 64) / 64, widen)
         check_strip(kappa, grid.strip)
-        gap = slope = curvature = curvature_2 = curvature_4 = arb(0)
+        totals = [arb(0)] * len(RoundSums._fields)
         for x, weight, best in grid.nodes:
             sigma = 1 / (1 + (-kappa * x).exp())
             away = sigma - best
             rise = sigma * (1 - sigma)
-            second = 4 * weight * (rise * rise + away * rise * (1 - 2 * sigma))
-            gap += 2 * weight * away * away
-            slope += 4 * weight * away * rise * x
-            curvature += second
-            curvature_2 += second * x * x
-            curvature_4 += second * (x * x) ** 2
+            second = 4 * (rise * rise + away * rise * (1 - 2 * sigma))
+            squared = second * x * x
+            terms = (2 * away * away, 4 * away * rise * x, second, squared, squared * x * x)
+            totals = [total + weight * term for total, term in zip(totals, terms, strict=True)]
         D = 1 + cdf_bound(grid.mu * grid.strip)
-        return RoundSums(
-            gap + _error(2 * D * D, 2, 0, grid),
-            slope + _error(2 * D, 2, 1, grid),
-            curvature + _error(1 + 2 * D, 3, 0, grid),
-            curvature_2 + _error(1 + 2 * D, 3, 2, grid),
-            curvature_4 + _error(1 + 2 * D, 3, 4, grid),
-        )
+        size = 1 + 2 * D
+        bounds = ((2 * D * D, 2, 0), (2 * D, 2, 1), (size, 3, 0), (size, 3, 2), (size, 3, 4))
+        errors = [_error(*bound, grid) for bound in bounds]
+        return RoundSums(*(total + error for total, error in zip(totals, errors, strict=True)))
 
 
 def check_strip(rate: Ball, strip: Ball) -> None:

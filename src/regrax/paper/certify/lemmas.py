@@ -171,18 +171,15 @@ def check_lemmas(
     findings = []
     with jax.enable_x64(True):
         for lemma in lemmas:
-            ratios = {
-                d: _largest_ratio(lemma.ratio, jax.random.fold_in(key, d), d, samples)
-                for d in SIZES
-            }
-            worst = max(ratios, key=ratios.__getitem__)
-            findings.append(Finding(lemma, ratios[worst], worst))
+            ratios = [_largest_ratio(lemma.ratio, key, d, samples) for d in SIZES]
+            worst = int(np.argmax(ratios))
+            findings.append(Finding(lemma, ratios[worst], SIZES[worst]))
     return findings
 
 
 def _largest_ratio(ratio: Ratio, key: PRNGKeyArray, d: int, samples: int) -> float:
     """Return the largest ratio over Gaussian points at scales from 0.01 to 10."""
-    keys = jax.random.split(key, 4)
+    keys = jax.random.split(jax.random.fold_in(key, d), 4)
     scales = jnp.exp(
         jax.random.uniform(keys[3], (3, samples, 1), minval=np.log(1e-2), maxval=np.log(10))
     )

@@ -87,13 +87,12 @@ def monte_carlo_steps(
 def _draw(key: PRNGKeyArray, shape: tuple[int, int, int], estimator: Estimator) -> Losses:
     horizon, actions, count = shape
     if estimator == "quasi":
-        from scipy.special import ndtri
         from scipy.stats import qmc
 
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        points = qmc.Sobol(horizon * actions, rng=rng).random_base2(math.ceil(math.log2(count)))
-        inside = np.clip(points[:count], 1e-9, 1 - 1e-9)
-        return jnp.asarray(ndtri(inside).T.reshape(shape), float)
+        normal = qmc.MultivariateNormalQMC(np.zeros(horizon * actions), rng=rng)
+        points = normal.random(2 ** math.ceil(math.log2(count)))[:count]
+        return jnp.asarray(points.T.reshape(shape), float)
     if estimator == "antithetic":
         half = jax.random.normal(key, (horizon, actions, -(-count // 2)))
         return jnp.concatenate([half, -half], axis=2)[..., :count]

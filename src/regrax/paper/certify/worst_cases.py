@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
-from regrax import _checks as checks
 from regrax.learners import FollowThePerturbedLeader, Hedge, Learner, Schedule
 from regrax.paper.certify.balls import Ball, normal_density, precision
 from regrax.paper.certify.two_actions import Enclosure
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
-from regrax.theory.lattice import Lattice, build_lattice, grid_losses
+from regrax.theory.lattice import binary_lattice
 
+MAX_ACTIONS = 3
 DIGITS = 20  # precision of the policies
 REACH = 12  # standard deviations; the normal tails beyond have probability 4e-33
 
@@ -38,7 +38,7 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     'proved'
     """
     learner = as_learner(learner)
-    lattice = _binary_lattice(actions, rounds)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     maximum = np.frompyfunc(lambda ball, other: ball.max(other), 2, 1)
 
     def worst(played: int, later: ndarray) -> ndarray:
@@ -56,16 +56,10 @@ def rigorous_minimax(actions: int, rounds: int) -> Fraction:
     >>> rigorous_minimax(3, 4)
     Fraction(9, 8)
     """
-    lattice = _binary_lattice(actions, rounds)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     exact = np.vectorize(lambda share: Fraction(share).limit_denominator(60), otypes=[object])
     probabilities, share = map(exact, balanced_collections(actions))
     return lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1))
-
-
-def _binary_lattice(actions: int, rounds: int) -> Lattice:
-    checks.at_least("actions", actions, 2, 3)
-    checks.at_least("rounds", rounds, 1)
-    return build_lattice(grid_losses(actions), rounds)
 
 
 def _policy(learner: Learner, sums: list[int], played: int) -> list[Ball]:
