@@ -105,11 +105,12 @@ def _step_size(reproduction: Reproduction) -> Section:
         spreads[name] = np.mean([point.spread / point.exact for point in points])
         series = []
         for color, d in enumerate(sorted({point.cell.actions for point in points})):
-            curve = [point for point in points if point.cell.actions == d]
-            rounds = [point.cell.horizon for point in curve]
-            exact = [point.exact for point in curve]
-            means = [point.mean for point in curve]
-            bars = [point.spread for point in curve]
+            curve = [
+                (point.cell.horizon, point.exact, point.mean, point.spread)
+                for point in points
+                if point.cell.actions == d
+            ]
+            rounds, exact, means, bars = zip(*curve, strict=True)
             series.append(Series(f"d = {d}, exact", rounds, exact, color=color))
             series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
         panels.append(Chart(f"step-{name}", title, "horizon T", "k*", series, True, True, caption))
@@ -174,11 +175,11 @@ def _depth(reproduction: Reproduction) -> Section:
         f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
     ]
     columns = ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible")
-    rows = [
-        (POLICIES[name], *map(spread, (policies.loss, policies.to_hedge, policies.to_optimal)))
-        for name, policies in result.policies.items()
-    ]
+    rows = []
     curves = {}
+    for name, policies in result.policies.items():
+        numbers = map(spread, (policies.loss, policies.to_hedge, policies.to_optimal))
+        rows.append((POLICIES[name], *numbers))
     for name in ("uniform", "hedge", "optimal", "transformer-2", "transformer-4"):
         regret = np.array(result.policies[name].regret)
         curves[name] = regret / np.arange(1, regret.shape[1] + 1)

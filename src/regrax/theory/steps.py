@@ -196,11 +196,9 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
         for angle in angles:
             tau = np.sin(angle) ** 2
             guess = found[-1] / np.cos(angle)
-
-            def slope(K: float, tau: float = tau) -> float:
-                return round_terms(K, tau, actions).slope
-
-            root, _ = secant(slope, guess, 1.01 * guess, tolerance=1e-11)
+            root, _ = secant(
+                lambda K, tau=tau: round_terms(K, tau, actions).slope, guess, 1.01 * guess, 1e-11
+            )
             found.append(root * np.cos(angle))
         return np.array(found[1:])
 

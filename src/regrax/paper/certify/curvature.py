@@ -187,30 +187,27 @@ def descent(
                 move = move / 2
             return move
 
-        def walk(at: Vector, count: int, move: Callable) -> tuple[Vector, list[float], list[float]]:
+        def walk(at: Vector, count: int, move: Callable) -> tuple:
             """Return the last parameters, and the loss and gradient norm before each step."""
-            values = []
-            norms = []
+            history = []
             for _ in range(count):
                 value, slope = loss(at)
-                values.append(float(value))
-                norms.append(float(jnp.linalg.norm(slope)))
+                history.append((float(value), float(jnp.linalg.norm(slope))))
                 at = at - move(at, value, slope)
-            return at, values, norms
+            return at, *np.array(history).T
 
-        best, _, _ = walk(stationary, 12, newton_move)  # to rounding
+        best = walk(stationary, 12, newton_move)[0]  # to rounding
         minimum = float(loss(best)[0])
         away = best + 1e-4 * curved.sum(1)  # along every eigenvector
 
         def growth(rate: float, count: int) -> float:
             """Return the growth of the gradient norm per step, over the last quarter of the steps."""
-            _, _, norms = walk(away, count, gradient_move(rate))
-            return (norms[-1] / norms[-1 - count // 4]) ** (4 / count)
+            norms = walk(away, count, gradient_move(rate))[2]
+            return float((norms[-1] / norms[-1 - count // 4]) ** (4 / count))
 
         def steps_to_minimum(start: Vector, count: int, move: Callable) -> int | None:
-            _, values, _ = walk(start, count, move)
-            reached = [step for step, value in enumerate(values) if value - minimum <= tolerance]
-            return reached[0] if reached else None
+            reached = np.flatnonzero(walk(start, count, move)[1] - minimum <= tolerance)
+            return int(reached[0]) if reached.size else None
 
         uniform = jnp.zeros_like(stationary)
         limit = 2 / exact.largest

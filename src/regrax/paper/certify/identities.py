@@ -67,11 +67,11 @@ def _samples(
     total = losses.sum(0)
     best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
 
-    def terms(past: Array, policy: Array, loss: Array) -> list[Array]:
+    def terms(past: Array, policy: Array, loss: Array) -> Array:
         mean = jnp.sum(policy * past, 0, keepdims=True)
         slope = policy * (mean - past)  # the policy's derivative in the step
         ahead = policy - best
-        return [policy * loss, slope * loss, slope * ahead, ahead**2, past * best]
+        return jnp.stack([policy * loss, slope * loss, slope * ahead, ahead**2, past * best])
 
     sums = sum_over_rounds(step, losses, losses, terms)
     suffered, slope, response, forecast, hindsight = sums

@@ -99,12 +99,10 @@ def _swap_display(z: Vector, transposed: bool) -> Number:
     """Compute swap regret over two rounds and all maps of two actions, with P as printed or transposed."""
     policies = softmax(jnp.stack([z[:2], z[::-1][:2]]), 1)
     losses = jnp.stack([z[:2], -2 * z[::-1][:2]])
-    values = []
-    for targets in ((0, 0), (0, 1), (1, 0), (1, 1)):
-        P = jnp.eye(2)[jnp.array(targets)]
-        moved = losses @ (P if transposed else P.T)
-        values.append(jnp.sum(policies * (losses - moved)))
-    return _same(jnp.stack(values).max(), swap_regret(policies, losses), jnp.abs(losses).sum())
+    P = jnp.eye(2)[jnp.array([(0, 0), (0, 1), (1, 0), (1, 1)])]
+    moved = losses @ (P if transposed else P.mT)
+    gains = jnp.sum(policies * losses) - jnp.tensordot(moved, policies)
+    return _same(gains.max(), swap_regret(policies, losses), jnp.abs(losses).sum())
 
 
 LEMMAS = (

@@ -138,12 +138,12 @@ def sum_over_rounds(step: Step, losses: Losses, others: Losses, terms: Callable)
 
     def added(past: Float[Array, "d n"], other: Float[Array, "d n"]) -> Any:
         policy = jax.nn.softmax(-step * past, axis=0)
-        return jax.tree.map(lambda term: jnp.sum(term, 0), terms(past, policy, other))
+        return jnp.sum(terms(past, policy, other), -2)
 
     def play_round(carry: tuple, round_: tuple) -> tuple[tuple, None]:
         past, sums = carry
         loss, other = round_
-        return (past + loss, jax.tree.map(jnp.add, sums, added(past, other))), None
+        return (past + loss, sums + added(past, other)), None
 
     first = added(jnp.zeros_like(losses[0]), others[0])
     return lax.scan(play_round, (losses[0], first), (losses[1:], others[1:]))[0][1]

@@ -6,6 +6,7 @@ $\pi_j = \int \varphi(z) \prod_{i \ne j} \Phi((S_i - S_j)/\sigma - z)\,dz$, wher
 $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational weights, so it is computed exactly.
 """
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -37,13 +38,14 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     >>> rigorous_worst_case("hedge(0.66)", 3, 20).verdict("3.0772088965639")  # doctest: +SKIP
     'proved'
     """
+    from flint import arb
+
     learner = as_learner(learner)
     lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
-    maximum = np.frompyfunc(lambda ball, other: ball.max(other), 2, 1)
+    maximum = np.frompyfunc(arb.max, 2, 1)
 
     def worst(played: int, later: ndarray) -> ndarray:
-        sums = lattice.states[: len(later)].tolist()
-        policies = np.array([_policy(learner, state, played) for state in sums])
+        policies = _policies(learner, lattice.states[: len(later)], played)
         return maximum.reduce(policies @ lattice.losses.T + later, 1)
 
     with precision(DIGITS):
@@ -62,39 +64,39 @@ def rigorous_minimax(actions: int, rounds: int) -> Fraction:
     return lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1))
 
 
-def _policy(learner: Learner, sums: list[int], played: int) -> list[Ball]:
+def _policies(learner: Learner, sums: ndarray, played: int) -> ndarray:
+    """Enclose the policies in all states of a round."""
     from flint import arb
 
     if isinstance(learner, Hedge) and learner.prior is None:
         step = learner.step_size
         if isinstance(step, Schedule):
             step = step(np.arange(played + 1))[-1]
-        weights = [(-arb(float(step)) * total).exp() for total in sums]
-        return [weight / sum(weights, arb(0)) for weight in weights]
+        weights = np.exp(-arb(float(step)) * sums)
+        return weights / weights.sum(1, keepdims=True)
     if isinstance(learner, FollowThePerturbedLeader):
-        return _perturbed_leader(sums, arb(float(learner.noise)))
-    if isinstance(learner, Optimal) and learner.horizon > played:
-        left = arb(float(learner.horizon)) - played
-        return _perturbed_leader(sums, arb(float(learner.noise)) * left.sqrt())
-    raise ValueError(
-        f"rigorous policies exist only for Hedge and the perturbed leader, got {learner}"
-    )
+        noise = arb(float(learner.noise))
+    elif isinstance(learner, Optimal) and learner.horizon > played:
+        noise = arb(float(learner.noise)) * (arb(float(learner.horizon)) - played).sqrt()
+    else:
+        raise ValueError(
+            f"rigorous policies exist only for Hedge and the perturbed leader, got {learner}"
+        )
+    return np.array([_perturbed_leader(state, noise) for state in sums])
 
 
-def _perturbed_leader(sums: list[int], noise: Ball) -> list[Ball]:
+def _perturbed_leader(sums: ndarray, noise: Ball) -> list[Ball]:
     """Compute the probability that each action leads after Gaussian noise is added."""
     from flint import acb, arb
 
     tail = (arb(REACH) / arb(2).sqrt()).erfc() * arb(0.5, 0.5)
     policy = []
     for leader in range(len(sums) - 1):
-        gaps = [(total - sums[leader]) / noise for total in sums[:leader] + sums[leader + 1 :]]
+        gaps = (np.delete(sums, leader) - sums[leader]) / noise
 
-        def density(z: Any, _: bool, gaps: list[Ball] = gaps) -> Any:
-            value = normal_density(z)
-            for gap in gaps:
-                value *= ((z - gap) / acb(2).sqrt()).erfc() / 2
-            return value
+        def density(z: Any, _: bool, gaps: ndarray = gaps) -> Any:
+            behind = [((z - gap) / acb(2).sqrt()).erfc() / 2 for gap in gaps]
+            return normal_density(z) * math.prod(behind)
 
         policy.append(acb.integral(density, -REACH, REACH).real + tail)
-    return [*policy, 1 - sum(policy, arb(0))]
+    return [*policy, 1 - sum(policy)]
