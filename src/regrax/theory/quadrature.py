@@ -94,7 +94,7 @@ def round_nodes(horizon: float, nodes: int) -> Nodes:
     r"""Return angles and weights (summing to 1) with $\frac1T \sum_{n<T} f(\theta_n) \approx \sum_i w_i f(\theta_i)$.
 
     There are at most `nodes` angles (see `node_count`). A horizon of `math.inf` gives the rule for the integral. The
-    arrays are cached and therefore read-only.
+    arrays are cached, so do not change them.
 
     >>> import numpy as np
     >>> theta, weight = round_nodes(1000, 12)
@@ -115,8 +115,6 @@ def round_nodes(horizon: float, nodes: int) -> Nodes:
         weight = np.append(past_weight, left_weight) / horizon
     if theta.size > nodes:
         theta, weight = _gauss(theta, weight, nodes)
-    theta.flags.writeable = False
-    weight.flags.writeable = False
     return theta, weight
 
 

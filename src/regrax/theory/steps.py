@@ -202,13 +202,13 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
             found.append(root * np.cos(angle))
         return np.array(found[1:])
 
-    slow = Chebyshev.interpolate(slow_steps, DEGREE, [0, math.pi / 2])
+    every = np.arcsin(np.sqrt(np.arange(horizon) / horizon))
+    slow = Chebyshev.interpolate(slow_steps, DEGREE, [0, every[-1]])
     theta, weight = round_nodes(horizon, node_count(actions, horizon, REFINED))
     terms = []
     for angle in theta:
         K = slow(angle) / np.cos(angle)
         terms.append(round_terms(K, np.sin(angle) ** 2, actions).loss)
-    every = np.arcsin(np.sqrt(np.arange(horizon) / horizon))
     return StepSchedule(
         slow(every) / np.cos(every) / math.sqrt(horizon),
         horizon * (minimum_moment(actions, 2) + float(weight @ terms)),
