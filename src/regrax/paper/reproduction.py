@@ -71,7 +71,7 @@ def reproduce(
         for name, experiment in EXPERIMENTS.items()
         if config.has(*experiment.names)
     }
-    used = set(MATCHING) if config.has("matching") else set()
+    used: set[str] = set(MATCHING) if config.has("matching") else set()
     used.update(*(experiment.models for experiment in wanted.values()))
     configs = {name: training for name, training in config.trainings().items() if name in used}
     store = Store(out / "pieces")

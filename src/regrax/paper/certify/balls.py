@@ -161,7 +161,7 @@ def _grid(n: int, horizon: int, digits: int, kappa: float, widen: float) -> Grid
     strip = min(math.pi / 2 / kappa * (1 - 1e-9), math.sqrt(2 * goal / grow)) * widen
     spacing = 2 * math.pi * strip / (goal + grow * min(strip, strip / widen) ** 2 / 2)
     count = math.ceil(math.sqrt(2 * goal + 10) / spacing)
-    h = arb(spacing)
+    h: Ball = arb(spacing)
     x = h * np.arange(count + 1)
     weight = h * normal_density(x)
     weight[1:] *= 2

@@ -176,10 +176,10 @@ def descent(
         def gradient_move(rate: float) -> Callable:
             return lambda at, value, slope: rate * slope
 
-        def newton_move(at: Vector, value: Any, slope: Vector) -> Vector:
+        def newton_move(at: Vector, value: Any, slope: Vector) -> Any:
             return inverse @ slope
 
-        def damped_move(at: Vector, value: Any, slope: Vector) -> Vector:
+        def damped_move(at: Vector, value: Any, slope: Vector) -> Any:
             move = inverse @ slope
             for _ in range(20):
                 if loss(at - move)[0] < value:

@@ -144,7 +144,7 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
     spacing = 2 * math.pi * strip / (goal + strip**2 / (3 * n) + strip**2 / (2 * left) + 2)
     cut = (goal + 6 + math.log(n)) / 0.8
     count = math.ceil(2 * math.sqrt(n * cut) / spacing)
-    h = arb(spacing)
+    h: Ball = arb(spacing)
     nodes = h * np.arange(-count, count + 1)
     i, j = np.triu_indices(len(nodes))
     s, t = i - count, j - count
@@ -167,7 +167,7 @@ def _best(nodes: ndarray, left: int, goal: float) -> ndarray:
 
     strip = math.sqrt(2 * goal / 3)
     a = arb(strip)
-    h = arb(2 * math.pi * strip / (2 * goal + 4))
+    h: Ball = arb(2 * math.pi * strip / (2 * goal + 4))
     count = math.ceil(math.sqrt(2 * goal) / float(h))
     g = h * np.arange(-count, count + 1)
     phi = normal_cdf(nodes[:, None] / arb(left).sqrt() + g)

@@ -136,7 +136,7 @@ def _derivatives(k: Ball, horizon: int, digits: int, widen: float = 1.0) -> tupl
     from flint import arb
 
     sums = _all_rounds(k, horizon, digits, widen)
-    n = arb(1) * np.arange(1, horizon)
+    n = np.array([arb(n) for n in range(1, horizon)])
     return (np.sqrt(2 * n) * sums.slope).sum(), (2 * n * sums.curvature_2).sum()
 
 

@@ -44,7 +44,7 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     maximum = np.frompyfunc(arb.max, 2, 1)
 
-    def worst(played: int, later: ndarray) -> ndarray:
+    def worst(played: int, later: ndarray) -> Any:
         policies = _policies(learner, lattice.states[: len(later)], played)
         return maximum.reduce(policies @ lattice.losses.T + later, 1)
 
