@@ -208,12 +208,12 @@ def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
         angles = 4 / math.pi * np.arcsin(np.sqrt(tau)) - 1
         of_angle = np.tensordot(_interpolation(angles, ANGLES), table, (1, 1))
 
-        def moments(K: float) -> Moments:
+        def moments(K: float) -> ndarray:
             (at_step,) = _interpolation(2 * (K - low) / (high - low) - 1, STEPS)
-            return Moments(*np.tensordot(at_step, of_angle, (0, 1)).T)
+            return np.tensordot(at_step, of_angle, (0, 1))
 
         def slope(K: float) -> float:
-            return float((np.sqrt(tau) * weight) @ moments(K).slope)
+            return _total(moments(K), weight * np.sqrt(tau)).slope
 
         K = secant(slope, low, high, tolerance=1e-14)[0]
         blocks = _blocks(moments(K), K, tau, weight, actions, horizon)
@@ -239,41 +239,46 @@ def _later_rounds(d: int, horizon: float, fineness: float) -> Nodes:
 def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> Blocks:
     tau, weight = _later_rounds(d, horizon, fineness)
     moments = np.array([round_moments(K, share, d, fineness) for share in tau])
-    return _blocks(Moments(*moments.T), K, tau, weight, d, horizon)
+    return _blocks(moments, K, tau, weight, d, horizon)
 
 
-def _blocks(of: Moments, K: float, tau: ndarray, weight: ndarray, d: int, horizon: float) -> Blocks:
+def _total(moments: ndarray, weight: ndarray) -> Moments:
+    return Moments(*(weight @ moments).tolist())
+
+
+def _blocks(
+    moments: ndarray, K: float, tau: ndarray, weight: ndarray, d: int, horizon: float
+) -> Blocks:
     """Sum moments over rounds: `tau` is the fraction of rounds before each, `weight` the fraction it represents."""
-    root = np.sqrt(tau)
+    plain = _total(moments, weight)
+    root = _total(moments, weight * np.sqrt(tau))
+    linear = _total(moments, weight * tau)
     unit = d / (d - 2) if d > 2 else 0.0
-    # 0 as tau -> 0: H is then constant
-    excess = of.along_square - 3 * of.along - (d - 1) * of.trace
     fade = horizon**-0.5
-    NN = unit * tau * (of.diagonal_square - (of.along + of.trace) / d)
-    Nu = math.sqrt(unit) * tau * root * of.diagonal
-    Na = fade * math.sqrt(unit) * (of.slope_square - K * root * (of.skewed - of.diagonal))
-    uu = tau**2 * of.trace
-    ua = fade * (root * of.slope - K * tau * (of.along - of.trace))
-    aa = 2 * K * root * of.slope + K**2 * (d * tau * of.trace + excess / horizon)
-    mixed = np.array([[NN, Nu, Na], [Nu, uu, ua], [Na, ua, aa]]) @ weight
+    excess = plain.along_square - 3 * plain.along - (d - 1) * plain.trace
+    NN = unit * (linear.diagonal_square - (linear.along + linear.trace) / d)
+    Nu = math.sqrt(unit) * _total(moments, weight * tau**1.5).diagonal
+    Na = fade * math.sqrt(unit) * (plain.slope_square - K * (root.skewed - root.diagonal))
+    uu = _total(moments, weight * tau**2).trace
+    ua = fade * (root.slope - K * (linear.along - linear.trace))
+    aa = 2 * K * root.slope + K**2 * (d * linear.trace + excess / horizon)
+    mixed = np.array([[NN, Nu, Na], [Nu, uu, ua], [Na, ua, aa]])
 
-    step = float(weight @ (tau * of.along))
-    common = float(weight @ (tau * of.trace))
-    late = float(weight @ (of.along - of.trace)) / horizon
-    square = float(weight @ (tau * (of.trace_square - of.trace)))
+    late = (plain.along - plain.trace) / horizon
+    square = linear.trace_square - linear.trace
     kinds = {
-        "step": (step, 1),
-        "common score": (K**2 * (d - 1) * (common + late), 1),
-        "common loss": (common, d - 1),
+        "step": (linear.along, 1),
+        "common score": (K**2 * (d - 1) * (linear.trace + late), 1),
+        "common loss": (linear.trace, d - 1),
     }
-    if d > 2:
-        kinds["skew"] = ((square - step) / (d - 2), (d - 1) * (d - 2) // 2)
-    if d > 3:
-        trace = (d - 1) * ((square + step) / 2 - float(mixed[0, 0])) - step
-        count = d * (d - 3) // 2
-        kinds["symmetric"] = (trace / count, count)
     if d == 2:
         mixed = mixed[1:, 1:]
+    else:
+        kinds["skew"] = ((square - linear.along) / (d - 2), (d - 1) * (d - 2) // 2)
+    if d > 3:
+        trace = (d - 1) * ((square + linear.along) / 2 - NN) - linear.along
+        count = d * (d - 3) // 2
+        kinds["symmetric"] = (trace / count, count)
     return kinds, mixed, d - 1
 
 
@@ -310,33 +315,31 @@ def _assemble(
 
     The mixed blocks are in (N, u, a) sqrt(T), u = v_c - k a.
     """
-    change = np.eye(3)
+    size = len(blocks[1])
+    change = np.eye(size)
     if math.isfinite(horizon):
         shear = np.array([[1.0, 0, 0], [0, 1, -step], [0, 0, 1]])
-        change = np.diag([horizon, horizon**1.5, horizon**0.5]) @ shear
+        change = (np.diag([horizon, horizon**1.5, horizon**0.5]) @ shear)[-size:, -size:]
     T = rounds(horizon)
 
     def eigenvalues(of: Blocks) -> Iterator[tuple[float, int, str]]:
         kinds, mixed, copies = of
-        for value in graded_eigenvalues(mixed, change[-len(mixed) :, -len(mixed) :]):
+        for value in graded_eigenvalues(mixed, change):
             yield value, heads * copies, "mixed"
         for kind, (value, count) in kinds.items():
             if "common" in kind:  # the features of the other heads' blocks act like it
                 count *= 1 + heads * (heads - 1)
             yield value * (T if kind == "common score" else T**2), heads * count, kind
 
-    ascending = []
-    for (value, count, kind), (finer, _, _) in zip(
-        eigenvalues(blocks), eigenvalues(refined), strict=True
-    ):
-        off = max(abs(value - finer), error * abs(value))
-        ascending.append(Eigenvalue(value, off, count, kind))
+    found = []
+    finer = [value for value, _, _ in eigenvalues(refined)]
+    for (value, count, kind), other in zip(eigenvalues(blocks), finer, strict=True):
+        found.append(Eigenvalue(value, max(abs(value - other), error * abs(value)), count, kind))
     features = heads * actions
     parameters = heads * (actions * features + actions + features)
-    flat = parameters - sum(eigenvalue.multiplicity for eigenvalue in ascending)
-    part = change[-len(blocks[1]) :, -len(blocks[1]) :]
-    mixed = part.T @ blocks[1] @ part
-    return Curvature(actions, horizon, float(step), tuple(sorted(ascending)), flat, mixed)
+    flat = parameters - sum(eigenvalue.multiplicity for eigenvalue in found)
+    mixed = change.T @ blocks[1] @ change
+    return Curvature(actions, horizon, float(step), tuple(sorted(found)), flat, mixed)
 
 
 def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:

@@ -22,6 +22,10 @@ from regrax.paper.certify.samples import Comparison
 from regrax.sharding import Devices, each, mesh_of, replicate
 from regrax.training import RegretObjective, SwapRegretObjective
 
+MODELS = {
+    "single": (LinearAttention, RegretObjective),
+    "swap": (SwapAttention, SwapRegretObjective),
+}
 CHUNK = 250  # sequences whose gradients are held in memory at once
 
 
@@ -52,17 +56,14 @@ def gradient_blocks(
     [('V', True), ('a', True), ('v_c', True)]
     """
     checks.at_least("sequences", sequences, 16 * CHUNK)
-    checks.one_of("architecture", architecture, ("single", "swap"))
+    checks.one_of("architecture", architecture, tuple(MODELS))
     if step is None:
         step = theory.step_size(actions, horizon)
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
     with jax.enable_x64(True):
-        if architecture == "single":
-            model = LinearAttention.hedge(actions, jnp.asarray(step, float))
-            objective = RegretObjective(actions, horizon, baseline=False)
-        else:
-            model = SwapAttention.hedge(actions, jnp.asarray(step, float))
-            objective = SwapRegretObjective(actions, horizon, baseline=False)
+        attention, regret = MODELS[architecture]
+        model = attention.hedge(actions, jnp.asarray(step, float))
+        objective = regret(actions, horizon, baseline=False)
         mesh = mesh_of(devices)
         gradients = _gradients(replicate((model, objective, key), mesh), sequences // CHUNK, mesh)
         values, scores, bias = map(np.asarray, (gradients.values, gradients.scores, gradients.bias))
