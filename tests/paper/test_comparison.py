@@ -40,12 +40,9 @@ def test_verdicts_follow_the_stated_rule(value, exact, verdict):
     assert (row.word, row.why) == tuple(verdict.partition(": ")[::2])
 
 
-def test_a_number_the_paper_lacks_has_a_remark_only():
+def test_other_numbers_have_a_remark_and_an_error():
     row = line("q", [0.1, 0.3], "reason", exact=0.2)
     assert (row.paper, row.verdict, row.ours) == ("", "reason", "0.2000 ± 0.1000")
-
-
-def test_nine_pairs_of_three_seeds_count_as_three():
     values = [0.1, 0.2, 0.3] * 3
     error = np.std(values, ddof=1) / 3**0.5
     assert line("q", values, "", samples=3).ours == f"0.2000 ± {error:.4f}"

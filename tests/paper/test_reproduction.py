@@ -29,7 +29,7 @@ def test_a_model_in_training_is_stopped_by_an_error_elsewhere(tmp_path):
 def test_all_of_it_and_again_after_an_interruption(tmp_path, browse):
     config = TinyConfig(quick=True)
     whole = reproduce(config, tmp_path / "whole")
-    assert {str(number) for number in REPORTED.values()} <= {row.paper for row in compare(whole)}
+    assert set(REPORTED.values()) <= {row.paper for row in compare(whole)}
     assert "18 numbers in the paper" in summary_text(whole)
     report = paper_page(whole)
     assert report.rindex("<svg") < report.index('id="numbers"')

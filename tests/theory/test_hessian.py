@@ -9,7 +9,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from regrax import theory
-from regrax.attention import SwapAttention
+from regrax.attention import LinearAttention, SwapAttention
 from regrax.theory import Direction, curvature, hessian_product, newton_direction
 
 KEY = jax.random.key(0)
@@ -46,57 +46,36 @@ def test_multiplicities_add_up_to_the_parameters(d, architecture):
     assert not curvature(d, 3, 5 * exact.step, architecture=architecture).is_minimum
 
 
-def grid(d, n, reach=8.5):
-    """Nodes and weights for S: a trapezoid rule over its differences, three Gauss nodes for their mean."""
-    step = 0.04 if d == 2 else 0.2
+def grid(d, reach=8.5, step=0.2):
+    """Points and weights for a loss: a trapezoid rule over differences, three Gauss nodes for the mean."""
     axes = np.meshgrid(*[np.arange(-reach, reach + step, step)] * (d - 1), indexing="ij")
     z = np.stack([a.ravel() for a in axes], 1)
     weight = np.exp(-(z**2).sum(1) / 2)
     basis = np.linalg.svd(np.ones((1, d)))[2]  # first row along 1
     mean, mean_weight = np.polynomial.hermite_e.hermegauss(3)
-    S = (z @ basis[1:])[None] + mean[:, None, None] * basis[0]
+    points = (z @ basis[1:])[None] + mean[:, None, None] * basis[0]
     weights = (mean_weight / mean_weight.sum())[:, None] * (weight / weight.sum())
-    return math.sqrt(n) * S.reshape(-1, d), weights.ravel()
+    return points.reshape(-1, d), weights.ravel()
 
 
 def defined_hessian(d, T, k):
-    """The Hessian over (V, v_c, a) from the definition: z', z'' and Wishart moments of C given S, no symmetry used."""
-    size = d * d + 2 * d
-    total, eye = np.zeros((size, size)), np.eye(d)
-    for n in range(1, T):
-        S, weight = grid(d, n)
-        pi = np.exp(-k * (S - S.min(1, keepdims=True)))
-        pi /= pi.sum(1, keepdims=True)
-        w = pi - np.asarray(theory.optimal_policy(S, T - n))
-        q = pi * (w - (pi * w).sum(1, keepdims=True))
-        J = pi[:, :, None] * eye - pi[:, :, None] * pi[:, None]
-        H = 2 * J @ J + 2 * (
-            q[:, :, None] * eye - q[:, :, None] * pi[:, None] - pi[:, :, None] * q[:, None]
-        )
-        B = S[:, :, None] * S[:, None] / n
-        C = B + (n - 1) * eye
-        CHC = B @ H @ B + (n - 1) * (B @ H + H @ B) + n * (n - 1) * H
-        CHC += (n - 1) * np.trace(H, axis1=1, axis2=2)[:, None, None] * eye
-        HC = H @ C
-        VV = np.einsum("s,sik,sj,sl->ijkl", weight, H, S, S, optimize=True).reshape(d * d, d * d)
-        Vv = n * np.einsum("s,sik,sj->ijk", weight, H, S, optimize=True).reshape(d * d, d)
-        Va = np.einsum("s,si,sjl->ijl", weight, 2 * q, C, optimize=True)
-        Va = (Va - k * np.einsum("s,sil,sj->ijl", weight, HC, S, optimize=True)).reshape(d * d, d)
-        va = np.einsum("s,sil->il", weight, 2 * q[:, :, None] * S[:, None] - k * n * HC)
-        vv, aa = n * n * np.tensordot(weight, H, 1), k * k * np.tensordot(weight, CHC, 1)
-        total += np.block([[VV, Vv, Va], [Vv.T, vv, va], [Va.T, va.T, aa]])
-    return total
+    """The Hessian by automatic differentiation, with every loss on the grid; the last is never seen."""
+    points, weights = grid(d)
+    drawn = np.indices((len(points),) * (T - 1)).reshape(T - 1, -1)
+    losses = np.append(points[drawn], np.zeros((1, drawn.shape[1], d)), 0)
+    before = jnp.cumsum(losses, 0) - losses
+    best = theory.optimal_policy(before, jnp.arange(T, 0, -1)[:, None])
+    flat, rebuild = ravel_pytree(LinearAttention.hedge(d, k))
+
+    def loss(parameters):
+        played = rebuild(parameters).policies(jnp.moveaxis(losses, 1, 2))
+        distance = jnp.sum((jnp.moveaxis(played, 2, 1) - best) ** 2, (0, 2))
+        return distance @ jnp.prod(weights[drawn], 0)
+
+    return jax.jit(jax.hessian(loss))(flat)
 
 
-@pytest.mark.parametrize(
-    ("d", "T", "share"),
-    [
-        (2, 2, 1.0),
-        (3, 2, 1.0),
-        pytest.param(2, 30, 0.6, marks=pytest.mark.slow),
-        pytest.param(3, 4, 1.4, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize(("d", "T", "share"), [(3, 2, 1.0), (2, 3, 0.6)])
 def test_the_definition_on_a_grid_agrees(x64, d, T, share):
     k = share * theory.step_size(d, T)
     expected = np.linalg.eigvalsh(defined_hessian(d, T, k))

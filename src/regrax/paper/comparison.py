@@ -15,40 +15,27 @@ from regrax.experiments.runs import Measured
 from regrax.paper.config import SEEDS
 from regrax.paper.reproduction import Reproduction
 
-
-class Reported(NamedTuple):
-    """A number printed in the paper, and its standard deviation if reported."""
-
-    value: float
-    spread: float = 0.0
-
-    def __str__(self) -> str:
-        if self.spread == 0:
-            return f"{self.value:g}"
-        return f"{self.value:g} ± {self.spread:g}"
-
-
 REPORTED = {
-    "fitted step": Reported(0.4456, 0.0046),
-    "policy MSE": Reported(0.000739, 0.000176),
-    "mean L1 distance": Reported(0.0542, 0.0071),
-    "total variation": Reported(0.0271, 0.0036),
-    "error per action": Reported(0.0181, 0.0024),
-    "R_20 on biased losses, 2 layers": Reported(4.380, 0.046),
-    "R_20 on biased losses, 4 layers": Reported(4.322, 0.017),
-    "R_20, uniform play": Reported(7.021, 0.052),
-    "CCE gap, 1 layer": Reported(0.0832, 0.0028),
-    "CCE gap, 2 layers": Reported(0.0467, 0.0095),
-    "CCE gap, 4 layers": Reported(0.0653, 0.0054),
-    "CCE gap, uniform play": Reported(0.1111),
-    "CE gap, calibrated heads": Reported(0.0627, 0.0018),
-    "CE gap, classical Blum-Mansour": Reported(0.0617),
-    "CE gap, uniform play": Reported(0.1111),
-    "full-swap gap, calibrated heads": Reported(0.0956, 0.0068),
-    "CE gap, uncalibrated heads": Reported(0.0968, 0.0049),
-    "full-swap gap, uncalibrated heads": Reported(0.1627, 0.0110),
+    "fitted step": "0.4456 ± 0.0046",
+    "policy MSE": "0.000739 ± 0.000176",
+    "mean L1 distance": "0.0542 ± 0.0071",
+    "total variation": "0.0271 ± 0.0036",
+    "error per action": "0.0181 ± 0.0024",
+    "R_20 on biased losses, 2 layers": "4.38 ± 0.046",
+    "R_20 on biased losses, 4 layers": "4.322 ± 0.017",
+    "R_20, uniform play": "7.021 ± 0.052",
+    "CCE gap, 1 layer": "0.0832 ± 0.0028",
+    "CCE gap, 2 layers": "0.0467 ± 0.0095",
+    "CCE gap, 4 layers": "0.0653 ± 0.0054",
+    "CCE gap, uniform play": "0.1111",
+    "CE gap, calibrated heads": "0.0627 ± 0.0018",
+    "CE gap, classical Blum-Mansour": "0.0617",
+    "CE gap, uniform play": "0.1111",
+    "full-swap gap, calibrated heads": "0.0956 ± 0.0068",
+    "CE gap, uncalibrated heads": "0.0968 ± 0.0049",
+    "full-swap gap, uncalibrated heads": "0.1627 ± 0.011",
 }
-"""The paper's numbers by quantity: three actions, twenty rounds, three seeds."""
+"""The paper's numbers by quantity, with standard deviations: three actions, twenty rounds, three seeds."""
 
 CLAIMS = {
     "fitted step": "One layer trained on its squared regret finds the stationary step k*.",
@@ -79,35 +66,26 @@ MEASURES: dict[str, tuple[int, Callable[[Measured, int], float]]] = {
 """The paper's measures of a trained model with d actions, each with the number of digits to print."""
 
 
-class Gap(NamedTuple):
-    """A gap after the last round: whose, which, why it may differ, and the learner whose gap is the exact one."""
-
-    learner: str
-    kind: str
-    why: str = ""
-    exact: str = ""
-
-
 ONE_LAYER = "at convergence one layer plays Hedge at k*; the paper's gap matches a longer step"
 DEEP = "after so few rounds a deep model's gap depends on its seed"
 CALIBRATED = "at convergence the heads play Blum-Mansour at {d} k*"
 UNCALIBRATED = "at convergence they play Blum-Mansour at k*, 1/{d} of the step they need"
 CLOSED = "trained through the fixed point on real play, without calibration"
 GAPS = {
-    "CCE gap, 1 layer": Gap("linear", "cce_gap", ONE_LAYER, "hedge"),
-    "CCE gap, 2 layers": Gap("transformer-2", "cce_gap", DEEP),
-    "CCE gap, 4 layers": Gap("transformer-4", "cce_gap", DEEP),
-    "CCE gap, uniform play": Gap("uniform", "cce_gap"),
-    "CE gap, calibrated heads": Gap("calibrated", "ce_gap", CALIBRATED, "blum_mansour_best"),
-    "full-swap gap, calibrated heads": Gap(
-        "calibrated", "swap_gap", CALIBRATED, "blum_mansour_best"
-    ),
-    "CE gap, uncalibrated heads": Gap("uncalibrated", "ce_gap", UNCALIBRATED),
-    "full-swap gap, uncalibrated heads": Gap("uncalibrated", "swap_gap", UNCALIBRATED),
-    "CE gap, closed-loop heads": Gap("closed", "ce_gap", CLOSED),
-    "CE gap, classical Blum-Mansour": Gap("blum_mansour", "ce_gap"),
-    "CE gap, uniform play": Gap("uniform", "ce_gap"),
+    "CCE gap, 1 layer": ("linear", ONE_LAYER, "hedge"),
+    "CCE gap, 2 layers": ("transformer-2", DEEP, None),
+    "CCE gap, 4 layers": ("transformer-4", DEEP, None),
+    "CCE gap, uniform play": ("uniform", "", None),
+    "CE gap, calibrated heads": ("calibrated", CALIBRATED, "blum_mansour_best"),
+    "full-swap gap, calibrated heads": ("calibrated", CALIBRATED, "blum_mansour_best"),
+    "CE gap, uncalibrated heads": ("uncalibrated", UNCALIBRATED, None),
+    "full-swap gap, uncalibrated heads": ("uncalibrated", UNCALIBRATED, None),
+    "CE gap, closed-loop heads": ("closed", CLOSED, None),
+    "CE gap, classical Blum-Mansour": ("blum_mansour", "", None),
+    "CE gap, uniform play": ("uniform", "", None),
 }
+"""For each gap after the last round: whose it is, why it may differ, and the learner whose gap is the exact one."""
+KINDS = {"CCE gap": "cce_gap", "CE gap": "ce_gap", "full-swap gap": "swap_gap"}
 
 
 class Line(NamedTuple):
@@ -187,14 +165,15 @@ def line(
     paper = REPORTED.get(quantity)
     if paper is None:
         return Line(quantity, "", ours, known, why)
+    reported, _, deviation = paper.partition(" ± ")
     mean = float(np.mean(values))
-    if abs(mean - paper.value) <= 2 * paper.spread + 10.0**-digits / 2:
+    if abs(mean - float(reported)) <= 2 * float(deviation or 0) + 10.0**-digits / 2:
         verdict = "same"
-    elif exact is not None and abs(mean - exact) < paper.value - exact:
+    elif exact is not None and abs(mean - exact) < float(reported) - exact:
         verdict = f"better: {why}"
     else:
         verdict = f"differs: {why}"
-    return Line(quantity, str(paper), ours, known, verdict)
+    return Line(quantity, paper, ours, known, verdict)
 
 
 def exponent(horizons: Sequence[float], values: Sequence[float]) -> float:
@@ -226,17 +205,18 @@ def compare(reproduction: Reproduction) -> list[Line]:
 
 def claims_of(lines: Sequence[Line], horizon: int) -> list[tuple[str, Line]]:
     """Return the claims of the paper, in its order, each with the number that represents it."""
-    rows = {row.quantity: row for row in lines}
-    claims = {quantity.format(horizon): claim for quantity, claim in CLAIMS.items()}
-    return [(claim, rows[quantity]) for quantity, claim in claims.items() if quantity in rows]
+    claims = []
+    for quantity, claim in CLAIMS.items():
+        for row in lines:
+            if row.quantity == quantity.format(horizon):
+                claims.append((claim, row))
+    return claims
 
 
 def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
     """Count the verdicts on the numbers in the paper; empty if there are none."""
     words = [row.word for row in lines if row.paper]
-    if not words:
-        return {}
-    return {verdict: words.count(verdict) for verdict in VERDICTS}
+    return {verdict: words.count(verdict) for verdict in VERDICTS if words}
 
 
 def _steps(reproduction: Reproduction) -> Iterator[Line]:
@@ -247,9 +227,9 @@ def _steps(reproduction: Reproduction) -> Iterator[Line]:
             if (point.cell.architecture, point.cell.actions) == (architecture, d):
                 curve[point.cell.horizon] = point
         if T in curve:
-            cell = curve[T].cell
-            why = f"Monte Carlo, {cell.runs} runs of {cell.samples} samples"
-            yield line(f"k*({d}, {T}), {label}", curve[T].steps, why, exact=curve[T].exact)
+            here = curve[T]
+            why = f"Monte Carlo, {here.cell.runs} runs of {here.cell.samples} samples"
+            yield line(f"k*({d}, {T}), {label}", here.steps, why, exact=here.exact)
             estimated = exponent([*curve], [point.mean for point in curve.values()])
             exact = exponent([*curve], [point.exact for point in curve.values()])
             why = "the paper claims -1/2 up to logarithms, but its figure has no numbers"
@@ -295,15 +275,13 @@ def _depth(reproduction: Reproduction) -> Iterator[Line]:
 def _gaps(reproduction: Reproduction) -> Iterator[Line]:
     config = reproduction.config
     for result in reproduction.equilibrium:
-        for quantity, gap in GAPS.items():
-            if not config.has("cce" if gap.kind == "cce_gap" else "ce"):
-                continue
-            exact = None
-            if gap.exact:
-                exact = _last(result.gaps[gap.exact][gap.kind])[0]
-            values = _last(result.gaps[gap.learner][gap.kind])
-            why = gap.why.format(d=config.actions)
-            yield line(quantity, values, why, exact=exact, samples=SEEDS)
+        for quantity, (learner, why, best) in GAPS.items():
+            kind = KINDS[quantity.partition(",")[0]]
+            if config.has("cce" if kind == "cce_gap" else "ce"):
+                values = _last(result.gaps[learner][kind])
+                exact = _last(result.gaps[best][kind])[0] if best else None
+                reason = why.format(d=config.actions)
+                yield line(quantity, values, reason, exact=exact, samples=SEEDS)
 
 
 def _systems(reproduction: Reproduction) -> Iterator[Line]:

@@ -65,8 +65,11 @@ def answers(learner: Learner, losses: Batch) -> Batch:
 
 def measure_seeds(models: Sequence[Any], config: TrainConfig) -> list[Measured]:
     """Measure each model's loss and its distance from the nearest Hedge, on separate test sequences."""
-    keys = [jax.random.fold_in(jax.random.key(5), seed) for seed in range(len(models))]
-    return [measure(model, config, key=key) for model, key in zip(models, keys, strict=True)]
+    key = jax.random.key(5)
+    return [
+        measure(model, config, key=jax.random.fold_in(key, seed))
+        for seed, model in enumerate(models)
+    ]
 
 
 # Figure 1: the stationary step by Monte Carlo
@@ -117,7 +120,7 @@ def locate_step(models: Models, config: ReproduceConfig, cell: StepCell) -> Step
     key = jax.random.fold_in(jax.random.key(0), 1000 * cell.actions + cell.horizon)
     steps = monte_carlo_steps(**asdict(cell), key=key)
     exact = theory.step_size(cell.actions, cell.horizon)
-    return Steps(cell, np.asarray(steps, float).tolist(), exact)
+    return Steps(cell, steps.tolist(), exact)
 
 
 # Figure (b): depth
@@ -152,24 +155,22 @@ def compare_depths(models: Models, config: ReproduceConfig, _: None) -> Depth:
     """Measure regret on biased losses, population loss, and distances to the two candidate policies."""
     T, d = config.horizon, config.actions
     sizes = config.sizes()
-    hedge = Hedge(theory.step_size(d, T))
-    optimal = Optimal(T)
-    fixed = {"uniform": Uniform(), "hedge": hedge, "optimal": optimal}
+    fixed = {"uniform": Uniform(), "hedge": Hedge(theory.step_size(d, T)), "optimal": Optimal(T)}
     lower_bound = theory.optimal_loss(d, T)
     results = {name: Policies([], [], [], []) for name in (*fixed, *models)}
     for seed in range(SEEDS):
         key = jax.random.fold_in(jax.random.key(11), seed)
         biased = BiasedGaussian().draw(T, d, sizes.biased, key=key)
         gaussian = Gaussian().draw(T, d, sizes.gaussian, key=jax.random.fold_in(key, 1))
-        targets = answers(hedge, gaussian), answers(optimal, gaussian)
+        hedge = answers(fixed["hedge"], gaussian)
+        optimal = answers(fixed["optimal"], gaussian)
         for name, result in results.items():
             learner = fixed[name] if name in fixed else models[name][seed]
-            regret = running_regret(answers(learner, biased), biased)
-            excess, to_hedge, to_optimal = distances(answers(learner, gaussian), *targets)
-            result.regret.append(np.asarray(regret, float).tolist())
+            result.regret.append(running_regret(answers(learner, biased), biased).tolist())
+            excess, *variations = distances(answers(learner, gaussian), hedge, optimal)
             result.loss.append(lower_bound + float(excess))
-            result.to_hedge.append(float(to_hedge))
-            result.to_optimal.append(float(to_optimal))
+            result.to_hedge.append(float(variations[0]))
+            result.to_optimal.append(float(variations[1]))
     for name in fixed:  # one policy for the sequences of all seeds
         columns = vars(results[name]).values()
         results[name] = Policies(
@@ -186,14 +187,10 @@ def running_regret(played: Batch, losses: Batch) -> Float[Array, "T"]:
 
 
 @jax.jit
-def distances(
-    played: Batch, hedge: Batch, optimal: Batch
-) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
+def distances(played: Batch, hedge: Batch, optimal: Batch) -> list[Float[Array, ""]]:
     """Compute the expected squared distance from the optimal policy, and total variation to Hedge and to it."""
     excess = ((played - optimal) ** 2).sum((0, 1)).mean()
-    to_hedge = jnp.abs(played - hedge).sum(1).mean() / 2
-    to_optimal = jnp.abs(played - optimal).sum(1).mean() / 2
-    return excess, to_hedge, to_optimal
+    return [excess, *(jnp.abs(played - other).sum(1).mean() / 2 for other in (hedge, optimal))]
 
 
 # The equilibrium figures
@@ -241,17 +238,15 @@ def measure_gaps(models: Models, config: ReproduceConfig, _: None) -> Equilibriu
     }
     gaps = {}
     for name, seeds in learners.items():
-        curves = []
+        gaps[name] = {"cce_gap": [], "ce_gap": [], "swap_gap": []}
         for pair in itertools.product(seeds, repeat=2):
-            curves.append(running_gaps(play(game, pair, horizon), game))
-        gaps[name] = {
-            kind: [np.asarray(curve[kind], float).tolist() for curve in curves]
-            for kind in ("cce_gap", "ce_gap", "swap_gap")
-        }
+            curves = running_gaps(play(game, pair, horizon), game)
+            for kind, found in gaps[name].items():
+                found.append(curves[kind].tolist())
     path = play(game, BlumMansour(Hedge(0.3)), 400).policies[0]
     horizons = list(config.sizes().long_horizons)
     long = _long_gaps(game, horizons, step)
-    return Equilibrium(game.name, gaps, horizons, long, np.asarray(path, float).tolist())
+    return Equilibrium(game.name, gaps, horizons, long, path.tolist())
 
 
 def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, list[float]]:
@@ -266,22 +261,18 @@ def _long_gaps(game: Game, horizons: Sequence[int], fixed: float) -> dict[str, l
         "ce": lambda step: BlumMansour(Hedge(d * step)),
     }
 
-    def last_gap(kind: str, step: float, horizon: int) -> float:
-        pair = (learners[kind](step), learners[kind]((1 + 1e-9) * step))
-        played = play(
-            game, pair, max(horizons)
-        )  # the same number of rounds every time compiles once
-        return float(running_gaps(played, game)[f"{kind}_gap"][horizon - 1])
-
-    own = [theory.step_size(d, horizon) for horizon in horizons]
     gaps = {}
+    own = [theory.step_size(d, horizon) for horizon in horizons]
     with jax.enable_x64(True):
         for suffix, steps in (("", own), ("_fixed", [fixed] * len(own))):
-            for kind in learners:
-                gaps[kind + suffix] = [
-                    last_gap(kind, step, horizon)
-                    for step, horizon in zip(steps, horizons, strict=True)
-                ]
+            for kind, learner in learners.items():
+                last = []
+                for step, horizon in zip(steps, horizons, strict=True):
+                    pair = (learner(step), learner((1 + 1e-9) * step))
+                    # the same number of rounds every time compiles once
+                    played = play(game, pair, max(horizons))
+                    last.append(float(running_gaps(played, game)[f"{kind}_gap"][horizon - 1]))
+                gaps[kind + suffix] = last
     return gaps
 
 
@@ -311,15 +302,19 @@ def compare_systems(models: Models, config: ReproduceConfig, _: None) -> Systems
         return jax.vmap(of_sequence)(jnp.asarray(losses)).max()
 
     with jax.enable_x64(True):
-        layer = LinearAttention.hedge(actions, ball, operator="ball")
-        heads = SwapAttention.hedge(actions, soft)
-        differences = {
-            "ball": difference(layer, EuclideanFTRL(ball, Ball())),
-            "linear": difference(LinearAttention.hedge(actions, soft), Hedge(soft)),
-            "swap": difference(heads, BlumMansour(Hedge(soft), tolerance=1e-13)),
+        pairs: dict[str, tuple[Learner, Learner]] = {
+            "ball": (
+                LinearAttention.hedge(actions, ball, operator="ball"),
+                EuclideanFTRL(ball, Ball()),
+            ),
+            "linear": (LinearAttention.hedge(actions, soft), Hedge(soft)),
+            "swap": (
+                SwapAttention.hedge(actions, soft),
+                BlumMansour(Hedge(soft), tolerance=1e-13),
+            ),
         }
-    steps = {"ball": ball, "linear": soft, "swap": soft}
-    return Systems(steps, {name: float(gap) for name, gap in differences.items()})
+        differences = {name: float(difference(*pair)) for name, pair in pairs.items()}
+    return Systems({"ball": ball, "linear": soft, "swap": soft}, differences)
 
 
 # Beyond the paper: losses and horizons not seen in training

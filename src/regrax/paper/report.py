@@ -1,5 +1,7 @@
 """The reproduction's report page: figures first, the full table last, with claims derived from the numbers."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from regrax import _checks as checks
@@ -36,7 +38,12 @@ POLICIES = {
     "transformer-4": "4 layers",
     "transformer-2-hindsight": "2 layers, hindsight loss",
     "transformer-4-hindsight": "4 layers, hindsight loss",
+    "calibrated": "learned heads, calibrated",
+    "uncalibrated": "uncalibrated",
+    "closed": "closed loop",
+    "blum_mansour": "Blum-Mansour, classical step",
 }
+"""Labels of learners."""
 
 
 def paper_page(reproduction: Reproduction) -> str:
@@ -98,11 +105,12 @@ def _step_size(reproduction: Reproduction) -> Section:
         spreads[name] = np.mean([point.spread / point.exact for point in points])
         series = []
         for color, d in enumerate(sorted({point.cell.actions for point in points})):
-            curve = [point for point in points if point.cell.actions == d]
-            rounds = [point.cell.horizon for point in curve]
-            exact = [point.exact for point in curve]
-            means = [point.mean for point in curve]
-            bars = [point.spread for point in curve]
+            curve = [
+                (point.cell.horizon, point.exact, point.mean, point.spread)
+                for point in points
+                if point.cell.actions == d
+            ]
+            rounds, exact, means, bars = zip(*curve, strict=True)
             series.append(Series(f"d = {d}, exact", rounds, exact, color=color))
             series.append(Series(f"d = {d}", rounds, means, bars, "points", color))
         panels.append(Chart(f"step-{name}", title, "horizon T", "k*", series, True, True, caption))
@@ -131,19 +139,20 @@ def _matching(reproduction: Reproduction) -> Section:
         "linear-hindsight": "hindsight loss",
         "full": "regret loss, full form",
     }
-    kinds = {
-        label: reproduction.measured[name]
-        for name, label in labels.items()
+    shown = {
+        labels[name]: reproduction.measured[name]
+        for name in labels
         if name in reproduction.measured
     }
     rows = []
-    for name, (digits, measure) in MEASURES.items():
-        cells = []
-        for models in kinds.values():
-            values = [measure(model, reproduction.config.actions) for model in models]
-            cells.append(spread(values, digits))
-        rows.append((name, *cells))
-    table = Table(("measure", *kinds), rows)
+    for measure, (digits, value) in MEASURES.items():
+        row = [measure]
+        for models in shown.values():
+            row.append(
+                spread([value(model, reproduction.config.actions) for model in models], digits)
+            )
+        rows.append(row)
+    table = Table(("measure", *shown), rows)
     title = "One layer becomes smoothed fictitious play"
     return Section("matching", title, text, tables=[table])
 
@@ -166,31 +175,31 @@ def _depth(reproduction: Reproduction) -> Section:
         f"policy that is best for Gaussian noise ({last['optimal']:.3f}).",
     ]
     columns = ("policy", "population loss", "TV to Hedge at k*", "TV to the best possible")
-    rows = [
-        (POLICIES[name], *map(spread, (policies.loss, policies.to_hedge, policies.to_optimal)))
-        for name, policies in result.policies.items()
-    ]
+    rows = []
     curves = {}
+    for name, policies in result.policies.items():
+        numbers = map(spread, (policies.loss, policies.to_hedge, policies.to_optimal))
+        rows.append((POLICIES[name], *numbers))
     for name in ("uniform", "hedge", "optimal", "transformer-2", "transformer-4"):
         regret = np.array(result.policies[name].regret)
-        curves[POLICIES[name]] = regret / np.arange(1, regret.shape[1] + 1)
+        curves[name] = regret / np.arange(1, regret.shape[1] + 1)
     caption = "Mean over test sequences. Bands show one standard error over three seeds."
     title = "Regret per round on biased losses"
     chart = Chart("depth", title, "round t", "R_t / t", _means(curves), caption=caption)
     return Section("depth", "What depth adds", text, [chart], [Table(columns, rows)])
 
 
-def _means(labelled: dict[str, np.ndarray]) -> list[Series]:
-    """Draw each label's mean curve with a band of one standard error; a single curve is dashed."""
+def _means(learners: dict[str, np.ndarray]) -> list[Series]:
+    """Draw each learner's mean curve with a band of one standard error; a single curve is dashed."""
     series = []
-    for color, (label, curves) in enumerate(labelled.items()):
+    for color, (name, curves) in enumerate(learners.items()):
         error = None
         style = "dashed"
         if len(curves) > 1:
             error = curves.std(0, ddof=1) / len(curves) ** 0.5
             style = "line"
         rounds = range(1, curves.shape[1] + 1)
-        series.append(Series(label, rounds, curves.mean(0), error, style, color))
+        series.append(Series(POLICIES[name], rounds, curves.mean(0), error, style, color))
     return series
 
 
@@ -209,7 +218,6 @@ def _cce(reproduction: Reproduction) -> Section:
         "find the equilibrium at any step, whereas in practice even the smallest difference grows.",
     ]
     shown = ("linear", "transformer-2", "transformer-4", "hedge", "uniform")
-    gaps = _gaps(result, "cce", {name: POLICIES[name] for name in shown})
     learners = {"cce": "CCE, Hedge at", "ce": f"CE, Blum-Mansour at {actions}"}
     series = []
     for at, suffix in (("T", ""), (horizon, "_fixed")):
@@ -220,7 +228,12 @@ def _cce(reproduction: Reproduction) -> Section:
             series.append(Series(label, result.horizons, values, None, style, color))
     title = "Gaps at longer horizons"
     long = Chart("horizons", title, "horizon T", "gap after T rounds", series, True, True)
-    return Section("cce", "Play approaches coarse correlated equilibrium", text, [gaps, long])
+    return Section(
+        "cce",
+        "Play approaches coarse correlated equilibrium",
+        text,
+        [_gaps(result, "cce", shown), long],
+    )
 
 
 def _ce(reproduction: Reproduction) -> Section:
@@ -231,13 +244,7 @@ def _ce(reproduction: Reproduction) -> Section:
         f"policy, which averages 1/{actions}. Calibration multiplies the features by {actions}. Heads trained through "
         "the fixed point on real play (closed loop) need no calibration.",
     ]
-    shown = {
-        "calibrated": "learned heads, calibrated",
-        "uncalibrated": "uncalibrated",
-        "closed": "closed loop",
-        "blum_mansour": "Blum-Mansour, classical step",
-        "uniform": "uniform play",
-    }
+    shown = ("calibrated", "uncalibrated", "closed", "blum_mansour", "uniform")
     figures: list[Chart | Ternary] = [_gaps(result, "ce", shown)]
     if actions == 3:
         corners = ("rock", "paper", "scissors")
@@ -249,10 +256,8 @@ def _ce(reproduction: Reproduction) -> Section:
     return Section("ce", title, text, figures)
 
 
-def _gaps(result: Equilibrium, kind: str, shown: dict[str, str]) -> Chart:
-    series = _means(
-        {text: np.array(result.gaps[name][f"{kind}_gap"]) for name, text in shown.items()}
-    )
+def _gaps(result: Equilibrium, kind: str, shown: Sequence[str]) -> Chart:
+    series = _means({name: np.array(result.gaps[name][f"{kind}_gap"]) for name in shown})
     caption = (
         "Mean over the nine ordered pairs of three checkpoints. Bands show one standard error."
     )

@@ -71,11 +71,8 @@ def reproduce(
         for name, experiment in EXPERIMENTS.items()
         if config.has(*experiment.names)
     }
-    used: set[str] = set()
-    if config.has("matching"):
-        used.update(MATCHING)
-    for experiment in wanted.values():
-        used.update(experiment.models)
+    used: set[str] = set(MATCHING) if config.has("matching") else set()
+    used.update(*(experiment.models for experiment in wanted.values()))
     configs = {name: training for name, training in config.trainings().items() if name in used}
     store = Store(out / "pieces")
 
@@ -86,12 +83,12 @@ def reproduce(
         folder = store.path(f"model-{name}", configs[name])
         return train(configs[name], folder, on_progress=lambda at: tell(at.done / at.total))
 
+    def models_of(name: str) -> list[Any]:
+        return [seed.model for seed in trained[name].result()]
+
     def compute(name: str, tell: Tell) -> list[Any]:
         experiment = wanted[name]
-        models = {}
-        for needed in experiment.models:
-            if needed in trained:
-                models[needed] = [seed.model for seed in trained[needed].result()]
+        models = {needed: models_of(needed) for needed in experiment.models if needed in trained}
         settings = {
             "actions": config.actions,
             "horizon": config.horizon,
@@ -109,18 +106,18 @@ def reproduce(
         return results
 
     def measure(name: str, tell: Tell) -> list[Measured]:
-        models = [seed.model for seed in trained[name].result()]
-        run = partial(measure_seeds, models, configs[name])
+        run = partial(measure_seeds, models_of(name), configs[name])
         return store.result(f"measured-{name}", configs[name], list[Measured], run).result
 
     # threads take tasks in order and models come first, so a task only ever waits for a model already in training
     with Store(out).locked(), closing(Threads()) as pool:
-        trained = {}
-        for name in reversed(configs):
-            trained[name] = pool.submit(train_model, name, show(f"train {name}"))
-        results = {}
-        for name in wanted:
-            results[name] = pool.submit(compute, name, show(name.replace("_", "-")))
+        trained = {
+            name: pool.submit(train_model, name, show(f"train {name}"))
+            for name in reversed(configs)
+        }
+        results = {
+            name: pool.submit(compute, name, show(name.replace("_", "-"))) for name in wanted
+        }
         measured = {name: pool.submit(measure, name, show(name)) for name in configs}
         for task in as_completed([*trained.values(), *results.values(), *measured.values()]):
             task.result()

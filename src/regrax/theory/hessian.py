@@ -41,12 +41,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.polynomial.chebyshev import chebpts1, chebvander
 
 from regrax import _checks as checks
 from regrax.theory.ball import ball_step
 from regrax.theory.losses import check_sizes, rounds, scaled_step
 from regrax.theory.moments import Moments, round_moments
-from regrax.theory.quadrature import interpolation, node_count, round_nodes
+from regrax.theory.quadrature import Nodes, node_count, round_nodes
 from regrax.theory.steps import REFINED, secant, step_size
 
 ROUNDING = 1e-12
@@ -54,6 +55,14 @@ ROUNDING = 1e-12
 
 INTERPOLATION = 2e-8
 """Relative error allowed for the interpolation in `curvatures`; tests check it against `curvature`."""
+
+
+STEPS, ANGLES = 10, 44
+"""Numbers of Chebyshev points in `curvatures`."""
+
+Blocks = tuple[dict[str, tuple[float, int]], Float[ndarray, "m m"], int]
+r"""The Hessian of $L/T$ in scaled parameters: eigenvalues and multiplicities by kind of direction, the block over
+$(N, u, a)$ or $(u, a)$, and its multiplicity. Kinds that do not exist for this $d$ are left out."""
 
 
 class Eigenvalue(NamedTuple):
@@ -165,21 +174,13 @@ def curvature(
     if step is None:
         step = step_size(actions, horizon, operator=operator, radius=radius)
     K = scaled_step(step, horizon)
+    heads = actions if architecture == "swap" else 1
     if operator == "ball":
         blocks = refined = _ball_blocks(K, actions, horizon, radius)
     else:
         blocks = _softmax_blocks(K, actions, horizon, 1.0)
         refined = _softmax_blocks(K, actions, horizon, REFINED)
-    single = _assemble(blocks, refined, actions, horizon, step, ROUNDING)
-    if architecture == "single":
-        return single
-    eigenvalues = []
-    for eigenvalue in single.eigenvalues:
-        count = actions * eigenvalue.multiplicity
-        if "common" in eigenvalue.direction:  # plus the features of the other heads' blocks
-            count *= 1 + actions * (actions - 1)
-        eigenvalues.append(eigenvalue._replace(multiplicity=count))
-    return single._replace(eigenvalues=tuple(eigenvalues), flat=actions * (actions**2 + 1))
+    return _assemble(blocks, refined, actions, horizon, step, ROUNDING, heads)
 
 
 def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
@@ -194,102 +195,94 @@ def curvatures(actions: int, horizons: Sequence[float]) -> list[Curvature]:
     """
     for horizon in horizons:
         check_sizes(actions, horizon)
-    low = step_size(actions, 2) * math.sqrt(2)
-    high = step_size(actions, math.inf)
-    steps = _chebyshev(0.995 * low, 1.005 * high, 10)
-    angles = _chebyshev(0, math.pi / 2, 44)
-    shares = np.sin(angles) ** 2
-    table = np.array([[round_moments(K, tau, actions) for tau in shares] for K in steps])
+    low = 0.995 * step_size(actions, 2) * math.sqrt(2)
+    high = 1.005 * step_size(actions, math.inf)
+
+    table = []
+    for step in low + (high - low) * (1 + chebpts1(STEPS)) / 2:
+        shares = np.sin(math.pi / 4 * (1 + chebpts1(ANGLES))) ** 2
+        table.append([round_moments(step, tau, actions) for tau in shares])
 
     def at(horizon: float) -> Curvature:
-        theta, weight = round_nodes(horizon, 10**9)  # every atom of the measure
-        theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 does not contribute
-        of_angle = np.tensordot(interpolation(angles, theta), table, (1, 1))
-        slopes = (np.sin(theta) * weight) @ of_angle[:, :, Moments._fields.index("slope")]
+        tau, weight = _later_rounds(actions, horizon, 1.0)
+        angles = 4 / math.pi * np.arcsin(np.sqrt(tau)) - 1
+        of_angle = np.tensordot(_interpolation(angles, ANGLES), table, (1, 1))
+
+        def moments(K: float) -> ndarray:
+            (at_step,) = _interpolation(2 * (K - low) / (high - low) - 1, STEPS)
+            return np.tensordot(at_step, of_angle, (0, 1))
 
         def slope(K: float) -> float:
-            return float((interpolation(steps, np.array([K])) @ slopes)[0])
+            return _total(moments(K), weight * np.sqrt(tau)).slope
 
-        K = secant(slope, float(steps[0]), float(steps[-1]), tolerance=1e-14)[0]
-        moments = np.tensordot(interpolation(steps, np.array([K]))[0], of_angle, (0, 1))
-        blocks = _blocks(moments.T, K, np.sin(theta) ** 2, weight, actions, horizon)
+        K = secant(slope, low, high, tolerance=1e-14)[0]
+        blocks = _blocks(moments(K), K, tau, weight, actions, horizon)
         step = K / math.sqrt(rounds(horizon))
         return _assemble(blocks, blocks, actions, horizon, step, INTERPOLATION)
 
     return [at(horizon) for horizon in horizons]
 
 
-def _chebyshev(low: float, high: float, count: int) -> ndarray:
-    turn = (np.arange(count) + 0.5) * math.pi / count
-    return low + (high - low) * (1 - np.cos(turn)) / 2
+def _interpolation(x: Any, count: int) -> ndarray:
+    """Return the matrix from values at Chebyshev points to values of the interpolating polynomial at x."""
+    values = chebvander(chebpts1(count), count - 1)
+    return np.linalg.solve(values.T, chebvander(x, count - 1).T).T
 
 
-class _Blocks(NamedTuple):
-    r"""The Hessian of $L/T$ in scaled parameters, by kind of direction."""
-
-    kinds: dict[
-        str, tuple[float, int]
-    ]  # eigenvalue and multiplicity of the kinds that exist for this d
-    mixed: Float[ndarray, "m m"]  # (N, u, a), without N for two actions
-    copies: int  # multiplicity of the mixed block
-    flat: int
+def _later_rounds(d: int, horizon: float, fineness: float) -> Nodes:
+    """Return fractions of rounds played, with weights; round 1 does not contribute."""
+    theta, weight = round_nodes(horizon, math.ceil(1.1 * node_count(d, horizon, fineness)))
+    return np.sin(theta[theta > 0]) ** 2, weight[theta > 0]
 
 
 @lru_cache(maxsize=256)
-def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> _Blocks:
-    theta, weight = round_nodes(horizon, math.ceil(1.1 * node_count(d, horizon, fineness)))
-    theta, weight = theta[theta > 0], weight[theta > 0]  # round 1 does not contribute
-    tau = np.sin(theta) ** 2
+def _softmax_blocks(K: float, d: int, horizon: float, fineness: float) -> Blocks:
+    tau, weight = _later_rounds(d, horizon, fineness)
     moments = np.array([round_moments(K, share, d, fineness) for share in tau])
-    return _blocks(moments.T, K, tau, weight, d, horizon)
+    return _blocks(moments, K, tau, weight, d, horizon)
+
+
+def _total(moments: ndarray, weight: ndarray) -> Moments:
+    return Moments(*(weight @ moments).tolist())
 
 
 def _blocks(
-    moments: ndarray,
-    K: float,
-    tau: ndarray,
-    weight: ndarray,
-    d: int,
-    horizon: float,
-) -> _Blocks:
+    moments: ndarray, K: float, tau: ndarray, weight: ndarray, d: int, horizon: float
+) -> Blocks:
     """Sum moments over rounds: `tau` is the fraction of rounds before each, `weight` the fraction it represents."""
-    of = Moments(*moments)
-    root = np.sqrt(tau)
-    unit = 0.0
-    if d > 2:
-        unit = d / (d - 2)
-    # 0 as tau -> 0: H is then constant
-    excess = of.along_square - 3 * of.along - (d - 1) * of.trace
+    plain = _total(moments, weight)
+    root = _total(moments, weight * np.sqrt(tau))
+    linear = _total(moments, weight * tau)
+    unit = d / (d - 2) if d > 2 else 0.0
     fade = horizon**-0.5
-    NN = unit * tau * (of.diagonal_square - (of.along + of.trace) / d)
-    Nu = math.sqrt(unit) * tau * root * of.diagonal
-    Na = fade * math.sqrt(unit) * (of.slope_square - K * root * (of.skewed - of.diagonal))
-    uu = tau**2 * of.trace
-    ua = fade * (root * of.slope - K * tau * (of.along - of.trace))
-    aa = 2 * K * root * of.slope + K**2 * (d * tau * of.trace + excess / horizon)
-    mixed = np.array([[NN, Nu, Na], [Nu, uu, ua], [Na, ua, aa]]) @ weight
+    excess = plain.along_square - 3 * plain.along - (d - 1) * plain.trace
+    NN = unit * (linear.diagonal_square - (linear.along + linear.trace) / d)
+    Nu = math.sqrt(unit) * _total(moments, weight * tau**1.5).diagonal
+    Na = fade * math.sqrt(unit) * (plain.slope_square - K * (root.skewed - root.diagonal))
+    uu = _total(moments, weight * tau**2).trace
+    ua = fade * (root.slope - K * (linear.along - linear.trace))
+    aa = 2 * K * root.slope + K**2 * (d * linear.trace + excess / horizon)
+    mixed = np.array([[NN, Nu, Na], [Nu, uu, ua], [Na, ua, aa]])
 
-    step = float(weight @ (tau * of.along))
-    common = float(weight @ (tau * of.trace))
-    late = float(weight @ (of.along - of.trace)) / horizon
-    square = float(weight @ (tau * (of.trace_square - of.trace)))
+    late = (plain.along - plain.trace) / horizon
+    square = linear.trace_square - linear.trace
     kinds = {
-        "step": (step, 1),
-        "common score": (K**2 * (d - 1) * (common + late), 1),
-        "common loss": (common, d - 1),
+        "step": (linear.along, 1),
+        "common score": (K**2 * (d - 1) * (linear.trace + late), 1),
+        "common loss": (linear.trace, d - 1),
     }
-    if d > 2:
-        kinds["skew"] = ((square - step) / (d - 2), (d - 1) * (d - 2) // 2)
-    if d > 3:
-        trace = (d - 1) * ((square + step) / 2 - float(mixed[0, 0])) - step
-        count = d * (d - 3) // 2
-        kinds["symmetric"] = (trace / count, count)
     if d == 2:
         mixed = mixed[1:, 1:]
-    return _Blocks(kinds, mixed, d - 1, d + 1)
+    else:
+        kinds["skew"] = ((square - linear.along) / (d - 2), (d - 1) * (d - 2) // 2)
+    if d > 3:
+        trace = (d - 1) * ((square + linear.along) / 2 - NN) - linear.along
+        count = d * (d - 3) // 2
+        kinds["symmetric"] = (trace / count, count)
+    return kinds, mixed, d - 1
 
 
-def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
+def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> Blocks:
     r"""Compute the blocks for $\pi_t = z_t$ on the ball, where $H = 2I$.
 
     With $w = 1 - 1/T$ every $V$ has eigenvalue $w$, and $(u, a)$ has the block
@@ -306,37 +299,47 @@ def _ball_blocks(K: float, d: int, horizon: float, radius: float) -> _Blocks:
     aa = share * (2 * K * away + K**2 * (d + 1))
     counts = {"step": 1, "symmetric": d * (d + 1) // 2 - 1, "skew": d * (d - 1) // 2}
     kinds = {kind: (share, count) for kind, count in counts.items()}
-    return _Blocks(kinds, np.array([[uu, ua], [ua, aa]]), d, 0)
+    return kinds, np.array([[uu, ua], [ua, aa]]), d
 
 
 def _assemble(
-    blocks: _Blocks, refined: _Blocks, actions: int, horizon: float, step: float, error: float
+    blocks: Blocks,
+    refined: Blocks,
+    actions: int,
+    horizon: float,
+    step: float,
+    error: float,
+    heads: int = 1,
 ) -> Curvature:
     """Undo the scaling; an error is at least `error` times the eigenvalue, and at least the change under `refined`.
 
     The mixed blocks are in (N, u, a) sqrt(T), u = v_c - k a.
     """
-    size = len(blocks.mixed)
+    size = len(blocks[1])
     change = np.eye(size)
     if math.isfinite(horizon):
         shear = np.array([[1.0, 0, 0], [0, 1, -step], [0, 0, 1]])
-        scales = np.diag([horizon, horizon**1.5, horizon**0.5])
-        change = (scales @ shear)[-size:, -size:]
+        change = (np.diag([horizon, horizon**1.5, horizon**0.5]) @ shear)[-size:, -size:]
+    T = rounds(horizon)
 
-    def eigenvalues(of: _Blocks) -> Iterator[tuple[float, int, str]]:
-        for value in graded_eigenvalues(of.mixed, change):
-            yield value, of.copies, "mixed"
-        T = rounds(horizon)
-        for kind, (value, count) in of.kinds.items():
-            yield value * (T if kind == "common score" else T**2), count, kind
+    def eigenvalues(of: Blocks) -> Iterator[tuple[float, int, str]]:
+        kinds, mixed, copies = of
+        for value in graded_eigenvalues(mixed, change):
+            yield value, heads * copies, "mixed"
+        for kind, (value, count) in kinds.items():
+            if "common" in kind:  # the features of the other heads' blocks act like it
+                count *= 1 + heads * (heads - 1)
+            yield value * (T if kind == "common score" else T**2), heads * count, kind
 
-    ascending = []
-    for exact, finer in zip(eigenvalues(blocks), eigenvalues(refined), strict=True):
-        value, count, kind = exact
-        off = max(abs(value - finer[0]), error * abs(value))
-        ascending.append(Eigenvalue(value, off, count, kind))
-    mixed = change.T @ blocks.mixed @ change
-    return Curvature(actions, horizon, float(step), tuple(sorted(ascending)), blocks.flat, mixed)
+    found = []
+    finer = [value for value, _, _ in eigenvalues(refined)]
+    for (value, count, kind), other in zip(eigenvalues(blocks), finer, strict=True):
+        found.append(Eigenvalue(value, max(abs(value - other), error * abs(value)), count, kind))
+    features = heads * actions
+    parameters = heads * (actions * features + actions + features)
+    flat = parameters - sum(eigenvalue.multiplicity for eigenvalue in found)
+    mixed = change.T @ blocks[1] @ change
+    return Curvature(actions, horizon, float(step), tuple(sorted(found)), flat, mixed)
 
 
 def graded_eigenvalues(block: Float[ndarray, "m m"], change: Float[ndarray, "m m"]) -> list[float]:
@@ -405,22 +408,27 @@ def _apply(direction: Direction, eigenvalues: dict[str, float], mixed: np.ndarra
     V, v, a = direction
     d = len(v)
     rows = V - V.mean(0, keepdims=True)  # without 1 c^T
-    common = rows.mean(1)  # rows = common 1^T + square
-    square = rows - common[:, None]
+    common = rows.mean(1)[:, None]  # rows = common 1^T + square
+    square = rows - common
+    unit = math.sqrt(d / (d - 2)) if d > 2 else 0.0
+    parts = [unit * (square.diagonal() - square.trace() / d), v - v.mean(), a - a.mean()]
+    parts = parts[-len(mixed) :]
+
+    def mix(row: np.ndarray) -> Any:
+        return sum(entry * part for entry, part in zip(row, parts, strict=True))
+
+    def N(c: Any) -> Any:
+        return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
+
     step = square.trace() / (d - 1) * (np.eye(d) - 1 / d)
-    values = eigenvalues["step"] * step + eigenvalues["common loss"] * common[:, None] + 0 * V
-    parts = [v - v.mean(), a - a.mean()]
-    if d > 2:
-        unit = math.sqrt(d / (d - 2))
-        parts = [unit * (square.diagonal() - square.trace() / d), *parts]
-
-        def N(c: Any) -> Any:
-            return unit * (np.eye(d) * c[None] - (c[:, None] + c[None]) / d)
-
-        symmetric = (square + square.T) / 2 - step - N(parts[0])
-        values = values + N(sum(m * part for m, part in zip(mixed[0], parts, strict=True)))
-        values = values + eigenvalues["skew"] * (square - square.T) / 2
-        values = values + eigenvalues.get("symmetric", 0.0) * symmetric
-    bias = sum(m * part for m, part in zip(mixed[-2], parts, strict=True))
-    scores = sum(m * part for m, part in zip(mixed[-1], parts, strict=True))
-    return Direction(values, bias, scores + eigenvalues["common score"] * a.mean())
+    symmetric = (square + square.T) / 2 - step - N(parts[0])
+    values = (
+        eigenvalues["step"] * step
+        + eigenvalues["common loss"] * common
+        + eigenvalues.get("symmetric", 0.0) * symmetric
+        + eigenvalues.get("skew", 0.0) * (square - square.T) / 2
+        + N(mix(mixed[0]))
+    )
+    return Direction(
+        values, mix(mixed[-2]), mix(mixed[-1]) + eigenvalues["common score"] * a.mean()
+    )

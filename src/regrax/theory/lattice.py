@@ -9,18 +9,19 @@ rounds are a prefix. If every vector of sums is a state, its rank is the number 
 """
 
 import math
+from collections.abc import Callable
 from itertools import combinations_with_replacement, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from numpy import ndarray
 
 from regrax import _checks as checks
 
 
 class Lattice(NamedTuple):
-    """States, losses, and the state that each loss leads to."""
+    """The states that losses can reach."""
 
     symmetric: bool  # states are sorted sums minus their minimum
     levels: int  # units per 1
@@ -29,19 +30,34 @@ class Lattice(NamedTuple):
     states: Int[ndarray, "n d"]  # by rank
     counts: Int[ndarray, "rounds"]  # number of states that can be reached before each round
 
-    def successors(self) -> tuple[Int[ndarray, "k m"], Float[ndarray, "k m"]]:
-        """Compute the next state, and minus the shift, for each state before the last round and each loss."""
+    def rank(self, sums: Int[ndarray, "*batch d"]) -> Any:
+        """Return the ranks of the states with these sums."""
+        if self.symmetric:
+            sums = np.sort(sums - sums.min(-1, keepdims=True))
+        return self.table[np.arange(sums.shape[-1]), sums].sum(-1)
+
+    def solve(self, best: Callable[[int, ndarray], ndarray]) -> Any:
+        r"""Solve $W_T(S) = -\min_j S_j$, $W_t(S) = \mathrm{best}(t, \{W_{t+1}(S + \ell)\}_\ell)$, for $W_0(0)$.
+
+        Values are in units of $1/m$. They are exact if `best` is exact, and can be floats, fractions or balls.
+
+        Args:
+            best: function of the number of rounds played, and of the later values for each state and each loss.
+        """
         before = self.states[: self.counts[-1]]
-        indices = np.empty((len(before), len(self.losses)), np.int32)
-        shifts = np.zeros(indices.shape)
         top = self.table.shape[1] - 1
+        after = np.empty((len(before), len(self.losses)), np.int32)
+        shift = np.zeros(after.shape, np.int32)
         for column, loss in enumerate(self.losses):
-            after = np.minimum(before + loss, top)  # sums above the top are never reached
+            sums = np.minimum(before + loss, top)  # sums above the top are never reached
+            after[:, column] = self.rank(sums)
             if self.symmetric:
-                shifts[:, column] = after.min(1)
-                after = np.sort(after - after.min(1, keepdims=True), 1)
-            indices[:, column] = self.table[np.arange(after.shape[1]), after].sum(1)
-        return indices, -shifts / self.levels
+                shift[:, column] = sums.min(1)
+        value = -self.states.min(1)
+        for played in reversed(range(len(self.counts))):
+            count = self.counts[played]
+            value = best(played, value[after[:count]] - shift[:count])
+        return value[0]
 
 
 def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool = True) -> Lattice:
@@ -70,6 +86,13 @@ def build_lattice(losses: Int[ndarray, "m d"], rounds: int, *, symmetric: bool =
         states = np.indices((top + 1,) * actions).reshape(actions, -1).T
         counts = np.full(rounds, count)
     return Lattice(symmetric, levels, losses, np.array(table), states, counts)
+
+
+def binary_lattice(actions: int, rounds: int, limit: int) -> Lattice:
+    """Build the lattice of binary losses, for at most `limit` actions."""
+    checks.at_least("actions", actions, 2, limit)
+    checks.at_least("rounds", rounds, 1)
+    return build_lattice(grid_losses(actions), rounds)
 
 
 def grid_losses(actions: int, levels: int = 1) -> Int[ndarray, "m d"]:

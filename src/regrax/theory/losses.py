@@ -21,14 +21,13 @@ derivatives are in the scaled step.
 """
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from regrax import _checks as checks
 from regrax.theory.ball import ball_loss, ball_optimal_loss
-from regrax.theory.moments import Term, collision, foresight, round_loss
+from regrax.theory.moments import Terms, round_terms
 from regrax.theory.quadrature import REACH, log_complement, mean_over_rounds, minimum_nodes
 
 MAX_ACTIONS = 10**6
@@ -68,7 +67,7 @@ def loss(
     scaled = scaled_step(step, horizon)
     if operator == "ball":
         return rounds(horizon) * ball_loss(scaled, actions, horizon, radius)
-    added = mean_over_rounds(lambda tau: round_loss(scaled, tau, actions).value, actions, horizon)
+    added = mean_terms(scaled, actions, horizon).loss
     return rounds(horizon) * (minimum_moment(actions, 2) + added)
 
 
@@ -109,13 +108,18 @@ def loss_parts(step: float, actions: int, horizon: float, *, fineness: float = 1
     checks.positive("fineness", fineness)
     scaled = scaled_step(step, horizon)
 
-    def mean_slope(term: Callable[..., Term]) -> float:
-        return mean_over_rounds(
-            lambda tau: term(scaled, tau, actions, fineness).slope, actions, horizon, fineness
-        )
-
+    terms = mean_terms(scaled, actions, horizon, fineness)
     unit = rounds(horizon) ** 1.5  # dL/dk = sqrt(T) dL/dK
-    return LossParts(-unit * mean_slope(collision) / 2, -unit * mean_slope(foresight))
+    return LossParts(-unit * terms.collision_slope / 2, -unit * terms.foresight_slope)
+
+
+def mean_terms(K: float, actions: int, horizon: float, fineness: float = 1.0) -> Terms:
+    """Average the terms of the loss over rounds, at the scaled step $K$."""
+
+    def of_round(tau: float) -> Terms:
+        return round_terms(K, tau, actions, fineness)
+
+    return Terms(*mean_over_rounds(of_round, actions, horizon, fineness).tolist())
 
 
 def uniform_loss(actions: int, horizon: float) -> float:
@@ -148,7 +152,7 @@ def optimal_loss(
     if operator == "ball":
         return rounds(horizon) * ball_optimal_loss(actions, horizon, radius)
     best = mean_over_rounds(lambda tau: stability(tau, actions), actions, horizon)
-    return rounds(horizon) * (minimum_moment(actions, 2) - best)
+    return rounds(horizon) * (minimum_moment(actions, 2) - float(best))
 
 
 def minimum_moment(actions: int, power: int) -> float:
@@ -183,13 +187,13 @@ def stability(rho: float, actions: int, fineness: float = 1.0) -> float:
     s = np.arange(nodes[0] * np.sqrt(2 / (1 + rho)), REACH + step, step)
     s = s[:, None] + step / 7  # away from 0, where x / y is undefined
     r = (np.arange(np.ceil(2 * REACH / step)) + 0.5) * step
-    plus = np.sqrt(1 + rho)
-    minus = np.sqrt(1 - rho)
-    x = (plus * s + minus * r) / np.sqrt(2)
-    y = (plus * s - minus * r) / np.sqrt(2)
-    t_x = owens_t(x, (minus * s - plus * r) / (plus * s + minus * r))
-    t_y = owens_t(y, (minus * s + plus * r) / (plus * s - minus * r))
-    leave = (ndtr(x) + ndtr(y)) / 2 + t_x + t_y + np.where(x * y < 0, 0.5, 0.0)
+    plus = np.sqrt((1 + rho) / 2)
+    minus = np.sqrt((1 - rho) / 2)
+    x = plus * s + minus * r
+    y = plus * s - minus * r
+    below_x = ndtr(x) / 2 + owens_t(x, (minus * s - plus * r) / x)
+    below_y = ndtr(y) / 2 + owens_t(y, (minus * s + plus * r) / y)
+    leave = below_x + below_y + np.where(x * y < 0, 0.5, 0.0)
     others = np.exp((actions - 1) * log_complement(leave))
     normal = np.exp(-(s[:, 0] ** 2) / 2) @ others @ np.exp(-r * r / 2)
     # doubled, since r < 0 is symmetric

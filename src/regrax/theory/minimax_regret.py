@@ -18,7 +18,6 @@ Reference: Cover (1966), Behavior of sequential predictors of binary sequences; 
 cores; Gravin, Peres, Sivan (2016), Towards optimal algorithms for prediction with expert advice.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from itertools import combinations
 
@@ -32,7 +31,7 @@ from regrax import _checks as checks
 from regrax.learners import Count, SumLearner
 from regrax.simplex import Vector
 from regrax.specs import register
-from regrax.theory.lattice import Lattice, build_lattice, grid_losses
+from regrax.theory.lattice import Lattice, binary_lattice, grid_losses
 from regrax.theory.optimal import optimal_policy
 
 MAX_ACTIONS = 5  # six actions have 200,214 minimal balanced collections
@@ -77,38 +76,25 @@ def minimax(actions: int, rounds: int) -> float:
     >>> minimax(3, 20)
     2.4080263774
     """
-    *_, (first, _) = _values(_binary_lattice(actions, rounds))
-    return float(first[0])
-
-
-def _binary_lattice(actions: int, rounds: int) -> Lattice:
-    checks.at_least("actions", actions, 2, MAX_ACTIONS)
-    checks.at_least("rounds", rounds, 1)
-    return build_lattice(grid_losses(actions), rounds)
-
-
-def _values(lattice: Lattice) -> Iterator[tuple[ndarray, ndarray]]:
-    """Compute the value of each state and the caps of its policies, from the last round to the first."""
-    after, shift = lattice.successors()
-    probabilities, share = balanced_collections(lattice.losses.shape[1])
-    value = np.zeros(len(lattice.states))
-    for count in lattice.counts[::-1]:
-        later = value[after[:count]] + shift[:count]
-        value = (later @ probabilities.T + share).max(1)
-        yield value, value[:, None] - later
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
+    probabilities, share = balanced_collections(actions)
+    return float(lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1)))
 
 
 @cache
 def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]:
     """Return the lattice, the minimax policy in every round and state, and the row of each round's first state."""
-    lattice = _binary_lattice(actions, rounds)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
     needed = 16.0 * actions * lattice.counts.sum()
     checks.fits_in_memory("the Minimax policy table", needed, "use fewer rounds or actions")
     probabilities, share = balanced_collections(actions)
     sizes = lattice.losses.sum(1)
     single = np.flatnonzero(sizes == 1)[::-1]  # in the order of actions
     policies = []
-    for value, caps in _values(lattice):
+
+    def best(_: int, later: ndarray) -> ndarray:
+        value = (later @ probabilities.T + share).max(1)
+        caps = value[:, None] - later
         caps[:, sizes == actions - 1] = np.minimum(caps[:, sizes == actions - 1], 1.0)
         for column in single:
             used = probabilities[:, column] > 0
@@ -117,8 +103,11 @@ def _policy_table(actions: int, rounds: int) -> tuple[Lattice, ndarray, ndarray]
             caps[:, column] = ((share[used] - rest) / weight).max(1)
         states = lattice.states[: len(value)]
         equal = (states[:, :, None] == states[:, None]).astype(float)
-        policies.append((equal @ caps[:, single, None])[..., 0] / equal.sum(2))
-    return lattice, np.concatenate(policies[::-1]), np.cumsum(lattice.counts) - lattice.counts
+        policies.insert(0, (equal @ caps[:, single, None])[..., 0] / equal.sum(2))
+        return value
+
+    lattice.solve(best)
+    return lattice, np.concatenate(policies), np.cumsum(lattice.counts) - lattice.counts
 
 
 @register("learner", "minimax(20)")

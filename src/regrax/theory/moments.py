@@ -25,11 +25,25 @@ Polynomial = list[tuple[int, list[Factor]]]
 """Terms, each an integer coefficient and the exponents of its power sums."""
 
 
-class Term(NamedTuple):
-    r"""An expectation and its derivative in the scaled step $K$."""
+class Terms(NamedTuple):
+    r"""The terms of the loss in one round, or their means over rounds, with derivatives in the scaled step $K$."""
 
-    value: float
-    slope: float
+    collision: float  # A = E ||pi||^2, the probability that two draws from the policy agree
+    foresight: (
+        float  # B = E[pi_J*], the probability that the policy draws the action that ends best
+    )
+    collision_slope: float
+    foresight_slope: float
+
+    @property
+    def loss(self) -> float:
+        r"""$A - 2B$."""
+        return self.collision - 2 * self.foresight
+
+    @property
+    def slope(self) -> float:
+        r"""$A' - 2B'$."""
+        return self.collision_slope - 2 * self.foresight_slope
 
 
 class Moments(NamedTuple):
@@ -78,50 +92,40 @@ def _times_square(polynomial: Polynomial) -> Polynomial:
 
 
 @cache
-def contractions(a: int) -> dict[str, Polynomial]:
-    """Return the polynomial of each moment of the power sum with exponent $a$, by name."""
-    return {
-        "trace": _diagonal(a, 0),
-        "along": _along(a, 1),
-        "slope": _gradient(a, 1),
-        "along_square": _times_square(_along(a, 1)),
-        "diagonal_square": _diagonal(a, 2),
-        "diagonal": _diagonal(a, 1),
-        "slope_square": _gradient(a, 2),
-        "skewed": _along(a, 2),
-        "trace_square": _times_square(_diagonal(a, 0)),
-    }
+def contractions(a: int) -> tuple[Polynomial, ...]:
+    """Return the polynomials of all moments of the power sum with exponent $a$, in the order of `Moments`."""
+    trace = _diagonal(a, 0)
+    along = _along(a, 1)
+    return (
+        trace,
+        along,
+        _gradient(a, 1),
+        _times_square(along),
+        _diagonal(a, 2),
+        _diagonal(a, 1),
+        _gradient(a, 2),
+        _along(a, 2),
+        _times_square(trace),
+    )
 
 
-def collision(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""Compute $A(K, \tau) = E\|\pi\|^2$, the probability that two draws from the policy agree.
+def round_terms(K: float, tau: float, d: int, fineness: float = 1.0) -> Terms:
+    """Compute a round's contributions to the loss and to its slope.
 
-    >>> collision(2.0, 0.5, 3).value
-    0.5594
+    >>> terms = round_terms(2.0, 0.5, 3)
+    >>> terms.collision, terms.foresight
+    (0.5594, 0.5462)
     """
     if tau == 0:
-        return Term(1 / d, 0.0)
-    rule = policy_rule(K * math.sqrt(tau), d, fineness)
-    return Term(rule.mean((2, 0)), -math.sqrt(tau) * _mean(rule, _gradient(2, 1)))
-
-
-def foresight(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""Compute $B(K, \tau) = E[\pi_{J^*}]$, the probability that the policy draws the action that ends best.
-
-    >>> foresight(2.0, 0.5, 3).value
-    0.5462
-    """
-    if tau == 0:
-        return Term(1 / d, 0.0)
-    rule = leader_rule(K, tau, d, fineness)
-    return Term(rule.mean((1, 0)), -math.sqrt(tau) * _mean(rule, _gradient(1, 1)))
-
-
-def round_loss(K: float, tau: float, d: int, fineness: float = 1.0) -> Term:
-    r"""Compute $A - 2B$, a round's contribution to the loss."""
-    a = collision(K, tau, d, fineness)
-    b = foresight(K, tau, d, fineness)
-    return Term(a.value - 2 * b.value, a.slope - 2 * b.slope)
+        return Terms(1 / d, 1 / d, 0.0, 0.0)
+    alone = policy_rule(K, tau, d, fineness)
+    with_leader = leader_rule(K, tau, d, fineness)
+    return Terms(
+        alone.mean((2, 0)),
+        with_leader.mean((1, 0)),
+        -math.sqrt(tau) * _mean(alone, _gradient(2, 1)),
+        -math.sqrt(tau) * _mean(with_leader, _gradient(1, 1)),
+    )
 
 
 def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moments:
@@ -130,13 +134,12 @@ def round_moments(K: float, tau: float, d: int, fineness: float = 1.0) -> Moment
     >>> round_moments(2.0, 0.5, 3).trace
     0.1329
     """
-    alone = policy_rule(K * math.sqrt(tau), d, fineness)
+    alone = policy_rule(K, tau, d, fineness)
     with_leader = leader_rule(K, tau, d, fineness)
-    moments = {}
-    for name, polynomial in contractions(2).items():
-        moment = _mean(alone, polynomial) - 2 * _mean(with_leader, contractions(1)[name])
-        moments[name] = moment / (d - 1)
-    return Moments(**moments)
+    moments = []
+    for square, best in zip(contractions(2), contractions(1), strict=True):
+        moments.append((_mean(alone, square) - 2 * _mean(with_leader, best)) / (d - 1))
+    return Moments(*moments)
 
 
 def _mean(rule: Rule, polynomial: Polynomial) -> float:

@@ -54,52 +54,50 @@ class Rule(NamedTuple):
     """A quadrature rule for products of power sums."""
 
     block: Table  # F
-    leader: Table | None  # factor of the block with J*
+    leader: Table  # factor of the block with J*, or F in a rule without J*
     rest: Callable[[int], ndarray]  # maps c to d!/(d-c)! F_00^(d-c) times the weights
 
     def mean(self, *factors: Factor) -> float:
         r"""$E[\prod_r p_{a_r,\alpha_r}]$; in a rule with a leader the first factor is $\pi_{J^*}^a z_{J^*}^\alpha$."""
         total = 0.0
-        for blocks in partitions(len(factors)):
-            integrand = self.rest(len(blocks))
-            for block in blocks:
-                a = sum(factors[i][0] for i in block)
-                alpha = sum(factors[i][1] for i in block)
-                if self.leader is not None and 0 in block:
-                    integrand = integrand * self.leader(a, alpha)
-                else:
-                    integrand = integrand * self.block(a, alpha)
+        for first, *others in groupings(factors):
+            integrand = self.rest(1 + len(others)) * self.leader(*first)
+            for block in others:
+                integrand = integrand * self.block(*block)
             total += float(integrand.sum())
         return total / math.factorial(sum(a for a, _ in factors) - 1)
 
 
 @cache
-def partitions(count: int) -> list[list[list[int]]]:
-    """List all ways to split 0 .. count - 1 into blocks.
+def groupings(factors: tuple[Factor, ...]) -> list[tuple[Factor, ...]]:
+    """List all set partitions of the factors, each as the sums of exponents over its blocks.
 
-    >>> partitions(2)
-    [[[0, 1]], [[0], [1]]]
-    >>> [len(partitions(n)) for n in (1, 2, 3, 4)]
+    >>> groupings(((2, 0), (1, 1)))
+    [((3, 1),), ((2, 0), (1, 1))]
+    >>> [len(groupings(((0, 0),) * count)) for count in (1, 2, 3, 4)]
     [1, 2, 5, 15]
     """
-    if count == 0:
-        return [[]]
+    *earlier, last = factors
+    if not earlier:
+        return [factors]
     result = []
-    for blocks in partitions(count - 1):
+    for blocks in groupings(tuple(earlier)):
         for i, block in enumerate(blocks):
-            result.append([*blocks[:i], [*block, count - 1], *blocks[i + 1 :]])
-        result.append([*blocks, [count - 1]])
+            merged = (block[0] + last[0], block[1] + last[1])
+            result.append((*blocks[:i], merged, *blocks[i + 1 :]))
+        result.append((*blocks, last))
     return result
 
 
-def policy_rule(spread: float, d: int, fineness: float) -> Rule:
-    r"""Return the rule for products without $J^*$; `spread` is the standard deviation $K\sqrt{\tau}$ of a logit.
+def policy_rule(K: float, tau: float, d: int, fineness: float) -> Rule:
+    r"""Return the rule for products without $J^*$ at the scaled step $K$ after a fraction $\tau > 0$ of the rounds.
 
-    >>> policy_rule(1.0, 3, 1.0).mean((2, 0))  # E ||pi||^2
+    >>> policy_rule(2.0, 0.25, 3, 1.0).mean((2, 0))  # E ||pi||^2
     0.4816
     """
     from scipy.special import ndtri
 
+    spread = K * math.sqrt(tau)  # standard deviation of a logit
     size = math.log(d)
     low = -1 - max(size + min(spread**2 / 2, size), spread * lowest(d))
     highest = REACH
@@ -115,7 +113,7 @@ def policy_rule(spread: float, d: int, fineness: float) -> Rule:
     def block(a: int, alpha: int) -> ndarray:
         return (q**a * decay) @ (z**alpha * weight)
 
-    return Rule(block, None, _rest(-np.expm1(-q) @ weight, du, d))
+    return Rule(block, block, _rest(-np.expm1(-q) @ weight, du, d))
 
 
 def leader_rule(K: float, tau: float, d: int, fineness: float) -> Rule:

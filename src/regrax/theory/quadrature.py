@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -75,11 +76,11 @@ def log_complement(a: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
 
 
 def mean_over_rounds(
-    of_round: Callable[[float], float], actions: int, horizon: float, fineness: float = 1.0
-) -> float:
+    of_round: Callable[[float], Any], actions: int, horizon: float, fineness: float = 1.0
+) -> Any:
     r"""$\frac1T \sum_t f((t-1)/T)$, or $\int_0^1 f(\tau)\, d\tau$ for an infinite horizon."""
     theta, weight = round_nodes(horizon, node_count(actions, horizon, fineness))
-    return float(weight @ [of_round(tau) for tau in np.sin(theta) ** 2])
+    return weight @ np.array([of_round(tau) for tau in np.sin(theta) ** 2])
 
 
 def node_count(actions: int, horizon: float, fineness: float = 1.0) -> int:
@@ -93,7 +94,7 @@ def round_nodes(horizon: float, nodes: int) -> Nodes:
     r"""Return angles and weights (summing to 1) with $\frac1T \sum_{n<T} f(\theta_n) \approx \sum_i w_i f(\theta_i)$.
 
     There are at most `nodes` angles (see `node_count`). A horizon of `math.inf` gives the rule for the integral. The
-    arrays are cached and therefore read-only.
+    arrays are cached, so do not change them.
 
     >>> import numpy as np
     >>> theta, weight = round_nodes(1000, 12)
@@ -114,8 +115,6 @@ def round_nodes(horizon: float, nodes: int) -> Nodes:
         weight = np.append(past_weight, left_weight) / horizon
     if theta.size > nodes:
         theta, weight = _gauss(theta, weight, nodes)
-    theta.flags.writeable = False
-    weight.flags.writeable = False
     return theta, weight
 
 
@@ -164,14 +163,3 @@ def _golub_welsch(diagonal: ndarray, off: ndarray) -> Nodes:
     """Compute the nodes and weights (summing to 1) of a Gauss rule from its Jacobi matrix."""
     x, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
     return x, vectors[0] ** 2
-
-
-def interpolation(nodes: Float[ndarray, "n"], at: Float[ndarray, "m"]) -> Float[ndarray, "m n"]:
-    """Return the matrix from values at the nodes to values of the interpolating polynomial, in barycentric form."""
-    apart = nodes[:, None] - nodes + np.eye(nodes.size)
-    size = np.log(np.abs(apart)).sum(1)
-    weight = np.prod(np.sign(apart), 1) * np.exp(size.min() - size)
-    away = at[:, None] - nodes
-    exact = away == 0
-    share = np.where(exact.any(1, keepdims=True), exact, weight / np.where(exact, 1.0, away))
-    return share / share.sum(1, keepdims=True)

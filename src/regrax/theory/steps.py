@@ -18,25 +18,31 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 from numpy import ndarray
+from numpy.polynomial import Chebyshev
 
 from regrax import _checks as checks
 from regrax.theory.ball import ball_step
 from regrax.theory.losses import (
     check_sizes,
     loss,
+    mean_terms,
     minimum_moment,
     optimal_loss,
     rounds,
     uniform_loss,
 )
-from regrax.theory.moments import round_loss
-from regrax.theory.quadrature import interpolation, mean_over_rounds, node_count, round_nodes
+from regrax.theory.moments import round_terms
+from regrax.theory.quadrature import node_count, round_nodes
 
 REFINED = 1.3
 """Factor by which grids are refined in every direction to estimate errors."""
 
 ROUNDING = 1e-14
 """Smallest error estimate, relative to the value."""
+
+
+DEGREE = 30
+"""Degree of the polynomial that interpolates a schedule."""
 
 
 class Estimate(NamedTuple):
@@ -125,7 +131,7 @@ def _scaled_root(d: int, horizon: float, fineness: float) -> float:
 
     @cache
     def slope(K: float, fine: float = fineness) -> float:
-        return mean_over_rounds(lambda tau: round_loss(K, tau, d, fine).slope, d, horizon, fine)
+        return mean_terms(K, d, horizon, fine).slope
 
     guess = math.sqrt(2.33 + 1.714 * math.log(d)) / (1 + 0.4 / horizon)  # within 7 %
     coarse, curvature = secant(lambda K: slope(K, 0.5), guess, 1.01 * guess, tolerance=1e-8)
@@ -182,34 +188,29 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
     """
     check_sizes(actions, horizon)
     checks.at_least("horizon", horizon, 2)  # a schedule needs a finite horizon
-    nodes = node_count(actions, math.inf, 1.3)
-    theta, weight = round_nodes(horizon, nodes)
-    searched = theta
-    if horizon > nodes:
-        searched = round_nodes(math.inf, nodes)[0]
-    # K cos(theta) varies slowly, so each search starts from the previous result and a polynomial interpolates them
     first = -actions / (actions - 1) * minimum_moment(actions, 1)
-    slow = []
-    for angle in searched:
-        if angle == 0:
-            slow.append(first)
-            continue
-        guess = (slow[-1] if slow else first) / np.cos(angle)
-        tau = np.sin(angle) ** 2
-        root, _ = secant(
-            lambda K, tau=tau: round_loss(K, tau, actions).slope, guess, 1.01 * guess, 1e-11
-        )
-        slow.append(root * np.cos(angle))
 
-    def scaled_steps(at: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
-        return interpolation(searched, at) @ slow / np.cos(at)
+    def slow_steps(angles: Float[ndarray, "n"]) -> Float[ndarray, "n"]:
+        r"""$K \cos\theta$, which varies slowly, so that each search starts from the previous result."""
+        found = [first]
+        for angle in angles:
+            tau = np.sin(angle) ** 2
+            guess = found[-1] / np.cos(angle)
+            root, _ = secant(
+                lambda K, tau=tau: round_terms(K, tau, actions).slope, guess, 1.01 * guess, 1e-11
+            )
+            found.append(root * np.cos(angle))
+        return np.array(found[1:])
 
-    terms = []
-    for K, angle in zip(scaled_steps(theta), theta, strict=True):
-        terms.append(round_loss(K, np.sin(angle) ** 2, actions).value)
     every = np.arcsin(np.sqrt(np.arange(horizon) / horizon))
+    slow = Chebyshev.interpolate(slow_steps, DEGREE, [0, every[-1]])
+    theta, weight = round_nodes(horizon, node_count(actions, horizon, REFINED))
+    terms = []
+    for angle in theta:
+        K = slow(angle) / np.cos(angle)
+        terms.append(round_terms(K, np.sin(angle) ** 2, actions).loss)
     return StepSchedule(
-        scaled_steps(every) / math.sqrt(horizon),
+        slow(every) / np.cos(every) / math.sqrt(horizon),
         horizon * (minimum_moment(actions, 2) + float(weight @ terms)),
         loss(step_size(actions, horizon), actions, horizon),
         optimal_loss(actions, horizon),

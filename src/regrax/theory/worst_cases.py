@@ -22,7 +22,7 @@ from regrax.domains import Simplex
 from regrax.learners import BanditLearner, HostLearner, Learner, rollout
 from regrax.regret import external_regret
 from regrax.specs import as_learner
-from regrax.theory.lattice import build_lattice, grid_losses
+from regrax.theory.lattice import Lattice, build_lattice, grid_losses
 
 PROBES = 8  # random sequences on which a learner is checked
 ROUNDING = 1e-8  # policies closer than this count as equal; far above double-precision rounding
@@ -74,33 +74,32 @@ def worst_case(
         arrays, rest = eqx.partition(learner, eqx.is_inexact_array)
         learner = eqx.combine(jax.tree.map(lambda array: array.astype(float), arrays), rest)
         symmetric = _is_symmetric(learner, possible / levels, rounds)
-        return _solve(learner, possible, rounds, symmetric)
+        return _solve(learner, build_lattice(possible, rounds, symmetric=symmetric))
 
 
-def _solve(learner: Any, possible: ndarray, rounds: int, symmetric: bool) -> WorstCase:
-    lattice = build_lattice(possible, rounds, symmetric=symmetric)
-    sums = lattice.states / lattice.levels
-    losses = lattice.losses / lattice.levels
-    after, shift = lattice.successors()
-    value = -sums.min(1)
+def _solve(learner: Any, lattice: Lattice) -> WorstCase:
     choices = []
-    for played in reversed(range(rounds)):
-        count = int(lattice.counts[played])
-        reached = sums[: max(1024, 1 << count.bit_length())]  # few shapes are compiled
-        policy = np.asarray(_policies(learner, reached, np.full(len(reached), played)))[:count]
+
+    def worst(played: int, later: ndarray) -> ndarray:
+        count = len(later)
+        states = lattice.states[: max(1024, 1 << count.bit_length())]  # few shapes are compiled
+        sums = states / lattice.levels
+        policy = np.asarray(_policies(learner, sums, np.full(len(sums), played)))[:count]
         checks.distributions("policy_from_sums", policy)
-        options = policy @ losses.T + value[after[:count]] + shift[:count]
-        choices.append(options.argmax(1).astype(np.int16))
-        value = options.max(1)
-    sequence = np.zeros((rounds, losses.shape[1]))
-    state = 0
-    for played, choice in enumerate(reversed(choices)):
-        order = np.arange(losses.shape[1])
-        if symmetric:
-            order = np.argsort(sequence.sum(0), kind="stable")
-        sequence[played, order] = losses[choice[state]]
-        state = after[state, choice[state]]
-    return WorstCase(float(value[0]), sequence, True)
+        options = policy @ lattice.losses.T + later
+        choices.insert(0, options.argmax(1).astype(np.int16))
+        return options.max(1)
+
+    regret = lattice.solve(worst) / lattice.levels
+    sums = np.zeros(lattice.losses.shape[1], int)
+    sequence = []
+    for choice in choices:
+        order = np.argsort(sums, kind="stable") if lattice.symmetric else np.arange(sums.size)
+        loss = np.empty(sums.size, int)
+        loss[order] = lattice.losses[choice[lattice.rank(sums)]]
+        sequence.append(loss / lattice.levels)
+        sums += loss
+    return WorstCase(float(regret), np.array(sequence), True)
 
 
 @eqx.filter_jit

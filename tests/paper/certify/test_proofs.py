@@ -113,16 +113,11 @@ def test_other_horizons_are_enclosed(horizon):
     assert proved.is_minimum
 
 
+LEADERS = ("optimal(6, 0.68)", "follow_the_perturbed_leader(1.5)")
+
+
 @pytest.mark.parametrize("actions", [2, 3])
-@pytest.mark.parametrize(
-    "learner",
-    [
-        "hedge(0.66)",
-        "hedge(inverse_sqrt(1.0))",
-        "optimal(6, 0.68)",
-        "follow_the_perturbed_leader(1.5)",
-    ],
-)
+@pytest.mark.parametrize("learner", ["hedge(0.66)", "hedge(inverse_sqrt(1.0))", *LEADERS])
 def test_worst_cases_contain_the_floating_point_values(actions, learner):
     proved = rigorous_worst_case(learner, actions, 6)
     computed = theory.worst_case(learner, actions, 6).regret

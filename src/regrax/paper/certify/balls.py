@@ -24,8 +24,11 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy import ndarray
+
 Ball = Any
-"""A `flint.arb`."""
+"""A `flint.arb`; arrays of them have the type `object`."""
 
 GUARD_BITS = 30
 
@@ -47,7 +50,9 @@ class RoundSums(NamedTuple):
 class Grid(NamedTuple):
     """Nodes on a half line, with all quantities that do not depend on the step."""
 
-    nodes: list[tuple[Ball, Ball, Ball]]  # X, 2 h phi(X) (h phi at 0), P
+    x: ndarray
+    weight: ndarray  # 2 h phi(X), or h phi at 0
+    best: ndarray  # P
     spacing: Ball
     reach: Ball
     strip: Ball
@@ -78,24 +83,20 @@ def round_sums(k: Ball, n: int, horizon: int, digits: int, widen: float = 1.0) -
         kappa = k * arb(2 * n).sqrt()
         grid = _grid(n, horizon, digits, math.ceil(float(kappa.upper()) * 64) / 64, widen)
         check_strip(kappa, grid.strip)
-        gap = slope = curvature = curvature_2 = curvature_4 = arb(0)
-        for x, weight, best in grid.nodes:
-            sigma = 1 / (1 + (-kappa * x).exp())
-            away = sigma - best
-            rise = sigma * (1 - sigma)
-            second = 4 * weight * (rise * rise + away * rise * (1 - 2 * sigma))
-            gap += 2 * weight * away * away
-            slope += 4 * weight * away * rise * x
-            curvature += second
-            curvature_2 += second * x * x
-            curvature_4 += second * (x * x) ** 2
+        x = grid.x
+        sigma = 1 / (1 + np.exp(-kappa * x))
+        away = sigma - grid.best
+        rise = sigma * (1 - sigma)
+        first = 4 * away * rise * x
+        second = 4 * (rise * rise + away * rise * (1 - 2 * sigma))
         D = 1 + cdf_bound(grid.mu * grid.strip)
+        size = 1 + 2 * D
         return RoundSums(
-            gap + _error(2 * D * D, 2, 0, grid),
-            slope + _error(2 * D, 2, 1, grid),
-            curvature + _error(1 + 2 * D, 3, 0, grid),
-            curvature_2 + _error(1 + 2 * D, 3, 2, grid),
-            curvature_4 + _error(1 + 2 * D, 3, 4, grid),
+            grid.weight @ (2 * away * away) + _error(2 * D * D, 2, 0, grid),
+            grid.weight @ first + _error(2 * D, 2, 1, grid),
+            grid.weight @ second + _error(size, 3, 0, grid),
+            grid.weight @ (second * x * x) + _error(size, 3, 2, grid),
+            grid.weight @ (second * x**4) + _error(size, 3, 4, grid),
         )
 
 
@@ -115,9 +116,18 @@ def cdf_bound(width: Ball) -> Ball:
     return 1 + width / normal_density(width) / (2 * width.pi())
 
 
-def normal_density(x: Ball) -> Ball:
-    r"""$\varphi(x)$."""
-    return (-x * x / 2).exp() / (2 * x.pi()).sqrt()
+def normal_density(x: Any) -> Any:
+    r"""$\varphi(x)$, of a ball or an array of balls."""
+    from flint import arb
+
+    return np.exp(-x * x / 2) / (2 * arb.pi()).sqrt()
+
+
+def normal_cdf(x: Any) -> Any:
+    r"""$\Phi(x)$, of an array of balls."""
+    from flint import arb
+
+    return (1 + np.frompyfunc(arb.erf, 1, 1)(x / arb(2).sqrt())) / 2
 
 
 def rule_error(strip: Ball, spacing: Ball) -> Ball:
@@ -151,10 +161,8 @@ def _grid(n: int, horizon: int, digits: int, kappa: float, widen: float) -> Grid
     strip = min(math.pi / 2 / kappa * (1 - 1e-9), math.sqrt(2 * goal / grow)) * widen
     spacing = 2 * math.pi * strip / (goal + grow * min(strip, strip / widen) ** 2 / 2)
     count = math.ceil(math.sqrt(2 * goal + 10) / spacing)
-    h = arb(spacing)
-    nodes = []
-    for j in range(count + 1):
-        x = h * j
-        weight = h * normal_density(x) * (2 if j else 1)
-        nodes.append((x, weight, (1 + (mu * x / arb(2).sqrt()).erf()) / 2))
-    return Grid(nodes, h, h * count, arb(strip), mu)
+    h: Ball = arb(spacing)
+    x = h * np.arange(count + 1)
+    weight = h * normal_density(x)
+    weight[1:] *= 2
+    return Grid(x, weight, normal_cdf(mu * x), h, h * count, arb(strip), mu)

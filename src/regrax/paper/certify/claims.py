@@ -64,15 +64,39 @@ def claims(
     settings: dict[str, Any] = {"architecture": architecture, "step": step, "sequences": sequences}
     for block in gradient_blocks(actions, horizon, **settings, **drawn):
         value = "alpha (I - 11^T/d)" if block.expected.any() else "zero"
-        largest = block.largest_score
-        measured = f"largest |z| {largest:.3g} of {block.mean.size}, p = {block.p_value:.3g}"
-        claim = _claim(f"gradient of {block.name} is {value}", measured, block.holds)
-        yield {**claim, "z": largest, "p_value": block.p_value}
-    yield from _family(actions, horizon)
-    yield from _curvature(actions, horizon, architecture, drawn)
+        z, p = block.largest_score, block.p_value
+        measured = f"largest |z| {z:.3g} of {block.mean.size}, p = {p:.3g}"
+        claim = f"gradient of {block.name} is {value}"
+        yield _claim(claim, measured, block.holds, z=z, p_value=p)
+
+    along = family(actions, horizon, points=25)
+    half, twice = along.slopes["half"], along.slopes["twice"]
+    slopes = f"{half:.4g} at k*/2, {twice:.4g} at 2k*"
+    yield _claim("L'(k) < 0 below k* and > 0 above", slopes, half < 0 < twice)
+    second = f"L''(k*) = {along.curvature:.4g}"
+    yield _claim("k* is a local minimum in the family", second, along.curvature > 0)
+    low, high, points = along.scanned
+    roots = f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}"
+    yield _claim("k* is the only root", roots, along.roots == 1)
+
+    exact = theory.curvature(actions, horizon, architecture=architecture)
+    measured = (
+        f"{len(exact.eigenvalues)} eigenvalues from {exact.smallest:.6g} "
+        f"({exact.eigenvalues[0].direction}) to {exact.largest:.6g}, condition number "
+        f"{exact.condition:.4g}, {exact.flat} flat directions"
+    )
+    claim = "k* is a strict local minimum up to symmetry"
+    eigenvalues = [eigenvalue._asdict() for eigenvalue in exact.eigenvalues]
+    yield _claim(claim, measured, exact.is_minimum, eigenvalues=eigenvalues)
+    if architecture == "single":
+        sampled = sampled_curvature(exact, **drawn)
+        largest = f"largest |t| {sampled.largest_score:.3g} of {len(sampled.mean)}"
+        claim = "sampled Hessians agree with the exact one in every eigenspace"
+        yield _claim(claim, f"{largest}, p = {sampled.p_value:.3g}", sampled.holds)
+
     for check in check_expectations(actions, horizon, **drawn):
         z = float(check.scores[0])
-        yield {**_claim(check.name, f"z = {z:.3g}", check.holds), "z": z}
+        yield _claim(check.name, f"z = {z:.3g}", check.holds, z=z)
     if lemmas:
         for check in check_lemmas(key=drawn["key"]):
             worst = f"worst ratio {check.worst:.4g} at d = {check.actions}"
@@ -100,10 +124,10 @@ def proofs(actions: int, horizon: int, claim: str | None = None) -> dict[str, An
         step = proof.step
         result |= {
             "step": step.text,
-            "only_root_on": list(proof.only_root_on),
+            "only_root_on": proof.only_root_on,
             "loss": proof.loss.text,
             "optimal_loss": proof.optimal_loss.text,
-            "eigenvalues": [[name, enclosure.text] for name, enclosure in proof.eigenvalues],
+            "eigenvalues": [(name, enclosure.text) for name, enclosure in proof.eigenvalues],
             "is_minimum": proof.is_minimum,
         }
     return {**result, "claim": claim, "verdict": claim and step.verdict(claim)}
@@ -151,37 +175,5 @@ def worst_cases(
     return rows
 
 
-def _family(actions: int, horizon: int) -> Iterator[Claim]:
-    along = family(actions, horizon, points=25)
-    low, high, points = along.scanned
-    half = along.slopes["half"]
-    twice = along.slopes["twice"]
-    slopes = f"{half:.4g} at k*/2, {twice:.4g} at 2k*"
-    yield _claim("L'(k) < 0 below k* and > 0 above", slopes, half < 0 < twice)
-    curvature = f"L''(k*) = {along.curvature:.4g}"
-    yield _claim("k* is a local minimum in the family", curvature, along.curvature > 0)
-    roots = f"{along.roots} sign change on {points} steps from {low:.2g} to {high:.3g}"
-    yield _claim("k* is the only root", roots, along.roots == 1)
-
-
-def _curvature(
-    actions: int, horizon: int, architecture: Any, drawn: dict[str, Any]
-) -> Iterator[Claim]:
-    exact = theory.curvature(actions, horizon, architecture=architecture)
-    measured = (
-        f"{len(exact.eigenvalues)} eigenvalues from {exact.smallest:.6g} "
-        f"({exact.eigenvalues[0].direction}) to {exact.largest:.6g}, condition number "
-        f"{exact.condition:.4g}, {exact.flat} flat directions"
-    )
-    claim = _claim("k* is a strict local minimum up to symmetry", measured, exact.is_minimum)
-    yield {**claim, "eigenvalues": [eigenvalue._asdict() for eigenvalue in exact.eigenvalues]}
-    if architecture == "single":
-        sampled = sampled_curvature(exact, **drawn)
-        largest = f"largest |t| {sampled.largest_score:.3g} of {len(sampled.mean)}"
-        measured = f"{largest}, p = {sampled.p_value:.3g}"
-        statement = "sampled Hessians agree with the exact one in every eigenspace"
-        yield _claim(statement, measured, sampled.holds)
-
-
-def _claim(claim: str, measured: str, holds: bool) -> Claim:
-    return {"claim": claim, "measured": measured, "holds": bool(holds)}
+def _claim(claim: str, measured: str, holds: bool, **numbers: Any) -> Claim:
+    return {"claim": claim, "measured": measured, "holds": bool(holds), **numbers}

@@ -77,16 +77,11 @@ def sampled_curvature(
         hessians = np.asarray(_hessians(step, key, shape, mesh))
     _, vectors = np.linalg.eigh(hessian_matrix(exact))
     # exact eigenvalues may be close together, so an eigenspace is identified by its position in the spectrum
-    end = exact.flat
-    traces = []
-    for eigenvalue in exact.eigenvalues:
-        space = vectors[:, end : end + eigenvalue.multiplicity]
-        end += eigenvalue.multiplicity
-        trace = np.einsum("in,bij,jn->b", space, hessians, space)
-        traces.append(trace / eigenvalue.multiplicity)
-    error = np.std(traces, axis=1, ddof=1) / BATCHES**0.5
-    expected = np.array([eigenvalue.value for eigenvalue in exact.eigenvalues])
-    return Comparison("eigenvalues", np.mean(traces, 1), error, expected, BATCHES - 1)
+    along = np.einsum("in,bij,jn->bn", vectors, hessians, vectors)[:, exact.flat :]
+    counts = np.array([eigenvalue.multiplicity for eigenvalue in exact.eigenvalues])
+    means = np.add.reduceat(along, np.cumsum(counts) - counts, 1) / counts
+    expected = [eigenvalue.value for eigenvalue in exact.eigenvalues]
+    return Comparison.of("eigenvalues", means, expected, BATCHES - 1)
 
 
 @partial(jax.jit, static_argnames=("shape", "mesh"))
@@ -178,40 +173,40 @@ def descent(
         losses = jax.random.normal(key, (horizon, actions, sequences))
         loss = jax.jit(jax.value_and_grad(hindsight_loss(rebuild, losses)))
 
-        def gradient_step(rate: float) -> Callable:
-            return lambda parameters, value, slope: parameters - rate * slope
+        def gradient_move(rate: float) -> Callable:
+            return lambda at, value, slope: rate * slope
 
-        def newton_step(parameters: Vector, value: Any, slope: Vector) -> Vector:
-            return parameters - inverse @ slope
+        def newton_move(at: Vector, value: Any, slope: Vector) -> Any:
+            return inverse @ slope
 
-        def damped_step(parameters: Vector, value: Any, slope: Vector) -> Vector:
+        def damped_move(at: Vector, value: Any, slope: Vector) -> Any:
             move = inverse @ slope
             for _ in range(20):
-                if loss(parameters - move)[0] < value:
+                if loss(at - move)[0] < value:
                     break
                 move = move / 2
-            return parameters - move
+            return move
 
-        def walk(parameters: Vector, count: int, step: Callable) -> tuple:
+        def walk(at: Vector, count: int, move: Callable) -> tuple:
             """Return the last parameters, and the loss and gradient norm before each step."""
             history = []
             for _ in range(count):
-                value, slope = loss(parameters)
+                value, slope = loss(at)
                 history.append((float(value), float(jnp.linalg.norm(slope))))
-                parameters = step(parameters, value, slope)
-            return parameters, *np.array(history).T
+                at = at - move(at, value, slope)
+            return at, *np.array(history).T
 
-        best = walk(stationary, 12, newton_step)[0]  # to rounding
+        best = walk(stationary, 12, newton_move)[0]  # to rounding
         minimum = float(loss(best)[0])
         away = best + 1e-4 * curved.sum(1)  # along every eigenvector
 
         def growth(rate: float, count: int) -> float:
             """Return the growth of the gradient norm per step, over the last quarter of the steps."""
-            norms = walk(away, count, gradient_step(rate))[2]
+            norms = walk(away, count, gradient_move(rate))[2]
             return float((norms[-1] / norms[-1 - count // 4]) ** (4 / count))
 
-        def steps_to_minimum(start: Vector, count: int, step: Callable) -> int | None:
-            reached = np.flatnonzero(walk(start, count, step)[1] - minimum <= tolerance)
+        def steps_to_minimum(start: Vector, count: int, move: Callable) -> int | None:
+            reached = np.flatnonzero(walk(start, count, move)[1] - minimum <= tolerance)
             return int(reached[0]) if reached.size else None
 
         uniform = jnp.zeros_like(stationary)
@@ -221,7 +216,7 @@ def descent(
             growth(exact.rate, 200),
             growth(0.95 * limit, 60),
             growth(1.05 * limit, 60),
-            steps_to_minimum(uniform, steps, gradient_step(exact.rate)),
-            steps_to_minimum(uniform, 60, damped_step),
-            steps_to_minimum(stationary / 2, 60, newton_step),
+            steps_to_minimum(uniform, steps, gradient_move(exact.rate)),
+            steps_to_minimum(uniform, 60, damped_move),
+            steps_to_minimum(stationary / 2, 60, newton_move),
         )

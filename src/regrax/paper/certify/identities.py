@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -55,13 +54,7 @@ def check_expectations(
             theory.minimum_moment(actions, 2),
         )
         samples = _samples(replicate(key, mesh), step, exact, shape, mesh)
-    identities = []
-    for name, values in samples.items():
-        sample = np.asarray(values)
-        error = np.std(sample, ddof=1, keepdims=True) / len(sample) ** 0.5
-        mean = np.mean(sample, keepdims=True)
-        identities.append(Comparison(STATEMENTS[name], mean, error, np.zeros(1)))
-    return identities
+    return [Comparison.of(STATEMENTS[name], values, 0.0) for name, values in samples.items()]
 
 
 @partial(jax.jit, static_argnames=("shape", "mesh"))
@@ -74,11 +67,11 @@ def _samples(
     total = losses.sum(0)
     best = jax.nn.one_hot(total.argmin(0), d, axis=0, dtype=losses.dtype)
 
-    def terms(past: Array, policy: Array, loss: Array) -> list[Array]:
+    def terms(past: Array, policy: Array, loss: Array) -> Array:
         mean = jnp.sum(policy * past, 0, keepdims=True)
         slope = policy * (mean - past)  # the policy's derivative in the step
         ahead = policy - best
-        return [policy * loss, slope * loss, slope * ahead, ahead**2, past * best]
+        return jnp.stack([policy * loss, slope * loss, slope * ahead, ahead**2, past * best])
 
     sums = sum_over_rounds(step, losses, losses, terms)
     suffered, slope, response, forecast, hindsight = sums

@@ -87,13 +87,12 @@ def monte_carlo_steps(
 def _draw(key: PRNGKeyArray, shape: tuple[int, int, int], estimator: Estimator) -> Losses:
     horizon, actions, count = shape
     if estimator == "quasi":
-        from scipy.special import ndtri
         from scipy.stats import qmc
 
         rng = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-        points = qmc.Sobol(horizon * actions, rng=rng).random_base2(math.ceil(math.log2(count)))
-        inside = np.clip(points[:count], 1e-9, 1 - 1e-9)
-        return jnp.asarray(ndtri(inside).T.reshape(shape), float)
+        normal = qmc.MultivariateNormalQMC(np.zeros(horizon * actions), rng=rng)
+        points = normal.random(2 ** math.ceil(math.log2(count)))[:count]
+        return jnp.asarray(points.T.reshape(shape), float)
     if estimator == "antithetic":
         half = jax.random.normal(key, (horizon, actions, -(-count // 2)))
         return jnp.concatenate([half, -half], axis=2)[..., :count]
@@ -139,12 +138,12 @@ def sum_over_rounds(step: Step, losses: Losses, others: Losses, terms: Callable)
 
     def added(past: Float[Array, "d n"], other: Float[Array, "d n"]) -> Any:
         policy = jax.nn.softmax(-step * past, axis=0)
-        return jax.tree.map(lambda term: jnp.sum(term, 0), terms(past, policy, other))
+        return jnp.sum(terms(past, policy, other), -2)
 
     def play_round(carry: tuple, round_: tuple) -> tuple[tuple, None]:
         past, sums = carry
         loss, other = round_
-        return (past + loss, jax.tree.map(jnp.add, sums, added(past, other))), None
+        return (past + loss, sums + added(past, other)), None
 
     first = added(jnp.zeros_like(losses[0]), others[0])
     return lax.scan(play_round, (losses[0], first), (losses[1:], others[1:]))[0][1]

@@ -1,6 +1,6 @@
 """Means over random samples compared with exact values."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -24,6 +24,13 @@ class Comparison(NamedTuple):
     error: Float[np.ndarray, "n"]
     expected: Float[np.ndarray, "n"]
     degrees: float = np.inf
+
+    @classmethod
+    def of(cls, name: str, samples: Any, expected: Any, degrees: float = np.inf) -> "Comparison":
+        """Compare the means over the first axis of samples, flattened, with the expected values."""
+        rows = np.asarray(samples).reshape(len(samples), -1)
+        error = rows.std(0, ddof=1) / len(rows) ** 0.5
+        return cls(name, rows.mean(0), error, np.resize(expected, rows.shape[1]), degrees)
 
     @property
     def scores(self) -> Float[np.ndarray, "n"]:

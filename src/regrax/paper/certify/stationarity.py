@@ -13,16 +13,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Int, PRNGKeyArray
 
 from regrax import _checks as checks, theory
 from regrax.attention import LinearAttention, SwapAttention
-from regrax.learners import Learner
 from regrax.paper.certify.monte_carlo import Architecture
 from regrax.paper.certify.samples import Comparison
 from regrax.sharding import Devices, each, mesh_of, replicate
-from regrax.training import Objective, RegretObjective, SwapRegretObjective
+from regrax.training import RegretObjective, SwapRegretObjective
 
+MODELS = {
+    "single": (LinearAttention, RegretObjective),
+    "swap": (SwapAttention, SwapRegretObjective),
+}
 CHUNK = 250  # sequences whose gradients are held in memory at once
 
 
@@ -53,58 +56,41 @@ def gradient_blocks(
     [('V', True), ('a', True), ('v_c', True)]
     """
     checks.at_least("sequences", sequences, 16 * CHUNK)
-    checks.one_of("architecture", architecture, ("single", "swap"))
+    checks.one_of("architecture", architecture, tuple(MODELS))
     if step is None:
         step = theory.step_size(actions, horizon)
     alpha = -theory.loss_derivative(step, actions, horizon) / (actions - 1)
     with jax.enable_x64(True):
-        if architecture == "single":
-            model = LinearAttention.hedge(actions, jnp.asarray(step, float))
-            objective = RegretObjective(actions, horizon, baseline=False)
-        else:
-            model = SwapAttention.hedge(actions, jnp.asarray(step, float))
-            objective = SwapRegretObjective(actions, horizon, baseline=False)
+        attention, regret = MODELS[architecture]
+        model = attention.hedge(actions, jnp.asarray(step, float))
+        objective = regret(actions, horizon, baseline=False)
         mesh = mesh_of(devices)
-        placed = replicate((model, objective, key), mesh)
-        mean, error = _gradients(*placed, sequences // CHUNK, mesh)
+        gradients = _gradients(replicate((model, objective, key), mesh), sequences // CHUNK, mesh)
+        values, scores, bias = map(np.asarray, (gradients.values, gradients.scores, gradients.bias))
     target = (alpha * (np.eye(actions) - 1 / actions)).ravel()
-    errors = _parts(error)
-    blocks = []
-    for name, gradient in _parts(mean).items():
-        expected = np.zeros(gradient.size)
-        if name in ("V", "V, own blocks"):
-            expected = np.resize(target, gradient.size)
-        blocks.append(Comparison(name, gradient, errors[name], expected))
-    return blocks
+    if architecture == "single":
+        of_values = [Comparison.of("V", values, target)]
+    else:
+        d = actions
+        blocks = values.reshape(-1, d, d, d, d).swapaxes(2, 3)  # chunk, head, block, row, column
+        own = np.eye(d, dtype=bool)
+        of_values = [
+            Comparison.of("V, own blocks", blocks[:, own], target),
+            Comparison.of("V, other blocks", blocks[:, ~own], 0.0),
+        ]
+    return [*of_values, Comparison.of("a", scores, 0.0), Comparison.of("v_c", bias, 0.0)]
 
 
 @eqx.filter_jit
-def _gradients(
-    model: Learner, objective: Objective, key: PRNGKeyArray, chunks: int, mesh: Mesh | None
-) -> tuple[Learner, Learner]:
-    """Compute the mean and standard error of the gradient over chunks of fresh sequences."""
+def _gradients(shared: Any, chunks: int, mesh: Mesh | None) -> Any:
+    """Compute the gradient over each chunk of fresh sequences."""
 
-    def gradient(shared: tuple, index: Int[Array, ""]) -> Learner:
+    def gradient(shared: Any, index: Int[Array, ""]) -> Any:
         model, objective, key = shared
         data = objective.draw(CHUNK, key=jax.random.fold_in(key, index))
         return jax.grad(objective.loss)(model, data)
 
-    gradients = each(gradient, (model, objective, key), chunks, mesh)
-    mean = jax.tree.map(lambda g: g.mean(0), gradients)
-    return mean, jax.tree.map(lambda g: g.std(0, ddof=1) / chunks**0.5, gradients)
-
-
-def _parts(tree: Any) -> dict[str, Float[np.ndarray, "n"]]:
-    """Split parameters into blocks; in the swap architecture, separate each head's own block from the others."""
-    values = np.asarray(tree.values)
-    d = len(values)
-    parts = {"V": values}
-    if values.size > d**2:
-        blocks = values.reshape(d, d, d, d).swapaxes(1, 2)  # head, block, row, column
-        own = np.eye(d, dtype=bool)
-        parts = {"V, own blocks": blocks[own], "V, other blocks": blocks[~own]}
-    parts |= {"a": np.asarray(tree.scores), "v_c": np.asarray(tree.bias)}
-    return {name: part.ravel() for name, part in parts.items()}
+    return each(gradient, shared, chunks, mesh)
 
 
 class Family(NamedTuple):
@@ -144,14 +130,14 @@ def family(actions: int, horizon: int, points: int = 61) -> Family:
         return theory.loss_derivative(k, actions, horizon, fineness=fineness)
 
     def sign(k: float) -> float:
-        """Take the sign from two coarse quadratures if they agree, and from a far slower fine one otherwise."""
-        before = slope(k, 0.45)
-        for fineness in (0.55, 0.65):
-            finer = slope(k, fineness)
-            if abs(finer - before) < abs(finer) / 2:
-                return float(np.sign(finer))
-            before = finer
-        return float(np.sign(slope(k)))
+        """Take the sign as soon as two quadratures agree; the last is accurate, but far slower."""
+        value = slope(k, 0.45)
+        for fineness in (0.55, 0.65, 1.0):
+            before = value
+            value = slope(k, fineness)
+            if abs(value - before) < abs(value) / 2:
+                break
+        return float(np.sign(value))
 
     step = theory.step_size(actions, horizon)
     reach = min(2.5, np.log10(999 / (step * horizon**0.5)))

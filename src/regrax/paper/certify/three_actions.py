@@ -23,14 +23,17 @@ $e^{-0.8 Q_0} \frac{45 n + 1}{2\pi n\sqrt{3}} (\sqrt{60\pi n} + \delta)^2$.
 
 import math
 from functools import lru_cache
-from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy import ndarray
 
 from regrax import _checks as checks, theory
 from regrax.paper.certify.balls import (
     Ball,
     cdf_bound,
     check_strip,
+    normal_cdf,
     normal_density,
     precision,
     rule_error,
@@ -48,8 +51,11 @@ class Lattice(NamedTuple):
     spacing: Ball
     strip: Ball
     cut: float  # Q_0
-    nodes: list[Ball]
-    points: list[tuple[int, int, Ball, Ball]]  # i <= j, the weight of (i, j) and (j, i), and p
+    nodes: ndarray
+    i: ndarray  # pairs of nodes i <= j
+    j: ndarray
+    weight: ndarray  # of (i, j) and (j, i)
+    best: ndarray  # p
 
 
 def three_action_step(horizon: int, *, digits: int = 14, widen: float = 1.0) -> Enclosure:
@@ -86,18 +92,18 @@ def _derivatives(k: Ball, lattices: list[Lattice]) -> tuple[Ball, Ball]:
     second = arb(0)
     for lattice in lattices:
         check_strip(k, lattice.strip)
-        w = [(-k * x).exp() for x in lattice.nodes]
-        xw = [x * weight for x, weight in zip(lattice.nodes, w, strict=True)]
-        xxw = [x * weight for x, weight in zip(lattice.nodes, xw, strict=True)]
-        first += _error(lattice, 1)
-        second += _error(lattice, 2)
-        for i, j, weight, best in lattice.points:
-            pi = 1 / (1 + w[i] + w[j])
-            N = (xw[i] + xw[j]) * pi
-            F = N * pi
-            away = weight * (pi - best)
-            first += away * F
-            second += weight * F * F + away * (2 * N * F - (xxw[i] + xxw[j]) * pi * pi)
+        i, j, weight = lattice.i, lattice.j, lattice.weight
+        x = lattice.nodes
+        w = np.exp(-k * x)
+        xw = x * w
+        xxw = x * xw
+        pi = 1 / (1 + w[i] + w[j])
+        N = (xw[i] + xw[j]) * pi
+        F = N * pi
+        away = weight * (pi - lattice.best)
+        bend = weight * F * F + away * (2 * N * F - (xxw[i] + xxw[j]) * pi * pi)
+        first += (away * F).sum() + _error(lattice, 1)
+        second += bend.sum() + _error(lattice, 2)
     return 6 * first, 6 * second
 
 
@@ -138,22 +144,20 @@ def _lattice(n: int, horizon: int, digits: int, step: float, widen: float) -> La
     spacing = 2 * math.pi * strip / (goal + strip**2 / (3 * n) + strip**2 / (2 * left) + 2)
     cut = (goal + 6 + math.log(n)) / 0.8
     count = math.ceil(2 * math.sqrt(n * cut) / spacing)
-    h = arb(spacing)
-    nodes = [h * i for i in range(-count, count + 1)]
+    h: Ball = arb(spacing)
+    nodes = h * np.arange(-count, count + 1)
+    i, j = np.triu_indices(len(nodes))
+    s, t = i - count, j - count
+    form = s * s - s * t + t * t
+    near = form * spacing**2 / (3 * n) <= cut * (1 + 1e-9)
+    i, j, form = i[near], j[near], form[near]
+    weight = h * h / (2 * arb.pi() * n * arb(3).sqrt()) * np.exp(-(h * h) * form / (3 * n))
+    weight[i < j] *= 2
     best = _best(nodes, left, goal)
-    norm = h * h / (2 * arb.pi() * n * arb(3).sqrt())
-    points = []
-    for i, j in combinations_with_replacement(range(len(nodes)), 2):
-        s = i - count
-        t = j - count
-        form = s * s - s * t + t * t
-        if form * spacing**2 / (3 * n) <= cut * (1 + 1e-9):
-            weight = norm * (-(h * h) * form / (3 * n)).exp()
-            points.append((i, j, weight if i == j else 2 * weight, best[i, j]))
-    return Lattice(n, left, h, arb(strip), cut, nodes, points)
+    return Lattice(n, left, h, arb(strip), cut, nodes, i, j, weight, best[i, j])
 
 
-def _best(nodes: list[Ball], left: int, goal: float) -> Any:
+def _best(nodes: ndarray, left: int, goal: float) -> ndarray:
     r"""$E_g[\Phi(g + x_1/\sigma)\Phi(g + x_2/\sigma)]$ on all pairs of nodes, as one matrix product with its error.
 
     On the strip $|\mathrm{Im}\, g| \le a$ the integrand is at most $\varphi e^{a^2/2} D^2$,
@@ -163,15 +167,11 @@ def _best(nodes: list[Ball], left: int, goal: float) -> Any:
 
     strip = math.sqrt(2 * goal / 3)
     a = arb(strip)
-    h = arb(2 * math.pi * strip / (2 * goal + 4))
+    h: Ball = arb(2 * math.pi * strip / (2 * goal + 4))
     count = math.ceil(math.sqrt(2 * goal) / float(h))
-    g = [h * i for i in range(-count, count + 1)]
-    weights = [h * normal_density(y) for y in g]
-    root = (2 * arb(left)).sqrt()
-    phi = [[(1 + (y / arb(2).sqrt() + x / root).erf()) / 2 for y in g] for x in nodes]
-    weighted = [[p * weight for p, weight in zip(row, weights, strict=True)] for row in phi]
+    g = h * np.arange(-count, count + 1)
+    phi = normal_cdf(nodes[:, None] / arb(left).sqrt() + g)
+    product = arb_mat((phi * h * normal_density(g)).tolist()) * arb_mat(phi.T.tolist())
     R = h * count
     error = (a * a / 2).exp() * cdf_bound(a) ** 2 * rule_error(a, h) + 2 * normal_density(R) / R
-    ball = arb(0, error.upper())
-    errors = arb_mat([[ball] * len(nodes)] * len(nodes))
-    return arb_mat(weighted) * arb_mat(phi).transpose() + errors
+    return np.array(product.tolist()) + arb(0, error.upper())

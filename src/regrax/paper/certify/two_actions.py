@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+import numpy as np
+
 from regrax import _checks as checks, theory
 from regrax.paper.certify.balls import Ball, RoundSums, precision, round_sums
 
@@ -113,27 +115,29 @@ def rigorous_certificate(
         prove_sign(horizon, start, low * (1 + 1e-12), -1, SMALLEST_PIECE * guess)
         prove_sign(horizon, high * (1 - 1e-12), end, 1, SMALLEST_PIECE * guess)
 
-        sums = [round_sums(step, n, horizon, digits, widen) for n in range(1, horizon)]
+        sums = _all_rounds(step, horizon, digits, widen)
         angles = sum((arb(n) / horizon).asin() for n in range(1, horizon))
         best = arb(horizon) / 2 - angles / arb.pi()
-        loss = best + sum(of_round.gap for of_round in sums)
+        loss = best + sums.gap.sum()
         values = tuple((name, Enclosure(ball)) for name, ball in _eigenvalues(step, sums))
     return Certificate(
         horizon, Enclosure(step), (start, end), Enclosure(loss), Enclosure(best), values
     )
 
 
+def _all_rounds(k: Ball, horizon: int, digits: int, widen: float) -> RoundSums:
+    """Enclose the expectations of rounds 2 to T, as arrays."""
+    rounds = [round_sums(k, n, horizon, digits, widen) for n in range(1, horizon)]
+    return RoundSums(*np.array(rounds).T)
+
+
 def _derivatives(k: Ball, horizon: int, digits: int, widen: float = 1.0) -> tuple[Ball, Ball]:
     """Enclose L'(k) and L''(k) for a ball of steps."""
     from flint import arb
 
-    first = arb(0)
-    second = arb(0)
-    for n in range(1, horizon):
-        sums = round_sums(k, n, horizon, digits, widen)
-        first += arb(2 * n).sqrt() * sums.slope
-        second += 2 * n * sums.curvature_2
-    return first, second
+    sums = _all_rounds(k, horizon, digits, widen)
+    n = np.array([arb(n) for n in range(1, horizon)])
+    return (np.sqrt(2 * n) * sums.slope).sum(), (2 * n * sums.curvature_2).sum()
 
 
 def newton_step(middle: Ball, first: Ball, second: Ball, inner: Ball) -> Ball:
@@ -166,22 +170,17 @@ def prove_sign(horizon: int, low: float, high: float, sign: int, smallest: float
             width /= 2
 
 
-def _eigenvalues(k: Ball, sums: list[RoundSums]) -> Iterator[tuple[str, Ball]]:
+def _eigenvalues(k: Ball, sums: RoundSums) -> Iterator[tuple[str, Ball]]:
     """Yield the blocks of `regrax.theory.hessian` for two actions; the sum of slopes is 0 at the root."""
-    step = common = uu = late = ua = aa = 0
-    for n, of_round in enumerate(sums, 1):
-        trace = 2 * of_round.curvature
-        along = 2 * of_round.curvature_2
-        square = 2 * of_round.curvature_4
-        step += n * along
-        common += n * trace
-        late += along + (n - 1) * trace
-        uu += n * n * trace
-        ua -= k * n * (along - trace)
-        aa += k * k * ((2 * n - 1) * trace + square - 2 * along)
-    yield "step", step
-    yield "common score", k * k * late
-    yield "common loss", common
+    n = np.arange(1, 1 + sums.gap.size)
+    trace = 2 * sums.curvature
+    along = 2 * sums.curvature_2
+    uu = (n * n * trace).sum()
+    ua = -k * (n * (along - trace)).sum()
+    aa = k * k * ((2 * n - 1) * trace + 2 * sums.curvature_4 - 2 * along).sum()
+    yield "step", (n * along).sum()
+    yield "common score", k * k * (along + (n - 1) * trace).sum()
+    yield "common loss", (n * trace).sum()
     va = ua - k * uu  # v_c = u + k a
     half = (uu + aa - 2 * k * va - k * k * uu) / 2
     large = half + ((uu - half) ** 2 + va * va).sqrt()

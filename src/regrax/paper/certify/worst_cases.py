@@ -6,23 +6,21 @@ $\pi_j = \int \varphi(z) \prod_{i \ne j} \Phi((S_i - S_j)/\sigma - z)\,dz$, wher
 $\mathrm{erfc}(R/\sqrt2)$. The minimax value is a maximum of sums with rational weights, so it is computed exactly.
 """
 
-from collections.abc import Callable
+import math
 from fractions import Fraction
-from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy import ndarray
 
-from regrax import _checks as checks
 from regrax.learners import FollowThePerturbedLeader, Hedge, Learner, Schedule
 from regrax.paper.certify.balls import Ball, normal_density, precision
 from regrax.paper.certify.two_actions import Enclosure
 from regrax.specs import as_learner
 from regrax.theory import Optimal, balanced_collections
-from regrax.theory.lattice import build_lattice, grid_losses
+from regrax.theory.lattice import binary_lattice
 
-Solve = Callable[[list[int], int, list[Any]], Any]
-"""A state's value from its sums, the number of rounds played, and the values after each possible loss."""
+MAX_ACTIONS = 3
 DIGITS = 20  # precision of the policies
 REACH = 12  # standard deviations; the normal tails beyond have probability 4e-33
 
@@ -43,17 +41,15 @@ def rigorous_worst_case(learner: Learner | str, actions: int, rounds: int) -> En
     from flint import arb
 
     learner = as_learner(learner)
-    losses = grid_losses(actions)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
+    maximum = np.frompyfunc(arb.max, 2, 1)
 
-    def worst(sums: list[int], played: int, later: list[Ball]) -> Ball:
-        policy = _policy(learner, sums, played)
-        options = []
-        for loss, value in zip(losses, later, strict=False):
-            options.append(sum((policy[action] for action in np.flatnonzero(loss)), value))
-        return reduce(lambda largest, option: largest.max(option), options)
+    def worst(played: int, later: ndarray) -> Any:
+        policies = _policies(learner, lattice.states[: len(later)], played)
+        return maximum.reduce(policies @ lattice.losses.T + later, 1)
 
     with precision(DIGITS):
-        return Enclosure(_first_value(actions, rounds, arb(0), worst))
+        return Enclosure(lattice.solve(worst))
 
 
 def rigorous_minimax(actions: int, rounds: int) -> Fraction:
@@ -62,73 +58,45 @@ def rigorous_minimax(actions: int, rounds: int) -> Fraction:
     >>> rigorous_minimax(3, 4)
     Fraction(9, 8)
     """
-    rows, shares = balanced_collections(actions)
-    vertices = []
-    for share, row in zip(shares, rows, strict=True):
-        exact = [Fraction(p).limit_denominator(60) for p in row]
-        vertices.append((Fraction(share).limit_denominator(60), exact))
-
-    def best(sums: list[int], played: int, later: list[Fraction]) -> Fraction:
-        return max(
-            share + sum(p * value for p, value in zip(row, later, strict=True))
-            for share, row in vertices
-        )
-
-    return _first_value(actions, rounds, Fraction(0), best)
+    lattice = binary_lattice(actions, rounds, MAX_ACTIONS)
+    exact = np.vectorize(lambda share: Fraction(share).limit_denominator(60), otypes=[object])
+    probabilities, share = map(exact, balanced_collections(actions))
+    return lattice.solve(lambda _, later: (later @ probabilities.T + share).max(1))
 
 
-def _first_value(actions: int, rounds: int, zero: Any, solve: Solve) -> Any:
-    """Run the recursion on the lattice of `theory.worst_case`, with exact values of the states."""
-    checks.at_least("actions", actions, 2, 3)
-    checks.at_least("rounds", rounds, 1)
-    lattice = build_lattice(grid_losses(actions), rounds)
-    after, shift = lattice.successors()
-    states = lattice.states.tolist()
-    values = [zero] * len(states)
-    for played in reversed(range(rounds)):
-        later = values
-        values = []
-        for index in range(lattice.counts[played]):
-            options = [
-                later[state] + int(s) for state, s in zip(after[index], shift[index], strict=True)
-            ]
-            values.append(solve(states[index], played, options))
-    return values[0]
-
-
-def _policy(learner: Learner, sums: list[int], played: int) -> list[Ball]:
+def _policies(learner: Learner, sums: ndarray, played: int) -> ndarray:
+    """Enclose the policies in all states of a round."""
     from flint import arb
 
     if isinstance(learner, Hedge) and learner.prior is None:
         step = learner.step_size
         if isinstance(step, Schedule):
             step = step(np.arange(played + 1))[-1]
-        weights = [(-arb(float(step)) * total).exp() for total in sums]
-        return [weight / sum(weights, arb(0)) for weight in weights]
+        weights = np.exp(-arb(float(step)) * sums)
+        return weights / weights.sum(1, keepdims=True)
     if isinstance(learner, FollowThePerturbedLeader):
-        return _perturbed_leader(sums, arb(float(learner.noise)))
-    if isinstance(learner, Optimal) and learner.horizon > played:
-        left = arb(float(learner.horizon)) - played
-        return _perturbed_leader(sums, arb(float(learner.noise)) * left.sqrt())
-    raise ValueError(
-        f"rigorous policies exist only for Hedge and the perturbed leader, got {learner}"
-    )
+        noise = arb(float(learner.noise))
+    elif isinstance(learner, Optimal) and learner.horizon > played:
+        noise = arb(float(learner.noise)) * (arb(float(learner.horizon)) - played).sqrt()
+    else:
+        raise ValueError(
+            f"rigorous policies exist only for Hedge and the perturbed leader, got {learner}"
+        )
+    return np.array([_perturbed_leader(state, noise) for state in sums])
 
 
-def _perturbed_leader(sums: list[int], noise: Ball) -> list[Ball]:
+def _perturbed_leader(sums: ndarray, noise: Ball) -> list[Ball]:
     """Compute the probability that each action leads after Gaussian noise is added."""
     from flint import acb, arb
 
     tail = (arb(REACH) / arb(2).sqrt()).erfc() * arb(0.5, 0.5)
     policy = []
     for leader in range(len(sums) - 1):
-        gaps = [(total - sums[leader]) / noise for total in sums[:leader] + sums[leader + 1 :]]
+        gaps = (np.delete(sums, leader) - sums[leader]) / noise
 
-        def density(z: Any, _: bool, gaps: list[Ball] = gaps) -> Any:
-            value = normal_density(z)
-            for gap in gaps:
-                value *= ((z - gap) / acb(2).sqrt()).erfc() / 2
-            return value
+        def density(z: Any, _: bool, gaps: ndarray = gaps) -> Any:
+            behind = [((z - gap) / acb(2).sqrt()).erfc() / 2 for gap in gaps]
+            return normal_density(z) * math.prod(behind)
 
         policy.append(acb.integral(density, -REACH, REACH).real + tail)
-    return [*policy, 1 - sum(policy, arb(0))]
+    return [*policy, 1 - sum(policy)]
