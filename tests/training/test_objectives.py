@@ -171,9 +171,33 @@ def test_the_table_has_every_objective():
 def test_surrogates_are_their_formulas():
     regrets = np.linspace(-3, 3, 7, dtype=np.float32)
     positive = np.maximum(regrets, 0)
-    formulas = [regrets**2, positive, positive**2, np.log1p(np.exp(regrets)), regrets]
-    for function, expected in zip(training.SURROGATES.values(), formulas, strict=True):
+    formulas = {
+        "square": regrets**2,
+        "positive": positive,
+        "positive-square": positive**2,
+        "softplus": np.log1p(np.exp(regrets)),
+        "identity": regrets,
+    }
+    assert formulas.keys() == training.SURROGATES.keys()
+    for name, expected in formulas.items():
+        function = training.SURROGATES[name]
         np.testing.assert_allclose(function(jnp.asarray(regrets)), expected, rtol=1e-6)
+
+
+def test_the_baseline_leaves_every_derivative_unbiased(x64):
+    model = LinearAttention(3, key=KEY)
+    data = RegretObjective(3, 5, group_size=3).draw(12, key=KEY)
+
+    def weight(regrets, sharpness):
+        return jnp.exp(sharpness * regrets)
+
+    def loss(sharpness, baseline=True):
+        settings = {"group_size": 3, "weight": weight, "baseline": baseline}
+        objective = RegretObjective(3, 5, **settings)
+        return eqx.tree_at(lambda own: own.sharpness, objective, sharpness).loss(model, data)
+
+    exact = jax.grad(loss)(1.5, baseline=False)
+    np.testing.assert_allclose(jax.grad(loss)(1.5), exact, rtol=1e-9)
 
 
 def batch_gradients(model, objective, losses):

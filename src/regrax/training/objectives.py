@@ -184,7 +184,8 @@ class ExpectedRegret(Objective):
         value, weights = jax.value_and_grad(self.average)(lax.stop_gradient(regrets))
         groups = weights.reshape(-1, self.group_size)
         others = (groups.sum() - groups.sum(1)) / (weights.size - self.group_size)
-        change = jnp.vdot((groups - others[:, None]).ravel(), regrets)
+        centred = lax.stop_gradient((groups - others[:, None]).ravel())
+        change = jnp.vdot(centred, regrets)
         return value + change - lax.stop_gradient(change)
 
     def average(self, regrets: Regrets) -> Loss:
