@@ -119,6 +119,41 @@ def test_a_start_means_the_same_for_a_copy_of_hedge(x64):
         np.testing.assert_allclose(mean[0, 0], mean[0, 1], atol=1e-9)
 
 
+class Lazy(rx.Learner):
+    """A wrapper as a user writes it."""
+
+    base: rx.Learner
+
+    def init(self, actions, rounds=None, *, key=None):
+        return self.base.init(actions, rounds, key=key)
+
+    def policy(self, state):
+        return self.base.policy(state)
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_a_wrapper_of_ones_own_passes_the_prior_to_its_base():
+    played = rollout(Lazy(rx.Hedge(0.1)), np.ones((2, 3)), prior=START)
+    np.testing.assert_allclose(played, [START, START], atol=1e-6)
+
+
+class Mute(rx.Learner):
+    """A learner without a policy."""
+
+    def init(self, actions, rounds=None, *, key=None):
+        return jnp.zeros(actions)
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_a_learner_without_a_policy_says_what_it_needs():
+    with pytest.raises(TypeError, match="Mute must define policy, or a state with a field policy"):
+        rollout(Mute(), np.ones((2, 2)))
+
+
 def test_a_prior_needs_a_learner_that_has_one(as_users_run_it):
     with pytest.raises(ValueError, match=r"follow_the_leader\(\) has no prior; use start"):
         rollout("follow_the_leader()", np.zeros((2, 3)), prior=START)

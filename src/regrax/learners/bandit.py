@@ -61,10 +61,13 @@ def check_share(name: str, share: Scalar) -> None:
 class BanditSumLearner(BanditLearner, SumLearner):
     r"""A learner whose policy follows from the sum of estimates $\sum_{s<t} \hat\ell_s$ and $t$."""
 
-    gamma: ClassVar[Scalar] = 0.0  # bias of the estimates
+    @property
+    def bias(self) -> Scalar:
+        r"""$\gamma$ in the estimates."""
+        return 0.0
 
     def update(self, state: Cumulative, feedback: Drawn) -> Cumulative:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return state.add(estimate(self.policy(state), feedback, self.gamma))
+        return state.add(estimate(self.policy(state), feedback, self.bias))
 
 
 class BanditHedge(BanditSumLearner, StepLearner):
@@ -78,7 +81,7 @@ class BanditHedge(BanditSumLearner, StepLearner):
         return explore(policy, self.exploration)
 
     def _bound(self, actions: int, rounds: Rounds, width: float, largest: float) -> Bound:
-        cost = (float(self.exploration) + float(self.gamma) * actions) * width * rounds
+        cost = (float(self.exploration) + float(self.bias) * actions) * width * rounds
         distance = prior_bits(self.prior, actions)
         return step_bound(self.step_size, rounds, distance, actions * width**2 / 2, cost)
 
@@ -128,11 +131,15 @@ class Exp3IX(BanditHedge):
     Reference: Neu (2015), Explore no more: improved high-probability regret bounds for non-stochastic bandits.
     """
 
-    gamma: Scalar = eqx.field()  # pyright: ignore[reportIncompatibleVariableOverride]
+    gamma: Scalar
     prior: Prior = prior_field()
 
     def __check_init__(self) -> None:
         checks.positive("gamma", self.gamma)
+
+    @property
+    def bias(self) -> Scalar:
+        return self.gamma
 
 
 @jax.jit

@@ -59,6 +59,10 @@ class Learner(eqx.Module):
 
     def policy(self, state: State) -> Vector:
         """Return the distribution to play this round; by default `state.policy`."""
+        if not hasattr(state, "policy"):
+            raise TypeError(
+                f"{type(self).__name__} must define policy, or a state with a field policy"
+            )
         return state.policy
 
     @abstractmethod
@@ -101,15 +105,21 @@ class Learner(eqx.Module):
         return started(self, start)
 
     def with_prior(self, prior: Any) -> "Learner":
-        """Return this learner with `prior` as the initial distribution of its weights, or raise if it has no prior."""
-        if not self.has_prior:
+        """Return this learner with `prior` as the initial distribution of its weights.
+
+        A learner with a `base` passes the prior on to it. Raises ValueError if the learner has no prior.
+        """
+        if hasattr(self, "prior"):
+            return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
+        if not hasattr(self, "base"):
             raise ValueError(f"{self} has no prior; use start to set its policy in round 1")
-        return dataclasses.replace(self, prior=prior)  # pyright: ignore[reportCallIssue]
+        base: Learner = self.base  # pyright: ignore[reportAttributeAccessIssue]
+        return dataclasses.replace(self, base=base.with_prior(prior))  # pyright: ignore[reportCallIssue]
 
     @property
     def has_prior(self) -> bool:
-        """True if the learner has a prior."""
-        return hasattr(self, "prior")
+        """True if the learner or its base has a prior."""
+        return hasattr(self, "prior") or getattr(getattr(self, "base", None), "has_prior", False)
 
     def observe(self, loss: Vector, action: Integer | None) -> Feedback:
         """Return the feedback that the learner sees in a round, which is passed to `update`."""
@@ -177,7 +187,7 @@ def prior_bits(prior: Prior, actions: int) -> float:
 
 
 class Wrapper(Learner):
-    """A learner that plays through a `base`, a learner or its spec, and passes a prior on to it."""
+    """A learner that plays through a `base`, a learner or its spec."""
 
     base: Learner = eqx.field(
         converter=lambda base: parse_learner(base) if isinstance(base, str) else base
@@ -192,15 +202,6 @@ class Wrapper(Learner):
 
     def init(self, actions: int, rounds: int | None = None, *, key: Key = None) -> State:
         return self.base.init(actions, rounds, key=key)
-
-    def with_prior(self, prior: Any) -> Learner:
-        """Return this learner with `prior` passed on to its base."""
-        return dataclasses.replace(self, base=self.base.with_prior(prior))
-
-    @property
-    def has_prior(self) -> bool:
-        """True if the base has a prior."""
-        return self.base.has_prior
 
 
 class Reduction(Wrapper):

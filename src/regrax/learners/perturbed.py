@@ -54,13 +54,15 @@ def perturbed_leader(
 def _leader_odds(gaps: Gaps) -> Gaps:
     r"""Integrate $H_j(z) P(z)$, and normalise."""
 
+    @jax.checkpoint
     def add_node(odds: Gaps, z: Number) -> tuple[Gaps, None]:
         x = z - gaps
         tails, density = lax.erfc(x * math.sqrt(0.5)), jnp.exp(-x * x / 2)  # 2 Q(x)
         survive = (tails / 2).prod(0, keepdims=True)
         return odds + density * survive / tails, None
 
-    # one node at a time: for a large batch this is five times faster than storing arrays of the grid's size
+    # one node at a time, and again in the gradient: for a large batch this is five times faster than storing arrays of
+    # the grid's size
     odds = lax.scan(add_node, jnp.zeros_like(gaps), _grid(len(gaps), gaps.dtype))[0]
     return odds / odds.sum(0, keepdims=True)
 
