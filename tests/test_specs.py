@@ -57,6 +57,7 @@ def test_learner_specs(text, canonical):
         ("hedge(**uniform)", "every keyword must have a name"),
         ("(lambda: 0)()", "is not a number, string or spec"),
         ("hedge(1j)", "is not a number, string or spec"),
+        ("hedge({[]: 1})", "is not a number, string or spec"),
         ("0.4", "it has no name"),
         ("hedge(0.4)" + " " * 10_000 + "x", "longer than 10000 characters"),
         ("blum_mansour(" * 30 + "uniform" + ")" * 30, "specs may be nested at most 8 deep"),

@@ -337,7 +337,7 @@ def _value(node: ast.expr, depth: int) -> Any:
 
 def _number(node: ast.expr) -> int | float:
     number: Any = None
-    with suppress(ValueError):
+    with suppress(ValueError, TypeError):  # TypeError for a set of lists
         number = ast.literal_eval(node)
     if type(number) not in (int, float):
         raise ValueError(f"{_short(ast.unparse(node))} is not a number, string or spec")
