@@ -41,10 +41,6 @@ ROUNDING = 1e-14
 """Smallest error estimate, relative to the value."""
 
 
-DEGREE = 30
-"""Degree of the polynomial that interpolates a schedule."""
-
-
 class Estimate(NamedTuple):
     """A number and an estimate of its absolute error."""
 
@@ -203,7 +199,8 @@ def step_schedule(actions: int, horizon: int) -> StepSchedule:
         return np.array(found[1:])
 
     every = np.arcsin(np.sqrt(np.arange(horizon) / horizon))
-    slow = Chebyshev.interpolate(slow_steps, DEGREE, [0, every[-1]])
+    degree = node_count(actions, math.inf, 1.5)
+    slow = Chebyshev.interpolate(slow_steps, degree, [0, every[-1]])
     theta, weight = round_nodes(horizon, node_count(actions, horizon, REFINED))
     terms = []
     for angle in theta:
