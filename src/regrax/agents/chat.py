@@ -180,7 +180,8 @@ class ChatAgent(HostLearner):
 
     def for_episode(self, cache: AnswerCache | None, *place: Any) -> "ChatAgent":
         """Return a copy with its own exchanges for an episode, named by game, player, seed and number."""
-        return dataclasses.replace(self, cache=cache, place=place, exchanges=[], reader=None)
+        reader = AnswerReader(self.parsers, self.regex)
+        return dataclasses.replace(self, cache=cache, place=place, exchanges=[], reader=reader)
 
     def question(self, past: Past, names: tuple[str, ...]) -> str:
         """Fill in the prompt for a round.
