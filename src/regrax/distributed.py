@@ -41,7 +41,8 @@ def joined(
         coordinator, processes, process_id: see `join`; None runs alone, or with the processes of a launcher.
         command: the command of this program, which runs again in a child.
     """
-    if coordinator is None:
+    if not coordinator:
+        coordinator = None
         for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
             size = os.environ.get(name, "")
             if size.isdigit() and int(size) > 1:  # started by srun or mpirun

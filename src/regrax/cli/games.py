@@ -33,12 +33,16 @@ def games(game: str | None = None, /, *, save: NewOutput = None, json: Json = Fa
     entry = None if Path(game).is_file() else entries.get(table.name.split("(")[0])
     names = ("summary", "rule", "reference", "parameters")
     about = {name: getattr(entry, name, "") for name in names}
+    if save is not None:
+        table.save(save)
+    if json:
+        print_result("", json, about | table.to_dict())
+        return
     lines = [table.name, about["summary"], about["rule"], table.comment]
     text = "\n".join(paragraph(line) for line in lines if line)
     text += f"\n\n{table.to_text()}"
     if about["reference"]:
         text += "\n" + paragraph(f"Reference: {about['reference']}")
     if save is not None:
-        table.save(save)
         text += f"\nwrote {save}"
-    print_result(text, json, about | table.to_dict())
+    print_result(text)

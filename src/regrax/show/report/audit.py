@@ -134,7 +134,9 @@ def regret_chart(
         band = None
         if f"{kind}_low" in curve:
             band = np.subtract(curve[f"{kind}_high"], curve[f"{kind}_low"]) / 2
-        style = "dashed" if label == "swap" else "line"  # it often coincides with external regret
+        style = (
+            "dashed" if label == kind == "swap" else "line"
+        )  # it often coincides with external regret
         series.append(Series(label, curve["round"], curve[kind], band, style, color))
     caption = "Regret over all rounds so far, averaged over episodes"
     if any(curve.band is not None for curve in series):
