@@ -207,7 +207,14 @@ class FullLinearAttention(SingleLayer):
     `reduced()` returns the equivalent `LinearAttention`. The initial $k_c$ and $q_c$ have mean $1/\sqrt d$, which puts
     the bias score $k_c^\top (Q 1 + q_c)$ near 1.
 
-    It takes the same arguments as `LinearAttention`.
+    Args:
+        actions: number of actions $d$, an integer >= 1.
+        key: random key for the initial parameters, which are Gaussian.
+        operator: `"softmax"` for policies on the simplex; `"ball"` for the identity in training and the projection onto
+            the L2 ball in play. A ball model cannot play in a game.
+        radius: radius of the ball.
+        projection: function that replaces the projection onto the ball.
+        scale: standard deviation of the initial parameters.
 
     >>> import jax
     >>> str(FullLinearAttention(3, key=jax.random.key(0)).reduced())

@@ -216,7 +216,9 @@ def claims_of(lines: Sequence[Line], horizon: int) -> list[tuple[str, Line]]:
 def count_verdicts(lines: Sequence[Line]) -> dict[str, int]:
     """Count the verdicts on the numbers in the paper; empty if there are none."""
     words = [row.word for row in lines if row.paper]
-    return {verdict: words.count(verdict) for verdict in VERDICTS if words}
+    if not words:
+        return {}
+    return {verdict: words.count(verdict) for verdict in VERDICTS}
 
 
 def _steps(reproduction: Reproduction) -> Iterator[Line]:

@@ -57,8 +57,9 @@ INTERPOLATION = 2e-8
 """Relative error allowed for the interpolation in `curvatures`; tests check it against `curvature`."""
 
 
-STEPS, ANGLES = 10, 44
-"""Numbers of Chebyshev points in `curvatures`."""
+STEPS = 10
+ANGLES = 44
+"""Numbers of Chebyshev points in steps and in angles of rounds, in `curvatures`."""
 
 Blocks = tuple[dict[str, tuple[float, int]], Float[ndarray, "m m"], int]
 r"""The Hessian of $L/T$ in scaled parameters: eigenvalues and multiplicities by kind of direction, the block over

@@ -26,12 +26,17 @@ Polynomial = list[tuple[int, list[Factor]]]
 
 
 class Terms(NamedTuple):
-    r"""The terms of the loss in one round, or their means over rounds, with derivatives in the scaled step $K$."""
+    r"""The terms of the loss in one round, or their means over rounds, with derivatives in the scaled step $K$.
 
-    collision: float  # A = E ||pi||^2, the probability that two draws from the policy agree
-    foresight: (
-        float  # B = E[pi_J*], the probability that the policy draws the action that ends best
-    )
+    Attributes:
+        collision: $A = E \|\pi\|^2$, the probability that two draws from the policy agree.
+        foresight: $B = E[\pi_{J^*}]$, the probability that the policy draws the action that ends best.
+        collision_slope: $A'$.
+        foresight_slope: $B'$.
+    """
+
+    collision: float
+    foresight: float
     collision_slope: float
     foresight_slope: float
 
