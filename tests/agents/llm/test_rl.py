@@ -90,7 +90,8 @@ def test_rollouts_differ_between_processes_and_calls(answers):
     ],
 )
 def test_two_processes_train_one_model(config, tmp_path):
-    assert start(tmp_path / "run", config, processes=2).wait() == 0
+    with start(tmp_path / "run", config, processes=2) as training:
+        assert training.wait() == 0
     first, second = [(tmp_path / "run" / f"total-{rank}").read_text() for rank in (0, 1)]
     assert first == second
     assert (tmp_path / "run" / "model" / "model.safetensors").exists()
