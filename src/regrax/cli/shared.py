@@ -1,4 +1,4 @@
-"""What commands share: learners and keys from options, printed results, written files, and a progress bar."""
+"""Helpers of commands: learners and keys from options, printed results, written files, and a progress bar."""
 
 import io
 import json

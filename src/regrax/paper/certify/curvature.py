@@ -1,4 +1,4 @@
-r"""What the exact curvature predicts, compared with Hessians of sampled sequences and with training.
+r"""Compare predictions of the exact curvature with Hessians of sampled sequences and with training.
 
 Both use the hindsight form of the loss, $\sum_t \|\pi_t - \pi^\star_t\|^2$ averaged over a set of sequences, which
 differs from squared regret by a constant in expectation. Parameters are in the order $V$ (by rows), $a$, $v_c$, as in
