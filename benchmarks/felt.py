@@ -35,18 +35,18 @@ class Row:
 
 PLAY = "play 'random(10, 10, seed=3)' --learners 'blum_mansour(hedge(0.99))' --plot {out}/p.png"
 ROWS = (  # a fifth more than was measured
-    Row("games", 1.3),
-    Row("learners", 1.8),
-    Row("step-size --actions 3 --horizon 20", 2.4),
-    Row("solve chicken --objective welfare", 2.2),
-    Row("play weighted-rps --learners 'hedge(0.4479)' --rounds 20", 2.4),
-    Row(f"{PLAY} --rounds 1000", 7, 6),
-    Row(f"{PLAY} --rounds 100000", 8, 7),
-    Row("tournament", 15, 7.5),
-    Row("train --model linear --actions 3 --horizon 20 --out {out}/run", 8.8, 6.1),
-    Row("train --model transformer --steps 2 --out {out}/run", 13.5, 6.3),
-    Row("certify --actions 3 --horizon 20", 18, 15),
-    Row("reproduce --quick --out {out}/run", 115, 63),
+    Row("games", 0.9),
+    Row("learners", 1.3),
+    Row("step-size --actions 3 --horizon 20", 1.6),
+    Row("solve chicken --objective welfare", 1.4),
+    Row("play weighted-rps --learners 'hedge(0.4479)' --rounds 20", 1.5),
+    Row(f"{PLAY} --rounds 1000", 4.7, 3.8),
+    Row(f"{PLAY} --rounds 100000", 5.6, 5.1),
+    Row("tournament", 13.5, 6.5),
+    Row("train --model linear --actions 3 --horizon 20 --out {out}/run", 6.2, 4.3),
+    Row("train --model transformer --steps 2 --out {out}/run", 9.7, 4.2),
+    Row("certify --actions 3 --horizon 20", 13.3, 10.7),
+    Row("reproduce --quick --out {out}/run", 109, 54),
     Row("reproduce --out {out}/run", 1500, long=True),
 )
 FIRST_CALLS = {
